@@ -19,6 +19,10 @@ class UsageError(CudammError):
     exit_status = 2
 
 
+class RequirementError(UsageError):
+    """A variant's own condition does not hold; among others it is skipped, alone it is an error."""
+
+
 class NoDeviceError(CudammError):
     """A device or a compiler that the request needs is not on this machine."""
 

@@ -1,0 +1,27 @@
+# `make bench` is the main job. Every target sets .venv up first, which costs nothing once it is done.
+
+# The Python that .venv is made with; at least 3.10.
+PYTHON ?= python3
+# More arguments for `cudamm bench` or pytest: make bench ARGS=--help
+ARGS ?=
+
+.PHONY: setup bench test check clean
+
+# bootstrap.py itself knows whether there is anything to do.
+setup:
+	@$(PYTHON) bootstrap.py
+
+bench: setup
+	@.venv/bin/cudamm bench $(ARGS)
+
+test: setup
+	@.venv/bin/python -m pytest $(ARGS)
+
+check: setup
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+	.venv/bin/python -m mypy cudamm bootstrap.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name .git -prune -o -type d -name __pycache__ -exec rm -rf {} +

@@ -1,0 +1,23 @@
+// One thread an element, the column taken from x: neighbouring threads read neighbouring elements of B.
+//
+// sources:   CMU 15-418 recitation 2 ("Simple++ CUDA"), Tsinghua method 1, Sheffield lab 06 (the kernel given)
+// aliases:   csimple, method1
+// param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
+// sum-order: k
+//
+// The instructions are those of `naive`; only which thread does which element has changed. A warp now spans
+// 32 columns of one row: B[k][col] and C[row][col] are 32 consecutive elements, fetched in a few sectors that
+// are used whole, and A[row][k] is one element that the hardware reads once and hands to all.
+
+__global__ void coalesced(int M, int N, int K, const element *A, const element *B, element *C) {
+    const int row = blockIdx.y * BLOCK_SIZE + threadIdx.y;
+    const int col = blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    if (row >= M || col >= N) return;
+
+    element sum = 0;
+    for (int k = 0; k < K; ++k)
+        sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}

@@ -1,0 +1,40 @@
+// A thread owns a sub-matrix of C and works on local copies of it and of the blocks of A and B.
+//
+// sources:   CMU 15-418 recitation 2 ("Block CUDA, attempt 1", with subA, subB and subC)
+// aliases:   ccblock
+// param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      ceil(N / (BLOCK_SIZE * BLOCK_SIZE)), ceil(M / (BLOCK_SIZE * BLOCK_SIZE))
+// sum-order: k
+//
+// As `block-coarse`, but what is used again is copied first. "Local" is the trap: arrays this large do not
+// fit into registers, so they lie in local memory, which is private to a thread but is device memory all the
+// same. What the threads of a block could share is read by each of them for itself; that is the next step.
+
+__global__ void block_coarse_local(int M, int N, int K, const element *A, const element *B, element *C) {
+    const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * BLOCK_SIZE;
+    const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * BLOCK_SIZE;
+    if (row0 >= M || col0 >= N) return;
+
+    element subA[BLOCK_SIZE][BLOCK_SIZE], subB[BLOCK_SIZE][BLOCK_SIZE], subC[BLOCK_SIZE][BLOCK_SIZE];
+    for (int i = 0; i < BLOCK_SIZE; ++i)
+        for (int j = 0; j < BLOCK_SIZE; ++j)
+            subC[i][j] = 0;
+
+    for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
+        // Zeros beyond the edge of A and B add nothing to the sums, so the loops below need no checks.
+        for (int i = 0; i < BLOCK_SIZE; ++i)
+            for (int j = 0; j < BLOCK_SIZE; ++j) {
+                subA[i][j] = row0 + i < M && k0 + j < K ? A[(row0 + i) * K + k0 + j] : element(0);
+                subB[i][j] = k0 + i < K && col0 + j < N ? B[(k0 + i) * N + col0 + j] : element(0);
+            }
+        for (int i = 0; i < BLOCK_SIZE; ++i)
+            for (int j = 0; j < BLOCK_SIZE; ++j)
+                for (int k = 0; k < BLOCK_SIZE; ++k)
+                    subC[i][j] += subA[i][k] * subB[k][j];
+    }
+
+    for (int i = 0; i < BLOCK_SIZE && row0 + i < M; ++i)
+        for (int j = 0; j < BLOCK_SIZE && col0 + j < N; ++j)
+            C[(row0 + i) * N + col0 + j] = subC[i][j];
+}

@@ -1,0 +1,35 @@
+// A thread keeps a TILE_SIZE x TILE_SIZE tile of C in registers: two vectors loaded, their product added.
+//
+// sources:   Tsinghua CUDA experiment, method 2
+// aliases:   method2
+// param:     TILE_SIZE = 4 in 1, 2, 4, 8, 16, 32, 64
+// param:     BLOCK_SIZE = 16 in 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      ceil(N / (BLOCK_SIZE * TILE_SIZE)), ceil(M / (BLOCK_SIZE * TILE_SIZE))
+// requires:  M % TILE_SIZE == 0, N % TILE_SIZE == 0
+// sum-order: k
+//
+// At each k a thread loads TILE_SIZE elements of a column of A and of a row of B, and every one is used
+// TILE_SIZE times: 2 T loads for T^2 multiply-adds, no shared memory needed. The price is parallelism: T^2
+// times fewer threads, and T^2 registers each. A thread has 255 at most, so from TILE_SIZE 16 on the tile
+// spills into local memory; between the two lies an optimum.
+
+__global__ void register_tile(int M, int N, int K, const element *A, const element *B, element *C) {
+    const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * TILE_SIZE;
+    const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * TILE_SIZE;
+    if (row0 >= M || col0 >= N) return;
+
+    element sum[TILE_SIZE][TILE_SIZE] = {};
+    element a_vec[TILE_SIZE], b_vec[TILE_SIZE];
+    for (int k = 0; k < K; ++k) {
+        for (int i = 0; i < TILE_SIZE; ++i) a_vec[i] = A[(row0 + i) * K + k];
+        for (int j = 0; j < TILE_SIZE; ++j) b_vec[j] = B[k * N + col0 + j];
+        for (int i = 0; i < TILE_SIZE; ++i)
+            for (int j = 0; j < TILE_SIZE; ++j)
+                sum[i][j] += a_vec[i] * b_vec[j];
+    }
+
+    for (int i = 0; i < TILE_SIZE; ++i)
+        for (int j = 0; j < TILE_SIZE; ++j)
+            C[(row0 + i) * N + col0 + j] = sum[i][j];
+}

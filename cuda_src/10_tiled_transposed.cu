@@ -1,0 +1,35 @@
+// Bank conflicts cured by storing a tile transposed.
+//
+// sources:   Sheffield lab 06 (step 2, bank conflicts)
+// param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
+// requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
+// sum-order: k
+//
+// The kernel is `tiled` with the roles of tx and ty swapped in the product: thread (tx, ty) computes row tx,
+// column ty of the tile. Written As[tx][k], the read of A's tile has a stride of BLOCK_SIZE elements between
+// neighbouring threads. Shared memory has 32 banks of 4 bytes; with BLOCK_SIZE = 32 and float32 all 32
+// threads of a warp hit the same bank, and the read takes 32 turns.
+// The cure: store the tile transposed, As[k][row]. The read As[k][tx] is then consecutive, one turn. The
+// conflict has moved to the store, which happens once a tile and not BLOCK_SIZE times; `tiled-padded` has
+// no conflict at all.
+
+__global__ void tiled_transposed(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];  // [k][row]: transposed
+    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];  // [k][col]
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row0 = blockIdx.y * BLOCK_SIZE;
+    const int col0 = blockIdx.x * BLOCK_SIZE;
+
+    element sum = 0;
+    for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
+        As[tx][ty] = A[(row0 + ty) * K + k0 + tx];  // global memory still read along the row
+        Bs[ty][tx] = B[(k0 + ty) * N + col0 + tx];
+        __syncthreads();
+        for (int k = 0; k < BLOCK_SIZE; ++k)
+            sum += As[k][tx] * Bs[k][ty];
+        __syncthreads();
+    }
+    C[(row0 + tx) * N + col0 + ty] = sum;
+}

@@ -1,0 +1,33 @@
+// Bank conflicts cured by padding the rows of a tile.
+//
+// sources:   Sheffield lab 06 (step 2, bank conflicts)
+// param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// param:     PAD = 1 in 0, 1
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
+// requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
+// sum-order: k
+//
+// The kernel of `tiled-transposed`, with the conflicting read As[tx][k] left as it is: neighbouring threads
+// are one row of the tile apart. PAD = 0 shows it: rows of 32 float32 put all of column k into one bank.
+// The cure: rows of 33. Row tx then starts tx banks further on, so column k lies in 32 different banks, the
+// read takes one turn, and so does the store along the row. It costs one unused column of shared memory.
+
+__global__ void tiled_padded(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BLOCK_SIZE][BLOCK_SIZE + PAD];
+    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];  // read as a broadcast: needs none
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row0 = blockIdx.y * BLOCK_SIZE;
+    const int col0 = blockIdx.x * BLOCK_SIZE;
+
+    element sum = 0;
+    for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
+        As[ty][tx] = A[(row0 + ty) * K + k0 + tx];
+        Bs[ty][tx] = B[(k0 + ty) * N + col0 + tx];
+        __syncthreads();
+        for (int k = 0; k < BLOCK_SIZE; ++k)
+            sum += As[tx][k] * Bs[k][ty];
+        __syncthreads();
+    }
+    C[(row0 + tx) * N + col0 + ty] = sum;
+}

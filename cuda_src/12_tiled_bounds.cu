@@ -1,0 +1,31 @@
+// The tiled kernel for any size: zeros beyond the edge, and every thread at every barrier.
+//
+// sources:   PMPP chapter 5 (boundary checks; J x K by K x L), CMU 15-418 recitation 2 (slide 49)
+// param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
+// sum-order: k
+//
+// A thread beyond the edge of C may not leave or skip ahead: its loads fill the tiles that others use, and a
+// barrier needs all threads of the block. So it stays, puts 0 where there is nothing to load (which adds
+// nothing to a sum), and leaves out only the final store. There are three different edges: rows of A and C,
+// columns of B and C, and the last tile along K, which concerns all threads.
+
+__global__ void tiled_bounds(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
+    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * BLOCK_SIZE + ty;
+    const int col = blockIdx.x * BLOCK_SIZE + tx;
+
+    element sum = 0;
+    for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
+        As[ty][tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : element(0);
+        Bs[ty][tx] = k0 + ty < K && col < N ? B[(k0 + ty) * N + col] : element(0);
+        __syncthreads();
+        for (int k = 0; k < BLOCK_SIZE; ++k)
+            sum += As[ty][k] * Bs[k][tx];
+        __syncthreads();
+    }
+    if (row < M && col < N) C[row * N + col] = sum;
+}

@@ -1,0 +1,36 @@
+// The tiled kernel with its block edge chosen at launch: shared memory sized then, the edge in constant memory.
+//
+// sources:      Sheffield lab 06 (exercise 2), PMPP chapter 5 (shared memory sized at run time)
+// param:        BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// threads:      BLOCK_SIZE, BLOCK_SIZE
+// grid:         ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
+// shared-bytes: 2 * BLOCK_SIZE * BLOCK_SIZE * sizeof(element)
+// constant:     block_edge = BLOCK_SIZE
+// sum-order:    k
+//
+// Compiled once, this runs at any block size, so a program can ask the device for the best one and use it.
+// A launch has one dynamic shared array: both tiles lie in it, one behind the other, and since the compiler
+// does not know the edge, rows are found by hand: [ty][tx] becomes [ty * block_edge + tx]. The offset of the
+// second tile counts elements, not bytes. The price: loops the compiler cannot unroll.
+
+__constant__ int block_edge;  // written by the host before the launch
+
+__global__ void tiled_dynamic(int M, int N, int K, const element *A, const element *B, element *C) {
+    extern __shared__ element tiles[];
+    element *As = tiles;
+    element *Bs = tiles + block_edge * block_edge;
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * block_edge + ty;
+    const int col = blockIdx.x * block_edge + tx;
+
+    element sum = 0;
+    for (int k0 = 0; k0 < K; k0 += block_edge) {
+        As[ty * block_edge + tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : element(0);
+        Bs[ty * block_edge + tx] = k0 + ty < K && col < N ? B[(k0 + ty) * N + col] : element(0);
+        __syncthreads();
+        for (int k = 0; k < block_edge; ++k)
+            sum += As[ty * block_edge + k] * Bs[k * block_edge + tx];
+        __syncthreads();
+    }
+    if (row < M && col < N) C[row * N + col] = sum;
+}

@@ -1,0 +1,36 @@
+// More work a thread: COARSE elements of C share each tile of A.
+//
+// sources:   SJTU CS427 lecture 8 (each thread computes two elements)
+// param:     COARSE = 2 in 1, 2, 4, 8
+// param:     BLOCK_SIZE = 32 in 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      N / (BLOCK_SIZE * COARSE), M / BLOCK_SIZE
+// requires:  M % BLOCK_SIZE == 0, N % (BLOCK_SIZE * COARSE) == 0, K % BLOCK_SIZE == 0
+// sum-order: k
+//
+// Blocks that are neighbours in x load the same tiles of A. Let one block do the work of COARSE of them: the
+// tile of A is loaded once for all, each As[ty][k] read from shared memory serves COARSE multiply-adds, and
+// loop and barriers are paid once. In return there are fewer blocks, more registers a thread, and more
+// shared memory a block. A thread's elements lie BLOCK_SIZE columns apart, so a warp still reads neighbours.
+
+__global__ void tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
+    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE * COARSE];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * BLOCK_SIZE + ty;
+    const int col = blockIdx.x * (BLOCK_SIZE * COARSE) + tx;  // of the first of its elements
+
+    element sum[COARSE] = {};
+    for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
+        As[ty][tx] = A[row * K + k0 + tx];
+        for (int c = 0; c < COARSE; ++c)
+            Bs[ty][c * BLOCK_SIZE + tx] = B[(k0 + ty) * N + col + c * BLOCK_SIZE];
+        __syncthreads();
+        for (int k = 0; k < BLOCK_SIZE; ++k)
+            for (int c = 0; c < COARSE; ++c)
+                sum[c] += As[ty][k] * Bs[k][c * BLOCK_SIZE + tx];
+        __syncthreads();
+    }
+    for (int c = 0; c < COARSE; ++c)
+        C[row * N + col + c * BLOCK_SIZE] = sum[c];
+}

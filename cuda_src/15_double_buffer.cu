@@ -1,0 +1,38 @@
+// The next tile is on its way into registers while the block computes on the one in shared memory.
+//
+// sources:   SJTU CS427 lecture 8 (double buffering)
+// param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
+// threads:   BLOCK_SIZE, BLOCK_SIZE
+// grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
+// requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
+// sum-order: k
+//
+// In `tiled` every thread waits at the first barrier for loads from global memory, some hundred cycles in
+// which the block computes nothing. Here the loads for the next tile are issued before the computation on
+// the current one: nothing needs their result until the tile is deposited, so the latency passes behind the
+// arithmetic. It costs two registers a thread, and pays where too few warps are there to hide it anyway.
+
+__global__ void double_buffer(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
+    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * BLOCK_SIZE + ty;
+    const int col = blockIdx.x * BLOCK_SIZE + tx;
+
+    element sum = 0;
+    element next_a = A[row * K + tx];  // the first tile: nothing to compute on yet
+    element next_b = B[ty * N + col];
+    for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
+        As[ty][tx] = next_a;  // deposit
+        Bs[ty][tx] = next_b;
+        __syncthreads();
+        if (k0 + BLOCK_SIZE < K) {  // load the next; the same for all threads, and the last step has none
+            next_a = A[row * K + k0 + BLOCK_SIZE + tx];
+            next_b = B[(k0 + BLOCK_SIZE + ty) * N + col];
+        }
+        for (int k = 0; k < BLOCK_SIZE; ++k)  // compute
+            sum += As[ty][k] * Bs[k][tx];
+        __syncthreads();
+    }
+    C[row * N + col] = sum;
+}

@@ -1,0 +1,24 @@
+"""What can be run: methods, as the files of `cuda_src` declare them, and variants of them.
+
+A method is one file; its header says everything the program needs to know (`header`). A variant is a
+method with its parameters chosen (`variant`). `ladder` lists the methods in the order of their files.
+"""
+
+from cudamm.catalog.header import read_method
+from cudamm.catalog.ladder import find, ladder
+from cudamm.catalog.method import ELEMENT_TYPES, ElementType, Method, Parameter, Value
+from cudamm.catalog.variant import Variant, parse_values, variants
+
+__all__ = [
+    "ELEMENT_TYPES",
+    "ElementType",
+    "Method",
+    "Parameter",
+    "Value",
+    "Variant",
+    "find",
+    "ladder",
+    "parse_values",
+    "read_method",
+    "variants",
+]

@@ -1,0 +1,203 @@
+"""Reading a method from its file: the comment it opens with, overridden by the options of `--kernel`.
+
+The comment's first line is the summary. The next paragraph holds the fields, one `key: value` a line, long
+values continued on indented lines. Everything after that is prose for people. The options that stand in
+for a missing header have the fields' names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cudamm.catalog.method import ELEMENT_TYPES, Language, Method, Parameter
+from cudamm.errors import UsageError
+from cudamm.expression import Expression, parse, parse_list
+
+_LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
+_COMMENTS = {".cu": "//", ".cpp": "//", ".py": "#"}
+_ONCE = ("sources", "aliases", "entry", "args", "threads", "grid", "shared-bytes", "requires", "types", "sum-order")
+_REPEATED = ("param", "constant")
+LARGEST_FILE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What `--entry`, `--args`, `--threads`, … give or override; keys are the header's field names."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    parameters: tuple[Parameter, ...] = ()
+
+
+def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool = False) -> Method:
+    """The method that the file at `path` declares.
+
+    Raises:
+        UsageError: the file is missing, empty, not text, no kernel, or its header is wrong or lacks
+            something that `overrides` does not give either.
+    """
+    overrides = overrides or Overrides()
+    source = _read(path)
+    summary, fields, repeated = _parse_comment(path, source)
+    fields |= overrides.fields
+    declared = {p.name: p for p in (_parse_parameter(path, text) for text in repeated["param"])}
+    declared |= {p.name: p for p in overrides.parameters}
+    language = _LANGUAGES[path.suffix]
+    name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
+    entry = fields.get("entry") or _find_entry(path, source, language, name)
+    if not re.search(rf"\b{re.escape(entry)}\b", without_comments(source)):
+        found = ", ".join(kernels_in(source)) or "none"
+        raise UsageError(f"{path}: there is no function {entry} in it (kernels found: {found})")
+    if language == "cuda":
+        missing = [key for key in ("threads", "grid") if key not in fields]
+        if missing:
+            options = " and ".join(f'--{key} "…"' for key in missing)
+            raise UsageError(
+                f"{path} has no header that gives its {' and '.join(missing)}: add "
+                f"“// {missing[0]}: …” below its first comment line, or give {options}"
+            )
+    types = _words(fields.get("types", "")) or (
+        tuple(ELEMENT_TYPES) if language == "python" or re.search(r"\belement\b", source) else ("float32",)
+    )
+    for unknown in set(types) - set(ELEMENT_TYPES):
+        raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
+    if fields.get("sum-order", "k") != "k":
+        raise UsageError(f"{path}: sum-order can only be k, or be left out")
+    return Method(
+        name=name,
+        path=path,
+        source=source,
+        language=language,
+        summary=summary,
+        sources=fields.get("sources", ""),
+        aliases=_words(fields.get("aliases", "")),
+        parameters=tuple(declared.values()),
+        entry=entry,
+        arguments=tuple(a.strip() for a in fields.get("args", "M, N, K, A, B, C").split(",")),
+        threads=parse_list(fields.get("threads", "")),
+        grid=parse_list(fields.get("grid", "")),
+        shared_bytes=parse(fields.get("shared-bytes", "0")),
+        constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
+        requires=parse_list(fields.get("requires", "")),
+        element_types=types,
+        sums_in_k_order="sum-order" in fields,
+        builtin=builtin,
+    )
+
+
+def without_comments(source: str) -> str:
+    """C source with its comments blanked out, line breaks kept."""
+    return re.sub(
+        r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match.group()), source, flags=re.DOTALL
+    )
+
+
+def kernels_in(source: str) -> list[str]:
+    """Names of the `__global__` functions that C source defines or declares, in order."""
+    code = re.sub(r"__(launch_bounds|attribute|align|declspec)__\s*\([^()]*(\([^()]*\))*[^()]*\)", " ", without_comments(source))
+    return list(dict.fromkeys(re.findall(r"__global__[^;{}()]*?(\w+)\s*\(", code)))
+
+
+def _read(path: Path) -> str:
+    if path.suffix not in _LANGUAGES:
+        raise UsageError(f"{path}: a kernel file ends in .cu (or .cpp for a host function)")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, not a kernel file")
+    try:
+        if path.stat().st_size > LARGEST_FILE_BYTES:
+            raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes; is it a kernel file?")
+        source = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"there is no kernel file {path}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text (UTF-8)") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if "\0" in source:
+        raise UsageError(f"{path} is not text: it contains NUL bytes")
+    if not source.strip():
+        raise UsageError(f"{path} is empty")
+    return source
+
+
+def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
+    """The summary, the fields given once and those that may be repeated."""
+    sign = _COMMENTS[path.suffix]
+    lines: list[str] = []
+    for line in source.lstrip("\ufeff\n").splitlines():
+        if not line.startswith(sign):
+            break
+        lines.append(line.removeprefix(sign).rstrip())
+    fields: dict[str, str] = {}
+    repeated: dict[str, list[str]] = {key: [] for key in _REPEATED}
+    if not lines:
+        return "", fields, repeated
+    paragraphs = "\n".join(lines).split("\n\n")
+    first = re.compile(r"^ ([a-z-]+):\s+(.*)$")
+    block = next((p for p in paragraphs if any(_is_field(first, line) for line in p.splitlines())), "")
+    key = ""
+    for line in block.splitlines():
+        match = first.match(line)
+        if match and match[1] in _REPEATED:
+            key = match[1]
+            repeated[key].append(match[2].strip())
+        elif match and match[1] in _ONCE:
+            key = match[1]
+            if key in fields:
+                raise UsageError(f"{path}: its header gives “{key}:” twice")
+            fields[key] = match[2].strip()
+        elif key and re.match(r"^\s{3,}\S", line):
+            if key in _REPEATED:
+                repeated[key][-1] += " " + line.strip()
+            else:
+                fields[key] += " " + line.strip()
+        elif line.strip() and line != lines[0]:
+            known = ", ".join((*_ONCE, *_REPEATED))
+            raise UsageError(f"{path}: its header has no field “{line.strip()}” (fields: {known})")
+    summary = "" if _is_field(first, lines[0]) else lines[0].strip()
+    return summary, fields, repeated
+
+
+def _is_field(pattern: re.Pattern[str], line: str) -> bool:
+    match = pattern.match(line)
+    return bool(match and match[1] in (*_ONCE, *_REPEATED))
+
+
+def _parse_parameter(path: Path, text: str) -> Parameter:
+    """`BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32`; without `in`, only the default is worth sweeping."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?", text)
+    if not match:
+        raise UsageError(f"{path}: “param: {text}” is not like “param: BLOCK_SIZE = 16 in 8, 16, 32”")
+    default = int(match[2])
+    values = tuple(int(v) for v in match[3].split(",")) if match[3] else (default,)
+    if default not in values:
+        raise UsageError(f"{path}: the default of {match[1]}, {default}, is not among its values")
+    return Parameter(match[1], default, values)
+
+
+def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
+    name, _, expression = (part.strip() for part in text.partition("="))
+    if not re.fullmatch(r"[A-Za-z_]\w*", name) or not expression:
+        raise UsageError(f"{path}: “constant: {text}” is not like “constant: block_edge = BLOCK_SIZE”")
+    return name, parse(expression)
+
+
+def _find_entry(path: Path, source: str, language: Language, name: str) -> str:
+    if language == "python":
+        return "matmul"
+    if language == "c++":
+        return name.replace("-", "_")
+    kernels = kernels_in(source)
+    if len(kernels) == 1:
+        return kernels[0]
+    if not kernels:
+        raise UsageError(f"{path} has no __global__ function; is it a kernel file?")
+    raise UsageError(f"{path} has several kernels: say which with --entry ({', '.join(kernels)})")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+

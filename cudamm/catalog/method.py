@@ -1,0 +1,103 @@
+"""A method: one way to compute a matrix product, as its file declares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cudamm.expression import Expression
+
+Value = int | str
+"""Of a parameter. Text (a type, a macro) can only be substituted; whole numbers can be computed with too."""
+
+Language = Literal["cuda", "c++", "python"]
+"""`cuda` runs on a GPU or on the CPU device; the other two run natively on the host."""
+
+Execution = Literal["gpu", "native", "emulated"]
+"""Where a variant ran: on a GPU, natively on the host, or on the CPU device, whose times are not a GPU's."""
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """A type a matrix's elements may have.
+
+    Attributes:
+        name: NumPy's name, used in options and JSON.
+        c_name: the C type that `element` stands for.
+        size_bytes: of one element.
+    """
+
+    name: str
+    c_name: str
+    size_bytes: int
+
+
+ELEMENT_TYPES = {
+    t.name: t
+    for t in (ElementType("float32", "float", 4), ElementType("float64", "double", 8), ElementType("int32", "int", 4))
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A name that is substituted when a method is compiled, such as BLOCK_SIZE.
+
+    Attributes:
+        default: the value taken where none is asked for.
+        values: those worth sweeping, the default among them.
+    """
+
+    name: str
+    default: Value
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to compute C = A B, with A of shape M x K, B of K x N, C of M x N, all row-major.
+
+    Attributes:
+        name: as users say it.
+        path: of the file that declares it.
+        source: the file's text.
+        summary: what it is, in one line.
+        sources: the course documents it comes from.
+        aliases: other names it answers to.
+        parameters: in the order declared.
+        entry: name of the function to call.
+        arguments: what it is called with: A, B and C, numbers, or arithmetic over M, N, K and the parameters.
+        threads: extents of a block in x, y and z; empty for a host function.
+        grid: blocks in x, y and z; empty for a host function.
+        shared_bytes: dynamic shared memory a block.
+        constants: symbols in constant memory and what the host copies there.
+        requires: conditions; `M % BLOCK_SIZE == 0` is met by padding with zeros, any other has to hold.
+        element_types: those it can be compiled for.
+        sums_in_k_order: whether each element is one running sum over k = 0, 1, …, so that without fused
+            multiply-add its bits are determined.
+        builtin: whether it belongs to cudamm's own ladder, not a user's file.
+    """
+
+    name: str
+    path: Path
+    source: str
+    language: Language
+    summary: str
+    sources: str
+    aliases: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    entry: str
+    arguments: tuple[str, ...]
+    threads: tuple[Expression, ...]
+    grid: tuple[Expression, ...]
+    shared_bytes: Expression
+    constants: tuple[tuple[str, Expression], ...]
+    requires: tuple[Expression, ...]
+    element_types: tuple[str, ...]
+    sums_in_k_order: bool
+    builtin: bool
+
+    @property
+    def runs_on_host(self) -> bool:
+        """Whether it runs natively on the host, whatever the device."""
+        return self.language != "cuda"

@@ -1,0 +1,61 @@
+"""Substituting a variant's parameters into its method's source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cudamm.catalog.header import without_comments
+from cudamm.catalog.method import ElementType, Method, Value
+from cudamm.catalog.variant import Variant
+from cudamm.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Program:
+    """A method's source with everything substituted, ready for a compiler.
+
+    Two variants that differ only in what the source does not mention are the same program.
+
+    Attributes:
+        text: C source; line numbers are those of the method's own file.
+        fmad: whether the compiler may fuse a multiplication and an addition into one rounding.
+    """
+
+    method: Method
+    element: ElementType
+    fmad: bool
+    text: str
+
+
+def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
+    """The program of a variant for one element type.
+
+    Raises:
+        UsageError: the method cannot be compiled for that element type.
+    """
+    method = variant.method
+    if element.name not in method.element_types:
+        raise UsageError(
+            f"{method.name} is written for {' and '.join(method.element_types)}, not {element.name}; "
+            "write its types as `element`, or choose with --dtype"
+        )
+    if method.language == "python":
+        return Program(method, element, fmad, method.source)
+    source = method.source
+    code = without_comments(source)
+    defines: list[str] = []
+    for name, value in variant.values:
+        if re.search(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?!\()", code, re.MULTILINE):
+            source = _redefine(source, name, value)
+        elif re.search(rf"\b{name}\b", code):
+            defines.append(f"#define {name} {value}")
+    if re.search(r"\belement\b", code):
+        defines.append(f"typedef {element.c_name} element;")
+    prefix = "".join(line + "\n" for line in defines)
+    return Program(method, element, fmad, f'{prefix}#line 1 "{method.path.name}"\n{source.rstrip()}\n')
+
+
+def _redefine(source: str, name: str, value: Value) -> str:
+    """Replace the value in the file's own `#define NAME value`, which would win over one put before it."""
+    return re.sub(rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\()).*$", rf"\1 {value}", source, flags=re.MULTILINE)

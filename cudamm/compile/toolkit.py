@@ -1,0 +1,152 @@
+"""Finds NVIDIA's compiler, nvcc, and the header files that belong to it.
+
+Only the standard library and `cudamm.errors` are used here, because bootstrap.py loads this file before
+anything is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cudamm.errors import NoDeviceError
+
+# The variables that name a toolkit's folder, most usual first.
+TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
+
+# Where NVIDIA's own installer puts a toolkit, and where a distribution's package puts the headers.
+INSTALLED_TOOLKIT = Path("/usr/local/cuda")
+SYSTEM_HEADERS = Path("/usr/include")
+
+# What a program that calls the driver includes: PyCUDA is one.
+DRIVER_HEADERS = ("cuda.h", "cudaProfiler.h")
+
+NVCC_TIMEOUT_S = 60
+
+
+def find_nvcc(site_packages: Sequence[Path] | None = None) -> Path | None:
+    """The nvcc to compile kernels with, or None; the first of these that can be executed:
+
+    1. `nvcc` on PATH;
+    2. `bin/nvcc` in the folder that CUDA_HOME, CUDA_PATH or CUDA_ROOT names;
+    3. `/usr/local/cuda/bin/nvcc`;
+    4. NVIDIA's wheels in `site_packages` (those of the running Python, if not given):
+       `nvidia/cu13/bin/nvcc`, newest CUDA first, then `nvidia/cuda_nvcc/bin/nvcc`, the layout of the
+       wheels named `-cu12` (the ones on PyPI hold no nvcc, only ptxas).
+    """
+    on_path = shutil.which("nvcc")
+    if on_path is not None:
+        return Path(on_path).absolute()
+    for root in (*toolkit_roots(), *wheel_roots(site_packages)):
+        nvcc = root / "bin" / "nvcc"
+        if nvcc.is_file() and os.access(nvcc, os.X_OK):
+            return nvcc
+    return None
+
+
+def nvcc_version(nvcc: Path) -> tuple[int, int]:
+    """The release of the CUDA toolkit that `nvcc` belongs to, such as (13, 0)."""
+    output = run_nvcc(nvcc, "--version")
+    release = re.search(r"\brelease (\d+)\.(\d+)", output)
+    if release is None:
+        raise NoDeviceError(f"{nvcc} --version names no CUDA release; is it NVIDIA's compiler?")
+    return int(release[1]), int(release[2])
+
+
+def include_options(nvcc: Path) -> list[str]:
+    """The `-I` options for CUDA headers that `nvcc` does not find by itself.
+
+    Toolkits and the wheels of CUDA 13 keep headers beside the compiler and need none. The wheels named
+    `-cu12` have a folder for each package, so that the runtime's headers lie beside nvcc's folder:
+    `nvidia/cuda_runtime/include` for `nvidia/cuda_nvcc/bin/nvcc`.
+    """
+    package = nvcc.parent.parent
+    if package.name != "cuda_nvcc":
+        return []
+    folders = (package.parent / name / "include" for name in ("cuda_runtime", "cuda_cccl"))
+    return [f"-I{folder}" for folder in folders if folder.is_dir()]
+
+
+def header_folders(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> list[Path]:
+    """The folders that hold cuda.h and cudaProfiler.h, or none at all if either is missing.
+
+    They are looked for in the toolkit of `nvcc`, in the toolkits that `find_nvcc` would search, in
+    `/usr/include`, and in NVIDIA's wheels in `site_packages`.
+    """
+    candidates = list(header_candidates(nvcc, site_packages))
+    found: list[Path] = []
+    for header in DRIVER_HEADERS:
+        folder = next((folder for folder in candidates if (folder / header).is_file()), None)
+        if folder is None:
+            return []
+        if folder not in found:
+            found.append(folder)
+    return found
+
+
+def header_candidates(nvcc: Path | None, site_packages: Sequence[Path] | None) -> Iterator[Path]:
+    """Every folder that may hold CUDA's headers, in the order of preference."""
+    own_root = [] if nvcc is None else [toolkit_root(nvcc)]
+    for root in (*own_root, *toolkit_roots()):
+        yield root / "include"
+        yield from sorted(root.glob("targets/*/include"))
+    yield SYSTEM_HEADERS
+    for root in wheel_roots(site_packages):
+        yield root / "include"
+
+
+def toolkit_root(nvcc: Path) -> Path:
+    """The folder of the toolkit that `nvcc` belongs to.
+
+    nvcc may be a link or a wrapper script that lies elsewhere, so the compiler itself is asked: a dry
+    run prints its folder as `TOP`. The folder above `bin` is the answer where it says nothing.
+    """
+    try:
+        output = run_nvcc(nvcc, "--dryrun", "-E", "-x", "cu", os.devnull)
+    except NoDeviceError:
+        output = ""
+    top = re.search(r"^#\$ TOP=(.+)$", output, re.MULTILINE)
+    return Path(top[1].strip()).resolve() if top else nvcc.parent.parent
+
+
+def toolkit_roots() -> Iterator[Path]:
+    """The folders that toolkits are usually installed in, whether they exist or not."""
+    for variable in TOOLKIT_VARIABLES:
+        folder = os.environ.get(variable)
+        if folder:
+            yield Path(folder).absolute()
+    yield INSTALLED_TOOLKIT
+
+
+def wheel_roots(site_packages: Sequence[Path] | None = None) -> Iterator[Path]:
+    """The folders in which NVIDIA's wheels keep parts of a toolkit: `nvidia/cu13`, newest CUDA first,
+    then those of the wheels named `-cu12`."""
+    if site_packages is None:
+        # Two folders on some distributions, and a wheel may go into either.
+        site_packages = list(dict.fromkeys(Path(sysconfig.get_path(key)) for key in ("purelib", "platlib")))
+    for folder in site_packages:
+        versions = [
+            (int(root.name[2:]), root) for root in folder.glob("nvidia/cu*") if root.name[2:].isdecimal()
+        ]
+        yield from (root for _, root in sorted(versions, reverse=True))
+        for name in ("cuda_nvcc", "cuda_runtime", "cuda_profiler_api"):
+            yield folder / "nvidia" / name
+
+
+def run_nvcc(nvcc: Path, *options: str) -> str:
+    """What `nvcc` prints, on either stream, when it is run with `options`."""
+    try:
+        completed = subprocess.run(
+            [nvcc, *options], capture_output=True, text=True, errors="replace", timeout=NVCC_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoDeviceError(f"{nvcc} cannot be run: {error}") from error
+    if completed.returncode != 0:
+        reason = (completed.stderr.strip() or completed.stdout.strip() or "no output").splitlines()[0]
+        raise NoDeviceError(f"{nvcc} {options[0]} ended with status {completed.returncode}: {reason}")
+    return completed.stdout + completed.stderr

@@ -1,0 +1,292 @@
+"""The CPU device: the same kernels, executed by this machine's processor, to be correct rather than fast.
+
+A CUDA program is compiled against a header that gives it CUDA's execution model and runs in a process of
+its own (`cpu_runtime`). The host's own methods run natively: C++ in such a process too, NumPy in this one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import mmap
+import os
+import platform
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from cudamm.catalog.method import Execution, Method
+from cudamm.compile.host import Executable, compile_for_host, compiler
+from cudamm.compile.program import Program
+from cudamm.devices.device import (
+    GUARD_BYTES,
+    POISON,
+    Device,
+    DeviceInfo,
+    Region,
+    Run,
+    poisoned,
+    region_bytes,
+)
+from cudamm.errors import KernelError, NoDeviceError
+from cudamm.launch import Argument, Launch, Limits, MatrixName
+from cudamm.problem import Matrix
+
+PAGE_BYTES = mmap.PAGESIZE
+STATIC_SHARED_BYTES = 48 * 1024
+"""The most a kernel may declare, on every GPU."""
+
+MatmulFunction = Callable[[Matrix, Matrix, Matrix], None]
+
+
+class CpuDevice(Device["Executable | MatmulFunction"]):
+    """This machine's processor."""
+
+    has_thread_order = True
+    # A block's limits are those of current GPUs, so that what runs here has a chance to run there.
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
+
+    def __init__(self) -> None:
+        self.workers = len(os.sched_getaffinity(0))
+        try:
+            version = compiler().version
+        except NoDeviceError:
+            version = "none found"
+        self.info = DeviceInfo(
+            kind="cpu",
+            spec="cpu",
+            name=_processor_name(),
+            properties={
+                "cores": self.workers,
+                "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+                "compiler": version,
+                "max_threads_per_block": self.limits.threads_per_block,
+                "max_shared_bytes_per_block": self.limits.shared_bytes_per_block,
+            },
+        )
+
+    def execution(self, method: Method) -> Execution:
+        """Natively, or, for CUDA code, emulated."""
+        return "native" if method.runs_on_host else "emulated"
+
+    def compile(self, program: Program) -> Executable | MatmulFunction:
+        """Compile with the host's C++ compiler; a Python method is loaded instead."""
+        if program.method.language == "python":
+            return _load_function(program.method.path, program.method.entry)
+        return compile_for_host(program)
+
+    def open(
+        self, program: Program, compiled: Executable | MatmulFunction, launch: Launch, a: Matrix, b: Matrix
+    ) -> Run:
+        """Place the matrices in memory shared with the kernel's process."""
+        if isinstance(compiled, Executable):
+            return _ProcessRun(program.method, compiled, launch, a, b, self.workers)
+        return _FunctionRun(compiled, launch, a, b)
+
+    def free_bytes(self) -> int:
+        """What the kernel says is available, or less where this process's memory is limited further."""
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+        try:
+            match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+            available = int(match[1]) * 1024 if match else available
+            group = Path("/sys/fs/cgroup")
+            limit = (group / "memory.max").read_text().strip()
+            if limit.isdigit():
+                available = min(available, int(limit) - int((group / "memory.current").read_text()))
+        except OSError:
+            pass  # not every system has these files; what sysconf said stands
+        return max(0, available)
+
+
+class _ProcessRun(Run):
+    """A kernel in a process of its own, driven by the commands that `runtime.cpp` lists."""
+
+    def __init__(
+        self, method: Method, executable: Executable, launch: Launch, a: Matrix, b: Matrix, workers: int
+    ) -> None:
+        super().__init__(launch, a, b)
+        self._native = method.runs_on_host
+        self._exited: int | None = None
+        lengths = {name: -(-region_bytes(matrix) // PAGE_BYTES) * PAGE_BYTES for name, matrix in self.matrices.items()}
+        self._file = os.memfd_create("cudamm")
+        try:
+            os.truncate(self._file, sum(lengths.values()))
+            self._memory = mmap.mmap(self._file, sum(lengths.values()))
+            self._regions: dict[MatrixName, Region] = {}
+            offset = 0
+            for name, length in lengths.items():
+                region = np.frombuffer(self._memory, np.uint8, length, offset)
+                region.view(np.uint32)[:] = POISON
+                self._regions[name] = region
+                offset += length
+            self.load(a, b)
+            self._start(executable, workers)
+            try:
+                self._prepare(method, lengths)
+            except BaseException:
+                self._stop()
+                raise
+        except OSError as error:
+            raise KernelError(f"no memory for the matrices: {error.strerror}") from None
+        finally:
+            os.close(self._file)
+
+    def _start(self, executable: Executable, workers: int) -> None:
+        answers, theirs = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [executable.path, str(theirs), str(self._file), str(workers)],
+                stdin=subprocess.PIPE,
+                stdout=2,  # what a kernel prints must not end up among the tables
+                pass_fds=[theirs, self._file],
+                start_new_session=True,  # Ctrl-C is for this process to handle
+            )
+        except BaseException:
+            os.close(answers)
+            raise
+        finally:
+            os.close(theirs)
+        self._answers = os.fdopen(answers, encoding="utf-8", errors="replace")
+
+    def _prepare(self, method: Method, lengths: dict[MatrixName, int]) -> None:
+        arity, static_shared_bytes = map(int, self._ask("hello").split())
+        if arity != len(self.plan.arguments):
+            raise KernelError(
+                f"{method.entry} takes {arity} arguments, {len(self.plan.arguments)} are given "
+                f"({', '.join(method.arguments)}); say what it takes with --args"
+            )
+        if static_shared_bytes > STATIC_SHARED_BYTES and not self._native:
+            raise KernelError(
+                f"it declares {static_shared_bytes:,} bytes of static shared memory; a kernel may declare "
+                f"{STATIC_SHARED_BYTES:,} (more has to be dynamic)"
+            )
+        offset = 0
+        for name, length in lengths.items():
+            self._ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {self.matrices[name].nbytes}")
+            offset += length
+        for symbol, value in self.plan.constants:
+            self._ask(f"constant {symbol} {value}")
+
+    def launch(self, descending: bool = False) -> float:
+        """Run the kernel once; its guards are checked here, after each launch."""
+        plan = self.plan
+        order: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
+        arguments = " ".join(order[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
+        if self._native:
+            nanoseconds = int(self._ask(f"call {arguments}"))
+        else:
+            numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
+            direction = "descending" if descending else "ascending"
+            nanoseconds = int(self._ask(f"launch {numbers} {direction} {arguments}"))
+        self.check_memory()
+        return nanoseconds / 1e6
+
+    def _ask(self, command: str) -> str:
+        """Send a command and return its answer. Raises KernelError for a fault, or a process that died."""
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101 - it was asked for as a pipe
+        try:
+            if self._exited is None:
+                stdin.write(command.encode() + b"\n")
+                stdin.flush()
+            answer = self._answers.readline().rstrip("\n")
+        except BrokenPipeError:
+            answer = self._answers.readline().rstrip("\n")
+        kind, _, text = answer.partition(" ")
+        if kind == "ok":
+            return text
+        self._stop()
+        if kind == "failed":
+            raise KernelError(text)
+        status = self._exited or 0
+        died = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        raise KernelError(f"the process running the kernel {died}")
+
+    def _stop(self) -> None:
+        if self._exited is None:
+            # One that has reported a fault is ending of its own accord, and its status says how.
+            try:
+                self._exited = self._process.wait(timeout=1)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._exited = self._process.wait()
+
+    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+        self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+
+    def poison(self) -> None:
+        """Fill the output with poison."""
+        c = self._regions["C"]
+        c[:] = poisoned(len(c))
+
+    def region(self, name: MatrixName) -> Region:
+        """A view of the shared memory, up to the end of the guard."""
+        return self._regions[name][: region_bytes(self.matrices[name])]
+
+    def close(self) -> None:
+        """End the process; views of the memory stay valid."""
+        if self._exited is None:
+            self._process.kill()
+            self._exited = self._process.wait()
+        if self._process.stdin:
+            try:
+                self._process.stdin.close()
+            except BrokenPipeError:
+                pass  # it died with a command unread, which has been reported
+        self._answers.close()
+
+
+class _FunctionRun(Run):
+    """A Python function of the host, run in this process."""
+
+    def __init__(self, function: MatmulFunction, launch: Launch, a: Matrix, b: Matrix) -> None:
+        super().__init__(launch, a, b)
+        self._function = function
+        self._c = poisoned(region_bytes(self.matrices["C"])).copy()
+
+    def launch(self, descending: bool = False) -> float:
+        """Call the function once."""
+        out = self.product()
+        start = time.perf_counter_ns()
+        self._function(self.matrices["A"], self.matrices["B"], out)
+        return (time.perf_counter_ns() - start) / 1e6
+
+    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+        """Nothing to move: the function is called with the matrices themselves."""
+
+    def poison(self) -> None:
+        """Fill the output with poison."""
+        self._c[:] = poisoned(len(self._c))
+
+    def region(self, name: MatrixName) -> Region:
+        """The output's memory; inputs, which are this process's own, are shown between fresh guards."""
+        if name == "C":
+            return self._c
+        matrix = self.matrices[name]
+        region = poisoned(region_bytes(matrix)).copy()
+        region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+        return region
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def _load_function(path: Path, entry: str) -> MatmulFunction:
+    spec = importlib.util.spec_from_file_location(f"cudamm_method_{path.stem}", path)
+    assert spec is not None and spec.loader is not None  # noqa: S101 - a .py file always has them
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: MatmulFunction = getattr(module, entry)
+    return function
+
+
+def _processor_name() -> str:
+    try:
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        match = None
+    return match[1] if match else platform.processor() or platform.machine()

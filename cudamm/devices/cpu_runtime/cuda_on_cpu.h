@@ -1,0 +1,238 @@
+// CUDA's execution model for a host compiler: included before a kernel file, which stays as it is.
+//
+// A kernel is an ordinary function here. Each CUDA thread of a block is a fiber; a barrier is a switch to
+// the next fiber (runtime.cpp). The blocks of a grid are spread over the cores, one operating system thread
+// each, so what a block shares (`__shared__`) is thread-local storage of that operating system thread.
+#pragma once
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <type_traits>
+#include <utility>
+
+// ---- Words of the language -----------------------------------------------------------------------
+
+#define __global__ __attribute__((noinline))
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __constant__
+#define __managed__
+#define __grid_constant__
+// Works in both forms: `__shared__ float s[16]` in a function is static of its own accord, and
+// `extern __shared__ float s[]` refers to the array that the generated main file defines.
+#define __shared__ thread_local
+
+struct uint3 { unsigned x, y, z; };
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+    constexpr operator uint3() const { return {x, y, z}; }
+};
+
+// ---- Vector types: aligned as on the device, so that a misaligned access is as wrong here ---------
+
+#define CUDAMM_VECTORS(type, name, bytes)                                                              \
+    struct name##1 { type x; };                                                                        \
+    struct alignas(2 * bytes) name##2 { type x, y; };                                                  \
+    struct name##3 { type x, y, z; };                                                                  \
+    struct alignas((4 * bytes) > 16 ? 16 : (4 * bytes)) name##4 { type x, y, z, w; };                  \
+    inline name##1 make_##name##1(type x) { return {x}; }                                              \
+    inline name##2 make_##name##2(type x, type y) { return {x, y}; }                                   \
+    inline name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; }                        \
+    inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
+CUDAMM_VECTORS(signed char, char, 1)
+CUDAMM_VECTORS(unsigned char, uchar, 1)
+CUDAMM_VECTORS(short, short, 2)
+CUDAMM_VECTORS(unsigned short, ushort, 2)
+CUDAMM_VECTORS(int, int, 4)
+CUDAMM_VECTORS(float, float, 4)
+CUDAMM_VECTORS(double, double, 8)
+CUDAMM_VECTORS(long long, longlong, 8)
+CUDAMM_VECTORS(unsigned long long, ulonglong, 8)
+#undef CUDAMM_VECTORS
+struct uint1 { unsigned x; };
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+inline uint1 make_uint1(unsigned x) { return {x}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+// ---- Where a thread is ----------------------------------------------------------------------------
+
+namespace cudamm {
+
+// What the running CUDA thread sees, rewritten at every switch. One of these per operating system thread.
+struct Place {
+    uint3 thread_index, block_index, block_dim, grid_dim;
+};
+extern __thread Place place __attribute__((tls_model("initial-exec")));
+
+void wait_for_block(int line, const char* file);
+void wait_for_warp(unsigned mask, int line, const char* file);
+// Puts `bytes` of this thread's value where its warp can see them; returns those of the thread `lane`
+// of the warp (its own where there is no such thread).
+void exchange(unsigned mask, void* value, size_t bytes, int lane, int line, const char* file);
+int lane();
+unsigned active_mask();
+// The block-wide sum of `value`, behind __syncthreads_count, _and and _or.
+int block_sum(int value, int line, const char* file);
+
+}  // namespace cudamm
+
+#define threadIdx (::cudamm::place.thread_index)
+#define blockIdx (::cudamm::place.block_index)
+#define blockDim (::cudamm::place.block_dim)
+#define gridDim (::cudamm::place.grid_dim)
+static constexpr int warpSize = 32;
+
+// ---- Barriers and warp operations -----------------------------------------------------------------
+
+// The line is the caller's: a default argument is evaluated where the call stands.
+#define CUDAMM_HERE int line = __builtin_LINE(), const char* file = __builtin_FILE()
+
+inline void __syncthreads(CUDAMM_HERE) { cudamm::wait_for_block(line, file); }
+inline int __syncthreads_count(int p, CUDAMM_HERE) { return cudamm::block_sum(p != 0, line, file); }
+inline int __syncthreads_or(int p, CUDAMM_HERE) { return cudamm::block_sum(p != 0, line, file) != 0; }
+inline int __syncthreads_and(int p, CUDAMM_HERE) { return cudamm::block_sum(p == 0, line, file) == 0; }
+inline void __syncwarp(unsigned mask = 0xffffffffu, CUDAMM_HERE) { cudamm::wait_for_warp(mask, line, file); }
+inline unsigned __activemask() { return cudamm::active_mask(); }
+
+template <class T>
+inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CUDAMM_HERE) {
+    const int lane = cudamm::lane();
+    cudamm::exchange(mask, &value, sizeof value, (lane & ~(width - 1)) | (source & (width - 1)), line, file);
+    return value;
+}
+template <class T>
+inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDAMM_HERE) {
+    const int lane = cudamm::lane(), source = lane - (int)delta;
+    cudamm::exchange(mask, &value, sizeof value, source < (lane & ~(width - 1)) ? lane : source, line, file);
+    return value;
+}
+template <class T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDAMM_HERE) {
+    const int lane = cudamm::lane(), source = lane + (int)delta;
+    cudamm::exchange(mask, &value, sizeof value, source > (lane | (width - 1)) ? lane : source, line, file);
+    return value;
+}
+template <class T>
+inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, CUDAMM_HERE) {
+    const int lane = cudamm::lane(), source = lane ^ bits;
+    cudamm::exchange(mask, &value, sizeof value, source > (lane | (width - 1)) ? lane : source, line, file);
+    return value;
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, CUDAMM_HERE) {
+    unsigned votes = 0;
+    for (int lane = 0; lane < 32; ++lane) {
+        if (!(mask >> lane & 1)) continue;
+        int vote = predicate != 0;
+        cudamm::exchange(mask, &vote, sizeof vote, lane, line, file);
+        votes |= (unsigned)vote << lane;
+    }
+    return votes & mask & cudamm::active_mask();
+}
+inline int __any_sync(unsigned mask, int p, CUDAMM_HERE) { return __ballot_sync(mask, p, line, file) != 0; }
+inline int __all_sync(unsigned mask, int p, CUDAMM_HERE) { return __ballot_sync(mask, !p, line, file) == 0; }
+
+inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// ---- Arithmetic the device has as functions --------------------------------------------------------
+
+// Rounded once each, whatever the compiler is told about contraction.
+inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
+inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
+inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+inline double __dmul_rn(double a, double b) { volatile double r = a * b; return r; }
+inline double __dadd_rn(double a, double b) { volatile double r = a + b; return r; }
+inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+inline int __mul24(int a, int b) { return a * b; }
+
+template <class A, class B>
+inline typename std::common_type<A, B>::type min(A a, B b) { return b < a ? b : a; }
+template <class A, class B>
+inline typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : a; }
+
+template <class T> inline T __ldg(const T* p) { return *p; }
+template <class T> inline T __ldcg(const T* p) { return *p; }
+template <class T> inline T __ldcs(const T* p) { return *p; }
+template <class T> inline void __stcg(T* p, T v) { *p = v; }
+template <class T> inline void __stcs(T* p, T v) { *p = v; }
+
+template <class T>
+inline T atomicAdd(T* address, T value) {
+    T old = *address, sum;
+    do sum = old + value;
+    while (!__atomic_compare_exchange(address, &old, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}
+template <class T> inline T atomicExch(T* p, T v) { T old; __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED); return old; }
+template <class T>
+inline T atomicCAS(T* p, T expected, T desired) {
+    __atomic_compare_exchange(p, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+}
+
+// ---- How the runtime calls the kernel ---------------------------------------------------------------
+
+namespace cudamm {
+
+// One argument as it comes from the program: a buffer's address, a whole number or a real one.
+struct Argument {
+    void* pointer;
+    long long whole;
+    double real;
+};
+
+template <class T>
+inline T as(const Argument& a) {
+    if constexpr (std::is_pointer_v<T>) return (T)a.pointer;
+    else if constexpr (std::is_floating_point_v<T>) return (T)a.real;
+    else return (T)a.whole;
+}
+
+template <class... P, size_t... I>
+inline void call(void (*kernel)(P...), const Argument* arguments, std::index_sequence<I...>) {
+    kernel(as<std::remove_cv_t<P>>(arguments[I])...);
+}
+template <class... P>
+inline void call(void (*kernel)(P...), const Argument* arguments) {
+    call(kernel, arguments, std::index_sequence_for<P...>());
+}
+template <class... P>
+constexpr int arity(void (*)(P...)) { return sizeof...(P); }
+
+// What the generated main file says of its kernel; the runtime reads it.
+struct Constant { const char* name; void* address; size_t bytes; };
+struct Kernel {
+    void (*call)(const Argument*);
+    int arity;
+    const Constant* constants;
+    int constant_count;
+};
+extern const Kernel kernel;
+
+// The most a block can have on any GPU so far (compute capability 9.0 and 10.0), in bytes.
+constexpr size_t largest_dynamic_shared = 227 * 1024;
+// Written ahead of and checked after every launch, so that a write past the array is seen.
+constexpr size_t dynamic_shared_guard = 1024;
+
+// Of this kernel: the above plus the guard, or 0 where it declares no dynamic array.
+extern const size_t dynamic_shared_bytes;
+
+}  // namespace cudamm
+
+// The block's dynamic shared memory: every `extern __shared__` array of the kernel starts there.
+extern "C" __thread unsigned char cudamm_dynamic_shared[] __attribute__((tls_model("initial-exec")));

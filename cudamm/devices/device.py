@@ -1,0 +1,218 @@
+"""The interface of a device, and the guarded memory that both devices give a kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cudamm.catalog.method import Execution, Method
+from cudamm.compile.program import Program
+from cudamm.errors import KernelError
+from cudamm.launch import Launch, Limits, MatrixName
+from cudamm.problem import Matrix
+
+Region = npt.NDArray[np.uint8]
+Compiled = TypeVar("Compiled")
+
+POISON = np.uint32(0x7FF8DEAD)
+"""Fills memory that nobody has written: NaN as float32, as float64 (twice in a row), far off as int32."""
+
+GUARD_BYTES = 64 * 1024
+"""Of poison before and behind each matrix: a miss by a row or two lands there and is seen."""
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What tables and records say of a device.
+
+    Attributes:
+        kind: `gpu` or `cpu`.
+        spec: what `--device` calls it.
+        properties: those that matter, in the order to show them; units are in the names.
+    """
+
+    kind: str
+    spec: str
+    name: str
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a compiled kernel takes of a multiprocessor.
+
+    Attributes:
+        registers_per_thread: allocated by the compiler.
+        shared_bytes: static shared memory a block.
+        local_bytes: local memory a thread: spilled registers and arrays the compiler could not keep in them.
+        constant_bytes: constant memory the kernel's module uses.
+    """
+
+    registers_per_thread: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+
+
+class Run(ABC):
+    """A compiled kernel with its matrices in place, to be launched any number of times.
+
+    Each matrix lies between guards. The output is poisoned before it counts, so that an element nobody
+    writes is seen, and the guards are looked at afterwards, so that a write beside a matrix is.
+    """
+
+    def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
+        self.plan = launch
+        c = np.empty((launch.shape.m, launch.shape.n), a.dtype)
+        self.matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": c}
+
+    @abstractmethod
+    def launch(self, descending: bool = False) -> float:
+        """Run the kernel once, and return the milliseconds it took.
+
+        Args:
+            descending: take the threads of a block in reverse order, on a device that has an order.
+
+        Raises:
+            KernelError: the launch was refused, or the kernel crashed.
+        """
+
+    def load(self, a: Matrix, b: Matrix) -> None:
+        """Replace the inputs; both have the launch's shape."""
+        self.matrices["A"], self.matrices["B"] = np.ascontiguousarray(a), np.ascontiguousarray(b)
+        names: tuple[MatrixName, ...] = ("A", "B")
+        for name in names:
+            self._place(name, self.matrices[name])
+
+    @abstractmethod
+    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+        """Copy a matrix to where the kernel reads it."""
+
+    @abstractmethod
+    def poison(self) -> None:
+        """Fill the output with poison."""
+
+    @abstractmethod
+    def region(self, name: MatrixName) -> Region:
+        """A copy or view of a matrix's memory, guards included."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the memory."""
+
+    def product(self) -> Matrix:
+        """C as the kernel left it, padding included."""
+        c = self.matrices["C"]
+        inner = self.region("C")[GUARD_BYTES : GUARD_BYTES + c.nbytes]
+        product: Matrix = inner.view(c.dtype).reshape(c.shape)
+        return product
+
+    def check_memory(self) -> None:
+        """Raise KernelError if the kernel wrote beside a matrix or into an input."""
+        for name, matrix in self.matrices.items():
+            region = self.region(name)
+            damage = _damage(name, matrix, region)
+            if damage:
+                raise KernelError(damage)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Device(ABC, Generic[Compiled]):
+    """Something that compiles and runs methods written in CUDA C."""
+
+    info: DeviceInfo
+    limits: Limits
+    has_thread_order: bool
+    """Whether the threads of a block run in an order that can be reversed, which shows up races."""
+
+    @abstractmethod
+    def execution(self, method: Method) -> Execution:
+        """How this device runs a method."""
+
+    @abstractmethod
+    def compile(self, program: Program) -> Compiled:
+        """Compile a program. Raises KernelError where it does not compile, NoDeviceError without a compiler."""
+
+    @abstractmethod
+    def open(self, program: Program, compiled: Compiled, launch: Launch, a: Matrix, b: Matrix) -> Run:
+        """Place the matrices, and make the kernel ready to launch.
+
+        Args:
+            a: input of the launch's shape (m x k), padded.
+            b: input of the launch's shape (k x n), padded.
+
+        Raises:
+            KernelError: the kernel cannot be loaded or does not fit the device.
+        """
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory that matrices may still take."""
+
+    def close(self) -> None:
+        """Give the device back."""
+
+    def __enter__(self) -> Device[Compiled]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def region_bytes(matrix: Matrix) -> int:
+    """Bytes of a matrix with its guards; the data follows the first guard, and the last ends on a whole word."""
+    return GUARD_BYTES + -(-matrix.nbytes // 8) * 8 + GUARD_BYTES
+
+
+def poisoned(count_bytes: int) -> Region:
+    """That many bytes of poison."""
+    return np.full(-(-count_bytes // 4), POISON, np.uint32).view(np.uint8)[:count_bytes]
+
+
+def padded(launch: Launch, a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
+    """The inputs in the launch's shape, zeros where they are padded."""
+    shape = launch.shape
+    return _pad(a, shape.m, shape.k), _pad(b, shape.k, shape.n)
+
+
+def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
+    if matrix.shape == (rows, columns):
+        return matrix
+    larger = np.zeros((rows, columns), matrix.dtype)
+    larger[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return larger
+
+
+def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
+    """What is wrong with a matrix's memory after a launch, None where nothing is."""
+    expected = poisoned(GUARD_BYTES + (len(region) - GUARD_BYTES - matrix.nbytes))
+    before = region[:GUARD_BYTES] != expected[:GUARD_BYTES]
+    after = region[GUARD_BYTES + matrix.nbytes :] != expected[: len(region) - GUARD_BYTES - matrix.nbytes]
+    size, (rows, columns) = matrix.itemsize, matrix.shape
+    if after.any():
+        first = int(after.argmax()) // size
+        count = len(np.unique(np.flatnonzero(after) // size))
+        index = rows * columns + first
+        return (
+            f"wrote past the end of {name}: {count} elements beyond its {rows} x {columns}, the first where "
+            f"{name}[{index // columns}][{index % columns}] would be (is a bounds check off by one?)"
+        )
+    if before.any():
+        last = (GUARD_BYTES - 1 - int(before[::-1].argmax())) // size - GUARD_BYTES // size
+        return f"wrote before the start of {name}: element {last}"
+    if name != "C":
+        changed = region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] != matrix.reshape(-1).view(np.uint8)
+        if changed.any():
+            index = int(changed.argmax()) // size
+            return f"wrote into the input {name}, first at {name}[{index // columns}][{index % columns}]"
+    return None

@@ -1,0 +1,234 @@
+"""An NVIDIA GPU, through PyCUDA: primary context, prepared launches, CUDA events."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from cudamm.catalog.method import Execution, Method
+from cudamm.compile.cuda import Cubin, compile_for_gpu
+from cudamm.compile.program import Program
+from cudamm.compile.signature import parameter_formats
+from cudamm.devices.device import (
+    GUARD_BYTES,
+    POISON,
+    Device,
+    DeviceInfo,
+    Region,
+    Resources,
+    Run,
+    region_bytes,
+)
+from cudamm.errors import KernelError, NoDeviceError, UsageError
+from cudamm.launch import Launch, Limits, MatrixName
+from cudamm.problem import Matrix
+
+SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
+
+
+class GpuDevice(Device[Cubin]):
+    """One GPU, its primary context current from here to `close`."""
+
+    has_thread_order = False
+
+    def __init__(self, index: int) -> None:
+        """Raises NoDeviceError without PyCUDA, driver or GPU, UsageError for an index that no GPU has."""
+        cuda = import_driver()
+        count = cuda.Device.count()
+        if index >= count:
+            raise UsageError(f"there is no gpu:{index}: this machine has {count}, the last is gpu:{count - 1}")
+        self._device = cuda.Device(index)
+        self._context = self._device.retain_primary_context()
+        self._context.push()
+        self.attributes: dict[str, int] = {
+            str(name).lower(): int(value) for name, value in self._device.get_attributes().items()
+        }
+        of = self.attributes
+        self.arch = "sm_{}{}".format(*self._device.compute_capability())
+        self.limits = Limits(
+            of["max_threads_per_block"],
+            (of["max_block_dim_x"], of["max_block_dim_y"], of["max_block_dim_z"]),
+            (of["max_grid_dim_x"], of["max_grid_dim_y"], of["max_grid_dim_z"]),
+            of.get("max_shared_memory_per_block_optin", of["max_shared_memory_per_block"]),
+        )
+        self.info = DeviceInfo(
+            kind="gpu",
+            spec=f"gpu:{index}",
+            name=self._device.name(),
+            properties={
+                "arch": self.arch,
+                "multiprocessors": of["multiprocessor_count"],
+                "clock_mhz": of["clock_rate"] // 1000,
+                "memory_bytes": self._device.total_memory(),
+                "memory_clock_mhz": of["memory_clock_rate"] // 1000,
+                "memory_bus_bits": of["global_memory_bus_width"],
+                "l2_bytes": of["l2_cache_size"],
+                "max_threads_per_multiprocessor": of["max_threads_per_multiprocessor"],
+                "max_registers_per_multiprocessor": of["max_registers_per_multiprocessor"],
+                "max_shared_bytes_per_multiprocessor": of["max_shared_memory_per_multiprocessor"],
+                "max_threads_per_block": of["max_threads_per_block"],
+                "max_shared_bytes_per_block": self.limits.shared_bytes_per_block,
+                "driver_cuda": _version(cuda.get_driver_version()),
+            },
+        )
+
+    def execution(self, method: Method) -> Execution:
+        """On the GPU."""
+        return "gpu"
+
+    def compile(self, program: Program) -> Cubin:
+        """Compile with nvcc for this GPU's architecture, or take it from PyCUDA's cache."""
+        return compile_for_gpu(program, self.arch)
+
+    def open(self, program: Program, compiled: Cubin, launch: Launch, a: Matrix, b: Matrix) -> Run:
+        """Load the kernel, and place the matrices in device memory."""
+        return _GpuRun(_Kernel(program, compiled, launch), launch, a, b)
+
+    def resources(self, program: Program, compiled: Cubin, launch: Launch) -> Resources:
+        """What the kernel takes of a multiprocessor, as the driver reports it. Raises KernelError."""
+        function = _Kernel(program, compiled, launch).function
+        return Resources(function.num_regs, function.shared_size_bytes, function.local_size_bytes, function.const_size_bytes)
+
+    def free_bytes(self) -> int:
+        """Free device memory."""
+        free: int = import_driver().mem_get_info()[0]
+        return free
+
+    def close(self) -> None:
+        """Leave the context: one left on PyCUDA's stack at exit aborts the process."""
+        self._context.pop()
+        self._context.detach()
+
+
+class _Kernel:
+    """A compiled kernel loaded into the current context."""
+
+    def __init__(self, program: Program, cubin: Cubin, launch: Launch) -> None:
+        cuda = import_driver()
+        entry = program.method.entry
+        try:
+            self.module = cuda.module_from_buffer(cubin.image)
+            self.function = self.module.get_function(_symbol(cubin.image, entry))
+            for name, value in launch.constants:
+                address, size = self.module.get_global(name)
+                cuda.memcpy_htod(address, np.array([value], dtype=f"i{size}"))
+            if launch.shared_bytes + self.function.shared_size_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
+                attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                self.function.set_attribute(attribute, launch.shared_bytes)
+        except cuda.Error as error:
+            raise KernelError(f"{entry} cannot be loaded: {error}") from None
+        formats = parameter_formats(program.text, entry, program.element)
+        if len(formats) != len(launch.arguments):
+            raise KernelError(
+                f"{entry} takes {len(formats)} arguments, {len(launch.arguments)} are given "
+                f"({', '.join(program.method.arguments)}); say what it takes with --args"
+            )
+        self.function.prepare(formats)
+        self.formats = formats
+
+
+class _GpuRun(Run):
+    """A kernel on the GPU, with its matrices in device memory."""
+
+    def __init__(self, kernel: _Kernel, launch: Launch, a: Matrix, b: Matrix) -> None:
+        super().__init__(launch, a, b)
+        self._cuda = cuda = import_driver()
+        self._kernel = kernel
+        self._memory: dict[MatrixName, Any] = {}
+        try:
+            for name, matrix in self.matrices.items():
+                bytes_ = region_bytes(matrix)
+                self._memory[name] = cuda.mem_alloc(bytes_)
+                cuda.memset_d32(self._memory[name], int(POISON), bytes_ // 4)
+            self.load(a, b)
+            self._start, self._end = cuda.Event(), cuda.Event()
+        except cuda.Error as error:
+            self.close()
+            raise KernelError(f"no place for the matrices: {error}") from None
+        self._arguments = [
+            self._address(value) if isinstance(value, str) else float(value) if letter in "fd" else value
+            for letter, value in zip(kernel.formats, launch.arguments, strict=True)
+        ]
+
+    def _address(self, name: MatrixName) -> int:
+        return int(self._memory[name]) + GUARD_BYTES
+
+    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+        self._cuda.memcpy_htod(self._address(name), np.ascontiguousarray(matrix))
+
+    def launch(self, descending: bool = False) -> float:
+        """Run the kernel once between two events."""
+        plan = self.plan
+        try:
+            self._start.record()
+            self._kernel.function.prepared_async_call(
+                plan.grid, plan.block, None, *self._arguments, shared_size=plan.shared_bytes
+            )
+            self._end.record()
+            self._end.synchronize()
+            elapsed_ms: float = self._start.time_till(self._end)
+        except self._cuda.Error as error:
+            raise KernelError(f"launch failed: {error}") from None
+        return elapsed_ms
+
+    def poison(self) -> None:
+        """Fill the output with poison."""
+        try:
+            self._cuda.memset_d32(self._memory["C"], int(POISON), region_bytes(self.matrices["C"]) // 4)
+        except self._cuda.Error as error:
+            raise KernelError(f"the GPU does not answer: {error}") from None
+
+    def region(self, name: MatrixName) -> Region:
+        """A copy from device memory."""
+        region: Region = np.empty(region_bytes(self.matrices[name]), np.uint8)
+        try:
+            self._cuda.memcpy_dtoh(region, self._memory[name])
+        except self._cuda.Error as error:
+            raise KernelError(f"the GPU does not answer: {error}") from None
+        return region
+
+    def close(self) -> None:
+        """Free device memory; after a crashed kernel there is nothing left to free."""
+        for memory in self._memory.values():
+            try:
+                memory.free()
+            except self._cuda.Error:
+                pass
+        self._memory.clear()
+
+
+def import_driver() -> Any:
+    """PyCUDA's driver interface, initialised. Raises NoDeviceError, saying what to do, where that fails."""
+    try:
+        from pycuda import driver
+    except ImportError as error:
+        if "libcuda" in str(error):
+            raise NoDeviceError("no NVIDIA driver is installed here: install it, or use --device cpu") from None
+        if "pycuda" in str(error) and isinstance(error, ModuleNotFoundError):
+            raise NoDeviceError(
+                "PyCUDA is not installed: run make setup, or pip install 'cudamm[gpu]'; or use --device cpu"
+            ) from None
+        raise NoDeviceError(f"PyCUDA cannot be loaded ({error}); reinstall it, or use --device cpu") from None
+    try:
+        driver.init()
+        count = driver.Device.count()
+    except driver.Error as error:
+        raise NoDeviceError(f"no GPU answers ({error}): use --device cpu") from None
+    if count == 0:
+        raise NoDeviceError("there is no NVIDIA GPU here: use --device cpu")
+    return driver
+
+
+def _symbol(image: bytes, entry: str) -> str:
+    """The name that a kernel has in its cubin: C++ encodes the parameter types in it."""
+    symbols: set[str] = {m.decode() for m in re.findall(rb"\.text\.([\w$.]+)", image)}
+    for symbol in sorted(symbols):
+        if symbol == entry or symbol.startswith(f"_Z{len(entry)}{entry}"):
+            return symbol
+    raise KernelError(f"there is no kernel {entry} in what was compiled (found: {', '.join(sorted(symbols)) or 'none'})")
+
+
+def _version(version: int) -> str:
+    return f"{version // 1000}.{version % 1000 // 10}"

@@ -1,0 +1,182 @@
+"""Arithmetic over named whole numbers, as kernel headers and options write it: `ceil(N / BLOCK_SIZE)`.
+
+The text is parsed with Python's grammar and walked node by node; only the operators and functions named
+here exist, and nothing is ever evaluated as Python. Numbers are exact fractions, so `ceil(N / 16)` has no
+rounding to get wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from cudamm.errors import UsageError
+
+LARGEST_TEXT = 500
+"""Characters an expression may have; far above any real one, and it bounds the parser's depth."""
+
+_BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: lambda a, b: Fraction(a // b),
+    ast.Mod: operator.mod,
+}
+_COMPARISON: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, Callable[..., Fraction]] = {
+    "ceil": lambda x: Fraction(math.ceil(x)),
+    "floor": lambda x: Fraction(math.floor(x)),
+    "min": lambda *x: min(x),
+    "max": lambda *x: max(x),
+    # `sizeof(element)`: the name `element` already stands for its size in bytes.
+    "sizeof": lambda x: x,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An arithmetic expression, parsed once and evaluated for many values of its names.
+
+    Attributes:
+        text: as the user wrote it, for messages.
+        names: the names it uses, functions left out.
+    """
+
+    text: str
+    names: frozenset[str]
+    _tree: ast.expr = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def value(self, names: Mapping[str, int]) -> Fraction:
+        """The exact value; a comparison is 1 or 0. Raises UsageError for an unknown name or x / 0."""
+        try:
+            return _value(self._tree, names)
+        except KeyError as error:
+            known = ", ".join(sorted(names))
+            raise UsageError(f"“{self.text}”: unknown name {error.args[0]} (known: {known})") from None
+        except ZeroDivisionError:
+            raise UsageError(f"“{self.text}” divides by zero") from None
+        except (TypeError, ValueError):
+            raise UsageError(f"“{self.text}”: wrong number of arguments to a function") from None
+
+    def whole(self, names: Mapping[str, int]) -> int:
+        """The value, which must be a whole number. Raises UsageError where it is not."""
+        value = self.value(names)
+        if value.denominator != 1:
+            raise UsageError(f"“{self.text}” is {float(value):g}, not a whole number; use ceil(…) or //")
+        return int(value)
+
+    def holds(self, names: Mapping[str, int]) -> bool:
+        """Whether a condition such as `M % 64 == 0` is true (any value but 0)."""
+        return self.value(names) != 0
+
+    def multiple(self) -> tuple[str, Expression] | None:
+        """`("M", 64)` where the expression says `M % 64 == 0`, None where it says anything else."""
+        tree = self._tree
+        if (
+            isinstance(tree, ast.Compare)
+            and len(tree.ops) == 1
+            and isinstance(tree.ops[0], ast.Eq)
+            and isinstance(tree.left, ast.BinOp)
+            and isinstance(tree.left.op, ast.Mod)
+            and isinstance(tree.left.left, ast.Name)
+            and isinstance(tree.comparators[0], ast.Constant)
+            and tree.comparators[0].value == 0
+        ):
+            divisor = tree.left.right
+            return tree.left.left.id, Expression(ast.unparse(divisor), _names(divisor), divisor)
+        return None
+
+
+def parse(text: str) -> Expression:
+    """Parse one expression. Raises UsageError for anything that is not arithmetic over names."""
+    tree = _tree(text)
+    _check(tree, text)
+    return Expression(text.strip(), _names(tree), tree)
+
+
+def parse_list(text: str) -> tuple[Expression, ...]:
+    """Parse expressions separated by commas, as in `ceil(N / 16), min(M, 4)`; empty text gives none."""
+    if not text.strip():
+        return ()
+    tree = _tree(f"({text.strip().rstrip(',')},)")
+    assert isinstance(tree, ast.Tuple)  # noqa: S101 - the brackets above make it one
+    for part in tree.elts:
+        _check(part, text)
+    return tuple(Expression(ast.unparse(e), _names(e), e) for e in tree.elts)
+
+
+def _tree(text: str) -> ast.expr:
+    if len(text) > LARGEST_TEXT:
+        raise UsageError(f"an expression of {len(text)} characters is too long (at most {LARGEST_TEXT})")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise UsageError(f"“{text.strip()}” is not arithmetic") from None
+
+
+def _check(tree: ast.expr, text: str) -> None:
+    """Refuse, before anything is computed, every node that `_value` has no meaning for."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=bool()):
+                allowed = False
+            case ast.Constant(value=int()) | ast.Name() | ast.Load() | ast.UnaryOp(op=ast.USub()):
+                allowed = True
+            case ast.BinOp(op=op):
+                allowed = type(op) in _BINARY
+            case ast.Compare(ops=ops):
+                allowed = all(type(op) in _COMPARISON for op in ops)
+            case ast.Call(func=ast.Name(id=name), keywords=[]):
+                allowed = name in _FUNCTIONS
+            case ast.BoolOp() | ast.And() | ast.Or() | ast.operator() | ast.cmpop() | ast.USub():
+                allowed = True
+            case _:
+                allowed = False
+        if not allowed:
+            part = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+            raise UsageError(
+                f"“{text.strip()}”: {part} is not arithmetic; there are whole numbers, names, + - * / // %, "
+                "comparisons, and, or, ceil, floor, min, max and sizeof(element)"
+            )
+
+
+def _names(tree: ast.expr) -> frozenset[str]:
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions)
+
+
+def _value(tree: ast.expr, names: Mapping[str, int]) -> Fraction:
+    match tree:
+        case ast.Constant(value=int(number)):
+            return Fraction(number)
+        case ast.Name(id=name):
+            return Fraction(names[name])
+        case ast.UnaryOp(operand=operand):
+            return -_value(operand, names)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](_value(left, names), _value(right, names))
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            values = [_value(v, names) for v in (left, *comparators)]
+            pairs = zip(ops, values, values[1:], strict=False)
+            return Fraction(all(_COMPARISON[type(op)](a, b) for op, a, b in pairs))
+        case ast.BoolOp(op=op, values=parts):
+            decide = all if isinstance(op, ast.And) else any
+            return Fraction(decide(_value(part, names) != 0 for part in parts))
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return _FUNCTIONS[name](*(_value(a, names) for a in args))
+    raise AssertionError(f"{ast.dump(tree)} passed the check")  # pragma: no cover

@@ -1,0 +1,154 @@
+"""From variants and problems to kernels ready to run: planned, checked against the device, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from cudamm.catalog.variant import Variant
+from cudamm.compile import Program, compile_all, program
+from cudamm.devices import Device, Run
+from cudamm.devices.device import padded
+from cudamm.errors import KernelError, RequirementError, UsageError
+from cudamm.launch import Launch, check, plan
+from cudamm.problem import Problem
+from cudamm.results import UNVERIFIED, Result, Status, Verdict
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done now, how many steps are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A variant on a problem, compiled and ready to run, or the reason why it is not.
+
+    Attributes:
+        device: the one that runs it; the host's own methods run on the CPU device whatever was chosen.
+        launch: None where it is skipped.
+        compiled: what the device made of the program; the failure, where it did not compile.
+        skipped: why it is not run at all; empty where it is.
+    """
+
+    variant: Variant
+    problem: Problem
+    fmad: bool
+    device: Device[Any]
+    program: Program
+    launch: Launch | None
+    compiled: Any | KernelError
+    skipped: str
+
+    @contextmanager
+    def open(self) -> Iterator[Run]:
+        """A run on the problem's inputs. Raises KernelError where there is no kernel to run."""
+        if self.launch is None:
+            raise KernelError(self.skipped)
+        if isinstance(self.compiled, KernelError):
+            raise self.compiled
+        a, b = padded(self.launch, *self.problem.inputs)
+        with self.device.open(self.program, self.compiled, self.launch, a, b) as run:
+            yield run
+
+    def result(
+        self, status: Status, reason: str = "", runs_ms: list[float] | None = None, verdict: Verdict = UNVERIFIED
+    ) -> Result:
+        """The row that says what came of it."""
+        shape = self.problem.shape
+        return Result(
+            method=self.variant.method.name,
+            params=self.variant.params,
+            m=shape.m,
+            n=shape.n,
+            k=shape.k,
+            dtype=self.problem.element.name,
+            fmad=self.fmad,
+            execution=self.device.execution(self.variant.method),
+            padded=self.launch is not None and self.launch.shape != shape,
+            status=status,
+            reason=reason,
+            runs_ms=runs_ms or [],
+            verdict=verdict,
+        )
+
+
+def prepare(
+    device: Device[Any], cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+) -> list[Prepared]:
+    """Plan, check and compile every case; nothing is launched.
+
+    Raises:
+        UsageError: a case is impossible on the device, or nothing that was asked for can be run.
+        NoDeviceError: a compiler is missing.
+    """
+    planned: list[tuple[Variant, Problem, Device[Any], Program, Launch | None, str]] = []
+    for variant, problem in cases:
+        runner = executor(device, variant)
+        source = program(variant, problem.element, fmad)
+        try:
+            launch = plan(variant, problem.shape, problem.element)
+            check(variant, launch, runner.limits)
+            planned.append((variant, problem, runner, source, launch, ""))
+        except RequirementError as error:
+            if len(cases) == 1:
+                raise
+            planned.append((variant, problem, runner, source, None, str(error)))
+    for problem in dict.fromkeys(problem for _, problem in cases):
+        _check_memory(device, problem)
+
+    compiled: dict[Program, Any] = {}
+    for runner in dict.fromkeys(runner for _, _, runner, *_ in planned):
+        programs = {source: None for _, _, r, source, launch, _ in planned if r is runner and launch}
+        done = 0
+
+        def step(method: str, total: int = len(programs)) -> None:
+            nonlocal done
+            done += 1
+            progress(f"compiling {method}", done, total)
+
+        compiled |= compile_all(programs, runner.compile, step)
+    if compiled and all(isinstance(c, KernelError) and not p.method.builtin for p, c in compiled.items()):
+        # A user's kernel that compiles in no variant is a broken file, not a failed measurement.
+        first, failure = next(iter(compiled.items()))
+        raise UsageError(f"{first.method.path} {failure}")
+    return [
+        Prepared(variant, problem, fmad, runner, source, launch, compiled.get(source), skipped)
+        for variant, problem, runner, source, launch, skipped in planned
+    ]
+
+
+def executor(device: Device[Any], variant: Variant) -> Device[Any]:
+    """The device that runs a variant: the host's own methods run natively, beside whatever was chosen."""
+    if not variant.method.runs_on_host or device.info.kind == "cpu":
+        return device
+    from cudamm.devices.find import host
+
+    return host()
+
+
+def _check_memory(device: Device[Any], problem: Problem) -> None:
+    """Refuse a problem whose matrices do not fit. Raises UsageError."""
+    size = problem.element.size_bytes
+    on_device = problem.shape.elements * size
+    free = device.free_bytes()
+    if on_device > free:
+        raise UsageError(
+            f"{problem.shape} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
+            f"{device.info.name} has {_gigabytes(free)} free"
+        )
+    # Inputs, a copy of everything (shared with the CPU device's kernels, or on its way to a GPU), and
+    # float64 versions of the inputs, product and error bound.
+    from cudamm.devices.find import host
+
+    on_host = problem.shape.elements * (2 * size + 8) + problem.shape.m * problem.shape.n * 24
+    free = host().free_bytes()
+    if on_host > free:
+        raise UsageError(
+            f"{problem.shape} {problem.element.name} needs {_gigabytes(on_host)} of this machine's memory, "
+            f"verification included; {_gigabytes(free)} are free"
+        )
+
+
+def _gigabytes(count_bytes: int) -> str:
+    return f"{count_bytes / 1e9:,.1f} GB"

@@ -1,0 +1,183 @@
+"""The problem a variant is run on: shapes, inputs, the reference product and the error it allows."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cudamm.catalog.method import ElementType
+from cudamm.errors import UsageError
+
+Matrix = npt.NDArray[Any]
+
+MOST_ELEMENTS = 2**31 - 1
+"""Of one matrix: kernels, ours and most others, count elements with a 32-bit int."""
+
+
+@dataclass(frozen=True, order=True)
+class Shape:
+    """C (m x n) = A (m x k) B (k x n), all row-major."""
+
+    m: int
+    n: int
+    k: int
+
+    def __str__(self) -> str:
+        return f"{self.m}x{self.n}x{self.k}"
+
+    @property
+    def elements(self) -> int:
+        """Of A, B and C together."""
+        return self.m * self.k + self.k * self.n + self.m * self.n
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the product: a multiplication and an addition for each m, n, k."""
+        return 2 * self.m * self.n * self.k
+
+
+def parse_shape(text: str) -> Shape:
+    """`1024` for a square, `640x480x320` for M x N x K. Raises UsageError for anything else."""
+    match = re.fullmatch(r"(\d{1,12})(?:[x×](\d{1,12})[x×](\d{1,12}))?", text.strip().lower())
+    if not match:
+        raise UsageError(f"“{text}” is not a size: write 1024 for a square or 640x480x320 for MxNxK")
+    m = int(match[1])
+    shape = Shape(m, int(match[2] or m), int(match[3] or m))
+    if min(shape.m, shape.n, shape.k) < 1:
+        raise UsageError(f"“{text}” is not a size: M, N and K must be at least 1")
+    check_size(shape)
+    return shape
+
+
+def check_size(shape: Shape) -> None:
+    """Refuse a shape whose matrices kernels cannot index. Raises UsageError."""
+    largest = max(shape.m * shape.k, shape.k * shape.n, shape.m * shape.n)
+    if largest > MOST_ELEMENTS:
+        raise UsageError(
+            f"a matrix of {shape} would have {largest:,} elements; kernels index them with a 32-bit int, "
+            f"so at most {MOST_ELEMENTS:,} are possible"
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One product to compute: its shape, element type and random inputs.
+
+    Attributes:
+        seed: of the random inputs; the same seed gives the same inputs on every machine.
+    """
+
+    shape: Shape
+    element: ElementType
+    seed: int = 0
+
+    @functools.cached_property
+    def inputs(self) -> tuple[Matrix, Matrix]:
+        """A (m x k) and B (k x n), random and of both signs.
+
+        Reals are uniform in [-1, 1). Whole numbers are at most 100 in size, less for a very large k, so
+        that no sum can overflow and the exact result is the only right one.
+        """
+        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k])
+        shapes = (self.shape.m, self.shape.k), (self.shape.k, self.shape.n)
+        if self.element.name == "int32":
+            most = max(1, min(100, math.isqrt((2**31 - 1) // self.shape.k)))
+            a, b = (random.integers(-most, most, s, np.int32, endpoint=True) for s in shapes)
+        else:
+            a, b = (random.random(s, np.dtype(self.element.name)) * 2 - 1 for s in shapes)
+        return a, b
+
+    @functools.cached_property
+    def reference(self) -> tuple[Matrix, Matrix]:
+        """The product as an unevaluated sum of two float64 matrices (m x n), high part and low part.
+
+        Exact for int32; for float32 a plain float64 product, whose error is 2⁻²⁹ of what float32 allows.
+        For float64 a plain product would be no better than what it judges, so see `_product_of_slices`.
+        """
+        a, b = (x.astype(np.float64) for x in self.inputs)
+        if self.element.name == "float64":
+            return _product_of_slices(a, b)
+        product = a @ b
+        return product, np.zeros_like(product)
+
+    @functools.cached_property
+    def error_bound(self) -> Matrix:
+        """The largest error (m x n) that summing in any order, fused or not, can make.
+
+        |err| ≤ γ_k (|A| |B|)ᵢⱼ with γ_k = k u / (1 − k u), u the unit roundoff: Higham, Accuracy and
+        Stability of Numerical Algorithms, 2nd ed., equation (3.13). Zero for whole numbers.
+
+        Raises:
+            UsageError: k u ≥ 1, where no bound holds.
+        """
+        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        if self.element.name == "int32":
+            return np.zeros((m, n))
+        unit_roundoff = float(np.finfo(self.element.name).eps) / 2
+        if k * unit_roundoff >= 1:
+            raise UsageError(
+                f"K = {k:,} terms can lose every digit of {self.element.name}: there is no error bound to "
+                "verify against; use --dtype float64 or --no-verify"
+            )
+        gamma = k * unit_roundoff / (1 - k * unit_roundoff)
+        a, b = (np.abs(x).astype(np.float64) for x in self.inputs)
+        # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
+        bound: Matrix = (a @ b) * (gamma * (1 + 2.0**-20))
+        return bound
+
+    def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:
+        """Some rows of the product as one running sum a step of k, every product and sum rounded to the type.
+
+        What a kernel that sums in k order must give bit for bit when nothing is fused.
+        """
+        a, b = self.inputs
+        a = a[rows]
+        total = np.zeros((a.shape[0], self.shape.n), a.dtype)
+        for k in range(self.shape.k):
+            total += a[:, k : k + 1] * b[k]
+        return total
+
+
+def _product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
+    """A B in about twice float64's precision, from exact float64 products of slices of A and B.
+
+    Each slice holds so few leading bits of its row of A (column of B) that sums of k products of them
+    are exact; the slices' products are then added up with their rounding errors kept. After Ozaki,
+    Ogita, Oishi and Rump, "Error-free transformations of matrix multiplication by using fast routines of
+    matrix multiplication and its applications", Numerical Algorithms 59 (2012).
+    """
+    bits = (53 - int(np.ceil(np.log2(max(2, a.shape[1]))))) // 2
+    slices_a, slices_b = _slices(a, bits, axis=1), _slices(b, bits, axis=0)
+    high = np.zeros((a.shape[0], b.shape[1]))
+    low = np.zeros_like(high)
+    # Largest products first; what lies beyond the last slice is below the bits that are looked at.
+    pairs = sorted((i + j, i, j) for i in range(len(slices_a)) for j in range(len(slices_b)))
+    for order, i, j in pairs:
+        if order * bits > 110:
+            break
+        term = slices_a[i] @ slices_b[j]
+        total = high + term
+        # Knuth's two-sum: the exact rounding error of the addition above.
+        shift = total - high
+        low += (high - (total - shift)) + (term - shift)
+        high = total
+    return high, low
+
+
+def _slices(x: Matrix, bits: int, axis: int) -> list[Matrix]:
+    """Split x into matrices of at most `bits` significant bits a row or column that add up to x."""
+    slices: list[Matrix] = []
+    rest = x.copy()
+    while rest.any() and len(slices) < 8:
+        largest = np.max(np.abs(rest), axis=axis, keepdims=True)
+        unit = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1))) - bits)
+        part = np.rint(rest / unit) * unit
+        slices.append(part)
+        rest = rest - part
+    return slices or [rest]

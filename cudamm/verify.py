@@ -1,0 +1,159 @@
+"""Is the product right? Every element, against a reference and the error that rounding allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cudamm.catalog.variant import Variant
+from cudamm.devices import Device, Run
+from cudamm.devices.device import POISON
+from cudamm.diagnose import terms_used
+from cudamm.errors import KernelError
+from cudamm.prepare import Progress, prepare
+from cudamm.problem import Matrix, Problem
+from cudamm.results import Result, Verdict
+
+MOST_ORDERED_SUMS = 2**31
+"""Multiplications a bit-for-bit check may take; of larger products it looks at evenly spaced rows."""
+
+
+def verify_all(
+    device: Device[Any], cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+) -> Iterator[Result]:
+    """Verify each case, one result as soon as it is there.
+
+    Raises:
+        UsageError, NoDeviceError: before anything is launched, where the request is impossible.
+    """
+    prepared = prepare(device, cases, fmad, progress)
+    for done, case in enumerate(prepared):
+        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+        if case.skipped:
+            yield case.result("skipped", case.skipped)
+            continue
+        ordered = case.device.has_thread_order and not case.variant.method.runs_on_host
+        try:
+            with case.open() as run:
+                verdict = verify(run, case.problem, case.variant, fmad=fmad, thread_order=ordered)
+        except KernelError as error:
+            verdict = Verdict(False, str(error))
+        yield case.result("ok" if verdict.correct else "failed", verdict.reason, verdict=verdict)
+
+
+def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
+    """Launch a run on its inputs and judge what it leaves in C.
+
+    Args:
+        run: of the problem's inputs, padded.
+        fmad: whether it was compiled with fused multiply-add; without, a method that sums in k order
+            must match a host sum bit for bit.
+        thread_order: launch a second time with the threads in reverse; the results must be the same.
+    """
+    m, n = problem.shape.m, problem.shape.n
+    products: list[Matrix] = []
+    try:
+        for descending in (False, True) if thread_order else (False,):
+            run.poison()
+            run.launch(descending)
+            run.check_memory()
+            products.append(run.product()[:m, :n].copy())
+    except KernelError as error:
+        return Verdict(False, str(error))
+    verdict = _judge(products[0], problem, variant, fmad)
+    if len(products) == 2 and not _same_bits(*products):
+        race = "the result depends on the order in which threads run: they race, a __syncthreads() is missing"
+        where = "" if verdict.correct else f"; {verdict.reason}"
+        return Verdict(False, race + where, verdict.bit_equal, verdict.max_error, verdict.error_bound)
+    if verdict.correct is False:
+        hint = terms_used(run, problem, _first_wrong(products[0], problem))
+        if hint:
+            reason = f"{verdict.reason}; {hint}"
+            return Verdict(False, reason, verdict.bit_equal, verdict.max_error, verdict.error_bound)
+    return verdict
+
+
+def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:
+    error, bound = _errors(product, problem)
+    wrong = ~(error <= bound)  # NaN is wrong
+    with np.errstate(invalid="ignore", divide="ignore"):
+        excess = np.where(wrong & (bound == 0), np.inf, np.where(bound > 0, error / bound, 0))
+    worst = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), error.shape)
+    max_error = float(error[worst]) if np.isfinite(error[worst]) else None
+    error_bound = float(bound[worst])
+    if wrong.any():
+        return Verdict(False, _describe(product, problem, variant, wrong), False, max_error, error_bound)
+    if problem.element.name == "int32":
+        return Verdict(True, "", True, max_error, error_bound)
+    if fmad or not variant.method.sums_in_k_order:
+        return Verdict(True, "", None, max_error, error_bound)
+    different = _different_from_ordered_sum(product, problem)
+    if different:
+        return Verdict(False, different, False, max_error, error_bound)
+    return Verdict(True, "", True, max_error, error_bound)
+
+
+def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
+    high, low = problem.reference
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.abs((product.astype(np.float64) - high) - low), problem.error_bound
+
+
+def _first_wrong(product: Matrix, problem: Problem) -> tuple[int, int]:
+    error, bound = _errors(product, problem)
+    row, column = np.unravel_index(int(np.argmax(~(error <= bound))), error.shape)
+    return int(row), int(column)
+
+
+def _describe(product: Matrix, problem: Problem, variant: Variant, wrong: Matrix) -> str:
+    """Where the product is wrong, what was expected there and what was found, and how many elements are."""
+    bits = np.uint64 if product.itemsize == 8 else np.uint32
+    poison = np.full(product.itemsize // 4, POISON).view(bits)[0]
+    unwritten = product.view(bits) == poison
+    if unwritten.any():
+        row, column = (int(i) for i in np.unravel_index(int(np.argmax(unwritten)), product.shape))
+        return (
+            f"{int(unwritten.sum())} of {product.size} elements never written, "
+            f"first C[{row}][{column}]{_tile(variant, row, column)}"
+        )
+    row, column = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), product.shape))
+    expected, got = problem.reference[0][row, column], product[row, column]
+    text = (
+        f"{int(wrong.sum())} of {product.size} elements wrong, "
+        f"first C[{row}][{column}]{_tile(variant, row, column)}: expected {expected:.9g}, got {got:.9g}"
+    )
+    if np.isnan(product[wrong]).any():
+        text += (
+            " (NaN stands for memory that nobody wrote: shared memory read before it is filled, "
+            "or a read beyond A or B)"
+        )
+    return text
+
+
+def _tile(variant: Variant, row: int, column: int) -> str:
+    edge = variant.params.get("BLOCK_SIZE")
+    return f" (tile {row // edge},{column // edge})" if isinstance(edge, int) and edge > 0 else ""
+
+
+def _different_from_ordered_sum(product: Matrix, problem: Problem) -> str:
+    """Where the bits differ from a host sum in k order; empty where they do not."""
+    m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
+    count = min(m, max(1, MOST_ORDERED_SUMS // (n * k)))
+    chosen = np.unique(np.linspace(0, m - 1, count).astype(np.intp))
+    for rows in np.array_split(chosen, -(-len(chosen) // 64)):
+        expected = problem.sum_in_k_order(rows)
+        if _same_bits(expected, product[rows]):
+            continue
+        different = np.ascontiguousarray(product[rows]) != expected
+        i, column = (int(x) for x in np.unravel_index(int(np.argmax(different)), expected.shape))
+        return (
+            f"within the error bound, but not the bits of a sum in k order, first at C[{rows[i]}][{column}]: "
+            f"expected {expected[i, column]!r}, got {product[rows[i], column]!r}"
+        )
+    return ""
+
+
+def _same_bits(a: Matrix, b: Matrix) -> bool:
+    return np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()

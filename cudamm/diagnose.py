@@ -1,4 +1,4 @@
-"""Which terms does a wrong element sum? Found by asking the kernel itself, with inputs of zeros and ones."""
+"""What does a kernel with a wrong result do? Found by asking it, with inputs chosen for the answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from cudamm.problem import Matrix, Problem
 
 MOST_WORK = 2**27
 """Multiplications to spend: one launch a k, so only small problems are asked about."""
+
+
+def adds_to_output(run: Run, element: tuple[int, int]) -> str:
+    """Say so, if the kernel adds to what C held before the launch; nothing, if it does not."""
+    found = []
+    try:
+        for start in (0, 1):
+            run.fill_output(np.full(1, start, run.matrices["C"].dtype).view(np.uint32)[-1])
+            run.launch()
+            found.append(float(run.product()[element]))
+    except KernelError:
+        return ""
+    # An element that nobody writes also stays what it was: then the first of the two is just that zero.
+    adds = found[0] != found[1] and found[0] != 0
+    return "it adds to what C held before: C has to be set to zero first" if adds else ""
 
 
 def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
@@ -46,11 +61,13 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
     return f"C[{row}][{column}] should use every k once: " + " and ".join(said) if said else ""
 
 
-def _uses(run: Run, in_a: tuple[int, int] | None, in_b: tuple[int, int] | None, element: tuple[int, int]) -> int | None:
+def _uses(
+    run: Run, in_a: tuple[int, int] | None, in_b: tuple[int, int] | None, element: tuple[int, int]
+) -> int | None:
     a = _ones_at(run.matrices["A"], in_a)
     b = _ones_at(run.matrices["B"], in_b)
     run.load(a, b)
-    run.poison()
+    run.fill_output()
     run.launch()
     count = float(run.product()[element])
     return int(count) if count.is_integer() and 0 <= count < 2**20 else None

@@ -97,7 +97,9 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
         )
     for axis, asked, most in zip("xyz", launch.block, limits.block, strict=True):
         if asked > most:
-            raise UsageError(f"{variant}: a block of {block} is too long in {axis}; this device allows {most}")
+            raise UsageError(
+                f"{variant}: a block of {block} is too long in {axis}; this device allows {most}"
+            )
     for axis, asked, most in zip("xyz", launch.grid, limits.grid, strict=True):
         if asked > most:
             raise UsageError(

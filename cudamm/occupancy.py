@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudamm.catalog.method import Value
+from cudamm.catalog.variant import Variant
 from cudamm.devices.device import Resources
+from cudamm.errors import KernelError
+from cudamm.prepare import Progress, prepare
+from cudamm.problem import Problem
+
+if TYPE_CHECKING:
+    from cudamm.devices.gpu import GpuDevice
 
 WARP_THREADS = 32
 UNLIMITED_BLOCKS = 2**31 - 1
@@ -84,7 +91,9 @@ class Occupancy:
         return tuple(name for name, blocks in self.limits.items() if blocks == self.active_blocks)
 
 
-def occupancy(sm: Multiprocessor, threads_per_block: int, registers_per_thread: int, shared_bytes: int) -> Occupancy:
+def occupancy(
+    sm: Multiprocessor, threads_per_block: int, registers_per_thread: int, shared_bytes: int
+) -> Occupancy:
     """Active blocks and warps a multiprocessor, as cuOccupancyMaxActiveBlocksPerMultiprocessor counts them.
 
     The occupancy is the lab's: active blocks x threads a block / threads a multiprocessor. (The lab
@@ -101,7 +110,9 @@ def occupancy(sm: Multiprocessor, threads_per_block: int, registers_per_thread: 
         "shared": _blocks_by_shared(sm, shared_bytes),
     }
     active = min(limits.values())
-    return Occupancy(threads_per_block, active, active * warps, limits, active * threads_per_block / sm.threads)
+    return Occupancy(
+        threads_per_block, active, active * warps, limits, active * threads_per_block / sm.threads
+    )
 
 
 def _blocks_by_registers(sm: Multiprocessor, warps: int, registers_per_thread: int) -> int:
@@ -128,7 +139,11 @@ def _round_up(value: int, multiple: int) -> int:
 
 @dataclass(frozen=True)
 class OccupancyResult:
-    """A variant's occupancy: a row of a table."""
+    """A variant's occupancy: a row of a table.
+
+    Attributes:
+        reason: why it cannot run, where there is no active block; empty otherwise.
+    """
 
     arch: str
     method: str
@@ -137,6 +152,7 @@ class OccupancyResult:
     resources: Resources
     dynamic_shared_bytes: int
     occupancy: Occupancy
+    reason: str = ""
 
     def record(self) -> dict[str, Any]:
         """The row of a `cudamm.occupancy/1` file."""
@@ -156,4 +172,45 @@ class OccupancyResult:
             "occupancy": found.occupancy,
             "limits": found.limits,
             "limited_by": list(found.limited_by),
+            "reason": self.reason,
         }
+
+
+def occupancies(
+    device: GpuDevice, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+) -> Iterator[OccupancyResult]:
+    """The occupancy of each case's kernel on a GPU; the problem gives the element type, and sizes no block.
+
+    Raises:
+        UsageError, NoDeviceError: where the request is impossible.
+    """
+    sm = Multiprocessor.of(device.arch, device.attributes)
+    for case in prepare(device, cases, fmad, progress):
+        reason = case.skipped
+        resources = Resources(0, 0, 0, 0)
+        threads = dynamic_bytes = 0
+        if case.launch is not None:
+            threads, dynamic_bytes = case.launch.threads_per_block, case.launch.shared_bytes
+            try:
+                if isinstance(case.compiled, KernelError):
+                    raise case.compiled
+                resources = device.resources(case.program, case.compiled, case.launch)
+            except KernelError as error:
+                reason = str(error)
+        found = occupancy(
+            sm, max(1, threads), resources.registers_per_thread, resources.shared_bytes + dynamic_bytes
+        )
+        if reason:
+            found = Occupancy(threads, 0, 0, dict.fromkeys(found.limits, 0), 0.0)
+        elif found.active_blocks == 0:
+            reason = f"no block fits: {' and '.join(found.limited_by)} do not suffice for one"
+        yield OccupancyResult(
+            arch=device.arch,
+            method=case.variant.method.name,
+            params=case.variant.params,
+            dtype=case.problem.element.name,
+            resources=resources,
+            dynamic_shared_bytes=dynamic_bytes,
+            occupancy=found,
+            reason=reason,
+        )

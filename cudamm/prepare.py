@@ -52,7 +52,11 @@ class Prepared:
             yield run
 
     def result(
-        self, status: Status, reason: str = "", runs_ms: list[float] | None = None, verdict: Verdict = UNVERIFIED
+        self,
+        status: Status,
+        reason: str = "",
+        runs_ms: list[float] | None = None,
+        verdict: Verdict = UNVERIFIED,
     ) -> Result:
         """The row that says what came of it."""
         shape = self.problem.shape

@@ -104,7 +104,19 @@ class Result:
         return self._what() | self._verdict()
 
     def _what(self) -> dict[str, Any]:
-        names = ("method", "params", "m", "n", "k", "dtype", "fmad", "execution", "padded", "status", "reason")
+        names = (
+            "method",
+            "params",
+            "m",
+            "n",
+            "k",
+            "dtype",
+            "fmad",
+            "execution",
+            "padded",
+            "status",
+            "reason",
+        )
         return {name: getattr(self, name) for name in names}
 
     def _verdict(self) -> dict[str, Any]:

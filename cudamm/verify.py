@@ -9,8 +9,8 @@ import numpy as np
 
 from cudamm.catalog.variant import Variant
 from cudamm.devices import Device, Run
-from cudamm.devices.device import POISON
-from cudamm.diagnose import terms_used
+from cudamm.devices.device import GUARD, POISON, SHARED
+from cudamm.diagnose import adds_to_output, terms_used
 from cudamm.errors import KernelError
 from cudamm.prepare import Progress, prepare
 from cudamm.problem import Matrix, Problem
@@ -56,7 +56,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     products: list[Matrix] = []
     try:
         for descending in (False, True) if thread_order else (False,):
-            run.poison()
+            run.fill_output()
             run.launch(descending)
             run.check_memory()
             products.append(run.product()[:m, :n].copy())
@@ -68,7 +68,8 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         where = "" if verdict.correct else f"; {verdict.reason}"
         return Verdict(False, race + where, verdict.bit_equal, verdict.max_error, verdict.error_bound)
     if verdict.correct is False:
-        hint = terms_used(run, problem, _first_wrong(products[0], problem))
+        element = _first_wrong(products[0], problem)
+        hint = adds_to_output(run, element) or terms_used(run, problem, element)
         if hint:
             reason = f"{verdict.reason}; {hint}"
             return Verdict(False, reason, verdict.bit_equal, verdict.max_error, verdict.error_bound)
@@ -103,33 +104,43 @@ def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
 
 def _first_wrong(product: Matrix, problem: Problem) -> tuple[int, int]:
     error, bound = _errors(product, problem)
-    row, column = np.unravel_index(int(np.argmax(~(error <= bound))), error.shape)
-    return int(row), int(column)
+    return _first(~(error <= bound))
 
 
 def _describe(product: Matrix, problem: Problem, variant: Variant, wrong: Matrix) -> str:
     """Where the product is wrong, what was expected there and what was found, and how many elements are."""
-    bits = np.uint64 if product.itemsize == 8 else np.uint32
-    poison = np.full(product.itemsize // 4, POISON).view(bits)[0]
-    unwritten = product.view(bits) == poison
+    unwritten = _holds(product, POISON)
     if unwritten.any():
-        row, column = (int(i) for i in np.unravel_index(int(np.argmax(unwritten)), product.shape))
+        row, column = _first(unwritten)
+        count = int(unwritten.sum())
         return (
-            f"{int(unwritten.sum())} of {product.size} elements never written, "
+            f"{count} of {product.size} element{'s' * (count > 1)} never written, "
             f"first C[{row}][{column}]{_tile(variant, row, column)}"
         )
-    row, column = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), product.shape))
-    expected, got = problem.reference[0][row, column], product[row, column]
+    row, column = _first(wrong)
+    count = int(wrong.sum())
     text = (
-        f"{int(wrong.sum())} of {product.size} elements wrong, "
-        f"first C[{row}][{column}]{_tile(variant, row, column)}: expected {expected:.9g}, got {got:.9g}"
+        f"{count} of {product.size} element{'s' * (count > 1)} wrong, first C[{row}][{column}]"
+        f"{_tile(variant, row, column)}: expected {problem.reference[0][row, column]:.9g}, "
+        f"got {product[row, column]:.9g}"
     )
-    if np.isnan(product[wrong]).any():
-        text += (
-            " (NaN stands for memory that nobody wrote: shared memory read before it is filled, "
-            "or a read beyond A or B)"
-        )
+    if _holds(product, SHARED).any():
+        return text + ", from shared memory that nothing had been written to yet"
+    if _holds(product, GUARD).any():
+        return text + ", read from beyond the edge of a matrix"
     return text
+
+
+def _holds(product: Matrix, word: np.uint32) -> Matrix:
+    """Which elements are a 32-bit pattern, repeated for 64-bit types."""
+    bits = np.uint64 if product.itemsize == 8 else np.uint32
+    found: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]
+    return found
+
+
+def _first(where: Matrix) -> tuple[int, int]:
+    row, column = np.unravel_index(int(np.argmax(where)), where.shape)
+    return int(row), int(column)
 
 
 def _tile(variant: Variant, row: int, column: int) -> str:
@@ -147,7 +158,7 @@ def _different_from_ordered_sum(product: Matrix, problem: Problem) -> str:
         if _same_bits(expected, product[rows]):
             continue
         different = np.ascontiguousarray(product[rows]) != expected
-        i, column = (int(x) for x in np.unravel_index(int(np.argmax(different)), expected.shape))
+        i, column = _first(different)
         return (
             f"within the error bound, but not the bits of a sum in k order, first at C[{rows[i]}][{column}]: "
             f"expected {expected[i, column]!r}, got {product[rows[i], column]!r}"

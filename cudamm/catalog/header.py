@@ -18,7 +18,18 @@ from cudamm.expression import Expression, parse, parse_list
 
 _LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
 _COMMENTS = {".cu": "//", ".cpp": "//", ".py": "#"}
-_ONCE = ("sources", "aliases", "entry", "args", "threads", "grid", "shared-bytes", "requires", "types", "sum-order")
+_ONCE = (
+    "sources",
+    "aliases",
+    "entry",
+    "args",
+    "threads",
+    "grid",
+    "shared-bytes",
+    "requires",
+    "types",
+    "sum-order",
+)
 _REPEATED = ("param", "constant")
 LARGEST_FILE_BYTES = 1 << 20
 
@@ -96,7 +107,11 @@ def without_comments(source: str) -> str:
 
 def kernels_in(source: str) -> list[str]:
     """Names of the `__global__` functions that C source defines or declares, in order."""
-    code = re.sub(r"__(launch_bounds|attribute|align|declspec)__\s*\([^()]*(\([^()]*\))*[^()]*\)", " ", without_comments(source))
+    code = re.sub(
+        r"__(launch_bounds|attribute|align|declspec)__\s*\([^()]*(\([^()]*\))*[^()]*\)",
+        " ",
+        without_comments(source),
+    )
     return list(dict.fromkeys(re.findall(r"__global__[^;{}()]*?(\w+)\s*\(", code)))
 
 
@@ -199,5 +214,3 @@ def _find_entry(path: Path, source: str, language: Language, name: str) -> str:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
-
-

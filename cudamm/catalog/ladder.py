@@ -14,7 +14,11 @@ from cudamm.errors import UsageError
 @functools.cache
 def ladder() -> tuple[Method, ...]:
     """Every method under `cuda_src`, in the order of its listing."""
-    return tuple(read_method(path, builtin=True) for path in sorted(_folder().iterdir()) if path.suffix in (".cu", ".cpp", ".py"))
+    return tuple(
+        read_method(path, builtin=True)
+        for path in sorted(_folder().iterdir())
+        if path.suffix in (".cu", ".cpp", ".py")
+    )
 
 
 def find(name: str) -> Method:
@@ -23,7 +27,9 @@ def find(name: str) -> Method:
     if name in names:
         return names[name]
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(m.name for m in ladder())}"
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(m.name for m in ladder())}"
+    )
     raise UsageError(f"unknown method {name}: {hint}")
 
 

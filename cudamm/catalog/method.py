@@ -35,7 +35,11 @@ class ElementType:
 
 ELEMENT_TYPES = {
     t.name: t
-    for t in (ElementType("float32", "float", 4), ElementType("float64", "double", 8), ElementType("int32", "int", 4))
+    for t in (
+        ElementType("float32", "float", 4),
+        ElementType("float64", "double", 8),
+        ElementType("int32", "int", 4),
+    )
 }
 
 

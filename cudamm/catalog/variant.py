@@ -36,7 +36,7 @@ class Variant:
         return dict(self.values)
 
     def names(self, element: ElementType, m: int, n: int, k: int) -> dict[str, int]:
-        """What the method's expressions may use: M, N, K, the parameters, and `element`, its size in bytes."""
+        """What the method's expressions may use: M, N, K, its parameters, and `element`, a size in bytes."""
         numbers = {name: value for name, value in self.values if isinstance(value, int)}
         return {"M": m, "N": n, "K": k, "element": element.size_bytes, **numbers}
 
@@ -61,8 +61,10 @@ class Variant:
                 raise RequirementError(f"{self} requires {required}")
         return rounded["M"], rounded["N"], rounded["K"]
 
-    def extents(self, what: str, expressions: Sequence[Expression], names: Mapping[str, int]) -> tuple[int, int, int]:
-        """Evaluate `threads` or `grid` to three numbers of at least 1. Raises UsageError where one is less."""
+    def extents(
+        self, what: str, expressions: Sequence[Expression], names: Mapping[str, int]
+    ) -> tuple[int, int, int]:
+        """Evaluate `threads` or `grid` to three numbers. Raises UsageError where one is less than 1."""
         if not 1 <= len(expressions) <= 3:
             raise UsageError(f"{self}: {what} needs one to three numbers, not {len(expressions)}")
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
@@ -102,7 +104,9 @@ def parse_values(text: str, worth_sweeping: Sequence[Value] = ()) -> tuple[Value
 
 def _range(text: str, start: int, stop: int, kind: str, step: int) -> list[Value]:
     if stop < start or step < 1 or (kind == "*" and (step < 2 or start < 1)):
-        raise UsageError(f"“{text}” is an empty or endless range; write start:stop:step or start:stop:*factor")
+        raise UsageError(
+            f"“{text}” is an empty or endless range; write start:stop:step or start:stop:*factor"
+        )
     values: list[Value] = []
     value = start
     while value <= stop:

@@ -34,7 +34,9 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
 
     nvcc = find_nvcc()
     if nvcc is None:
-        raise NoDeviceError("nvcc was not found: run make setup, install the CUDA toolkit, or use --device cpu")
+        raise NoDeviceError(
+            "nvcc was not found: run make setup, install the CUDA toolkit, or use --device cpu"
+        )
     options = [*include_options(nvcc), "-fmad=true" if program.fmad else "-fmad=false"]
     try:
         with warnings.catch_warnings():

@@ -74,7 +74,9 @@ def compiler() -> _Compiler:
         if path:
             shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
             return _Compiler(path, shown.stdout.split("\n")[0])
-    wanted = f"$CXX is {chosen}, which is not there" if chosen else "no C++ compiler was found (g++, c++, clang++)"
+    wanted = (
+        f"$CXX is {chosen}, which is not there" if chosen else "no C++ compiler was found (g++, c++, clang++)"
+    )
     raise NoDeviceError(f"{wanted}: install one, for example with: apt install g++")
 
 
@@ -85,7 +87,9 @@ def cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NoDeviceError(f"the cache folder {folder} cannot be made ({error.strerror}); set CUDAMM_CACHE") from None
+        raise NoDeviceError(
+            f"the cache folder {folder} cannot be made ({error.strerror}); set CUDAMM_CACHE"
+        ) from None
     return folder
 
 
@@ -122,11 +126,17 @@ def _run(command: list[str], target: Path, source: str = "") -> None:
         handle, partial = tempfile.mkstemp(dir=target.parent, suffix=target.suffix)
         os.close(handle)
     except OSError as error:
-        raise NoDeviceError(f"nothing can be written to {target.parent} ({error.strerror}); set CUDAMM_CACHE") from None
+        raise NoDeviceError(
+            f"nothing can be written to {target.parent} ({error.strerror}); set CUDAMM_CACHE"
+        ) from None
     try:
-        done = subprocess.run([*command, "-o", partial], input=source, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, "-o", partial], input=source, capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
-            raise KernelError(compile_message(done.stderr) or f"{command[0]} ended with status {done.returncode}")
+            raise KernelError(
+                compile_message(done.stderr) or f"{command[0]} ended with status {done.returncode}"
+            )
         Path(partial).chmod(0o755)
         Path(partial).replace(target)
     finally:

@@ -58,4 +58,6 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
 
 def _redefine(source: str, name: str, value: Value) -> str:
     """Replace the value in the file's own `#define NAME value`, which would win over one put before it."""
-    return re.sub(rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\()).*$", rf"\1 {value}", source, flags=re.MULTILINE)
+    return re.sub(
+        rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\()).*$", rf"\1 {value}", source, flags=re.MULTILINE
+    )

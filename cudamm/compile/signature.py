@@ -10,10 +10,11 @@ from cudamm.errors import UsageError
 
 _FORMATS = {
     "bool": "?", "char": "b", "signed char": "b", "unsigned char": "B", "int8_t": "b", "uint8_t": "B",
-    "short": "h", "unsigned short": "H", "int16_t": "h", "uint16_t": "H", "unsigned": "I", "unsigned int": "I",
-    "int": "i", "int32_t": "i", "uint32_t": "I", "uint": "I", "long": "l", "long int": "l", "unsigned long": "L",
-    "long long": "q", "int64_t": "q", "unsigned long long": "Q", "uint64_t": "Q", "size_t": "N",
-    "ptrdiff_t": "n", "ssize_t": "n", "float": "f", "double": "d",
+    "short": "h", "unsigned short": "H", "int16_t": "h", "uint16_t": "H",
+    "int": "i", "int32_t": "i", "unsigned": "I", "unsigned int": "I", "uint32_t": "I", "uint": "I",
+    "long": "l", "long int": "l", "unsigned long": "L",
+    "long long": "q", "int64_t": "q", "unsigned long long": "Q", "uint64_t": "Q", "size_t": "P",
+    "ptrdiff_t": "q", "ssize_t": "q", "float": "f", "double": "d",
 }  # fmt: skip
 """C types and the letters the struct module has for them."""
 
@@ -27,7 +28,11 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     code = without_comments(source)
     formats = ""
     for declared in _parameters(code, entry):
-        words = re.sub(r"=.*|\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct)\b", " ", declared)
+        words = re.sub(
+            r"=.*|\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct)\b",
+            " ",
+            declared,
+        )
         if "*" in words or "[" in words:
             formats += "P"
             continue

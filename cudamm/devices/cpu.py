@@ -6,6 +6,7 @@ its own (`cpu_runtime`). The host's own methods run natively: C++ in such a proc
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import mmap
 import os
@@ -23,13 +24,14 @@ from cudamm.catalog.method import Execution, Method
 from cudamm.compile.host import Executable, compile_for_host, compiler
 from cudamm.compile.program import Program
 from cudamm.devices.device import (
+    GUARD,
     GUARD_BYTES,
     POISON,
     Device,
     DeviceInfo,
     Region,
     Run,
-    poisoned,
+    guarded,
     region_bytes,
 )
 from cudamm.errors import KernelError, NoDeviceError
@@ -111,7 +113,10 @@ class _ProcessRun(Run):
         super().__init__(launch, a, b)
         self._native = method.runs_on_host
         self._exited: int | None = None
-        lengths = {name: -(-region_bytes(matrix) // PAGE_BYTES) * PAGE_BYTES for name, matrix in self.matrices.items()}
+        lengths = {
+            name: -(-region_bytes(matrix) // PAGE_BYTES) * PAGE_BYTES
+            for name, matrix in self.matrices.items()
+        }
         self._file = os.memfd_create("cudamm")
         try:
             os.truncate(self._file, sum(lengths.values()))
@@ -120,7 +125,7 @@ class _ProcessRun(Run):
             offset = 0
             for name, length in lengths.items():
                 region = np.frombuffer(self._memory, np.uint8, length, offset)
-                region.view(np.uint32)[:] = POISON
+                region.view(np.uint32)[:] = GUARD
                 self._regions[name] = region
                 offset += length
             self.load(a, b)
@@ -203,7 +208,9 @@ class _ProcessRun(Run):
         if kind == "failed":
             raise KernelError(text)
         status = self._exited or 0
-        died = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        died = (
+            f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        )
         raise KernelError(f"the process running the kernel {died}")
 
     def _stop(self) -> None:
@@ -218,10 +225,9 @@ class _ProcessRun(Run):
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
         self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
 
-    def poison(self) -> None:
-        """Fill the output with poison."""
-        c = self._regions["C"]
-        c[:] = poisoned(len(c))
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        """Fill C with a 32-bit pattern."""
+        self.product().view(np.uint32)[:] = word
 
     def region(self, name: MatrixName) -> Region:
         """A view of the shared memory, up to the end of the guard."""
@@ -233,10 +239,8 @@ class _ProcessRun(Run):
             self._process.kill()
             self._exited = self._process.wait()
         if self._process.stdin:
-            try:
+            with contextlib.suppress(BrokenPipeError):  # it died with a command unread: that was reported
                 self._process.stdin.close()
-            except BrokenPipeError:
-                pass  # it died with a command unread, which has been reported
         self._answers.close()
 
 
@@ -246,7 +250,7 @@ class _FunctionRun(Run):
     def __init__(self, function: MatmulFunction, launch: Launch, a: Matrix, b: Matrix) -> None:
         super().__init__(launch, a, b)
         self._function = function
-        self._c = poisoned(region_bytes(self.matrices["C"])).copy()
+        self._c = guarded(self.matrices["C"])
 
     def launch(self, descending: bool = False) -> float:
         """Call the function once."""
@@ -258,16 +262,16 @@ class _FunctionRun(Run):
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
         """Nothing to move: the function is called with the matrices themselves."""
 
-    def poison(self) -> None:
-        """Fill the output with poison."""
-        self._c[:] = poisoned(len(self._c))
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        """Fill C with a 32-bit pattern."""
+        self.product().view(np.uint32)[:] = word
 
     def region(self, name: MatrixName) -> Region:
         """The output's memory; inputs, which are this process's own, are shown between fresh guards."""
         if name == "C":
             return self._c
         matrix = self.matrices[name]
-        region = poisoned(region_bytes(matrix)).copy()
+        region = guarded(matrix)
         region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
         return region
 

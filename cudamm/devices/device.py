@@ -18,12 +18,19 @@ from cudamm.problem import Matrix
 
 Region = npt.NDArray[np.uint8]
 Compiled = TypeVar("Compiled")
+Entered = TypeVar("Entered")
 
 POISON = np.uint32(0x7FF8DEAD)
-"""Fills memory that nobody has written: NaN as float32, as float64 (twice in a row), far off as int32."""
+"""Fills the output before a launch: NaN as float32, as float64 (twice in a row), far off as int32."""
+
+GUARD = np.uint32(0x7FF8BAD1)
+"""Fills the guards. Another NaN: a processor hands its bits on, so a result tells where it read."""
+
+SHARED = np.uint32(0x7FF85EED)
+"""Fills shared memory on the CPU device before a block runs; `runtime.cpp` has the same."""
 
 GUARD_BYTES = 64 * 1024
-"""Of poison before and behind each matrix: a miss by a row or two lands there and is seen."""
+"""Before and behind each matrix: a miss by a row or two lands there and is seen."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +101,8 @@ class Run(ABC):
         """Copy a matrix to where the kernel reads it."""
 
     @abstractmethod
-    def poison(self) -> None:
-        """Fill the output with poison."""
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        """Fill C, but not its guards, with a 32-bit pattern."""
 
     @abstractmethod
     def region(self, name: MatrixName) -> Region:
@@ -123,7 +130,9 @@ class Run(ABC):
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -162,10 +171,12 @@ class Device(ABC, Generic[Compiled]):
     def close(self) -> None:
         """Give the device back."""
 
-    def __enter__(self) -> Device[Compiled]:
+    def __enter__(self: Entered) -> Entered:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -174,9 +185,9 @@ def region_bytes(matrix: Matrix) -> int:
     return GUARD_BYTES + -(-matrix.nbytes // 8) * 8 + GUARD_BYTES
 
 
-def poisoned(count_bytes: int) -> Region:
-    """That many bytes of poison."""
-    return np.full(-(-count_bytes // 4), POISON, np.uint32).view(np.uint8)[:count_bytes]
+def guarded(matrix: Matrix) -> Region:
+    """Memory for a matrix, all of it guard so far."""
+    return np.full(region_bytes(matrix) // 4, GUARD).view(np.uint8)
 
 
 def padded(launch: Launch, a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
@@ -195,24 +206,25 @@ def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
 
 def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
     """What is wrong with a matrix's memory after a launch, None where nothing is."""
-    expected = poisoned(GUARD_BYTES + (len(region) - GUARD_BYTES - matrix.nbytes))
-    before = region[:GUARD_BYTES] != expected[:GUARD_BYTES]
-    after = region[GUARD_BYTES + matrix.nbytes :] != expected[: len(region) - GUARD_BYTES - matrix.nbytes]
-    size, (rows, columns) = matrix.itemsize, matrix.shape
+    before = region[:GUARD_BYTES].view(np.uint32) != GUARD
+    after = region[GUARD_BYTES + matrix.nbytes :].view(np.uint32) != GUARD
+    words, (rows, columns) = matrix.itemsize // 4, matrix.shape
     if after.any():
-        first = int(after.argmax()) // size
-        count = len(np.unique(np.flatnonzero(after) // size))
+        first = int(after.argmax()) // words
+        count = len(np.unique(np.flatnonzero(after) // words))
         index = rows * columns + first
         return (
-            f"wrote past the end of {name}: {count} elements beyond its {rows} x {columns}, the first where "
+            f"wrote past the end of {name}: {count} element{'s' * (count > 1)} beyond its {rows} x {columns}, the first where "
             f"{name}[{index // columns}][{index % columns}] would be (is a bounds check off by one?)"
         )
     if before.any():
-        last = (GUARD_BYTES - 1 - int(before[::-1].argmax())) // size - GUARD_BYTES // size
-        return f"wrote before the start of {name}: element {last}"
+        nearest = int(before[::-1].argmax()) // words + 1
+        return (
+            f"wrote before the start of {name}: {nearest} element{'s' * (nearest > 1)} ahead of {name}[0][0]"
+        )
     if name != "C":
         changed = region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] != matrix.reshape(-1).view(np.uint8)
         if changed.any():
-            index = int(changed.argmax()) // size
+            index = int(changed.argmax()) // matrix.itemsize
             return f"wrote into the input {name}, first at {name}[{index // columns}][{index % columns}]"
     return None

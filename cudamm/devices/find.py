@@ -5,10 +5,15 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cudamm.devices.device import Device
+from cudamm.devices.device import Device, DeviceInfo
 from cudamm.errors import NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from cudamm.devices.gpu import GpuDevice
+
+_GPU = re.compile(r"gpu(?::(\d{1,3}))?")
 
 
 def find(spec: str = "auto") -> Device[Any]:
@@ -20,18 +25,41 @@ def find(spec: str = "auto") -> Device[Any]:
     """
     if spec == "cpu":
         return host()
-    match = re.fullmatch(r"gpu(?::(\d{1,3}))?", spec)
-    if match:
-        from cudamm.devices.gpu import GpuDevice
-
-        return GpuDevice(int(match[1] or 0))
+    if _GPU.fullmatch(spec):
+        return find_gpu(spec)
     if spec == "auto":
         try:
             return find("gpu")
         except NoDeviceError:
             return find("cpu")
     near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)
-    raise UsageError(f"unknown device {spec}: {f'did you mean {near[0]}? ' if near else ''}there are auto, cpu, gpu, gpu:1, …")
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(f"unknown device {spec}: {hint}there are auto, cpu, gpu, gpu:1, …")
+
+
+def find_gpu(spec: str = "auto") -> GpuDevice:
+    """Open a GPU; `auto` is the first. Raises NoDeviceError where none can be used, UsageError for `cpu`."""
+    from cudamm.devices.gpu import GpuDevice
+
+    match = _GPU.fullmatch("gpu" if spec == "auto" else spec)
+    if not match:
+        raise UsageError(f"this needs a GPU, and {spec} is none: leave --device out, or name gpu or gpu:1")
+    return GpuDevice(int(match[1] or 0))
+
+
+def every() -> tuple[list[DeviceInfo], str]:
+    """What is known of every device here, and why there is no GPU among them (empty where there is)."""
+    infos: list[DeviceInfo] = []
+    missing = ""
+    try:
+        from cudamm.devices.gpu import gpu_count
+
+        for index in range(gpu_count()):
+            with find_gpu(f"gpu:{index}") as device:
+                infos.append(device.info)
+    except NoDeviceError as error:
+        missing = str(error)
+    return [*infos, host().info], missing
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.program import Program
 from cudamm.compile.signature import parameter_formats
 from cudamm.devices.device import (
+    GUARD,
     GUARD_BYTES,
     POISON,
     Device,
@@ -38,7 +40,9 @@ class GpuDevice(Device[Cubin]):
         cuda = import_driver()
         count = cuda.Device.count()
         if index >= count:
-            raise UsageError(f"there is no gpu:{index}: this machine has {count}, the last is gpu:{count - 1}")
+            raise UsageError(
+                f"there is no gpu:{index}: this machine has {count}, the last is gpu:{count - 1}"
+            )
         self._device = cuda.Device(index)
         self._context = self._device.retain_primary_context()
         self._context.push()
@@ -89,7 +93,12 @@ class GpuDevice(Device[Cubin]):
     def resources(self, program: Program, compiled: Cubin, launch: Launch) -> Resources:
         """What the kernel takes of a multiprocessor, as the driver reports it. Raises KernelError."""
         function = _Kernel(program, compiled, launch).function
-        return Resources(function.num_regs, function.shared_size_bytes, function.local_size_bytes, function.const_size_bytes)
+        return Resources(
+            function.num_regs,
+            function.shared_size_bytes,
+            function.local_size_bytes,
+            function.const_size_bytes,
+        )
 
     def free_bytes(self) -> int:
         """Free device memory."""
@@ -141,7 +150,7 @@ class _GpuRun(Run):
             for name, matrix in self.matrices.items():
                 bytes_ = region_bytes(matrix)
                 self._memory[name] = cuda.mem_alloc(bytes_)
-                cuda.memset_d32(self._memory[name], int(POISON), bytes_ // 4)
+                cuda.memset_d32(self._memory[name], int(GUARD), bytes_ // 4)
             self.load(a, b)
             self._start, self._end = cuda.Event(), cuda.Event()
         except cuda.Error as error:
@@ -173,10 +182,10 @@ class _GpuRun(Run):
             raise KernelError(f"launch failed: {error}") from None
         return elapsed_ms
 
-    def poison(self) -> None:
-        """Fill the output with poison."""
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        """Fill C with a 32-bit pattern."""
         try:
-            self._cuda.memset_d32(self._memory["C"], int(POISON), region_bytes(self.matrices["C"]) // 4)
+            self._cuda.memset_d32(self._address("C"), int(word), self.matrices["C"].nbytes // 4)
         except self._cuda.Error as error:
             raise KernelError(f"the GPU does not answer: {error}") from None
 
@@ -192,10 +201,8 @@ class _GpuRun(Run):
     def close(self) -> None:
         """Free device memory; after a crashed kernel there is nothing left to free."""
         for memory in self._memory.values():
-            try:
+            with contextlib.suppress(self._cuda.Error):
                 memory.free()
-            except self._cuda.Error:
-                pass
         self._memory.clear()
 
 
@@ -205,7 +212,9 @@ def import_driver() -> Any:
         from pycuda import driver
     except ImportError as error:
         if "libcuda" in str(error):
-            raise NoDeviceError("no NVIDIA driver is installed here: install it, or use --device cpu") from None
+            raise NoDeviceError(
+                "no NVIDIA driver is installed here: install it, or use --device cpu"
+            ) from None
         if "pycuda" in str(error) and isinstance(error, ModuleNotFoundError):
             raise NoDeviceError(
                 "PyCUDA is not installed: run make setup, or pip install 'cudamm[gpu]'; or use --device cpu"
@@ -221,13 +230,21 @@ def import_driver() -> Any:
     return driver
 
 
+def gpu_count() -> int:
+    """GPUs that can be used. Raises NoDeviceError where there is none."""
+    count: int = import_driver().Device.count()
+    return count
+
+
 def _symbol(image: bytes, entry: str) -> str:
     """The name that a kernel has in its cubin: C++ encodes the parameter types in it."""
     symbols: set[str] = {m.decode() for m in re.findall(rb"\.text\.([\w$.]+)", image)}
     for symbol in sorted(symbols):
         if symbol == entry or symbol.startswith(f"_Z{len(entry)}{entry}"):
             return symbol
-    raise KernelError(f"there is no kernel {entry} in what was compiled (found: {', '.join(sorted(symbols)) or 'none'})")
+    raise KernelError(
+        f"there is no kernel {entry} in what was compiled (found: {', '.join(sorted(symbols)) or 'none'})"
+    )
 
 
 def _version(version: int) -> str:

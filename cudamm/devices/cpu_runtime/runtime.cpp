@@ -44,7 +44,7 @@ __thread Place place;
 
 namespace {
 
-constexpr unsigned poison = 0x7ff8deadu;  // NaN as float and, repeated, as double; far out of range as int
+constexpr unsigned poison = 0x7ff85eedu;  // of shared memory: NaN as float and, twice in a row, as double
 constexpr size_t stack_bytes = 256 * 1024;
 constexpr size_t page_bytes = 4096;
 constexpr size_t fence_bytes = 1 << 20;  // never mapped, on both sides of a buffer: a far miss crashes

@@ -1,0 +1,6 @@
+"""`python -m cudamm`."""
+
+from cudamm.cli import main
+
+if __name__ == "__main__":
+    main()

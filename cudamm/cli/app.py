@@ -1,0 +1,69 @@
+"""The group of commands, and the one place where an error becomes a line and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from cudamm import __version__
+from cudamm.cli.bench import bench
+from cudamm.cli.devices import devices
+from cudamm.cli.occupancy import occupancy
+from cudamm.cli.verify import verify
+from cudamm.errors import CudammError, Interrupted, UsageError
+
+
+class _App(click.Group):
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
+        """Run a command; whatever goes wrong ends here, as one line on standard error."""
+        extra["standalone_mode"] = False
+        try:
+            status = super().main(args, **extra)
+            sys.stdout.flush()
+        except CudammError as error:
+            _end(str(error), error.exit_status)
+        except click.exceptions.Exit as error:
+            sys.exit(error.exit_code)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(UsageError.exit_status)
+        except click.ClickException as error:
+            _end(error.format_message(), UsageError.exit_status)
+        except click.Abort:
+            _end("interrupted", Interrupted.exit_status)
+        except BrokenPipeError:
+            # The reader (head, less) has gone; nothing more can reach it, nor the flush at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(CudammError.exit_status)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _end(message: str, status: int) -> NoReturn:
+    click.echo(f"cudamm: {' '.join(message.split())}", err=True)
+    sys.exit(status)
+
+
+@click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="cudamm")
+def app() -> None:
+    """Learn, teach and measure CUDA matrix multiplication.
+
+    Every textbook kernel from three nested loops to double buffering, timed and verified: on an NVIDIA
+    GPU, or on a built-in device that executes the same kernels on the processor.
+
+    Exit status: 0 all well, 1 a result was wrong or a variant failed, 2 the command line was wrong,
+    3 no usable device or compiler.
+    """
+
+
+for command in (bench, verify, occupancy, devices):
+    app.add_command(command)
+
+
+def main() -> NoReturn:
+    """The entry point of `cudamm`."""
+    app.main(prog_name="cudamm")

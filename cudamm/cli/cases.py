@@ -1,0 +1,60 @@
+"""From what the options say to the cases a command runs: variants on problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudamm.catalog import ElementType, Variant
+    from cudamm.problem import Problem
+
+
+def cases(
+    variants: Sequence[Variant],
+    sizes: Sequence[str],
+    dtypes: Sequence[str],
+    seed: int,
+    all_types: bool = False,
+) -> list[tuple[Variant, Problem]]:
+    """Every variant on every size in every element type, a size and type after the other.
+
+    Args:
+        all_types: where no type is named, take all that a variant's method has, and not just one.
+
+    Raises:
+        UsageError: a size or type that does not exist, or that a method is not written for.
+    """
+    from cudamm.catalog import ELEMENT_TYPES
+    from cudamm.problem import Problem, parse_shape
+
+    shapes = list(dict.fromkeys(parse_shape(size) for size in sizes))
+    elements = [_element(name) for name in dict.fromkeys(dtypes)]
+
+    def wanted(variant: Variant) -> list[ElementType]:
+        if elements:
+            return elements
+        own = [ELEMENT_TYPES[name] for name in variant.method.element_types]
+        return own if all_types else own[:1]
+
+    problems = {(s, e): Problem(s, e, seed) for s in shapes for e in ELEMENT_TYPES.values()}
+    return [
+        (variant, problem)
+        for (_, element), problem in problems.items()
+        for variant in variants
+        if element in wanted(variant)
+    ]
+
+
+def _element(name: str) -> ElementType:
+    import difflib
+
+    from cudamm.catalog import ELEMENT_TYPES
+
+    if name in ELEMENT_TYPES:
+        return ELEMENT_TYPES[name]
+    near = difflib.get_close_matches(name, ELEMENT_TYPES, n=1, cutoff=0.3)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(f"unknown element type {name}: {hint}there are {', '.join(ELEMENT_TYPES)}")

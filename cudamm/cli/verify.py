@@ -1,0 +1,65 @@
+"""`cudamm verify`: is every chosen variant right, on shapes that catch what square powers of two hide?"""
+
+from __future__ import annotations
+
+import click
+
+from cudamm.cli.options import (
+    Selection,
+    device_option,
+    dtype_option,
+    fmad_option,
+    json_option,
+    seed_option,
+    selection_options,
+    sizes_option,
+)
+
+SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
+"""The smallest, primes, around multiples of a warp, a single column, a single product, a square."""
+
+
+@click.command(short_help="Check methods against a reference, on awkward shapes.")
+@selection_options
+@sizes_option(", ".join(SHAPES))
+@dtype_option("all that a method has")
+@fmad_option
+@seed_option
+@device_option
+@json_option
+def verify(
+    selection: Selection,
+    sizes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    fmad: bool,
+    seed: int,
+    device_spec: str,
+    json_path: str | None,
+) -> int:
+    """Check every element of every product against a float64 reference and the error rounding allows.
+
+    With --no-fmad, methods that sum in k order must also match a host sum bit for bit. The CPU device
+    launches each kernel twice, its threads in opposite orders: a result that changes betrays a race.
+
+    \b
+    cudamm verify                              every method, shape and type
+    cudamm verify -m tiled --block all         every block size of one
+    cudamm verify --kernel my.cu --device cpu  your own, without a GPU
+    """
+    from cudamm import devices
+    from cudamm import verify as verification
+    from cudamm.cli.cases import cases
+    from cudamm.cli.session import Session
+    from cudamm.report import verify as tables
+    from cudamm.results import Result
+
+    chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
+    with (
+        devices.find(device_spec) as device,
+        Session[Result]("cudamm.verify/1", json_path, device.info) as session,
+    ):
+        session.collect(
+            lambda progress: verification.verify_all(device, chosen, fmad, progress), Result.verify_record
+        )
+        session.show(lambda console, results: tables.render(console, device.info, results))
+        return session.status(all(result.status != "failed" for result in session.results))

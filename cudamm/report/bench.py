@@ -1,0 +1,122 @@
+"""The table of `bench`: a block a method, a row a parameter value."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.devices.device import DeviceInfo
+from cudamm.report.console import milliseconds, parameters, significant
+from cudamm.results import Result
+
+EXECUTION_NOTES = {
+    "emulated": (
+        "† executed by the CPU device, thread by thread, to check the kernel: "
+        "its times say nothing about a GPU, not even which kernel is faster"
+    ),
+    "native": "‡ runs natively on the host",
+}
+MOST_TROUBLES = 5
+_MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
+
+
+def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:
+    """Print a table a size and type, then what failed and why, then what the marks mean."""
+    for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
+        rows = list(group)
+        table = _table(device, rows, with_runs=True)
+        if console.measure(table).maximum > console.width:
+            table = _table(device, rows, with_runs=False)
+        console.print(table)
+    for result in results:
+        if result.status != "ok":
+            where = f"{result.method} {parameters(result.params)} at {result.m}x{result.n}x{result.k} {result.dtype}"
+            console.print(
+                f"[bold red]{result.status}[/] {escape(' '.join(where.split()))}: {escape(result.reason)}"
+            )
+    for note in notes(results):
+        console.print(escape(note), style="dim")
+    if best_of_sweeps(results):
+        console.print("* the fastest of its method's sweep", style="dim")
+
+
+def print_troubles(console: Console, results: Sequence[Result]) -> None:
+    """Print what failed or was skipped, where and why; of a variant that fails everywhere, a few cases."""
+    for (method, params), group in itertools.groupby(
+        (r for r in results if r.status != "ok"), key=lambda r: (r.method, parameters(r.params))
+    ):
+        troubles = list(group)
+        for result in troubles[:MOST_TROUBLES]:
+            where = f"{method} {params}".strip() + f" at {result.m}x{result.n}x{result.k} {result.dtype}"
+            console.print(
+                f"[bold red]{result.status}[/] {escape(where)}: {escape(result.reason)}", soft_wrap=True
+            )
+        if len(troubles) > MOST_TROUBLES:
+            left = len(troubles) - MOST_TROUBLES
+            console.print(f"… and {left} more of {escape(method)} {escape(params)}; --json has them all")
+
+
+def notes(results: Sequence[Result]) -> list[str]:
+    """What a reader has to know of these rows, and only of these."""
+    found = [note for kind, note in EXECUTION_NOTES.items() if any(r.execution == kind for r in results)]
+    if any(r.padded for r in results):
+        found.append("padded with zeros to the multiples the kernel needs; rates count the real size")
+    return found
+
+
+def best_of_sweeps(results: Sequence[Result]) -> set[int]:
+    """Identities of the fastest verified result of each method that has several on one problem."""
+    best: set[int] = set()
+    for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype, r.method)):
+        rows = list(group)
+        timed = [r for r in rows if r.status == "ok" and r.verdict.correct]
+        if len(rows) > 1 and timed:
+            best.add(id(min(timed, key=lambda r: r.median_ms or 0.0)))
+    return best
+
+
+def outcome(result: Result) -> str:
+    """`Success!`, or what became of the row instead."""
+    if result.status != "ok":
+        return result.status.upper()
+    return "Success!" if result.verdict.correct else "not verified"
+
+
+def _table(device: DeviceInfo, rows: Sequence[Result], with_runs: bool) -> Table:
+    first = rows[0]
+    fmad = "" if first.fmad else ", no fused multiply-add"
+    title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}{fmad}, on {device.name}"
+    table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("parameters", no_wrap=True)
+    if with_runs:
+        table.add_column("runs (ms)", justify="right", max_width=60)
+    for name in ("mean (ms)", "median (ms)", "min (ms)"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("Gop/s" if first.dtype == "int32" else "GFLOP/s", justify="right", no_wrap=True)
+    table.add_column("speed-up", justify="right", no_wrap=True)
+    table.add_column("result", no_wrap=True)
+
+    best = best_of_sweeps(rows)
+    baseline_ms = first.median_ms
+    several = len({r.method for r in rows}) < len(rows)
+    for method, group in itertools.groupby(rows, key=lambda r: r.method):
+        for i, row in enumerate(group):
+            cells = [escape(method) + _MARKS[row.execution] if i == 0 else "", escape(parameters(row.params))]
+            if with_runs:
+                cells.append(" ".join(milliseconds(run) for run in row.runs_ms))
+            cells += [milliseconds(row.mean_ms), milliseconds(row.median_ms), milliseconds(row.min_ms)]
+            cells.append("" if row.gflops is None else significant(row.gflops))
+            cells.append(f"{baseline_ms / row.median_ms:.2f}x" if baseline_ms and row.median_ms else "")
+            cells.append(
+                outcome(row) + (", padded" if row.padded else "") + (" *" if id(row) in best else "")
+            )
+            style = "red" if row.status == "failed" else "bold green" if id(row) in best else ""
+            table.add_row(*cells, style=style)
+        if several:
+            table.add_section()
+    return table

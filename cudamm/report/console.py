@@ -1,0 +1,30 @@
+"""Where tables go, and how numbers look in them."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+WIDTH_OF_FILES = 160
+"""Columns where standard output is no terminal: wide enough that no table is folded."""
+
+
+def console() -> Console:
+    """Standard output, in colour where that is a terminal that wants it."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=WIDTH_OF_FILES)
+
+
+def milliseconds(value: float | None) -> str:
+    """A time to four significant digits: 0.2417, 12.34, 1950."""
+    return "" if value is None else significant(value)
+
+
+def significant(value: float) -> str:
+    """Four significant digits, at most four decimals, no digit before the point ever dropped."""
+    before_the_point = len(str(int(abs(value))))
+    return f"{value:.{max(0, 4 - before_the_point)}f}" if abs(value) >= 1 else f"{value:.4f}"
+
+
+def parameters(params: dict[str, int | str]) -> str:
+    """`BLOCK_SIZE=16 COARSE=2`."""
+    return " ".join(f"{name}={value}" for name, value in params.items())

@@ -1,0 +1,54 @@
+"""The table of `occupancy`: a block a method, a row a variant."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.devices.device import DeviceInfo
+from cudamm.occupancy import OccupancyResult
+from cudamm.report.console import parameters
+
+_LEGEND = (
+    "SM: multiprocessor. Occupancy: active blocks an SM x threads a block / threads an SM "
+    "(the lab's formula; counting the whole device's blocks and threads gives the same)."
+)
+
+
+def render(console: Console, device: DeviceInfo, results: Sequence[OccupancyResult]) -> None:
+    """Print the table, then why what cannot run cannot."""
+    title = f"Occupancy on {device.name} ({results[0].arch}, {device.properties['multiprocessors']} SMs)"
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    table.add_column("method", no_wrap=True)
+    table.add_column("parameters", no_wrap=True)
+    for name in ("threads a block", "registers a thread", "shared bytes a block", "local bytes a thread",
+                 "blocks an SM", "warps an SM", "occupancy"):  # fmt: skip
+        table.add_column(name, justify="right")
+    table.add_column("limited by")
+    for method, rows in itertools.groupby(results, key=lambda r: r.method):
+        for i, row in enumerate(rows):
+            found, used = row.occupancy, row.resources
+            table.add_row(
+                escape(method) if i == 0 else "",
+                escape(parameters(row.params)),
+                str(found.threads_per_block),
+                str(used.registers_per_thread),
+                str(used.shared_bytes + row.dynamic_shared_bytes),
+                str(used.local_bytes),
+                str(found.active_blocks),
+                str(found.active_warps),
+                f"{found.occupancy:.0%}",
+                " and ".join(found.limited_by) if not row.reason else "cannot run",
+                style="red" if row.reason else "",
+            )
+        table.add_section()
+    console.print(table)
+    for row in results:
+        if row.reason:
+            variant = f"{row.method} {parameters(row.params)}"
+            console.print(f"[bold red]cannot run[/] {escape(variant)}: {escape(row.reason)}")
+    console.print(_LEGEND, style="dim")

@@ -11,7 +11,9 @@
 // fit into registers, so they lie in local memory, which is private to a thread but is device memory all the
 // same. What the threads of a block could share is read by each of them for itself; that is the next step.
 
-__global__ void block_coarse_local(int M, int N, int K, const element *A, const element *B, element *C) {
+// The launch bounds tell the compiler how many threads must fit: 65536 registers over 1024 threads are 64 each.
+__global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
+block_coarse_local(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * BLOCK_SIZE;
     const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * BLOCK_SIZE;
     if (row0 >= M || col0 >= N) return;

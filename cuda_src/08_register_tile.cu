@@ -14,7 +14,9 @@
 // times fewer threads, and T^2 registers each. A thread has 255 at most, so from TILE_SIZE 16 on the tile
 // spills into local memory; between the two lies an optimum.
 
-__global__ void register_tile(int M, int N, int K, const element *A, const element *B, element *C) {
+// The launch bounds tell the compiler how many threads must fit: 65536 registers over 1024 threads are 64 each.
+__global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
+register_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * TILE_SIZE;
     const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * TILE_SIZE;
     if (row0 >= M || col0 >= N) return;

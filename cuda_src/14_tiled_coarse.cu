@@ -13,7 +13,9 @@
 // loop and barriers are paid once. In return there are fewer blocks, more registers a thread, and more
 // shared memory a block. A thread's elements lie BLOCK_SIZE columns apart, so a warp still reads neighbours.
 
-__global__ void tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C) {
+// The launch bounds tell the compiler how many threads must fit: 65536 registers over 1024 threads are 64 each.
+__global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
+tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE * COARSE];
     const int tx = threadIdx.x, ty = threadIdx.y;

@@ -58,19 +58,19 @@ def _measure(case: Prepared, settings: Settings) -> Result:
                 verdict = verify(run, case.problem, case.variant, fmad=settings.fmad, thread_order=False)
                 if not verdict.correct:
                     return case.result("failed", verdict.reason, verdict=verdict)
-            _warm_up(run, settings.warmup)
+            # What verifying took has warmed the host up, but a GPU has had time to slow down since.
+            native = case.execution != "gpu"
+            _warm_up(run, settings.warmup, spent_ms=verdict.launch_ms if native else 0.0)
             runs_ms = [run.launch() for _ in range(settings.runs)]
     except KernelError as error:
         return case.result("failed", str(error), verdict=verdict)
     return case.result("ok", runs_ms=runs_ms, verdict=verdict)
 
 
-def _warm_up(run: Run, launches: int | None) -> None:
+def _warm_up(run: Run, launches: int | None, spent_ms: float) -> None:
     if launches is not None:
         for _ in range(launches):
             run.launch()
         return
-    spent_ms = 0.0
     while spent_ms < WARM_UP_MS:
-        # What an event pair around a tiny kernel reads must not make this endless.
-        spent_ms += max(run.launch(), 0.01)
+        spent_ms += max(run.launch(), 0.01)  # a reading of 0 must not make this endless

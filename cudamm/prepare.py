@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from cudamm.catalog.method import Execution
 from cudamm.catalog.variant import Variant
 from cudamm.compile import Program, compile_all, program
 from cudamm.devices import Device, Run
@@ -40,6 +41,11 @@ class Prepared:
     compiled: Any | KernelError
     skipped: str
 
+    @property
+    def execution(self) -> Execution:
+        """Where it runs."""
+        return self.device.execution(self.variant.method)
+
     @contextmanager
     def open(self) -> Iterator[Run]:
         """A run on the problem's inputs. Raises KernelError where there is no kernel to run."""
@@ -68,7 +74,7 @@ class Prepared:
             k=shape.k,
             dtype=self.problem.element.name,
             fmad=self.fmad,
-            execution=self.device.execution(self.variant.method),
+            execution=self.execution,
             padded=self.launch is not None and self.launch.shape != shape,
             status=status,
             reason=reason,

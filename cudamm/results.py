@@ -30,6 +30,7 @@ class Verdict:
         max_error: |got − expected| of the element that comes closest to its bound, or passes it furthest;
             None where that is not a number.
         error_bound: what that element's error may be at most.
+        launch_ms: what the launches took.
     """
 
     correct: bool | None
@@ -37,6 +38,7 @@ class Verdict:
     bit_equal: bool | None = None
     max_error: float | None = None
     error_bound: float | None = None
+    launch_ms: float = 0.0
 
 
 UNVERIFIED = Verdict(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,26 +55,24 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     """
     m, n = problem.shape.m, problem.shape.n
     products: list[Matrix] = []
+    launch_ms = 0.0
     try:
         for descending in (False, True) if thread_order else (False,):
             run.fill_output()
-            run.launch(descending)
+            launch_ms += run.launch(descending)
             run.check_memory()
             products.append(run.product()[:m, :n].copy())
     except KernelError as error:
         return Verdict(False, str(error))
-    verdict = _judge(products[0], problem, variant, fmad)
+    verdict = dataclasses.replace(_judge(products[0], problem, variant, fmad), launch_ms=launch_ms)
+    reasons = [verdict.reason]
     if len(products) == 2 and not _same_bits(*products):
-        race = "the result depends on the order in which threads run: they race, a __syncthreads() is missing"
-        where = "" if verdict.correct else f"; {verdict.reason}"
-        return Verdict(False, race + where, verdict.bit_equal, verdict.max_error, verdict.error_bound)
-    if verdict.correct is False:
+        race = "the result depends on the order in which threads run: a __syncthreads() is missing"
+        return dataclasses.replace(verdict, correct=False, reason="; ".join(filter(None, [race, *reasons])))
+    if not verdict.correct:
         element = _first_wrong(products[0], problem)
-        hint = adds_to_output(run, element) or terms_used(run, problem, element)
-        if hint:
-            reason = f"{verdict.reason}; {hint}"
-            return Verdict(False, reason, verdict.bit_equal, verdict.max_error, verdict.error_bound)
-    return verdict
+        reasons.append(adds_to_output(run, element) or terms_used(run, problem, element))
+    return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
 
 
 def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:

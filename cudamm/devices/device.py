@@ -150,7 +150,7 @@ class Device(ABC, Generic[Compiled]):
 
     @abstractmethod
     def compile(self, program: Program) -> Compiled:
-        """Compile a program. Raises KernelError where it does not compile, NoDeviceError without a compiler."""
+        """Compile a program. Raises KernelError if it does not compile, NoDeviceError without a compiler."""
 
     @abstractmethod
     def open(self, program: Program, compiled: Compiled, launch: Launch, a: Matrix, b: Matrix) -> Run:
@@ -181,7 +181,7 @@ class Device(ABC, Generic[Compiled]):
 
 
 def region_bytes(matrix: Matrix) -> int:
-    """Bytes of a matrix with its guards; the data follows the first guard, and the last ends on a whole word."""
+    """Bytes of a matrix between its guards; the second starts right behind the data."""
     return GUARD_BYTES + -(-matrix.nbytes // 8) * 8 + GUARD_BYTES
 
 
@@ -213,8 +213,9 @@ def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
         first = int(after.argmax()) // words
         count = len(np.unique(np.flatnonzero(after) // words))
         index = rows * columns + first
+        elements = f"{count} element{'s' * (count > 1)}"
         return (
-            f"wrote past the end of {name}: {count} element{'s' * (count > 1)} beyond its {rows} x {columns}, the first where "
+            f"wrote past the end of {name}: {elements} beyond its {rows} x {columns}, the first where "
             f"{name}[{index // columns}][{index % columns}] would be (is a bounds check off by one?)"
         )
     if before.any():

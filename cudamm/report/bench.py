@@ -32,12 +32,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
         if console.measure(table).maximum > console.width:
             table = _table(device, rows, with_runs=False)
         console.print(table)
-    for result in results:
-        if result.status != "ok":
-            where = f"{result.method} {parameters(result.params)} at {result.m}x{result.n}x{result.k} {result.dtype}"
-            console.print(
-                f"[bold red]{result.status}[/] {escape(' '.join(where.split()))}: {escape(result.reason)}"
-            )
+    print_troubles(console, results)
     for note in notes(results):
         console.print(escape(note), style="dim")
     if best_of_sweeps(results):
@@ -51,7 +46,8 @@ def print_troubles(console: Console, results: Sequence[Result]) -> None:
     ):
         troubles = list(group)
         for result in troubles[:MOST_TROUBLES]:
-            where = f"{method} {params}".strip() + f" at {result.m}x{result.n}x{result.k} {result.dtype}"
+            shape = f"{result.m}x{result.n}x{result.k}"
+            where = f"{method} {params}".strip() + f" at {shape} {result.dtype}"
             console.print(
                 f"[bold red]{result.status}[/] {escape(where)}: {escape(result.reason)}", soft_wrap=True
             )

@@ -14,8 +14,8 @@ from cudamm.occupancy import OccupancyResult
 from cudamm.report.console import parameters
 
 _LEGEND = (
-    "SM: multiprocessor. Occupancy: active blocks an SM x threads a block / threads an SM "
-    "(the lab's formula; counting the whole device's blocks and threads gives the same)."
+    "SM: multiprocessor. Occupancy: active blocks an SM x threads a block / threads an SM.\n"
+    "Counting the blocks and threads of the whole device, as lab sheets do, gives the same."
 )
 
 
@@ -25,10 +25,10 @@ def render(console: Console, device: DeviceInfo, results: Sequence[OccupancyResu
     table = Table(title=escape(title), title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
     table.add_column("parameters", no_wrap=True)
-    for name in ("threads a block", "registers a thread", "shared bytes a block", "local bytes a thread",
-                 "blocks an SM", "warps an SM", "occupancy"):  # fmt: skip
-        table.add_column(name, justify="right")
-    table.add_column("limited by")
+    for name in ("threads/block", "registers/thread", "shared B/block", "local B/thread",
+                 "blocks/SM", "warps/SM", "occupancy"):  # fmt: skip
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("limited by", no_wrap=True)
     for method, rows in itertools.groupby(results, key=lambda r: r.method):
         for i, row in enumerate(rows):
             found, used = row.occupancy, row.resources

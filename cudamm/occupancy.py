@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cudamm.catalog.method import Value
 from cudamm.catalog.variant import Variant
 from cudamm.devices.device import Resources
 from cudamm.errors import KernelError
 from cudamm.prepare import Progress, prepare
 from cudamm.problem import Problem
+from cudamm.results import OccupancyResult
 
 if TYPE_CHECKING:
     from cudamm.devices.gpu import GpuDevice
@@ -137,45 +137,6 @@ def _round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-@dataclass(frozen=True)
-class OccupancyResult:
-    """A variant's occupancy: a row of a table.
-
-    Attributes:
-        reason: why it cannot run, where there is no active block; empty otherwise.
-    """
-
-    arch: str
-    method: str
-    params: dict[str, Value]
-    dtype: str
-    resources: Resources
-    dynamic_shared_bytes: int
-    occupancy: Occupancy
-    reason: str = ""
-
-    def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.occupancy/1` file."""
-        found = self.occupancy
-        return {
-            "arch": self.arch,
-            "method": self.method,
-            "params": self.params,
-            "dtype": self.dtype,
-            "threads_per_block": found.threads_per_block,
-            "registers_per_thread": self.resources.registers_per_thread,
-            "shared_bytes_per_block": self.resources.shared_bytes + self.dynamic_shared_bytes,
-            "local_bytes_per_thread": self.resources.local_bytes,
-            "active_blocks": found.active_blocks,
-            "active_warps": found.active_warps,
-            "active_threads": found.active_threads,
-            "occupancy": found.occupancy,
-            "limits": found.limits,
-            "limited_by": list(found.limited_by),
-            "reason": self.reason,
-        }
-
-
 def occupancies(
     device: GpuDevice, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
 ) -> Iterator[OccupancyResult]:
@@ -209,8 +170,15 @@ def occupancies(
             method=case.variant.method.name,
             params=case.variant.params,
             dtype=case.problem.element.name,
-            resources=resources,
-            dynamic_shared_bytes=dynamic_bytes,
-            occupancy=found,
+            threads_per_block=threads,
+            registers_per_thread=resources.registers_per_thread,
+            shared_bytes_per_block=resources.shared_bytes + dynamic_bytes,
+            local_bytes_per_thread=resources.local_bytes,
+            active_blocks=found.active_blocks,
+            active_warps=found.active_warps,
+            active_threads=found.active_threads,
+            occupancy=found.occupancy,
+            limits=found.limits,
+            limited_by=found.limited_by,
             reason=reason,
         )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from cudamm import __version__
 from cudamm.catalog.method import Execution, Value
-from cudamm.devices.device import DeviceInfo
+from cudamm.devices.device import DeviceInfo as DeviceInfo
 
 Status = Literal["ok", "failed", "skipped"]
 
@@ -124,6 +124,40 @@ class Result:
     def _verdict(self) -> dict[str, Any]:
         verdict = dataclasses.asdict(self.verdict)
         return {name: verdict[name] for name in ("correct", "bit_equal", "max_error", "error_bound")}
+
+
+@dataclass(frozen=True)
+class OccupancyResult:
+    """A variant's occupancy on one architecture: a row of a table.
+
+    Attributes:
+        shared_bytes_per_block: static and dynamic.
+        active_blocks: a multiprocessor holds at a time; 0 where the variant cannot run.
+        occupancy: active threads over the threads a multiprocessor has room for, between 0 and 1.
+        limits: active blocks that each resource alone would allow.
+        limited_by: the resources that allow no more than there are.
+        reason: why it cannot run; empty where it can.
+    """
+
+    arch: str
+    method: str
+    params: dict[str, Value]
+    dtype: str
+    threads_per_block: int
+    registers_per_thread: int
+    shared_bytes_per_block: int
+    local_bytes_per_thread: int
+    active_blocks: int
+    active_warps: int
+    active_threads: int
+    occupancy: float
+    limits: dict[str, int]
+    limited_by: tuple[str, ...]
+    reason: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """The row of a `cudamm.occupancy/1` file."""
+        return dataclasses.asdict(self)
 
 
 def document(schema: str, device: DeviceInfo, records: list[dict[str, Any]]) -> dict[str, Any]:

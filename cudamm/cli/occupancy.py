@@ -38,16 +38,17 @@ def occupancy(
     from cudamm.cli.session import Session
     from cudamm.devices.find import find_gpu
     from cudamm.report import occupancy as tables
+    from cudamm.results import OccupancyResult
 
     if selection.block is None and selection.kernel is None:
         selection = dataclasses.replace(selection, block="all")
     variants = [variant for variant in selection.variants() if not variant.method.runs_on_host]
     with find_gpu(device_spec) as device:
         chosen = cases(variants, ("1024",), dtypes, seed=0)
-        with Session[calculation.OccupancyResult]("cudamm.occupancy/1", json_path, device.info) as session:
+        with Session[OccupancyResult]("cudamm.occupancy/1", json_path, device.info) as session:
             session.collect(
                 lambda progress: calculation.occupancies(device, chosen, fmad, progress),
-                calculation.OccupancyResult.record,
+                OccupancyResult.record,
             )
             session.show(lambda console, results: tables.render(console, device.info, results))
             return session.status(not any(result.reason for result in session.results))

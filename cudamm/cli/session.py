@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cudamm.devices.device import DeviceInfo
 from cudamm.errors import Interrupted
 from cudamm.report.console import console
 from cudamm.report.export import JsonFile
-from cudamm.results import document
+from cudamm.results import DeviceInfo, document
 
 R = TypeVar("R")
 Tell = Callable[[str, int, int], None]
@@ -65,6 +65,10 @@ class Session(Generic[R]):
 
     def show(self, render: Callable[[Console, list[R]], None]) -> None:
         """Print the tables, unless standard output is taken by the JSON document."""
+        if self._device.note:
+            Console(stderr=True, highlight=False).print(
+                f"cudamm: {escape(self._device.note)}", soft_wrap=True
+            )
         if self.results and not (self._json and self._json.is_standard_output):
             render(console(), self.results)
 

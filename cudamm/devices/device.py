@@ -41,12 +41,14 @@ class DeviceInfo:
         kind: `gpu` or `cpu`.
         spec: what `--device` calls it.
         properties: those that matter, in the order to show them; units are in the names.
+        note: what a user should know of this choice of device; mostly nothing.
     """
 
     kind: str
     spec: str
     name: str
     properties: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudamm.devices.device import Device, DeviceInfo
@@ -30,8 +32,11 @@ def find(spec: str = "auto") -> Device[Any]:
     if spec == "auto":
         try:
             return find("gpu")
-        except NoDeviceError:
-            return find("cpu")
+        except NoDeviceError as error:
+            device = find("cpu")
+            if any(Path("/dev").glob("nvidia[0-9]*")):  # there is one: say why it is left out
+                device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
+            return device
     near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown device {spec}: {hint}there are auto, cpu, gpu, gpu:1, …")

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.devices.device import DeviceInfo
 from cudamm.report.console import milliseconds, parameters, significant
-from cudamm.results import Result
+from cudamm.results import DeviceInfo, Result
 
 EXECUTION_NOTES = {
     "emulated": (

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from cudamm.devices.device import DeviceInfo
 from cudamm.report.bench import best_of_sweeps, notes, outcome
 from cudamm.report.console import parameters
-from cudamm.results import Result
+from cudamm.results import DeviceInfo, Result
 
 
 def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:

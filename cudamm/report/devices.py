@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.devices.device import DeviceInfo
+from cudamm.results import DeviceInfo
 
 
 def render(console: Console, infos: Sequence[DeviceInfo], missing: str) -> None:

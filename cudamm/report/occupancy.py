@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.devices.device import DeviceInfo
-from cudamm.occupancy import OccupancyResult
 from cudamm.report.console import parameters
+from cudamm.results import DeviceInfo, OccupancyResult
 
 _LEGEND = (
     "SM: multiprocessor. Occupancy: active blocks an SM x threads a block / threads an SM.\n"
@@ -31,18 +30,17 @@ def render(console: Console, device: DeviceInfo, results: Sequence[OccupancyResu
     table.add_column("limited by", no_wrap=True)
     for method, rows in itertools.groupby(results, key=lambda r: r.method):
         for i, row in enumerate(rows):
-            found, used = row.occupancy, row.resources
             table.add_row(
                 escape(method) if i == 0 else "",
                 escape(parameters(row.params)),
-                str(found.threads_per_block),
-                str(used.registers_per_thread),
-                str(used.shared_bytes + row.dynamic_shared_bytes),
-                str(used.local_bytes),
-                str(found.active_blocks),
-                str(found.active_warps),
-                f"{found.occupancy:.0%}",
-                " and ".join(found.limited_by) if not row.reason else "cannot run",
+                str(row.threads_per_block),
+                str(row.registers_per_thread),
+                str(row.shared_bytes_per_block),
+                str(row.local_bytes_per_thread),
+                str(row.active_blocks),
+                str(row.active_warps),
+                f"{row.occupancy:.0%}",
+                " and ".join(row.limited_by) if not row.reason else "cannot run",
                 style="red" if row.reason else "",
             )
         table.add_section()

@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.devices.device import DeviceInfo
 from cudamm.report.bench import print_troubles
 from cudamm.report.console import parameters
-from cudamm.results import Result
+from cudamm.results import DeviceInfo, Result
 
 _LEGEND = (
     "= right to the bit   ~ every element within its error bound   ✗ wrong or failed   - skipped\n"

@@ -1,0 +1,3 @@
+// Kernels often begin with #include <cuda.h>; on the CPU device everything it declares is already there.
+#pragma once
+#include "cuda_on_cpu.h"

@@ -1,0 +1,232 @@
+"""The same things through PyCUDA on an NVIDIA GPU; skipped, saying so, where there is none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, ladder, variants
+from cudamm.compile import program
+from cudamm.launch import plan
+from cudamm.measure import Settings, bench
+from cudamm.problem import Problem, Shape, parse_shape
+from cudamm.verify import verify_all
+
+pytestmark = pytest.mark.gpu
+
+SHAPES = [parse_shape(s) for s in ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")]
+FLOAT32 = ELEMENT_TYPES["float32"]
+CUDA_METHODS = [method for method in ladder() if method.language == "cuda"]
+
+
+def silent(doing, done, total):
+    """No progress to show."""
+
+
+def cudamm(*arguments):
+    """Run the program as a user does."""
+    command = [sys.executable, "-m", "cudamm", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.mark.parametrize("fmad", [True, False], ids=["fmad", "no-fmad"])
+@pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=lambda e: e.name)
+def test_every_method_is_right_on_every_shape(gpu, element, fmad):
+    cases = [(v, Problem(s, element)) for m in ladder() for v in variants(m, {}) for s in SHAPES]
+    results = list(verify_all(gpu, cases, fmad, silent))
+    assert len(results) == len(cases)
+    assert [r for r in results if r.status != "ok"] == []
+    ordered = {m.name for m in ladder() if m.sums_in_k_order}
+    if element.name == "int32" or not fmad:
+        inexact = [r for r in results if r.method in ordered and not r.verdict.bit_equal]
+        assert inexact == []
+
+
+@pytest.mark.parametrize("method", CUDA_METHODS, ids=lambda m: m.name)
+def test_every_value_worth_sweeping_is_right(gpu, method):
+    chosen = variants(method, {p.name: p.values for p in method.parameters})
+    problem = Problem(Shape(70, 90, 50), FLOAT32)
+    results = list(verify_all(gpu, [(v, problem) for v in chosen], True, silent))
+    assert [r for r in results if r.status != "ok"] == []
+
+
+def test_gpu_and_cpu_device_agree_to_the_bit(gpu, cpu):
+    problem = Problem(Shape(45, 67, 89), FLOAT32)
+    products = {}
+    for device in (gpu, cpu):
+        for method in CUDA_METHODS:
+            if not method.sums_in_k_order:
+                continue
+            (variant,) = variants(method, {})
+            launch = plan(variant, problem.shape, FLOAT32)
+            source = program(variant, FLOAT32, False)
+            from cudamm.devices.device import padded
+
+            with device.open(source, device.compile(source), launch, *padded(launch, *problem.inputs)) as run:
+                run.fill_output()
+                run.launch()
+                product = run.product()[:45, :67].copy()
+            products.setdefault(method.name, []).append(product)
+    assert len(products) > 5
+    for name, (on_gpu, on_cpu) in products.items():
+        assert np.array_equal(on_gpu, on_cpu), name
+
+
+def test_fused_multiply_add_changes_bits(gpu):
+    """Otherwise --no-fmad would not be what makes the sums exact."""
+    problem = Problem(Shape(64, 64, 64), FLOAT32)
+    (variant,) = variants(next(m for m in ladder() if m.name == "tiled"), {})
+    launch = plan(variant, problem.shape, FLOAT32)
+    products = []
+    for fmad in (True, False):
+        source = program(variant, FLOAT32, fmad)
+        with gpu.open(source, gpu.compile(source), launch, *problem.inputs) as run:
+            run.launch()
+            products.append(run.product().copy())
+    assert not np.array_equal(*products)
+    assert np.allclose(*products, rtol=0, atol=1e-4)
+
+
+def test_occupancy_is_the_drivers(gpu):
+    bindings = pytest.importorskip("cuda.bindings.driver")
+    from cudamm.occupancy import Multiprocessor, occupancy
+
+    sm = Multiprocessor.of(gpu.arch, gpu.attributes)
+    compared = 0
+    for method in CUDA_METHODS:
+        for variant in variants(method, {p.name: p.values for p in method.parameters}):
+            source = program(variant, FLOAT32, True)
+            launch = plan(variant, Shape(1024, 1024, 1024), FLOAT32)
+            cubin = gpu.compile(source)
+            used = gpu.resources(source, cubin, launch)
+            ours = occupancy(
+                sm,
+                launch.threads_per_block,
+                used.registers_per_thread,
+                used.shared_bytes + launch.shared_bytes,
+            )
+            error, module = bindings.cuModuleLoadData(cubin.image)
+            assert error == bindings.CUresult.CUDA_SUCCESS
+            count_error, count = bindings.cuModuleGetFunctionCount(module)
+            assert (count_error, count) == (bindings.CUresult.CUDA_SUCCESS, 1)
+            _, functions = bindings.cuModuleEnumerateFunctions(1, module)
+            error, theirs = bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                functions[0], launch.threads_per_block, launch.shared_bytes
+            )
+            assert error == bindings.CUresult.CUDA_SUCCESS
+            assert ours.active_blocks == theirs, str(variant)
+            bindings.cuModuleUnload(module)
+            compared += 1
+    assert compared > 80
+
+
+def test_bench_measures_on_the_gpu(gpu):
+    chosen = [
+        (v, Problem(Shape(256, 256, 256), FLOAT32))
+        for m in ladder()
+        if m.name in ("numpy", "tiled")
+        for v in variants(m, {})
+    ]
+    on_host, on_gpu = bench(gpu, chosen, Settings(runs=7), silent)
+    assert (on_host.execution, on_gpu.execution) == ("native", "gpu")
+    assert len(on_gpu.runs_ms) == 7
+    assert all(0 < run < 1000 for run in on_gpu.runs_ms)
+    assert on_gpu.verdict.correct
+
+
+def test_the_ladder_keeps_its_order_and_the_program_ends_cleanly():
+    """A context left on PyCUDA's stack would abort the process at its end."""
+    done = cudamm("bench", "-m", "naive,coalesced,tiled", "-n", 1024, "--json", "-")
+    assert (done.returncode, done.stderr) == (0, "")
+    rates = {r["method"]: r["gflops"] for r in json.loads(done.stdout)["results"]}
+    # Factors of 13 and 1.5 on an H200: no other GPU turns them round.
+    assert rates["naive"] < rates["coalesced"] < rates["tiled"]
+
+
+def test_a_launch_that_takes_too_many_registers_costs_its_row_only(tmp_path):
+    greedy = tmp_path / "greedy.cu"
+    greedy.write_text(
+        (Path(__file__).parents[2] / "cuda_src" / "08_register_tile.cu")
+        .read_text()
+        .replace("__launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)", "")
+    )
+    done = cudamm(
+        *("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-")
+    )
+    assert done.returncode == 1
+    assert [r["status"] for r in json.loads(done.stdout)["results"]] == ["ok", "failed"]
+    assert "too many resources" in json.loads(done.stdout)["results"][1]["reason"]
+
+
+def test_a_crash_on_the_gpu_is_a_failed_row_and_no_traceback(tmp_path):
+    crash = tmp_path / "crash.cu"
+    crash.write_text(
+        "// writes nowhere\n//\n// threads: 16, 16\n// grid: 1\n\n"
+        "__global__ void crash(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    C[(1ull << 40) + threadIdx.x] = A[0];\n}\n"
+    )
+    done = cudamm("bench", "--kernel", crash, "-n", 64, "--json", "-")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (row,) = json.loads(done.stdout)["results"]
+    assert row["status"] == "failed"
+    assert "illegal" in row["reason"]
+
+
+def test_an_off_by_one_is_seen_on_the_gpu_too(tmp_path):
+    wrong = tmp_path / "wrong.cu"
+    source = (Path(__file__).parents[2] / "cuda_src" / "12_tiled_bounds.cu").read_text()
+    wrong.write_text(source.replace("if (row < M && col < N)", "if (row <= M && col < N)"))
+    done = cudamm("verify", "--kernel", wrong, "-n", "17x31x13", "--dtype", "float32", "--json", "-")
+    assert done.returncode == 1
+    (row,) = json.loads(done.stdout)["results"]
+    assert "past the end of C" in row["reason"]
+    assert "C[17][0]" in row["reason"]
+
+
+def test_a_third_party_kernel_runs_unchanged(tmp_path):
+    """C++ linkage, reals among its arguments, a #define of its own, more shared memory than 48 KB."""
+    kernel = tmp_path / "sgemm.cu"
+    kernel.write_text(
+        "#include <cuda_runtime.h>\n"
+        "#define EDGE 32\n"
+        "__global__ void sgemm(int M, int N, int K, float alpha, const float *A, const float *B,\n"
+        "                      float beta, float *C) {\n"
+        "    extern __shared__ float row_of_a[];\n"
+        "    const unsigned x = blockIdx.x * EDGE + threadIdx.x, y = blockIdx.y;\n"
+        "    for (int k = threadIdx.x; k < K; k += EDGE) row_of_a[k] = A[y * K + k];\n"
+        "    __syncthreads();\n"
+        "    if (x >= N) return;\n"
+        "    float sum = 0;\n"
+        "    for (int k = 0; k < K; ++k) sum += row_of_a[k] * B[k * N + x];\n"
+        "    C[y * N + x] = alpha * sum + (beta == 0 ? 0 : beta * C[y * N + x]);\n"
+        "}\n"
+    )
+    done = cudamm(
+        *("verify", "--kernel", kernel, "--args", "M,N,K,1.0,A,B,0.0,C", "--threads", "EDGE"),
+        *("--grid", "ceil(N/EDGE),M", "-D", "EDGE=32,64", "--shared-bytes", "100000"),
+        *("-n", "50x70x90", "--json", "-"),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    results = json.loads(done.stdout)["results"]
+    assert [r["params"] for r in results] == [{"EDGE": 32}, {"EDGE": 64}]
+    assert all(r["correct"] for r in results)
+
+
+def test_a_gpu_that_is_not_there(gpu):
+    done = cudamm("bench", "--device", "gpu:99")
+    assert done.returncode == 2
+    assert done.stderr.startswith("cudamm: there is no gpu:99")
+    assert done.stderr.count("\n") == 1
+
+
+def test_occupancy_and_devices_print(gpu):
+    done = cudamm("occupancy", "-m", "tiled")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "BLOCK_SIZE=32" in done.stdout
+    done = cudamm("devices")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert gpu.info.name in done.stdout

@@ -1,0 +1,153 @@
+"""What tests share: one compiler cache a session, the two devices, and short ways to run one kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from cudamm.catalog import Method, Value
+    from cudamm.devices import Device, Run
+    from cudamm.problem import Problem
+    from cudamm.results import Result
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu"):
+        missing = _why_no_gpu()
+        if missing:
+            pytest.skip(f"no GPU can be opened: {missing}")
+
+
+@functools.cache
+def _why_no_gpu() -> str:
+    """Empty where a GPU answers. Asked for the first marked test only: others need no PyCUDA."""
+    from cudamm.devices.gpu import import_driver
+    from cudamm.errors import NoDeviceError
+
+    try:
+        import_driver()
+    except NoDeviceError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What the session compiles, for itself and for the processes it starts; never the user's own cache."""
+    from cudamm.compile import host
+
+    folder = tmp_path_factory.mktemp("compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDAMM_CACHE", str(folder))
+        host.cache_folder.cache_clear()
+        yield folder
+    host.cache_folder.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def cpu() -> Device[Any]:
+    from cudamm.devices import find
+
+    return find("cpu")
+
+
+@pytest.fixture(scope="session")
+def gpu() -> Iterator[Device[Any]]:
+    from cudamm.devices import find
+
+    with find("gpu") as device:
+        yield device
+
+
+@pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> Device[Any]:
+    """Each device in turn: what a test with this fixture says is true of both."""
+    chosen: Device[Any] = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def kernels() -> Path:
+    """The folder of example kernels."""
+    return Path(__file__).parent / "kernels"
+
+
+@pytest.fixture
+def write_kernel(tmp_path: Path) -> Callable[..., Path]:
+    """Write the text of a kernel to a file of its own."""
+
+    def write(text: str, name: str = "kernel.cu") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def verify_one() -> Callable[..., Result]:
+    """Verify one method of the ladder, or a file, with parameters at their default or as given."""
+
+    def verify_one(
+        device: Device[Any],
+        method: str | Path,
+        shape: str = "40x24x33",
+        dtype: str = "float32",
+        *,
+        fmad: bool = True,
+        seed: int = 0,
+        **values: Value,
+    ) -> Result:
+        from cudamm.catalog import variants
+        from cudamm.verify import verify_all
+
+        (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
+        (result,) = verify_all(device, [(variant, _problem(shape, dtype, seed))], fmad, _silent)
+        return result
+
+    return verify_one
+
+
+@pytest.fixture(scope="session")
+def open_run() -> Callable[..., Any]:
+    """Open a run of one file's kernel, to be launched and looked at by the test itself."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def open_run(
+        device: Device[Any], method: str | Path, shape: str, dtype: str = "float32", **values: Value
+    ) -> Iterator[Run]:
+        from cudamm.catalog import variants
+        from cudamm.prepare import prepare
+
+        (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
+        (case,) = prepare(device, [(variant, _problem(shape, dtype, 0))], True, _silent)
+        with case.open() as run:
+            yield run
+
+    return open_run
+
+
+def _method(name: str | Path) -> Method:
+    from cudamm.catalog import find, read_method
+
+    return read_method(name) if isinstance(name, Path) else find(name)
+
+
+def _problem(shape: str, dtype: str, seed: int) -> Problem:
+    from cudamm.catalog import ELEMENT_TYPES
+    from cudamm.problem import Problem, parse_shape
+
+    return Problem(parse_shape(shape), ELEMENT_TYPES[dtype], seed)
+
+
+def _silent(doing: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+__all__: Sequence[str] = ()

@@ -115,7 +115,17 @@ def _compile(source: str, options: list[str]) -> Path:
     made_from = [source, header, *options, compiler().path, compiler().version, _processor()]
     target = cache_folder() / (hashlib.sha256("\0".join(made_from).encode()).hexdigest()[:32] + ".o")
     if not target.exists():
-        command = [compiler().path, "-std=c++17", *options, f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}", "-x", "c++", "-c", "-"]
+        command = [
+            compiler().path,
+            "-std=c++17",
+            *options,
+            f"-I{RUNTIME}",
+            f"-I{RUNTIME / 'include'}",
+            "-x",
+            "c++",
+            "-c",
+            "-",
+        ]
         _run(command, target, source)
     return target
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import milliseconds, parameters, significant
+from cudamm.report.console import milliseconds, parameters, print_fitting, significant
 from cudamm.results import DeviceInfo, Result
 
 EXECUTION_NOTES = {
@@ -20,6 +20,16 @@ EXECUTION_NOTES = {
     "native": "‡ runs natively on the host",
 }
 MOST_TROUBLES = 5
+_RUNS, _MEAN, _MEDIAN, _MIN = "runs (ms)", "mean (ms)", "median (ms)", "min (ms)"
+_SPEED_UP = "speed-up"
+_ONE_LINE = "all in one line"
+_LEFT_OUT_IN_NARROW_TERMINALS = (
+    (),
+    (_RUNS,),
+    (_RUNS, _MEAN, _MIN),
+    (_RUNS, _MEAN, _MIN, _ONE_LINE),
+    (_RUNS, _MEAN, _MIN, _ONE_LINE, _SPEED_UP),
+)
 _MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
 
 
@@ -27,10 +37,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     """Print a table a size and type, then what failed and why, then what the marks mean."""
     for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
         rows = list(group)
-        table = _table(device, rows, with_runs=True)
-        if console.measure(table).maximum > console.width:
-            table = _table(device, rows, with_runs=False)
-        console.print(table)
+        print_fitting(console, (_table(device, rows, left_out) for left_out in _LEFT_OUT_IN_NARROW_TERMINALS))
     print_troubles(console, results)
     for note in notes(results):
         console.print(escape(note), style="dim")
@@ -81,37 +88,43 @@ def outcome(result: Result) -> str:
     return "Success!" if result.verdict.correct else "not verified"
 
 
-def _table(device: DeviceInfo, rows: Sequence[Result], with_runs: bool) -> Table:
+def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) -> Table:
     first = rows[0]
     fmad = "" if first.fmad else ", no fused multiply-add"
     title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}{fmad}, on {device.name}"
     table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
     table.add_column("method", no_wrap=True)
     table.add_column("parameters", no_wrap=True)
-    if with_runs:
-        table.add_column("runs (ms)", justify="right", max_width=60)
-    for name in ("mean (ms)", "median (ms)", "min (ms)"):
-        table.add_column(name, justify="right", no_wrap=True)
+    times = [name for name in (_RUNS, _MEAN, _MEDIAN, _MIN) if name not in left_out]
+    space = "\n" if _ONE_LINE in left_out else " "
+    for name in times:
+        table.add_column(name.replace(" ", space), justify="right", no_wrap=name != _RUNS, max_width=60)
     table.add_column("Gop/s" if first.dtype == "int32" else "GFLOP/s", justify="right", no_wrap=True)
-    table.add_column("speed-up", justify="right", no_wrap=True)
+    if _SPEED_UP not in left_out:
+        table.add_column(_SPEED_UP, justify="right", no_wrap=True)
     table.add_column("result", no_wrap=True)
 
     best = best_of_sweeps(rows)
-    baseline_ms = first.median_ms
     several = len({r.method for r in rows}) < len(rows)
     for method, group in itertools.groupby(rows, key=lambda r: r.method):
         for i, row in enumerate(group):
-            cells = [escape(method) + _MARKS[row.execution] if i == 0 else "", escape(parameters(row.params))]
-            if with_runs:
-                cells.append(" ".join(milliseconds(run) for run in row.runs_ms))
-            cells += [milliseconds(row.mean_ms), milliseconds(row.median_ms), milliseconds(row.min_ms)]
-            cells.append("" if row.gflops is None else significant(row.gflops))
-            cells.append(f"{baseline_ms / row.median_ms:.2f}x" if baseline_ms and row.median_ms else "")
-            cells.append(
-                outcome(row) + (", padded" if row.padded else "") + (" *" if id(row) in best else "")
+            time = {
+                _RUNS: " ".join(milliseconds(run) for run in row.runs_ms),
+                _MEAN: milliseconds(row.mean_ms),
+                _MEDIAN: milliseconds(row.median_ms),
+                _MIN: milliseconds(row.min_ms),
+            }
+            speed_up = f"{first.median_ms / row.median_ms:.2f}x" if first.median_ms and row.median_ms else ""
+            result = outcome(row) + (", padded" if row.padded else "") + (" *" if id(row) in best else "")
+            table.add_row(
+                escape(method) + _MARKS[row.execution] if i == 0 else "",
+                escape(parameters(row.params).replace(" ", space)),
+                *(time[name] for name in times),
+                "" if row.gflops is None else significant(row.gflops),
+                *([speed_up] if _SPEED_UP not in left_out else []),
+                result.replace(" ", space),
+                style="red" if row.status == "failed" else "bold green" if id(row) in best else "",
             )
-            style = "red" if row.status == "failed" else "bold green" if id(row) in best else ""
-            table.add_row(*cells, style=style)
         if several:
             table.add_section()
     return table

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterable
 
-WIDTH_OF_FILES = 160
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+WIDTH_OF_FILES = 240
 """Columns where standard output is no terminal: wide enough that no table is folded."""
 
 
@@ -28,3 +33,13 @@ def significant(value: float) -> str:
 def parameters(params: dict[str, int | str]) -> str:
     """`BLOCK_SIZE=16 COARSE=2`."""
     return " ".join(f"{name}={value}" for name, value in params.items())
+
+
+def print_fitting(console: Console, tables: Iterable[Table]) -> None:
+    """Print the first of several versions of a table, widest first, that fits; else the last, without frame."""
+    for table in tables:
+        if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
+            break
+    else:
+        table.box, table.padding = box.SIMPLE_HEAD, (0, 0)
+    console.print(table)

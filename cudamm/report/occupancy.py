@@ -23,11 +23,11 @@ def render(console: Console, device: DeviceInfo, results: Sequence[OccupancyResu
     title = f"Occupancy on {device.name} ({results[0].arch}, {device.properties['multiprocessors']} SMs)"
     table = Table(title=escape(title), title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
-    table.add_column("parameters", no_wrap=True)
+    table.add_column("parameters")
     for name in ("threads/block", "registers/thread", "shared B/block", "local B/thread",
                  "blocks/SM", "warps/SM", "occupancy"):  # fmt: skip
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("limited by", no_wrap=True)
+    table.add_column("limited by")
     for method, rows in itertools.groupby(results, key=lambda r: r.method):
         for i, row in enumerate(rows):
             table.add_row(
@@ -40,7 +40,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[OccupancyResu
                 str(row.active_blocks),
                 str(row.active_warps),
                 f"{row.occupancy:.0%}",
-                " and ".join(row.limited_by) if not row.reason else "cannot run",
+                ", ".join(row.limited_by) if not row.reason else "cannot run",
                 style="red" if row.reason else "",
             )
         table.add_section()

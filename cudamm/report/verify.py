@@ -25,7 +25,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     fmad = "" if results[0].fmad else ", no fused multiply-add"
     table = Table(title=f"Verified on {escape(device.name)}{fmad}", title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
-    table.add_column("parameters", no_wrap=True)
+    table.add_column("parameters")
     table.add_column("type", no_wrap=True)
     for m, n, k in shapes:
         table.add_column(f"{m}x{n}x{k}", justify="center")

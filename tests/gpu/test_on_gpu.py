@@ -153,9 +153,7 @@ def test_a_launch_that_takes_too_many_registers_costs_its_row_only(tmp_path):
         .read_text()
         .replace("__launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)", "")
     )
-    done = cudamm(
-        *("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-")
-    )
+    done = cudamm(*("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-"))
     assert done.returncode == 1
     assert [r["status"] for r in json.loads(done.stdout)["results"]] == ["ok", "failed"]
     assert "too many resources" in json.loads(done.stdout)["results"][1]["reason"]

@@ -170,7 +170,7 @@ def _main_file(program: Program) -> str:
     dynamic_bytes = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if dynamic else "0"
     # The arrays have the kernel's names and types, so the names are given to the assembler alone.
     aliases = "\n".join(
-        f'extern __thread unsigned char cudamm_dynamic_{i}[] __asm__("{name}") '
+        f'extern __thread unsigned char cudamm_dynamic_{i}[1] __asm__("{name}") '
         '__attribute__((alias("cudamm_dynamic_shared")));'
         for i, name in enumerate(dynamic)
     )

@@ -36,7 +36,7 @@ def parameters(params: dict[str, int | str]) -> str:
 
 
 def print_fitting(console: Console, tables: Iterable[Table]) -> None:
-    """Print the first of several versions of a table, widest first, that fits; else the last, without frame."""
+    """Print the first version of a table, widest first, that fits; else the last one, without its frame."""
     for table in tables:
         if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
             break

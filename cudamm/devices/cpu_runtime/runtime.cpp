@@ -72,7 +72,7 @@ __attribute__((format(printf, 1, 2))) void ok(const char* format, ...) {
     va_end(values);
 }
 
-__attribute__((format(printf, 1, 2))) [[noreturn]] void fail(const char* format, ...) {
+[[noreturn]] __attribute__((format(printf, 1, 2))) void fail(const char* format, ...) {
     // Workers may find faults at the same moment; the first is told.
     static std::atomic_flag told = ATOMIC_FLAG_INIT;
     if (told.test_and_set())

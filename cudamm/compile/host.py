@@ -168,10 +168,13 @@ def _main_file(program: Program) -> str:
     code = without_comments(program.text)
     dynamic = list(dict.fromkeys(re.findall(r"\bextern\s+__shared__\s+[^;]*?(\w+)\s*\[\s*\]", code)))
     dynamic_bytes = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if dynamic else "0"
-    # The arrays have the kernel's names and types, so the names are given to the assembler alone.
+    # The arrays have the kernel's names and types, so the names are given to the assembler alone; so are
+    # those of the functions that would initialise them, which Clang calls.
     aliases = "\n".join(
         f'extern __thread unsigned char cudamm_dynamic_{i}[1] __asm__("{name}") '
-        '__attribute__((alias("cudamm_dynamic_shared")));'
+        '__attribute__((alias("cudamm_dynamic_shared")));\n'
+        f'void cudamm_initialise_{i}() __asm__("_ZTH{len(name)}{name}");\n'
+        f"void cudamm_initialise_{i}() {{}}"
         for i, name in enumerate(dynamic)
     )
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)

@@ -50,14 +50,18 @@ def compile_for_host(program: Program) -> Executable:
         KernelError: it does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
-    main = _main_file(program)
     # The machine's own instructions, fused multiply-add among them, and no reordering of sums. CUDA code
     # casts between pointer types freely and counts on 32-bit ints wrapping around.
     options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
                "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
     if not compiler().is_clang:
         options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
-    parts = [_compile(main, options), _runtime_object()]
+    runtime_options = ["-O2", "-pthread"]
+    parts = [
+        _compile(_main_file(program), options),
+        _compile(_dynamic_shared_file(program), runtime_options),
+        _compile((RUNTIME / "runtime.cpp").read_text(), runtime_options),
+    ]
     key = hashlib.sha256("\0".join(p.name for p in parts).encode()).hexdigest()[:32]
     target = cache_folder() / f"{key}.kernel"
     if not target.exists():
@@ -102,11 +106,6 @@ def _processor() -> str:
         return platform.machine()
     wanted = re.findall(r"^(?:model name|flags|Features)\s*:.*$", cpuinfo.split("\n\n")[0], re.MULTILINE)
     return "\n".join([platform.machine(), *wanted])
-
-
-@functools.cache
-def _runtime_object() -> Path:
-    return _compile((RUNTIME / "runtime.cpp").read_text(), ["-O2", "-pthread"])
 
 
 def _compile(source: str, options: list[str]) -> Path:
@@ -165,18 +164,6 @@ def compile_message(stderr: str) -> str:
 def _main_file(program: Program) -> str:
     """The kernel's file between the header that gives it CUDA and what the runtime needs to know of it."""
     method = program.method
-    code = without_comments(program.text)
-    dynamic = list(dict.fromkeys(re.findall(r"\bextern\s+__shared__\s+[^;]*?(\w+)\s*\[\s*\]", code)))
-    dynamic_bytes = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if dynamic else "0"
-    # The arrays have the kernel's names and types, so the names are given to the assembler alone; so are
-    # those of the functions that would initialise them, which Clang calls.
-    aliases = "\n".join(
-        f'extern __thread unsigned char cudamm_dynamic_{i}[1] __asm__("{name}") '
-        '__attribute__((alias("cudamm_dynamic_shared")));\n'
-        f'void cudamm_initialise_{i}() __asm__("_ZTH{len(name)}{name}");\n'
-        f"void cudamm_initialise_{i}() {{}}"
-        for i, name in enumerate(dynamic)
-    )
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)
     return f"""#include "cuda_on_cpu.h"
 {program.text}
@@ -185,10 +172,26 @@ namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{method.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, arity(&::{method.entry}), constants, {len(method.constants)}}};
-const size_t dynamic_shared_bytes = {dynamic_bytes};
 }}
+"""
+
+
+def _dynamic_shared_file(program: Program) -> str:
+    """The array that all `extern __shared__` arrays of a kernel stand for, under each of their names.
+
+    A file of its own, because here they have not the types that they have in the kernel's.
+    """
+    code = without_comments(program.text)
+    names = dict.fromkeys(re.findall(r"\bextern\s+__shared__\s+[^;]*?(\w+)\s*\[\s*\]", code))
+    size = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if names else "0"
+    aliases = "\n".join(
+        f'extern __thread unsigned char {name}[1] __attribute__((alias("cudamm_dynamic_shared")));\n'
+        f"void _ZTH{len(name)}{name}() {{}}  // would initialise it; Clang calls it\n"
+        for name in names
+    )
+    return f"""#include "cuda_on_cpu.h"
+namespace cudamm {{ const size_t dynamic_shared_bytes = {size}; }}
 extern "C" {{
-__thread unsigned char cudamm_dynamic_shared[{dynamic_bytes} + 1] __attribute__((aligned(1024)));
-{aliases}
-}}
+__thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(1024)));
+{aliases}}}
 """

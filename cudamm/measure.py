@@ -9,7 +9,7 @@ from typing import Any
 from cudamm.catalog.variant import Variant
 from cudamm.devices import Device, Run
 from cudamm.errors import KernelError
-from cudamm.prepare import Prepared, Progress, prepare
+from cudamm.prepare import Prepared, Progress, in_turn, prepare
 from cudamm.problem import Problem
 from cudamm.results import UNVERIFIED, Result
 from cudamm.verify import verify
@@ -42,9 +42,7 @@ def bench(
     Raises:
         UsageError, NoDeviceError: before anything is launched, where the request is impossible.
     """
-    prepared = prepare(device, cases, settings.fmad, progress)
-    for done, case in enumerate(prepared):
-        progress(f"{case.variant} at {case.problem.shape}", done, len(prepared))
+    for case in in_turn(prepare(device, cases, settings.fmad, progress), progress):
         yield _measure(case, settings)
 
 

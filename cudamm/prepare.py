@@ -128,6 +128,15 @@ def prepare(
     ]
 
 
+def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepared]:
+    """Each case after the other; the matrices of a problem are given up with its last case."""
+    for done, case in enumerate(prepared):
+        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+        yield case
+        if done + 1 == len(prepared) or prepared[done + 1].problem != case.problem:
+            case.problem.release()
+
+
 def executor(device: Device[Any], variant: Variant) -> Device[Any]:
     """The device that runs a variant: the host's own methods run natively, beside whatever was chosen."""
     if not variant.method.runs_on_host or device.info.kind == "cpu":

@@ -131,6 +131,11 @@ class Problem:
         bound: Matrix = (a @ b) * (gamma * (1 + 2.0**-20))
         return bound
 
+    def release(self) -> None:
+        """Give the matrices' memory back; they are made again, the same, when they are asked for."""
+        for name in ("inputs", "reference", "error_bound"):
+            self.__dict__.pop(name, None)
+
     def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:
         """Some rows of the product as one running sum a step of k, every product and sum rounded to the type.
 

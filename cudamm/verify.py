@@ -13,7 +13,7 @@ from cudamm.devices import Device, Run
 from cudamm.devices.device import GUARD, POISON, SHARED
 from cudamm.diagnose import adds_to_output, terms_used
 from cudamm.errors import KernelError
-from cudamm.prepare import Progress, prepare
+from cudamm.prepare import Progress, in_turn, prepare
 from cudamm.problem import Matrix, Problem
 from cudamm.results import Result, Verdict
 
@@ -29,9 +29,7 @@ def verify_all(
     Raises:
         UsageError, NoDeviceError: before anything is launched, where the request is impossible.
     """
-    prepared = prepare(device, cases, fmad, progress)
-    for done, case in enumerate(prepared):
-        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+    for case in in_turn(prepare(device, cases, fmad, progress), progress):
         if case.skipped:
             yield case.result("skipped", case.skipped)
             continue

@@ -136,7 +136,7 @@ class _ProcessRun(Run):
                 self._stop()
                 raise
         except OSError as error:
-            raise KernelError(f"no memory for the matrices: {error.strerror}") from None
+            raise KernelError(f"there is no process or memory for the kernel: {error.strerror}") from None
         finally:
             os.close(self._file)
 

@@ -113,11 +113,19 @@ def parse_list(text: str) -> tuple[Expression, ...]:
     """Parse expressions separated by commas, as in `ceil(N / 16), min(M, 4)`; empty text gives none."""
     if not text.strip():
         return ()
-    tree = _tree(f"({text.strip().rstrip(',')},)")
-    assert isinstance(tree, ast.Tuple)  # noqa: S101 - the brackets above make it one
-    for part in tree.elts:
-        _check(part, text)
-    return tuple(Expression(ast.unparse(e), _names(e), e) for e in tree.elts)
+    return tuple(parse(part) for part in split_at_commas(text.strip().removesuffix(",")))
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts of a list, brackets respected: `min(K, 4), A` has two."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
 
 
 def _tree(text: str) -> ast.expr:

@@ -10,11 +10,12 @@ from typing import Any
 from cudamm.catalog.method import Execution
 from cudamm.catalog.variant import Variant
 from cudamm.compile import Program, compile_all, program
+from cudamm.compile.signature import check_arguments
 from cudamm.devices import Device, Run
 from cudamm.devices.device import padded
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.launch import Launch, check, plan
-from cudamm.problem import Problem
+from cudamm.problem import Problem, Shape
 from cudamm.results import UNVERIFIED, Result, Status, Verdict
 
 Progress = Callable[[str, int, int], None]
@@ -99,13 +100,17 @@ def prepare(
         try:
             launch = plan(variant, problem.shape, problem.element)
             check(variant, launch, runner.limits)
+            if variant.method.language != "python":
+                check_arguments(source, launch)
             planned.append((variant, problem, runner, source, launch, ""))
         except RequirementError as error:
             if len(cases) == 1:
                 raise
             planned.append((variant, problem, runner, source, None, str(error)))
-    for problem in dict.fromkeys(problem for _, problem in cases):
-        _check_memory(device, problem)
+    if planned and all(launch is None for *_, launch, _ in planned):
+        raise RequirementError(planned[0][-1])
+    for problem, launch, runner in {(p, launch, r): None for _, p, r, _, launch, _ in planned if launch}:
+        _check_memory(runner, problem, launch.shape)
 
     compiled: dict[Program, Any] = {}
     for runner in dict.fromkeys(runner for _, _, runner, *_ in planned):
@@ -146,25 +151,30 @@ def executor(device: Device[Any], variant: Variant) -> Device[Any]:
     return host()
 
 
-def _check_memory(device: Device[Any], problem: Problem) -> None:
-    """Refuse a problem whose matrices do not fit. Raises UsageError."""
+def _check_memory(device: Device[Any], problem: Problem, padded_shape: Shape) -> None:
+    """Refuse a problem whose matrices do not fit, padding included. Raises UsageError."""
     size = problem.element.size_bytes
-    on_device = problem.shape.elements * size
+    on_device = padded_shape.elements * size
     free = device.free_bytes()
+    what = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
     if on_device > free:
         raise UsageError(
-            f"{problem.shape} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
+            f"{what} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
             f"{device.info.name} has {_gigabytes(free)} free"
         )
     # Inputs, a copy of everything (shared with the CPU device's kernels, or on its way to a GPU), and
     # float64 versions of the inputs, product and error bound.
     from cudamm.devices.find import host
 
-    on_host = problem.shape.elements * (2 * size + 8) + problem.shape.m * problem.shape.n * 24
+    on_host = (
+        problem.shape.elements * (size + 8)
+        + padded_shape.elements * 2 * size
+        + problem.shape.m * problem.shape.n * 24
+    )
     free = host().free_bytes()
     if on_host > free:
         raise UsageError(
-            f"{problem.shape} {problem.element.name} needs {_gigabytes(on_host)} of this machine's memory, "
+            f"{what} {problem.element.name} needs {_gigabytes(on_host)} of this machine's memory, "
             f"verification included; {_gigabytes(free)} are free"
         )
 

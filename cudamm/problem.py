@@ -44,7 +44,7 @@ class Shape:
 
 def parse_shape(text: str) -> Shape:
     """`1024` for a square, `640x480x320` for M x N x K. Raises UsageError for anything else."""
-    match = re.fullmatch(r"(\d{1,12})(?:[x×](\d{1,12})[x×](\d{1,12}))?", text.strip().lower())
+    match = re.fullmatch(r"(\d{1,12})(?:[x×](\d{1,12})[x×](\d{1,12}))?", text.strip().lower(), re.ASCII)
     if not match:
         raise UsageError(f"“{text}” is not a size: write 1024 for a square or 640x480x320 for MxNxK")
     m = int(match[1])

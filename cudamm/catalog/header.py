@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cudamm.catalog.method import ELEMENT_TYPES, Language, Method, Parameter
 from cudamm.errors import UsageError
-from cudamm.expression import Expression, parse, parse_list
+from cudamm.expression import Expression, parse, parse_list, split_at_commas
 
 _LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
 _COMMENTS = {".cu": "//", ".cpp": "//", ".py": "#"}
@@ -50,7 +50,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
             something that `overrides` does not give either.
     """
     overrides = overrides or Overrides()
-    source = _read(path)
+    source = _read(path, builtin)
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     declared = {p.name: p for p in (_parse_parameter(path, text) for text in repeated["param"])}
@@ -58,8 +58,10 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
     language = _LANGUAGES[path.suffix]
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     entry = fields.get("entry") or _find_entry(path, source, language, name)
-    if not re.search(rf"\b{re.escape(entry)}\b", without_comments(source)):
-        found = ", ".join(kernels_in(source)) or "none"
+    code = without_comments(source)
+    kernels = kernels_in(source) if language == "cuda" else []
+    if entry not in kernels if kernels else not re.search(rf"\b{re.escape(entry)}\b", code):
+        found = ", ".join(kernels) or "none"
         raise UsageError(f"{path}: there is no function {entry} in it (kernels found: {found})")
     if language == "cuda":
         missing = [key for key in ("threads", "grid") if key not in fields]
@@ -70,7 +72,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
                 f"“// {missing[0]}: …” below its first comment line, or give {options}"
             )
     types = _words(fields.get("types", "")) or (
-        tuple(ELEMENT_TYPES) if language == "python" or re.search(r"\belement\b", source) else ("float32",)
+        tuple(ELEMENT_TYPES) if language == "python" or re.search(r"\belement\b", code) else ("float32",)
     )
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
@@ -86,7 +88,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         aliases=_words(fields.get("aliases", "")),
         parameters=tuple(declared.values()),
         entry=entry,
-        arguments=tuple(a.strip() for a in fields.get("args", "M, N, K, A, B, C").split(",")),
+        arguments=tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C"))),
         threads=parse_list(fields.get("threads", "")),
         grid=parse_list(fields.get("grid", "")),
         shared_bytes=parse(fields.get("shared-bytes", "0")),
@@ -99,31 +101,48 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
 
 
 def without_comments(source: str) -> str:
-    """C source with its comments blanked out, line breaks kept."""
-    return re.sub(
-        r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match.group()), source, flags=re.DOTALL
-    )
+    """C source with its comments blanked out, line breaks kept; a string's `//` starts no comment."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match.group() if match.group()[0] in "\"'" else re.sub(r"[^\n]", " ", match.group())
+
+    tokens = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    return re.sub(tokens, blank, source, flags=re.DOTALL)
 
 
 def kernels_in(source: str) -> list[str]:
     """Names of the `__global__` functions that C source defines or declares, in order."""
-    code = re.sub(
-        r"__(launch_bounds|attribute|align|declspec)__\s*\([^()]*(\([^()]*\))*[^()]*\)",
-        " ",
-        without_comments(source),
-    )
-    return list(dict.fromkeys(re.findall(r"__global__[^;{}()]*?(\w+)\s*\(", code)))
+    kernels: list[str] = []
+    code = without_comments(source)
+    for start in re.finditer(r"\b__global__\b", code):
+        at = start.end()
+        # Attributes such as __launch_bounds__(…) come with a bracket of their own; the next one is the list.
+        while match := re.compile(r"[^;{}()]*?(\w+)\s*\(").match(code, at):
+            if not match[1].startswith("__"):
+                kernels.append(match[1])
+                break
+            at = closing_bracket(code, match.end())
+    return list(dict.fromkeys(kernels))
 
 
-def _read(path: Path) -> str:
-    if path.suffix not in _LANGUAGES:
+def closing_bracket(code: str, at: int) -> int:
+    """The position behind the bracket that closes the one opened just before `at`."""
+    depth = 1
+    while depth and at < len(code):
+        depth += (code[at] == "(") - (code[at] == ")")
+        at += 1
+    return at
+
+
+def _read(path: Path, builtin: bool) -> str:
+    if path.suffix not in _LANGUAGES or (path.suffix == ".py" and not builtin):
         raise UsageError(f"{path}: a kernel file ends in .cu (or .cpp for a host function)")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder, not a kernel file")
     try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder, not a kernel file")
         if path.stat().st_size > LARGEST_FILE_BYTES:
             raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes; is it a kernel file?")
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"there is no kernel file {path}") from None
     except UnicodeDecodeError:

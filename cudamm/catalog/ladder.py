@@ -24,9 +24,9 @@ def ladder() -> tuple[Method, ...]:
 def find(name: str) -> Method:
     """The method of that name or alias. Raises UsageError, naming the nearest, where there is none."""
     names = {known: method for method in ladder() for known in (method.name, *method.aliases)}
-    if name in names:
-        return names[name]
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if name.lower() in names:
+        return names[name.lower()]
+    near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     hint = (
         f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(m.name for m in ladder())}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,7 +22,11 @@ class _App(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run a command; whatever goes wrong ends here, as one line on standard error."""
         extra["standalone_mode"] = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without † still gets the table
         try:
+            if sys.stdout is None:
+                raise UsageError("standard output is closed; send it to a file or to /dev/null")
             status = super().main(args, **extra)
             sys.stdout.flush()
         except CudammError as error:
@@ -32,13 +37,24 @@ class _App(click.Group):
             click.echo(error.format_message())
             sys.exit(UsageError.exit_status)
         except click.ClickException as error:
-            _end(error.format_message(), UsageError.exit_status)
+            _end(
+                f"{error.format_message().rstrip('.')}; cudamm --help lists what there is",
+                UsageError.exit_status,
+            )
         except click.Abort:
             _end("interrupted", Interrupted.exit_status)
-        except BrokenPipeError:
-            # The reader (head, less) has gone; nothing more can reach it, nor the flush at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(CudammError.exit_status)
+        except MemoryError:
+            _end("out of memory: a smaller size would do", CudammError.exit_status)
+        except OSError as error:
+            if error.filename is not None:
+                _end(f"{error.filename}: {error.strerror}", CudammError.exit_status)
+            # Standard output broke off, and the flush at exit would find the same again. A reader that has
+            # seen enough (head, less) needs no message.
+            if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+            if isinstance(error, BrokenPipeError):
+                sys.exit(CudammError.exit_status)
+            _end(f"standard output cannot be written: {error.strerror}", CudammError.exit_status)
         sys.exit(status if isinstance(status, int) else 0)
 
 

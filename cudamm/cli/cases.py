@@ -39,7 +39,7 @@ def cases(
         own = [ELEMENT_TYPES[name] for name in variant.method.element_types]
         return own if all_types else own[:1]
 
-    problems = {(s, e): Problem(s, e, seed) for s in shapes for e in ELEMENT_TYPES.values()}
+    problems = {(s, e): Problem(s, e, seed) for s in shapes for e in elements or ELEMENT_TYPES.values()}
     return [
         (variant, problem)
         for (_, element), problem in problems.items()

@@ -37,12 +37,14 @@ def occupancy(
     from cudamm.cli.cases import cases
     from cudamm.cli.session import Session
     from cudamm.devices.find import find_gpu
+    from cudamm.errors import UsageError
     from cudamm.report import occupancy as tables
     from cudamm.results import OccupancyResult
 
-    if selection.block is None and selection.kernel is None:
-        selection = dataclasses.replace(selection, block="all")
-    variants = [variant for variant in selection.variants() if not variant.method.runs_on_host]
+    swept = dataclasses.replace(selection, swept=("BLOCK_SIZE",))
+    variants = [variant for variant in swept.variants() if not variant.method.runs_on_host]
+    if not variants:
+        raise UsageError("host methods have no occupancy: name a method that runs on a GPU")
     with find_gpu(device_spec) as device:
         chosen = cases(variants, ("1024",), dtypes, seed=0)
         with Session[OccupancyResult]("cudamm.occupancy/1", json_path, device.info) as session:

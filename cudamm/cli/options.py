@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,7 @@ class Selection:
 
     Attributes:
         kernel_fields: the options that stand in for a header's fields, by the fields' names.
+        swept: parameters that take every value worth trying where none is asked for.
     """
 
     methods: tuple[str, ...]
@@ -34,6 +36,7 @@ class Selection:
     defines: tuple[str, ...]
     kernel: str | None
     kernel_fields: dict[str, str]
+    swept: tuple[str, ...] = ()
 
     def variants(self) -> list[Variant]:
         """The variants chosen, in order.
@@ -53,18 +56,14 @@ class Selection:
             raise UsageError(
                 f"no method chosen has the parameter {name} ({has}{'; …' if len(methods) > 3 else ''})"
             )
-        return [
-            variant
-            for method in methods
-            for variant in variants(
-                method,
-                {
-                    p.name: _values(p.name, asked[p.name], p.values)
-                    for p in method.parameters
-                    if p.name in asked
-                },
-            )
-        ]
+
+        def chosen(method: Method) -> Mapping[str, Sequence[Value]]:
+            swept = {p.name: p.values for p in method.parameters if p.name in self.swept}
+            return swept | {
+                p.name: _values(p.name, asked[p.name], p.values) for p in method.parameters if p.name in asked
+            }
+
+        return [variant for method in methods for variant in variants(method, chosen(method))]
 
     def _methods(self) -> list[Method]:
         from cudamm.catalog import find, ladder
@@ -74,32 +73,38 @@ class Selection:
         if not names and self.kernel is None:
             names = ["all"]
         for name in names:
-            methods += ladder() if name == "all" else [find(name.strip())]
+            methods += ladder() if name.strip() == "all" else [find(name.strip())]
         if self.kernel is not None:
-            methods.append(self._user_kernel(self.kernel))
+            methods.append(self._user_kernel(self.kernel, methods))
         elif self.kernel_fields:
             given = " and ".join(f"--{name}" for name in self.kernel_fields)
             raise UsageError(f"{given} describes a kernel file: say which with --kernel")
         return list(dict.fromkeys(methods))
 
-    def _user_kernel(self, path: str) -> Method:
-        from cudamm.catalog import Parameter, read_method
+    def _user_kernel(self, path: str, others: Sequence[Method]) -> Method:
+        from cudamm.catalog import Parameter, ladder, read_method
         from cudamm.catalog.header import Overrides, without_comments
 
-        # What -D names need not be declared: the file may be somebody else's, unchanged.
-        declared = {p.name: p for p in read_method(Path(path), Overrides(self.kernel_fields)).parameters}
-        code = without_comments(Path(path).read_text(encoding="utf-8"))
+        empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
+        if empty:
+            raise UsageError(f"--{empty[0]} is empty")
+        file = read_method(Path(path), Overrides(self.kernel_fields))
+        code = "\n".join((without_comments(file.source), *self.kernel_fields.values()))
+        elsewhere = {p.name for method in others for p in method.parameters}
         added: list[Parameter] = []
+        # What -D names need not be declared: the file may be somebody else's, unchanged.
         for name, text in self._asked().items():
-            if name in declared:
+            if name in {p.name for p in file.parameters}:
                 continue
-            if name not in code and not any(name in field for field in self.kernel_fields.values()):
-                if name in ("BLOCK_SIZE", "TILE_SIZE") and self.methods:
-                    continue  # --block and --tile may be meant for the other methods alone
+            if re.search(rf"\b{name}\b", code):
+                values = _values(name, text, ())
+                added.append(Parameter(name, values[0], values))
+            elif name not in elsewhere:
                 raise UsageError(f"{path} does not mention {name}")
-            values = _values(name, text, ())
-            added.append(Parameter(name, values[0], values))
-        return read_method(Path(path), Overrides(self.kernel_fields, tuple(added)))
+        method = read_method(Path(path), Overrides(self.kernel_fields, tuple(added)))
+        taken = {name for m in ladder() for name in (m.name, *m.aliases)}
+        # A changed copy of one of ours must not be taken for it.
+        return replace(method, name=method.path.name) if method.name in taken else method
 
     def _asked(self) -> dict[str, str]:
         """Parameter names and the values asked for, still as text."""

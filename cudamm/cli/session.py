@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cudamm.errors import Interrupted
-from cudamm.report.console import console
+from cudamm.report.console import console, messages
 from cudamm.report.export import JsonFile
 from cudamm.results import DeviceInfo, document
 
@@ -45,8 +45,13 @@ class Session(Generic[R]):
 
     def collect(self, measure: Callable[[Tell], Iterator[R]], record: Callable[[R], dict[str, Any]]) -> None:
         """Measure everything, showing how far it is, and write the JSON file."""
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        stderr = Console(stderr=True)
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        stderr = messages()
         with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
             task = bar.add_task("starting", total=None)
 
@@ -58,7 +63,8 @@ class Session(Generic[R]):
                     self.results.append(result)
             except KeyboardInterrupt:
                 self._interrupted = True
-        if self._json:
+        # An older file is worth more than a document without results.
+        if self._json and (self.results or not self._interrupted):
             self._json.write(
                 document(self._schema, self._device, [record(result) for result in self.results])
             )
@@ -66,15 +72,14 @@ class Session(Generic[R]):
     def show(self, render: Callable[[Console, list[R]], None]) -> None:
         """Print the tables, unless standard output is taken by the JSON document."""
         if self._device.note:
-            Console(stderr=True, highlight=False).print(
-                f"cudamm: {escape(self._device.note)}", soft_wrap=True
-            )
+            messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
         if self.results and not (self._json and self._json.is_standard_output):
             render(console(), self.results)
 
     def status(self, all_well: bool) -> int:
         """The exit status. Raises Interrupted after Ctrl-C."""
         if self._interrupted:
-            what = f"{len(self.results)} results" if self.results else "nothing was measured yet"
+            count = len(self.results)
+            what = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
             raise Interrupted(f"interrupted: {what}")
         return 0 if all_well else 1

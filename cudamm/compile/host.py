@@ -11,6 +11,7 @@ import hashlib
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -35,7 +36,7 @@ class Executable:
 
 @dataclass(frozen=True)
 class _Compiler:
-    path: str
+    command: tuple[str, ...]
     version: str
 
     @property
@@ -65,7 +66,7 @@ def compile_for_host(program: Program) -> Executable:
     key = hashlib.sha256("\0".join(p.name for p in parts).encode()).hexdigest()[:32]
     target = cache_folder() / f"{key}.kernel"
     if not target.exists():
-        _run([compiler().path, "-pthread", *map(str, parts)], target)
+        _run([*compiler().command, "-pthread", *map(str, parts)], target)
     return Executable(target)
 
 
@@ -74,10 +75,18 @@ def compiler() -> _Compiler:
     """The host's C++ compiler: $CXX, else g++, c++ or clang++. Raises NoDeviceError where there is none."""
     chosen = os.environ.get("CXX")
     for name in [chosen] if chosen else ["g++", "c++", "clang++"]:
-        path = shutil.which(name)
-        if path:
-            shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-            return _Compiler(path, shown.stdout.split("\n")[0])
+        command = shlex.split(name)
+        if not shutil.which(command[0]):
+            continue
+        try:
+            shown = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise NoDeviceError(f"the C++ compiler {name} does not start: {error.strerror}") from None
+        if shown.returncode != 0:
+            raise NoDeviceError(
+                f"the C++ compiler {name} does not work: {name} --version ends with {shown.returncode}"
+            )
+        return _Compiler(tuple(command), shown.stdout.split("\n")[0])
     wanted = (
         f"$CXX is {chosen}, which is not there" if chosen else "no C++ compiler was found (g++, c++, clang++)"
     )
@@ -111,11 +120,13 @@ def _processor() -> str:
 def _compile(source: str, options: list[str]) -> Path:
     """Compile C++ to an object file in the cache, named by what it was made from."""
     header = (RUNTIME / "cuda_on_cpu.h").read_text()
-    made_from = [source, header, *options, compiler().path, compiler().version, _processor()]
-    target = cache_folder() / (hashlib.sha256("\0".join(made_from).encode()).hexdigest()[:32] + ".o")
+    made_from = [source, header, *options, *compiler().command, compiler().version, _processor()]
+    target = cache_folder() / (
+        hashlib.sha256("\0".join(made_from).encode(errors="surrogateescape")).hexdigest()[:32] + ".o"
+    )
     if not target.exists():
         command = [
-            compiler().path,
+            *compiler().command,
             "-std=c++17",
             *options,
             f"-I{RUNTIME}",
@@ -140,7 +151,12 @@ def _run(command: list[str], target: Path, source: str = "") -> None:
         ) from None
     try:
         done = subprocess.run(
-            [*command, "-o", partial], input=source, capture_output=True, text=True, check=False
+            [*command, "-o", partial],
+            input=source,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=False,
         )
         if done.returncode != 0:
             raise KernelError(
@@ -154,7 +170,11 @@ def _run(command: list[str], target: Path, source: str = "") -> None:
 
 def compile_message(stderr: str) -> str:
     """The first error in a compiler's output, as one line, and how many more there are."""
-    errors = [line.strip() for line in stderr.splitlines() if re.search(r"\berror\b", line)]
+    lines = [line.strip() for line in stderr.splitlines()]
+    errors = [
+        re.sub(r"^.*?(?=undefined reference)", "", line) for line in lines if "undefined reference" in line
+    ]
+    errors = errors or [line for line in lines if re.search(r"\berror\b", line)]
     if not errors:
         return " ".join(stderr.split())[:300]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -167,7 +187,6 @@ def _main_file(program: Program) -> str:
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)
     return f"""#include "cuda_on_cpu.h"
 {program.text}
-#line 1 "cudamm's call of {method.entry}"
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{method.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};

@@ -52,12 +52,22 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
             defines.append(f"#define {name} {value}")
     if re.search(r"\belement\b", code):
         defines.append(f"typedef {element.c_name} element;")
-    prefix = "".join(line + "\n" for line in defines)
-    return Program(method, element, fmad, f'{prefix}#line 1 "{method.path.name}"\n{source.rstrip()}\n')
+    # What a compiler says of either part, it says with these names and the file's own line numbers.
+    parts = [_line(f"what cudamm substitutes in {method.path.name}"), *defines, _line(method.path.name)]
+    return Program(method, element, fmad, "\n".join([*parts, source.rstrip(), ""]))
+
+
+def _line(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'#line 1 "{escaped}"'
 
 
 def _redefine(source: str, name: str, value: Value) -> str:
     """Replace the value in the file's own `#define NAME value`, which would win over one put before it."""
+
+    def replaced(match: re.Match[str]) -> str:
+        return f"{match[1]} {value}" + "\n" * match[0].count("\n")  # line numbers stay
+
     return re.sub(
-        rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\()).*$", rf"\1 {value}", source, flags=re.MULTILINE
+        rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\())(?:.*\\\n)*.*$", replaced, source, flags=re.MULTILINE
     )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
-from cudamm.catalog.header import without_comments
+from cudamm.catalog.header import closing_bracket, without_comments
 from cudamm.catalog.method import ElementType
+from cudamm.compile.program import Program
 from cudamm.errors import UsageError
+from cudamm.expression import split_at_commas
+from cudamm.launch import Launch
 
 _FORMATS = {
-    "bool": "?", "char": "b", "signed char": "b", "unsigned char": "B", "int8_t": "b", "uint8_t": "B",
-    "short": "h", "unsigned short": "H", "int16_t": "h", "uint16_t": "H",
-    "int": "i", "int32_t": "i", "unsigned": "I", "unsigned int": "I", "uint32_t": "I", "uint": "I",
-    "long": "l", "long int": "l", "unsigned long": "L",
-    "long long": "q", "int64_t": "q", "unsigned long long": "Q", "uint64_t": "Q", "size_t": "P",
-    "ptrdiff_t": "q", "ssize_t": "q", "float": "f", "double": "d",
+    "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
+    "float": "f", "double": "d",
+    "int8_t": "b", "int16_t": "h", "int32_t": "i", "int64_t": "q", "ptrdiff_t": "q", "ssize_t": "q",
+    "uint8_t": "B", "uint16_t": "H", "uint32_t": "I", "uint64_t": "Q", "size_t": "Q",
+    "uchar": "B", "ushort": "H", "uint": "I", "ulong": "L",
 }  # fmt: skip
-"""C types and the letters the struct module has for them."""
+"""C types and the letters the struct module has for them; `unsigned` makes a letter large."""
+
+_QUALIFIERS = r"\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct|std::)"
 
 
 def parameter_formats(source: str, entry: str, element: ElementType) -> str:
@@ -28,46 +32,84 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     code = without_comments(source)
     formats = ""
     for declared in _parameters(code, entry):
-        words = re.sub(
-            r"=.*|\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct)\b",
-            " ",
-            declared,
-        )
-        if "*" in words or "[" in words:
-            formats += "P"
-            continue
-        *types, _name = words.split() if len(words.split()) > 1 else [*words.split(), ""]
-        c_type = " ".join(types)
-        c_type = _typedef(code, c_type)
-        c_type = element.c_name if c_type == "element" else c_type
-        if c_type not in _FORMATS:
-            raise UsageError(f"{entry}: no argument can be passed for its parameter “{declared.strip()}”")
-        formats += _FORMATS[c_type]
+        words = re.sub(rf"=.*|{_QUALIFIERS}", " ", declared)
+        letter = "P" if "*" in words or "[" in words else _letter(code, words.split(), element)
+        if not letter:
+            raise UsageError(f"{entry}: no argument can be passed for its parameter “{declared}”")
+        formats += letter
     return formats
 
 
-def _typedef(code: str, c_type: str) -> str:
-    """What the file itself says a type name or macro stands for, if anything."""
-    match = re.search(rf"\btypedef\s+([\w ]+?)\s+{re.escape(c_type)}\s*;", code) or re.search(
-        rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(c_type)}[ \t]+([\w ]+?)[ \t]*$", code, re.MULTILINE
-    )
-    return match[1] if match else c_type
+def _letter(code: str, words: list[str], element: ElementType) -> str:
+    """The letter for a declaration without its qualifiers, its name perhaps among the words."""
+    for c_type in (words[:-1], words):  # `int K`, or `int` where a declaration names nothing
+        known = _resolve(code, c_type, element)
+        if known:
+            return known
+    return ""
+
+
+def _resolve(code: str, words: list[str], element: ElementType, depth: int = 0) -> str:
+    signs = {"signed", "unsigned"}
+    base = " ".join(word for word in words if word not in signs)
+    if base != "int":
+        base = " ".join(word for word in base.split() if word != "int")
+    if base == "element":
+        base = element.c_name
+    base = base or ("int" if words else "")
+    if base in _FORMATS:
+        letter = _FORMATS[base]
+        return letter.upper() if "unsigned" in words else letter
+    named = _named_type(code, base)
+    return _resolve(code, named, element, depth + 1) if named and depth < 8 else ""
+
+
+def _named_type(code: str, name: str) -> list[str]:
+    """What the file itself says a type name or macro stands for; nothing, if it does not."""
+    if not re.fullmatch(r"\w+", name):
+        return []
+    for pattern in (
+        rf"\btypedef\s+([\w :]+?)\s+{name}\s*;",
+        rf"\busing\s+{name}\s*=\s*([\w :]+?)\s*;",
+        rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([\w ]+?)[ \t]*$",
+    ):
+        match = re.search(pattern, code, re.MULTILINE)
+        if match:
+            return re.sub(_QUALIFIERS, " ", match[1]).split()
+    return []
+
+
+def check_arguments(program: Program, launch: Launch) -> None:
+    """Refuse arguments that are not what the kernel takes: so many, matrices, whole or real numbers.
+
+    Raises:
+        UsageError: what is given where something else is wanted.
+    """
+    method = program.method
+    formats = parameter_formats(program.text, method.entry, program.element)
+    given = ", ".join(method.arguments)
+    if len(formats) != len(launch.arguments):
+        raise UsageError(
+            f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given ({given}); "
+            "say what it takes with --args"
+        )
+    for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
+        wanted = "a matrix" if letter == "P" else "a number" if letter in "fd" else "a whole number"
+        fits = (
+            isinstance(argument, str)
+            if wanted == "a matrix"
+            else not isinstance(argument, str) and (letter in "fd" or isinstance(argument, int))
+        )
+        if not fits:
+            raise UsageError(
+                f"argument {position} of {method.entry} is {wanted}, not {method.arguments[position - 1]} "
+                f"({given}); say what it takes with --args"
+            )
 
 
 def _parameters(code: str, entry: str) -> list[str]:
     start = re.search(rf"\b{re.escape(entry)}\s*\(", code)
     if not start:
         raise UsageError(f"no parameter list of {entry} was found")
-    depth, parameters, current = 1, [], ""
-    for char in code[start.end() :]:
-        depth += (char in "([{<") - (char in ")]}>")
-        if depth == 0:
-            break
-        if char == "," and depth == 1:
-            parameters.append(current)
-            current = ""
-        else:
-            current += char
-    if current.strip() and current.strip() != "void":
-        parameters.append(current)
-    return parameters
+    declared = code[start.end() : closing_bracket(code, start.end()) - 1].strip()
+    return [] if declared in ("", "void") else split_at_commas(declared)

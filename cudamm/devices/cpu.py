@@ -133,7 +133,7 @@ class _ProcessRun(Run):
             try:
                 self._prepare(method, lengths)
             except BaseException:
-                self._stop()
+                self.close()
                 raise
         except OSError as error:
             raise KernelError(f"there is no process or memory for the kernel: {error.strerror}") from None

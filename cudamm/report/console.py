@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -15,8 +17,20 @@ WIDTH_OF_FILES = 240
 
 def console() -> Console:
     """Standard output, in colour where that is a terminal that wants it."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=WIDTH_OF_FILES)
+    found = _console()
+    return found if found.is_terminal else _console(width=WIDTH_OF_FILES)
+
+
+def messages() -> Console:
+    """Standard error, for progress and remarks."""
+    return _console(stderr=True)
+
+
+def _console(**options: Any) -> Console:
+    if os.environ.get("NO_COLOR"):
+        options["color_system"] = None  # not even bold
+    # File names and compilers' messages are shown as they are: no emoji for “:100:”.
+    return Console(highlight=False, emoji=False, **options)
 
 
 def milliseconds(value: float | None) -> str:

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from cudamm.errors import UsageError
 
@@ -23,20 +23,23 @@ class JsonFile:
         """Raises UsageError where `path` cannot be written; `-` is standard output."""
         self.is_standard_output = path == "-"
         self._partial: Path | None = None
+        self._stream: TextIO | None = None
         if self.is_standard_output:
             return
+        if not path:
+            raise UsageError("--json needs the name of a file, or - for standard output")
         self._target = Path(path)
         if self._target.is_dir():
             raise UsageError(f"--json {path}: that is a folder; name a file in it")
-        self._in_place = self._target.exists() and not self._target.is_file()  # a pipe, a terminal, /dev/null
         try:
-            if self._in_place:
-                with self._target.open("a"):
-                    return
+            if self._target.exists() and not self._target.is_file():
+                # A pipe, a terminal, /dev/null: never replaced, and a pipe's reader leaves when it is closed.
+                self._stream = self._target.open("a", encoding="utf-8")
+                return
             self._target = self._target.resolve()
             if self._target.exists() and not os.access(self._target, os.W_OK):
                 raise PermissionError(13, "Permission denied")
-            handle, partial = tempfile.mkstemp(dir=self._target.parent, prefix=f".{self._target.name}.")
+            handle, partial = tempfile.mkstemp(dir=self._target.parent, prefix=".cudamm-", suffix=".json")
         except OSError as error:
             raise UsageError(f"--json {path}: it cannot be written ({error.strerror})") from None
         os.close(handle)
@@ -44,17 +47,18 @@ class JsonFile:
 
     def write(self, document: dict[str, Any]) -> None:
         """Write the document. Raises UsageError where the disk will not take it."""
-        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         if self.is_standard_output:
             sys.stdout.write(text)
             return
         try:
-            if self._partial is None:
-                self._target.write_text(text, encoding="utf-8")
-                return
-            self._partial.write_text(text, encoding="utf-8")
-            self._partial.chmod(_usual_mode(self._target))
-            self._partial.replace(self._target)
+            if self._stream is not None:
+                with self._stream as stream:
+                    stream.write(text)
+            elif self._partial is not None:
+                self._partial.write_text(text, encoding="utf-8")
+                self._partial.chmod(_usual_mode(self._target))
+                self._partial.replace(self._target)
         except OSError as error:
             raise UsageError(f"--json {self._target}: it cannot be written ({error.strerror})") from None
 
@@ -62,6 +66,8 @@ class JsonFile:
         """Remove what was opened, if it was not written."""
         if self._partial is not None:
             self._partial.unlink(missing_ok=True)
+        if self._stream is not None:
+            self._stream.close()
 
 
 def _usual_mode(target: Path) -> int:

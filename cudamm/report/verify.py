@@ -64,7 +64,7 @@ def _closest(results: Sequence[Result]) -> str:
     """The largest error as a share of its bound."""
     shares = [
         verdict.max_error / verdict.error_bound
-        for verdict in (r.verdict for r in results)
+        for verdict in (r.verdict for r in results if r.status == "ok")
         if verdict.max_error is not None and verdict.error_bound
     ]
     return f"{max(shares):.1%}" if shares else ""

@@ -1,0 +1,86 @@
+"""The methods that come with cudamm: their order, their names, and that their headers hold together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, Method, find, ladder
+from cudamm.catalog.header import kernels_in
+from cudamm.errors import UsageError
+
+
+def test_methods_stand_in_the_order_of_their_files() -> None:
+    names = [method.name for method in ladder()]
+    numbers = [int(method.path.name.split("_")[0]) for method in ladder()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert names[:4] == ["cpu-simple", "cpu-block", "numpy", "naive"]
+    assert names.index("coalesced") < names.index("tiled") < names.index("double-buffer")
+
+
+def test_every_file_of_the_folder_is_a_method() -> None:
+    folder = ladder()[0].path.parent
+    kernel_files = {p for p in folder.iterdir() if p.suffix in (".cu", ".cpp", ".py")}
+    assert {method.path for method in ladder()} == kernel_files
+    assert all(method.builtin for method in ladder())
+
+
+def test_names_and_aliases_are_unique() -> None:
+    names = [name for method in ladder() for name in (method.name, *method.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
+def test_headers_hold_together(method: Method) -> None:
+    assert method.summary.endswith((".", "."))
+    assert method.element_types == tuple(ELEMENT_TYPES)
+    assert method.name.replace("-", "_") == re.sub(r"^\d+_", "", method.path.stem)
+    if method.language == "cuda":
+        assert kernels_in(method.source) == [method.entry]
+        assert method.threads
+        assert method.grid
+        assert method.sources
+    for parameter in method.parameters:
+        assert parameter.default in parameter.values
+        assert len(parameter.values) > 1
+        assert list(parameter.values) == sorted(set(parameter.values))
+        # One that the kernel never mentions would make variants that are the same.
+        assert re.search(rf"\b{parameter.name}\b", method.source)
+
+
+def test_the_courses_methods_are_there() -> None:
+    sources = " ".join(method.sources for method in ladder())
+    for course in ("CMU 15-418", "Tsinghua", "Sheffield", "SJTU", "PMPP"):
+        assert course in sources
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("simple", "cpu-simple"), ("cosimple", "naive"), ("csimple", "coalesced"), ("method1", "coalesced"),
+     ("method2", "register-tile"), ("method3", "tiled"), ("cblock", "tiled"),
+     ("ccblock", "block-coarse-local"),
+     ("block", "cpu-block")],
+)  # fmt: skip
+def test_the_courses_names_are_known(alias: str, name: str) -> None:
+    assert find(alias) is find(name)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("tild", "did you mean tiled"),
+        ("tiled_dynamic", "did you mean tiled-dynamic"),
+        ("zzzzzz", "there are cpu-simple, cpu-block"),
+    ],
+)
+def test_unknown_names(wrong: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=hint):
+        find(wrong)
+
+
+def test_the_files_are_where_a_reader_looks_for_them() -> None:
+    assert ladder()[0].path.parent.name == "cuda_src"
+    assert ladder()[0].path.parent.is_dir()
+    assert isinstance(ladder()[0].path, Path)

@@ -1,0 +1,172 @@
+"""Running the command line: in this process, in a process of its own, and on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cudamm.cli import app
+
+KERNEL = """\
+// My kernel: a thread for each entry of C.
+//
+// param:   BLOCK_SIZE = 16 in 8, 16
+// threads: BLOCK_SIZE, BLOCK_SIZE
+// grid:    ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
+
+__global__ void mine(int M, int N, int K, const float *A, const float *B, float *C) {
+    const int row = blockIdx.y * BLOCK_SIZE + threadIdx.y, col = blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command left behind."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the JSON document on standard output."""
+        rows: list[dict[str, Any]] = json.loads(self.stdout)["results"]
+        return rows
+
+    def refused(self, status: int, *words: str) -> None:
+        """Assert that it ended with one clear line and nothing else."""
+        assert "Traceback" not in self.stderr, self.stderr
+        assert self.stdout == ""
+        assert self.stderr.startswith("cudamm: ")
+        assert self.stderr.endswith("\n") and self.stderr.count("\n") == 1
+        assert self.status == status, self.stderr
+        missing = [word for word in words if word not in self.stderr]
+        assert not missing, f"{self.stderr!r} does not say {missing}"
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the caller's shell says about colours and widths must not decide a test."""
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PYTHONIOENCODING", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    try:
+        runner = CliRunner(mix_stderr=False)  # type: ignore[call-arg] # click < 8.2
+    except TypeError:
+        runner = CliRunner()
+
+    def run_here(line: str) -> Ended:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a user would see it among the tables
+            result = runner.invoke(app, shlex.split(line), prog_name="cudamm")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception  # what a user would see as a traceback
+        return Ended(result.exit_code, result.stdout, result.stderr)
+
+    return run_here
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Run:
+    """Run a command line in a process of its own, without a GPU even where there is one."""
+
+    def run_there(line: str, *, redirect: str = "", **environment: str) -> Ended:
+        command = [sys.executable, "-m", "cudamm", *shlex.split(line)]
+        if redirect:  # a redirection, which the shell sets up before it becomes the command
+            command = ["/bin/sh", "-c", f'exec "$@" {redirect}', "sh", *command]
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=tmp_path,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment},
+            timeout=60,
+            check=False,
+        )
+        return Ended(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
+
+    return run_there
+
+
+@pytest.fixture
+def on_terminal(tmp_path: Path) -> Run:
+    """Run a command line with standard output, and standard error if asked for, on a terminal."""
+
+    def run_there(line: str, *, stderr: bool = False, **environment: str) -> Ended:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cudamm", *shlex.split(line)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if stderr else theirs,
+            stderr=theirs if stderr else subprocess.DEVNULL,
+            cwd=tmp_path,
+            env={**os.environ, "TERM": "xterm-256color", **environment},
+        )
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:
+            pass  # how Linux says that the other end of a terminal is closed
+        os.close(ours)
+        text = shown.decode().replace("\r\n", "\n")
+        return Ended(process.wait(timeout=60), "" if stderr else text, text if stderr else "")
+
+    return run_there
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Callable[..., Path]:
+    """Write a kernel of the user's: a correct one with a header, with some of its text replaced."""
+
+    def write(name: str = "my.cu", replacing: str = "", by: str = "") -> Path:
+        assert replacing in KERNEL
+        path = tmp_path / name
+        path.write_text(KERNEL.replace(replacing, by) if replacing else KERNEL)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods whose kernels were opened to be run, as it happens."""
+    from cudamm.devices.cpu import CpuDevice
+
+    opened: list[str] = []
+    original = CpuDevice.open
+
+    def open_(self: CpuDevice, program: Any, *rest: Any) -> Any:
+        opened.append(program.method.name)
+        return original(self, program, *rest)
+
+    monkeypatch.setattr(CpuDevice, "open", open_)
+    return opened

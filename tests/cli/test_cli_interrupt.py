@@ -1,0 +1,102 @@
+"""Ctrl-C: exit status 130, what was measured still printed and written, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cudamm.devices.cpu import CpuDevice
+
+BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
+
+
+@pytest.fixture
+def interrupted_at(monkeypatch):
+    """Have Ctrl-C come when the kernel of that number, counted from one, is about to be run."""
+
+    def arrange(number: int) -> None:
+        original, calls = CpuDevice.open, []
+
+        def open_(self, *arguments):
+            calls.append(arguments)
+            if len(calls) == number:
+                raise KeyboardInterrupt
+            return original(self, *arguments)
+
+        monkeypatch.setattr(CpuDevice, "open", open_)
+
+    return arrange
+
+
+@pytest.mark.parametrize("style", ["table", "report"])
+def test_what_was_measured_is_printed_and_written(run, interrupted_at, tmp_path, style):
+    interrupted_at(3)
+    ended = run(f"{BENCH} -m naive,tiled,coalesced,tiled-bounds --block 8 --style {style} --json out.json")
+    assert ended.status == 130
+    assert ended.stdout.count("Success!") == 2
+    assert "naive" in ended.stdout and "tiled" in ended.stdout and "coalesced" not in ended.stdout
+    assert ended.stderr.startswith("cudamm: interrupted") and ended.stderr.count("\n") == 1
+    records = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert [record["method"] for record in records] == ["naive", "tiled"]
+
+
+def test_verify_keeps_what_it_found(run, interrupted_at):
+    interrupted_at(2)
+    ended = run("verify --device cpu -n 16 -n 32 -m naive --dtype int32")
+    assert ended.status == 130
+    assert "16x16x16" in ended.stdout and "32x32x32" not in ended.stdout
+    assert "interrupted" in ended.stderr
+
+
+def test_json_on_standard_output_stays_json(run, interrupted_at):
+    interrupted_at(2)
+    ended = run(f"{BENCH} -m naive,tiled --block 8 --json -")
+    assert ended.status == 130
+    assert [record["method"] for record in ended.records] == ["naive"]
+
+
+def test_before_the_first_result_there_is_nothing_to_print(run, interrupted_at):
+    interrupted_at(1)
+    ended = run(f"{BENCH} -m naive --block 8")
+    assert (ended.status, ended.stdout) == (130, "")
+    assert "interrupted" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_before_a_device_is_found(run, monkeypatch):
+    def find(spec):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cudamm.devices.find", find)
+    ended = run(f"{BENCH} -m naive")
+    assert (ended.status, ended.stdout) == (130, "")
+    # Click ends the line that the terminal's ^C stands in, then comes the message.
+    assert [line for line in ended.stderr.splitlines() if line] == ["cudamm: interrupted"]
+
+
+def test_a_real_signal_during_a_launch_that_never_ends(kernel, tmp_path):
+    spin = 'if (row + col == 0) { std::fputs("spinning\\n", stderr); for (volatile int i = 0; i < 1;) {} }'
+    path = kernel("spin.cu", "float sum = 0;", f"float sum = 0; {spin}")
+    path.write_text(path.read_text().replace("__global__", "#include <cstdio>\n__global__", 1))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cudamm", *BENCH.split(), "-m", "naive", "--kernel", str(path),
+         "--block", "16", "--json", "out.json"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "spinning\n"  # ours has been measured, the user's is running
+        os.kill(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "naive" in stdout and "Success!" in stdout
+    assert stderr.startswith("cudamm: interrupted") and stderr.count("\n") == 1
+    records = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert [record["method"] for record in records] == ["naive"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "spin.cu"]

@@ -1,0 +1,147 @@
+"""`--json`: what the document holds, and what becomes of the file it goes to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 -m naive --block 16 "
+RECORD = {
+    "method", "params", "m", "n", "k", "dtype", "fmad", "padded", "status", "reason", "runs_ms", "mean_ms",
+    "median_ms", "min_ms", "gflops", "correct", "max_error", "error_bound",
+}  # fmt: skip
+TIMES = {"runs_ms", "mean_ms", "median_ms", "min_ms", "gflops"}
+
+
+@pytest.mark.parametrize(
+    ("line", "schema", "fields"),
+    [
+        (BENCH, "cudamm.bench/1", RECORD),
+        ("verify --device cpu -n 16 -m naive --block 16 ", "cudamm.verify/1", RECORD - TIMES),
+    ],
+)
+def test_the_document(run, line, schema, fields):
+    ended = run(f"{line} --dtype float32 --json -")
+    document = json.loads(ended.stdout)  # nothing but JSON is there
+    assert ended.stderr == ""
+    assert list(document) == ["schema", "device", "environment", "results"]
+    assert document["schema"] == schema
+    assert document["device"]["kind"] == "cpu" and document["device"]["name"]
+    assert {"cudamm", "date", "python", "numpy"} <= set(document["environment"])
+    (record,) = document["results"]
+    assert fields <= set(record)
+    assert record["method"] == "naive" and record["params"] == {"BLOCK_SIZE": 16}
+    assert (record["m"], record["n"], record["k"], record["dtype"]) == (16, 16, 16, "float32")
+    assert (record["status"], record["correct"], record["reason"]) == ("ok", True, "")
+    assert 0 <= record["max_error"] <= record["error_bound"]
+
+
+def test_a_row_each_variant_size_and_type(run):
+    line = (
+        "verify --device cpu -m naive --block 8,16 -n 16 -n 17x31x13 --dtype float32 --dtype int32 --json -"
+    )
+    found = {(r["params"]["BLOCK_SIZE"], r["m"], r["dtype"]) for r in run(line).records}
+    assert found == {(b, m, t) for b in (8, 16) for m in (16, 17) for t in ("float32", "int32")}
+
+
+def test_a_file_is_written_whole_beside_the_tables(run, tmp_path):
+    ended = run(f"{BENCH} --json out.json")
+    assert ended.status == 0 and "Success!" in ended.stdout
+    assert json.loads((tmp_path / "out.json").read_text())["results"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "out.json").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_an_older_file_is_replaced_and_keeps_its_permissions(run, tmp_path):
+    old = tmp_path / "out.json"
+    old.write_text("old")
+    old.chmod(0o640)
+    link = tmp_path / "link.json"
+    link.symlink_to("out.json")
+    assert run(f"{BENCH} --json link.json").status == 0
+    assert link.is_symlink()
+    assert json.loads(old.read_text())["results"]
+    assert old.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("wrong", ["-n 0", "-m tield", "--block 64", "--kernel nowhere.cu", "--runs 0"])
+def test_an_older_file_survives_a_wrong_command_line(run, tmp_path, wrong):
+    (tmp_path / "out.json").write_text("old")
+    assert run(f"bench --device cpu -m naive {wrong} --json out.json").status == 2
+    assert (tmp_path / "out.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_failures_are_in_the_file_too(run, kernel, tmp_path):
+    kernel("wrong.cu", "= sum;", "= sum + 1;")
+    assert run("bench --device cpu -n 16 --kernel wrong.cu --json out.json").status == 1
+    (record,) = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert record["status"] == "failed" and "wrong" in record["reason"]
+
+
+def test_a_read_only_file_is_refused(run, tmp_path, launches):
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    target.chmod(0o444)
+    if os.access(target, os.W_OK):
+        pytest.skip("this user may write to read-only files")
+    run(f"{BENCH} --json out.json").refused(2, "out.json", "cannot be written")
+    assert target.read_text() == "old" and launches == []
+
+
+def test_a_full_disk_is_reported(run):
+    run(f"{BENCH} --json /dev/full").refused(2, "/dev/full", "No space left")
+
+
+def test_dev_null_takes_it_and_stays_a_device(run):
+    ended = run(f"{BENCH} --json /dev/null")
+    assert ended.status == 0 and "Success!" in ended.stdout
+    assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null")  # noqa: PTH110, PTH113
+
+
+def test_a_named_pipe_takes_it(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    command = [sys.executable, "-m", "cudamm", *BENCH.split(), "--json", str(pipe)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        # The reader has all there is once the writer closes the pipe, which must happen only once.
+        assert process.wait(timeout=4) == 0
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"nobody read the pipe to its end: the reader got {read!r} and has left")
+    finally:
+        process.kill()
+        process.wait()
+    reader.join(timeout=5)
+    assert json.loads(read[0])["schema"] == "cudamm.bench/1"
+
+
+def test_an_inherited_pipe_takes_it(spawn):
+    ended = spawn(f"{BENCH} --json /dev/fd/3", redirect="3>&1 >/dev/null")
+    assert ended.status == 0
+    assert json.loads(ended.stdout)["schema"] == "cudamm.bench/1"
+
+
+def test_a_file_name_that_is_not_utf_8_is_no_traceback(spawn, tmp_path):
+    ended = spawn(f"{BENCH} --json \udcff.json")
+    assert "Traceback" not in ended.stderr
+    assert ended.status in (0, 2)
+    assert len(list(tmp_path.iterdir())) == (ended.status == 0)
+
+
+def test_standard_output_in_another_encoding_still_gets_json(spawn, kernel):
+    kernel("ünï.cu")
+    line = "bench --device cpu --warmup 0 --runs 1 -n 16 --kernel ünï.cu --json -"
+    ended = spawn(line, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert "Traceback" not in ended.stderr
+    assert ended.records[0]["method"] == "ünï"

@@ -1,0 +1,86 @@
+"""`cudamm verify`, `devices` and `occupancy`."""
+
+from __future__ import annotations
+
+import json
+
+VERIFY = "verify --device cpu "
+
+
+def test_verify_looks_at_every_type_and_shape(run):
+    ended = run(f"{VERIFY} -m tiled --block 16 -n 17x31x13 -n 16")
+    assert ended.status == 0
+    assert all(word in ended.stdout for word in ("float32", "float64", "int32", "17x31x13", "16x16x16"))
+    assert "6 of 6 right. Success!" in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_verify_without_a_size_takes_awkward_ones(run):
+    ended = run(f"{VERIFY} -m naive --block 16 --dtype int32 --json -")
+    assert ended.status == 0
+    shapes = {(row["m"], row["n"], row["k"]) for row in ended.records}
+    assert (1, 1, 1) in shapes and (17, 31, 13) in shapes
+    assert any(m != n != k for m, n, k in shapes)
+
+
+def test_verify_compares_bits_where_nothing_is_fused(run):
+    (fused,) = run(f"{VERIFY} -m naive --block 16 -n 33 --dtype float32 --fmad --json -").records
+    (plain,) = run(f"{VERIFY} -m naive --block 16 -n 33 --dtype float32 --no-fmad --json -").records
+    assert (fused["fmad"], fused["bit_equal"]) == (True, None)
+    assert (plain["fmad"], plain["bit_equal"]) == (False, True)
+
+
+def test_verify_says_which_of_several_is_wrong(run, kernel):
+    kernel("wrong.cu", "= sum;", "= row == 3 && col == 2 ? 9 : sum;")
+    ended = run(f"{VERIFY} -m naive --kernel wrong.cu -n 16 -n 17 --dtype float32 --json out.json")
+    assert ended.status == 1
+    assert "C[3][2]" in ended.stdout and "2 of 4 right." in ended.stdout
+    assert "Success!" not in ended.stdout
+
+
+def test_a_race_is_found(run, kernel):
+    # Each thread leaves its row for a neighbour to read, with no barrier between.
+    race = (
+        "__shared__ int seen[16]; seen[threadIdx.x] = threadIdx.y; float sum = seen[(threadIdx.x + 1) % 16];"
+    )
+    kernel("race.cu", "float sum = 0;", race)
+    ended = run(f"{VERIFY} -n 16 --kernel race.cu")
+    assert ended.status == 1
+    assert "__syncthreads() is missing" in ended.stdout
+
+
+def test_skipped_shapes_are_not_called_right(run, kernel):
+    kernel()
+    ended = run(f"{VERIFY} -n 16 -n 32 --kernel my.cu --requires M<20")
+    assert "1 of 2 right." in ended.stdout and "Success!" not in ended.stdout
+    run(f"{VERIFY} -n 16 -n 32 --kernel my.cu --requires M==17").refused(2, "M==17")
+
+
+def test_devices_lists_this_processor_and_says_why_there_is_no_gpu(spawn):
+    ended = spawn("devices")
+    assert ended.status == 0
+    assert all(
+        words in ended.stdout for words in ("--device cpu", "cores", "max threads per block", "No GPU:")
+    )
+    assert ended.stderr == ""
+
+
+def test_occupancy_needs_a_gpu(spawn):
+    spawn("occupancy").refused(3)
+    spawn("occupancy -m tiled --block 16,32 --device gpu").refused(3)
+    spawn("occupancy --device cpu").refused(2, "needs a GPU")
+
+
+def test_occupancy_does_not_mention_options_that_were_not_given(spawn):
+    # It sweeps the block sizes by itself; a user who says -D BLOCK_SIZE=8 has not given it twice.
+    spawn("occupancy -D BLOCK_SIZE=8").refused(3)
+    ended = spawn("occupancy -m cpu-simple")
+    ended.refused(2)
+    assert "BLOCK_SIZE" not in ended.stderr
+
+
+def test_verify_records_have_no_times(run):
+    ended = run(f"{VERIFY} -m naive --block 16 -n 16 --json -")
+    document = json.loads(ended.stdout)
+    assert document["schema"] == "cudamm.verify/1"
+    assert not {"runs_ms", "gflops"} & set(document["results"][0])

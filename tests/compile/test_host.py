@@ -1,0 +1,150 @@
+"""Compiling for the host: the cache, and messages that a user can act on."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
+from cudamm.catalog.header import Overrides
+from cudamm.compile import host, program
+from cudamm.errors import KernelError, NoDeviceError
+
+FLOAT32 = ELEMENT_TYPES["float32"]
+WriteKernel = Callable[..., Path]
+
+
+def program_of(path: Path, fmad: bool = True):
+    return program(Variant(read_method(path, Overrides({"threads": "1", "grid": "1"})), ()), FLOAT32, fmad)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, for one test."""
+    folder = tmp_path / "deep" / "cache"
+    monkeypatch.setenv("CUDAMM_CACHE", str(folder))
+    host.cache_folder.cache_clear()
+    yield folder
+    monkeypatch.undo()
+    host.cache_folder.cache_clear()
+
+
+@pytest.fixture
+def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that are run from here on."""
+    calls: list[list[str]] = []
+    run = subprocess.run
+
+    def watched(command, *args, **kwargs):
+        calls.append([str(word) for word in command])
+        return run(command, *args, **kwargs)
+
+    monkeypatch.setattr(subprocess, "run", watched)
+    return calls
+
+
+def test_nothing_is_compiled_twice(write_kernel: WriteKernel, compiler_calls: list[list[str]]) -> None:
+    source = "__global__ void k(float *C) { C[0] = 41; }"
+    first = host.compile_for_host(program_of(write_kernel(source)))
+    assert first.path.is_file()
+    assert compiler_calls
+    compiler_calls.clear()
+    assert host.compile_for_host(program_of(write_kernel(source))) == first
+    assert compiler_calls == []
+
+
+def test_what_differs_is_compiled_apart(write_kernel: WriteKernel) -> None:
+    one = host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 42; }")))
+    two = host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 43; }")))
+    unfused = program_of(write_kernel("__global__ void k(float *C) { C[0] = 42; }"), fmad=False)
+    assert len({one, two, host.compile_for_host(unfused)}) == 3
+
+
+def test_fusing_is_forbidden_where_it_is_not_asked_for(
+    compiler_calls: list[list[str]], own_cache: Path
+) -> None:
+    (variant,) = variants(find("naive"), {})
+    for fmad, contract in ((True, "fast"), (False, "off")):
+        compiler_calls.clear()
+        host.compile_for_host(program(variant, FLOAT32, fmad))
+        assert any(f"-ffp-contract={contract}" in command for command in compiler_calls)
+        # Reordered sums would be another algorithm than the one the course teaches.
+        assert not any({"-Ofast", "-ffast-math"} & set(command) for command in compiler_calls)
+
+
+def test_the_cache_is_made_and_holds_no_halves(own_cache: Path, write_kernel: WriteKernel) -> None:
+    path = write_kernel("__global__ void k(float *C) { C[0] = 44 }")
+    with pytest.raises(KernelError):
+        host.compile_for_host(program_of(path))
+    assert own_cache.is_dir()
+    assert list(own_cache.iterdir()) == []
+
+
+def test_an_impossible_cache_folder_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "file" / "cache"))
+    host.cache_folder.cache_clear()
+    with pytest.raises(NoDeviceError, match="set CUDAMM_CACHE"):
+        host.cache_folder()
+
+
+def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        host.compiler.cache_clear()
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", "/nonexistent")
+            patch.delenv("CXX", raising=False)
+            with pytest.raises(NoDeviceError, match=r"no C\+\+ compiler.*install"):
+                host.compiler()
+            patch.setenv("CXX", "my-compiler")
+            with pytest.raises(NoDeviceError, match="CXX is my-compiler, which is not there"):
+                host.compiler()
+    finally:
+        host.compiler.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "words"),
+    [
+        ("\n\n__global__ void k(float *C) {\n    C[0] = 1\n}\n", "kernel.cu:4:", "expected"),
+        (
+            "// A kernel.\n//\n// threads: 1\n\n__global__ void k(float *C) { C[0] = nothing; }\n",
+            "kernel.cu:5:",
+            "nothing",
+        ),
+        (
+            "#define TILE 4\n__global__ void k(float *C) {\n    C[0] = TILE[3];\n}\n",
+            "kernel.cu:",
+            "subscript",
+        ),
+        ("\n#include <no_such_file.h>\n__global__ void k(float *C) {}\n", "kernel.cu:2:", "no_such_file"),
+        ("\n\n#error not today\n__global__ void k(float *C) {}\n", "kernel.cu:3:", "not today"),
+    ],
+)
+def test_a_compile_error_has_the_files_own_line_number(
+    write_kernel: WriteKernel, source: str, place: str, words: str
+) -> None:
+    with pytest.raises(KernelError) as raised:
+        host.compile_for_host(program_of(write_kernel(source)))
+    message = str(raised.value)
+    assert message.startswith(f"does not compile: {place}")
+    assert words in message
+    assert "\n" not in message
+
+
+def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
+    source = "__global__ void k(float *C) {\n    C[0] = one;\n    C[1] = two;\n    C[2] = three;\n}\n"
+    with pytest.raises(KernelError, match=r"kernel\.cu:2:.*one.*\(and 2 more\)$"):
+        host.compile_for_host(program_of(write_kernel(source)))
+
+
+def test_a_kernel_that_ends_in_a_comment_or_an_open_brace(write_kernel: WriteKernel) -> None:
+    """What follows a file's text must neither vanish in its last line nor take the blame for it."""
+    host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 45; } // end")))
+    with pytest.raises(KernelError, match=r"does not compile: kernel\.cu:"):
+        host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 46;")))

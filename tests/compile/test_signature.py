@@ -1,0 +1,126 @@
+"""The parameter types of a kernel, as letters of the struct module."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, Method, ladder
+from cudamm.compile.signature import parameter_formats
+from cudamm.errors import UsageError
+
+FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
+
+
+def formats(parameters: str, before: str = "", element=FLOAT32) -> str:
+    return parameter_formats(f"{before}\n__global__ void k({parameters}) {{ }}", "k", element)
+
+
+# A C type, and ctypes' idea of it: how large it is and whether a negative number fits.
+TYPES = {
+    "bool": ctypes.c_bool, "char": ctypes.c_byte, "signed char": ctypes.c_byte,
+    "unsigned char": ctypes.c_ubyte,
+    "short": ctypes.c_short, "unsigned short": ctypes.c_ushort, "short int": ctypes.c_short,
+    "int": ctypes.c_int, "signed": ctypes.c_int, "signed int": ctypes.c_int,
+    "unsigned": ctypes.c_uint, "unsigned int": ctypes.c_uint, "int unsigned": ctypes.c_uint,
+    "long": ctypes.c_long, "long int": ctypes.c_long, "unsigned long": ctypes.c_ulong,
+    "unsigned long int": ctypes.c_ulong, "long long": ctypes.c_longlong, "long long int": ctypes.c_longlong,
+    "unsigned long long": ctypes.c_ulonglong, "unsigned long long int": ctypes.c_ulonglong,
+    "float": ctypes.c_float, "double": ctypes.c_double,
+    "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8,
+    "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
+    "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32,
+    "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
+    "size_t": ctypes.c_size_t, "std::size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("c_type", TYPES)
+def test_every_type_has_its_size_and_sign(c_type: str) -> None:
+    letter = formats(f"{c_type} x")
+    as_ctypes = TYPES[c_type]
+    assert struct.calcsize(letter) == ctypes.sizeof(as_ctypes)
+    if as_ctypes in (ctypes.c_float, ctypes.c_double, ctypes.c_bool):
+        assert struct.unpack(letter, struct.pack(letter, 0.5 if as_ctypes is not ctypes.c_bool else True))[
+            0
+        ] in (0.5, True)
+    elif as_ctypes(-1).value == -1:
+        assert struct.unpack(letter, struct.pack(letter, -1)) == (-1,)
+    elif letter != "P":  # which takes any number, and has the size that matters
+        with pytest.raises(struct.error):
+            struct.pack(letter, -1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("", ""),
+        ("void", ""),
+        ("int M, int N, int K, const float *A, const float *B, float *C", "iiiPPP"),
+        ("const int n", "i"),
+        ("int const n", "i"),
+        ("const unsigned int n", "I"),
+        ("float* __restrict__ a, const float * __restrict__ const b", "PP"),
+        ("const float* __restrict a", "P"),
+        ("float a[]", "P"),
+        ("float (*a)[16]", "P"),
+        ("float4 *a, float **b, void *c", "PPP"),
+        ("int n = 3, float x = 1.5f", "if"),
+        ("int", "i"),
+        ("int\n  n,\n  float\n*c", "iP"),
+        ("int n, /* float x, */ double y // , int z", "id"),
+        ("const __grid_constant__ int n", "i"),
+    ],
+)
+def test_parameter_lists(parameters: str, expected: str) -> None:
+    assert formats(parameters + "\n") == expected
+
+
+def test_element_is_the_type_compiled_for() -> None:
+    assert formats("element alpha, element *C", element=FLOAT32) == "fP"
+    assert formats("element alpha, element *C", element=FLOAT64) == "dP"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("typedef double real;", "d"),
+        ("typedef unsigned long long real;", "Q"),
+        ("#define real float", "f"),
+        ("using real = double;", "d"),
+        ("// typedef double real;\ntypedef float real;", "f"),
+        ("typedef double base;\ntypedef base real;", "d"),
+        ("typedef element real;", "f"),
+    ],
+)
+def test_types_that_the_file_itself_names(before: str, expected: str) -> None:
+    assert formats("real x", before) == expected
+
+
+@pytest.mark.parametrize(
+    "parameters", ["float4 x", "Matrix m", "struct Matrix m", "std::vector<int> v", "dim3 d"]
+)
+def test_types_no_argument_can_have(parameters: str) -> None:
+    with pytest.raises(UsageError, match=r"k: no argument can be passed for its parameter"):
+        formats(parameters)
+
+
+def test_the_parameter_list_is_that_of_the_definition() -> None:
+    source = """
+    // k(int, int) does nothing
+    __device__ int my_k(float x) { return 1; }
+    __global__ void __launch_bounds__(256) k(double alpha, float *C) { my_k(1); }
+    """
+    assert parameter_formats(source, "k", FLOAT32) == "dP"
+
+
+def test_no_parameter_list() -> None:
+    with pytest.raises(UsageError, match="no parameter list of other"):
+        parameter_formats("__global__ void k() {}", "other", FLOAT32)
+
+
+@pytest.mark.parametrize("method", [m for m in ladder() if m.language == "cuda"], ids=lambda m: m.name)
+def test_the_ladders_kernels(method: Method) -> None:
+    assert parameter_formats(method.source, method.entry, FLOAT64) == "iiiPPP"

@@ -1,0 +1,308 @@
+"""CUDA's execution model: what the Programming Guide says of small kernels, on CPU device and GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.devices import Device
+from cudamm.devices.device import SHARED
+from cudamm.errors import KernelError, UsageError
+
+Kernel = Callable[..., Any]
+
+
+def output(
+    open_run: Kernel, device: Device[Any], path: Path, shape: str, dtype: str = "int32", **values: int
+) -> np.ndarray:
+    """C as one launch leaves it, after it was set to zero."""
+    with open_run(device, path, shape, dtype, **values) as run:
+        run.fill_output(np.uint32(0))
+        run.launch()
+        run.check_memory()
+        return run.product().copy()
+
+
+def test_shuffles(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+    found = output(open_run, device, kernels / "shuffles.cu", "13x64x1")
+    t = np.arange(64)
+    warp, lane = t // 32 * 32, t % 32
+
+    def v(thread: np.ndarray) -> np.ndarray:
+        return 1000 * (thread // 32) + 7 * (thread % 32) + 3
+
+    def group(width: int) -> np.ndarray:
+        return lane // width * width
+
+    expected = [
+        v(warp + 5),
+        v(warp + group(8) + (lane + 1) % 8),
+        v(warp + np.where(lane < 3, lane, lane - 3)),
+        v(warp + np.where(lane % 16 < 3, lane, lane - 3)),
+        v(warp + np.where(lane + 5 > 31, lane, lane + 5)),
+        v(warp + np.where(lane % 8 + 5 > 7, lane, lane + 5)),
+        v(warp + (lane ^ 1)),
+        v(warp + (lane ^ 16)),
+        # Lanes may look into groups before their own, not into those after it.
+        v(warp + np.where(lane // 4 % 2 == 0, lane, lane - 4)),
+        2 * v(warp + 31 - lane) + 1,
+        v(warp + (lane ^ 3)),
+        np.where(lane < 16, v(warp + np.where(lane % 16 + 8 > 15, lane, lane + 8)), -1),
+        np.where(t < 32, v(t[:32]).sum(), v(t[32:]).sum()),
+    ]
+    for row, line in enumerate(expected):
+        assert found[row].tolist() == line.tolist(), f"row {row} of shuffles.cu"
+
+
+def test_votes_and_warp_barriers(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+    found = output(open_run, device, kernels / "votes.cu", "11x96x1")
+    t = np.arange(96)
+    warp, lane = t // 32, t % 32
+
+    def mask(bits: Any) -> int:
+        return int(np.uint32(sum(1 << int(bit) for bit in bits)).astype(np.int32))
+
+    lanes = np.arange(32)
+    ballots = [mask(lanes[lanes % 3 == w]) for w in range(3)]
+    expected = [
+        np.array(ballots)[warp],
+        warp == 1,
+        warp != 1,
+        np.where(lane < 8, -1, mask(lanes[(lanes >= 8) & (lanes % 2 == 1)])),
+        np.full(96, (t % 5 == 0).sum()),
+        np.ones(96),
+        np.zeros(96),
+        np.zeros(96),
+        np.ones(96),
+        np.full(96, sum((i + 1) * min(96, 10 * i) for i in range(7))),
+        10 * t + 1,
+    ]
+    for row, line in enumerate(expected):
+        # What any other than 0 stands for `true` in CUDA is left open.
+        got = found[row] != 0 if row in (1, 2, 5, 6, 7, 8) else found[row]
+        assert got.astype(int).tolist() == line.astype(int).tolist(), f"row {row} of votes.cu"
+
+
+def test_three_dimensions(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+    found = output(open_run, device, kernels / "three_dimensions.cu", "12x24x1")
+    assert np.unique(found).tolist() == [234322032]
+
+
+def test_atomics(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+    threads = 33 * 64
+    found = output(open_run, device, kernels / "atomics.cu", f"1x{threads + 8}x1").ravel()
+    assert found[0] == threads
+    assert found[1:8].tolist() == [threads // 2, threads // 4, threads, 0, 9, 7, 9]
+    assert found[8:].tolist() == [5] * threads  # every place was handed out once
+
+
+def test_atomic_add_converts_its_value(device: Device[Any], open_run: Kernel, write_kernel: Kernel) -> None:
+    """As CUDA's overloads do: `atomicAdd(&counter, 1)` with an unsigned counter is often written."""
+    path = write_kernel(
+        "// types: int32\n// args: C\n// threads: 32\n// grid: 1\n"
+        "__device__ unsigned int counter;\n__device__ float sum;\n"
+        "__global__ void k(int *C) {\n"
+        "    atomicAdd(&counter, 1);\n    atomicAdd(&sum, 1);\n    __syncthreads();\n"
+        "    C[threadIdx.x] = (int)atomicAdd(&counter, 0) + 1000 * (int)atomicAdd(&sum, 0);\n}\n"
+    )
+    assert output(open_run, device, path, "1x32x1").tolist() == [[32032] * 32]
+
+
+def test_shared_and_constant_memory(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+    found = output(open_run, device, kernels / "shared_memory.cu", "8x224x1")
+    t = np.arange(224) % 32
+    neighbour = (t + 1) % 32
+    expected = [
+        np.float32(1 + neighbour).view(np.int32),
+        5 * neighbour,
+        (ord("a") + neighbour % 26) * 10000 + neighbour**2,
+        -neighbour,
+        800 + 10 * (t % 4 + 1),
+        np.full(224, 85),
+        np.zeros(224),
+        np.full(224, 77),
+    ]
+    for row, line in enumerate(expected):
+        assert found[row].tolist() == line.astype(int).tolist(), f"row {row} of shared_memory.cu"
+
+
+@pytest.mark.parametrize(
+    ("scope", "declaration"),
+    [
+        ("kernel", "extern __shared__ int all[];"),
+        ("kernel", "extern __shared__ __align__(16) int all[];"),
+        ("kernel", "extern __align__(16) __shared__ int all[];"),
+        ("kernel", "extern volatile __shared__ int all[];"),
+        ("file", "extern __shared__ int all[];"),
+        ("file", "extern __shared__ volatile int all [ ] ;"),
+        ("file", "__shared__ extern int all[];"),
+    ],
+)
+def test_dynamic_arrays_however_they_are_declared(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, declaration: str, scope: str
+) -> None:
+    outside, inside = (declaration, "") if scope == "file" else ("", declaration)
+    path = write_kernel(
+        "// types: int32\n// args: C\n// threads: 8\n// grid: 1\n// shared-bytes: 8 * element\n\n"
+        f"{outside}\n__global__ void k(int *C) {{\n    {inside}\n"
+        "    all[threadIdx.x] = threadIdx.x;\n    __syncthreads();\n"
+        "    C[threadIdx.x] = all[7 - threadIdx.x];\n}\n"
+    )
+    assert output(open_run, device, path, "1x8x1").tolist() == [[7, 6, 5, 4, 3, 2, 1, 0]]
+
+
+def test_shared_memory_starts_as_nan_in_every_block(
+    cpu: Device[Any], open_run: Kernel, kernels: Path
+) -> None:
+    """On a GPU it holds what the block before left, which hides mistakes: here a mistake shows."""
+    found = output(open_run, cpu, kernels / "unwritten_shared.cu", "80x16x1", "float32")
+    assert np.isnan(found).all()
+    assert (found.view(np.uint32) == SHARED).all()
+
+
+@pytest.mark.parametrize("shape", ["8x32x16", "13x44x18", "1x4x2"])
+def test_vector_loads(device: Device[Any], verify_one: Kernel, kernels: Path, shape: str) -> None:
+    assert verify_one(device, kernels / "vectors.cu", shape).reason == ""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", ["5x3x100", "4x2x7"])
+def test_a_product_by_shuffles(
+    device: Device[Any], verify_one: Kernel, kernels: Path, shape: str, dtype: str
+) -> None:
+    assert verify_one(device, kernels / "warp_product.cu", shape, dtype).reason == ""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_barriers_in_functions(device: Device[Any], verify_one: Kernel, kernels: Path, dtype: str) -> None:
+    for shape in ("8x8x8", "20x13x17", "1x1x1"):
+        assert verify_one(device, kernels / "barrier_in_function.cu", shape, dtype).reason == ""
+
+
+def test_blocks_that_add_to_the_same_element(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+    with open_run(device, kernels / "split_k.cu", "20x13x50") as run:
+        run.fill_output(np.uint32(0))
+        run.launch()
+        a, b = (run.matrices[name].astype(np.float64) for name in ("A", "B"))
+        assert np.abs(run.product() - a @ b).max() < 50 * 2**-23 * (np.abs(a) @ np.abs(b)).max()
+
+
+def test_lanes_that_part_and_lanes_that_have_left(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    """A mask names the lanes that take part; those that have left the kernel need not."""
+    path = write_kernel(
+        """// types: int32
+// args: C
+// threads: 32
+// grid: 1
+
+__global__ void k(int *C) {
+    const int lane = threadIdx.x;
+    int v = lane;
+    if (lane < 12)
+        v = __shfl_xor_sync(0x00000fffu, v, 1);
+    else if (lane < 24)
+        v = 100 + __shfl_xor_sync(0x00fff000u, v, 1);
+    C[lane] = v;
+    __syncwarp();
+    C[32 + lane] = C[31 - lane];
+    if (lane % 2) return;
+    C[64 + lane] = __shfl_down_sync(0x55555555u, lane, 2);
+    if (lane >= 16) return;
+    __syncwarp();
+    C[64 + lane + 1] = __shfl_sync(0xffffffffu, 5 * lane, 4);
+}
+"""
+    )
+    found = output(open_run, device, path, "3x32x1")
+    lane = np.arange(32)
+    parted = np.where(lane < 24, (lane ^ 1) + 100 * (lane >= 12), lane)
+    assert found[0].tolist() == parted.tolist()
+    assert found[1].tolist() == parted[::-1].tolist()
+    assert found[2, ::2].tolist() == [*range(2, 32, 2), 30]
+    assert found[2, 1::2].tolist() == [20] * 8 + [0] * 8
+
+
+def test_words_of_cuda_that_change_no_result(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(
+        """// types: int32
+// args: C, 3
+// threads: 4
+// grid: 2
+
+#include <stdio.h>
+#include <cuda_runtime.h>
+#define CELL(i) C[i]
+
+struct __align__(8) Pair { int first, second; };
+__device__ __constant__ int ten = 10;
+__device__ int table[2] = {100, 200};
+template <int FACTOR> __device__ __host__ __forceinline__ int times(int x) { return FACTOR * x; }
+static __device__ __noinline__ int plus(int a, int b) { return a + b; }
+__device__ int earlier(int n);
+
+extern "C" __global__ void __launch_bounds__(4) k(int *__restrict__ C, const int step) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    volatile __shared__ int kept[4];
+    Pair pair = {(int)i, step};
+#pragma unroll
+    for (int j = 0; j < 2; ++j) pair.first += j;
+    kept[threadIdx.x] = times<2>(pair.first);
+    __syncthreads();
+    CELL(i) = plus(kept[threadIdx.x], earlier(pair.second)) + ten + table[blockIdx.x];
+    CELL(i) += max(1, 2) + min(4u, i);
+}
+
+__device__ int earlier(int n) { return n > 0 ? 1 + earlier(n - 1) : 0; }
+"""
+    )
+    expected = [2 * (i + 1) + 3 + 10 + (100, 200)[i // 4] + 2 + min(4, i) for i in range(8)]
+    assert output(open_run, device, path, "1x8x1").tolist() == [expected]
+
+
+def test_arguments_reach_parameters_of_every_type(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(
+        "// types: int32\n// args: 3, C, -5, 2.5, M * N, 1e10, 7, 0\n// threads: 1\n// grid: 1\n"
+        "__global__ void k(unsigned char a, int *C, short b, float c, long long d, double e, size_t f,\n"
+        "                  bool g) {\n"
+        "    C[0] = a; C[1] = b; C[2] = (int)(c * 2); C[3] = (int)d;\n"
+        "    C[4] = (int)(e / 1e7); C[5] = (int)f; C[6] = g;\n}\n"
+    )
+    assert output(open_run, device, path, "1x7x1").tolist() == [[3, -5, 5, 7, 1000, 7, 0]]
+
+
+def test_a_block_of_1024_threads_and_one_of_one(device: Device[Any], verify_one: Kernel) -> None:
+    assert verify_one(device, "tiled", "33x33x33", BLOCK_SIZE=32).reason == ""
+    assert verify_one(device, "tiled", "3x3x3", BLOCK_SIZE=1).reason == ""
+
+
+def test_more_shared_memory_than_a_kernel_may_declare(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    declared = (
+        "// types: int32\n// args: C\n// threads: 1\n// grid: 1\n"
+        "__global__ void k(int *C) {{ __shared__ volatile int s[{}]; s[0] = 1; C[0] = s[0]; }}"
+    )
+    assert output(open_run, device, write_kernel(declared.format(12 * 1024)), "1x1x1").tolist() == [[1]]
+    # The CPU device says so when the kernel is opened; nvcc when it is compiled.
+    with pytest.raises((KernelError, UsageError), match="shared"):
+        output(open_run, device, write_kernel(declared.format(12 * 1024 + 1)), "1x1x1")
+
+
+def test_large_dynamic_shared_memory_is_opted_in_to(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(
+        "// types: int32\n// args: C\n// threads: 1\n// grid: 1\n// shared-bytes: 90 * 1024\n"
+        "__global__ void k(int *C) { extern __shared__ int s[]; s[23039] = 6; C[0] = s[23039]; }"
+    )
+    assert output(open_run, device, path, "1x1x1").tolist() == [[6]]

@@ -1,0 +1,174 @@
+"""Tables and report lines, made from records whose figures are known."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from cudamm.devices.device import DeviceInfo
+from cudamm.report import bench, course, verify
+from cudamm.report.console import console, milliseconds, significant
+from cudamm.results import Result, Verdict
+
+GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
+RIGHT = Verdict(True, "", None, 1e-6, 4e-6)
+
+
+def result(method="naive", runs=(1.0, 2.0, 6.0), *, status="ok", size=1000, **other):
+    fields = {"params": {"BLOCK_SIZE": 16}, "dtype": "float32", "execution": "gpu", "padded": False} | other
+    return Result(
+        method=method, m=size, n=size, k=size, fmad=True, status=status,
+        runs_ms=list(runs) if status == "ok" else [],
+        verdict=RIGHT if status == "ok" else Verdict(False, fields.get("reason", "")), **fields,
+    )  # fmt: skip
+
+
+def shown(render, results, width=200):
+    file = io.StringIO()
+    render(Console(file=file, width=width, highlight=False), GPU, results)
+    return file.getvalue()
+
+
+def rows_of(text):
+    return [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if "│" in line
+    ]
+
+
+def test_rates_and_speed_ups_come_from_medians():
+    text = shown(bench.render, [result(), result("tiled", (0.5, 0.5, 0.5))])
+    first, second = rows_of(text)
+    assert {"1.000 2.000 6.000", "3.000", "2.000", "1.000", "1000", "1.00x", "Success!"} <= set(first)
+    assert {"0.5000", "4000", "4.00x"} <= set(second)
+    assert "GFLOP/s" in text and "Some GPU [8 GB]" in text
+
+
+def test_whole_numbers_have_no_floating_point_rate():
+    text = shown(bench.render, [result(dtype="int32")])
+    assert "Gop/s" in text and "GFLOP" not in text
+
+
+def test_only_the_best_of_a_sweep_is_marked():
+    sweep = [result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))]
+    marked = [row for row in rows_of(shown(bench.render, sweep)) if "*" in row[-1]]
+    assert [row[1] for row in marked] == ["BLOCK_SIZE=16"]
+    assert "fastest of its method's sweep" in shown(bench.render, sweep)
+    assert "*" not in shown(bench.render, sweep[:1])
+
+
+def test_a_failed_row_has_no_times_and_its_reason_below():
+    text = shown(
+        bench.render, [result(), result("tiled", status="failed", reason="C[0][0] is [red]wrong[/]")]
+    )
+    assert "FAILED" in rows_of(text)[1]
+    assert "C[0][0] is [red]wrong[/]" in text
+
+
+def test_a_first_row_that_failed_leaves_nothing_to_compare_with():
+    text = shown(bench.render, [result(status="failed", reason="x"), result("tiled")])
+    assert not re.search(r"\dx\b", rows_of(text)[1][-2])
+
+
+def test_sizes_and_types_get_tables_of_their_own():
+    text = shown(bench.render, [result(), result(size=2000), result(size=2000, dtype="float64")])
+    assert len(re.findall(r"x \d+ \(M x N x K\)", text)) == 3
+
+
+def test_emulated_native_and_padded_rows_are_explained_and_no_others():
+    assert "†" not in shown(bench.render, [result()])
+    both = shown(bench.render, [result(execution="emulated"), result("cpu-simple", execution="native")])
+    assert "naive †" in both and "cpu-simple ‡" in both and "times say nothing about a GPU" in both
+    assert "zeros" in shown(bench.render, [result(padded=True)])
+    assert "zeros" not in both
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_of_bench_fits(width):
+    results = [result(), result("tiled", (0.25, 0.25, 0.25))]
+    text = shown(bench.render, results, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert not re.search(r"\d[.x]?\d*…", text), "a number that is cut off is another number"
+    if width >= 80:
+        for row, expected in zip(
+            rows_of(text), (["2.000", "1000", "1.00x"], ["0.2500", "8000", "8.00x"]), strict=True
+        ):
+            assert set(expected) <= set(row)
+            assert "Success!" in row[-1]
+    if width == 200:
+        assert "1.000 2.000 6.000" in text
+
+
+def test_runs_are_left_out_where_they_do_not_fit():
+    text = shown(bench.render, [result(runs=(1.0,) * 40)], 110)
+    assert max(map(len, text.splitlines())) <= 110
+    assert "Success!" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_of_verify_fits(width):
+    results = [result(size=size, dtype=t) for size in range(33, 39) for t in ("float32", "float64")]
+    text = shown(verify.render, results, width)
+    assert max(map(len, text.splitlines())) <= width
+    rows = [line for line in text.splitlines() if "│" in line and "float" in line]
+    assert [row.count("~") for row in rows] == [6, 6]
+
+
+def test_verify_shows_each_outcome_by_its_mark():
+    equal = Verdict(True, "", True, 0.0, 1.0)
+    results = [
+        result(size=1),
+        Result("naive", {"BLOCK_SIZE": 16}, 2, 2, 2, "float32", True, "gpu", False, "ok", verdict=equal),
+        result(size=3, status="failed", reason="off"),
+        result(size=4, status="skipped", reason="requires M == 17"),
+    ]
+    text = shown(verify.render, results)
+    (row,) = rows_of(text)
+    assert row[3:7] == ["~", "=", "✗", "-"]
+    assert "off" in text and "requires M == 17" in text
+    assert "2 of 4 right." in text and "Success!" not in text
+
+
+def test_the_report_prints_runs_and_their_mean():
+    text = shown(course.render, [result(padded=True)])
+    assert "(ms) (1.000000 + 2.000000 + 6.000000) / 3 = 3.000000\nSuccess!" in text
+    assert "naive BLOCK_SIZE = 16 (padded)" in text
+
+
+def test_the_report_compares_the_best_with_the_worst():
+    sweep = [result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))]
+    text = shown(course.render, sweep)
+    assert "Best of 3: BLOCK_SIZE=16, 1.000000 ms, 3.0 times as fast as BLOCK_SIZE=8." in text
+    assert "Best" not in shown(course.render, sweep[:1])
+
+
+def test_one_that_worked_is_not_compared_with_itself():
+    failed = result(status="failed", reason="off", params={"BLOCK_SIZE": 8})
+    assert "as fast as" not in shown(course.render, [failed, result()])
+
+
+def test_long_lines_of_a_report_are_not_folded():
+    text = shown(course.render, [result(runs=(1.0,) * 40)], 80)
+    assert any(line.startswith("(ms) (") and line.endswith("= 1.000000") for line in text.splitlines())
+
+
+def test_colons_around_a_word_are_text(capsys):
+    # Through the console that commands use: “:100:” and “:x:” are names of emoji.
+    bench.render(console(), GPU, [result("a:x:b", status="failed", reason="my.cu:100:5: error")])
+    text = capsys.readouterr().out
+    assert "a:x:b" in text and "my.cu:100:5: error" in text
+    course.render(console(), GPU, [result("a:x:b", status="failed", reason="my.cu:100:5: error")])
+    text = capsys.readouterr().out
+    assert "a:x:b" in text and "my.cu:100:5: error" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0002417, "0.0002"), (0.24168, "0.2417"), (1.0, "1.000"), (12.344, "12.34"), (123456.7, "123457")],
+)
+def test_four_significant_digits(value, text):
+    assert significant(value) == text
+    assert milliseconds(value) == text
+    assert milliseconds(None) == ""

@@ -23,7 +23,7 @@ def adds_to_output(run: Run, element: tuple[int, int]) -> str:
     except KernelError:
         return ""
     # An element that nobody writes also stays what it was: then the first of the two is just that zero.
-    adds = found[0] != found[1] and found[0] != 0
+    adds = bool(np.isfinite(found).all()) and found[0] != found[1] and found[0] != 0
     return "it adds to what C held before: C has to be set to zero first" if adds else ""
 
 

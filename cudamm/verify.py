@@ -10,7 +10,7 @@ import numpy as np
 
 from cudamm.catalog.variant import Variant
 from cudamm.devices import Device, Run
-from cudamm.devices.device import GUARD, POISON, SHARED
+from cudamm.devices.device import GUARDS, POISON, SHARED
 from cudamm.diagnose import adds_to_output, terms_used
 from cudamm.errors import KernelError
 from cudamm.prepare import Progress, in_turn, prepare
@@ -64,12 +64,19 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         return Verdict(False, str(error))
     verdict = dataclasses.replace(_judge(products[0], problem, variant, fmad), launch_ms=launch_ms)
     reasons = [verdict.reason]
+    if verdict.correct is False and not verdict.reason:
+        wrong = _wrong(products[0], problem)
+        element = _first(wrong)
+        adds = adds_to_output(run, element)
+        reasons.append(_describe(products[0], problem, variant, wrong, adds_to_output=bool(adds)))
+        reasons.append(adds or terms_used(run, problem, element))
     if len(products) == 2 and not _same_bits(*products):
-        race = "the result depends on the order in which threads run: a __syncthreads() is missing"
-        return dataclasses.replace(verdict, correct=False, reason="; ".join(filter(None, [race, *reasons])))
-    if not verdict.correct:
-        element = _first_wrong(products[0], problem)
-        reasons.append(adds_to_output(run, element) or terms_used(run, problem, element))
+        # Then what else can be said of one order need not hold in another.
+        reasons = [
+            "the result depends on the order in which threads run: a __syncthreads() is missing",
+            *reasons[:2],
+        ]
+        verdict = dataclasses.replace(verdict, correct=False)
     return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
 
 
@@ -82,7 +89,7 @@ def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> V
     max_error = float(error[worst]) if np.isfinite(error[worst]) else None
     error_bound = float(bound[worst])
     if wrong.any():
-        return Verdict(False, _describe(product, problem, variant, wrong), False, max_error, error_bound)
+        return Verdict(False, "", False, max_error, error_bound)
     if problem.element.name == "int32":
         return Verdict(True, "", True, max_error, error_bound)
     if fmad or not variant.method.sums_in_k_order:
@@ -99,32 +106,36 @@ def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
         return np.abs((product.astype(np.float64) - high) - low), problem.error_bound
 
 
-def _first_wrong(product: Matrix, problem: Problem) -> tuple[int, int]:
+def _wrong(product: Matrix, problem: Problem) -> Matrix:
     error, bound = _errors(product, problem)
-    return _first(~(error <= bound))
+    wrong: Matrix = ~(error <= bound)  # NaN is wrong
+    return wrong
 
 
-def _describe(product: Matrix, problem: Problem, variant: Variant, wrong: Matrix) -> str:
+def _describe(
+    product: Matrix, problem: Problem, variant: Variant, wrong: Matrix, adds_to_output: bool
+) -> str:
     """Where the product is wrong, what was expected there and what was found, and how many elements are."""
     unwritten = _holds(product, POISON)
-    if unwritten.any():
+    if unwritten.any() and not adds_to_output:
         row, column = _first(unwritten)
         count = int(unwritten.sum())
         return (
-            f"{count} of {product.size} element{'s' * (count > 1)} never written, "
+            f"{count} of {product.size} element{'s' * (product.size > 1)} never written, "
             f"first C[{row}][{column}]{_tile(variant, row, column)}"
         )
     row, column = _first(wrong)
     count = int(wrong.sum())
     text = (
-        f"{count} of {product.size} element{'s' * (count > 1)} wrong, first C[{row}][{column}]"
+        f"{count} of {product.size} element{'s' * (product.size > 1)} wrong, first C[{row}][{column}]"
         f"{_tile(variant, row, column)}: expected {problem.reference[0][row, column]:.9g}, "
         f"got {product[row, column]:.9g}"
     )
     if _holds(product, SHARED).any():
         return text + ", from shared memory that nothing had been written to yet"
-    if _holds(product, GUARD).any():
-        return text + ", read from beyond the edge of a matrix"
+    for name, guard in GUARDS.items():
+        if _holds(product, guard).any():
+            return text + f", read from beyond the edge of {name}"
     return text
 
 

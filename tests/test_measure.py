@@ -28,7 +28,7 @@ class ScriptedRun(Run):
     def __init__(self, device: ScriptedDevice, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
         super().__init__(launch, a, b)
         self.device = device
-        self.memory = {name: guarded(matrix) for name, matrix in self.matrices.items()}
+        self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
         self.load(a, b)
 
     def launch(self, descending: bool = False) -> float:

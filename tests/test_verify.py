@@ -57,15 +57,15 @@ def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel
 
 
 @pytest.mark.parametrize(
-    "method", ["tiled", "tiled-bounds", "tiled-padded", "tiled-dynamic", "double-buffer"]
+    ("method", "dtype"),
+    [("tiled", "float32"), ("tiled", "int32"), ("tiled-bounds", "float64"), ("double-buffer", "float32")],
 )
 @pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_a_missing_barrier(reason: Kernel, method: str, nth: int, dtype: str) -> None:
-    said = reason(broken(method, "        __syncthreads();", "        ", nth), dtype=dtype)
+    said = reason(broken(method, "        __syncthreads();", "        ", nth), "24x16x24", dtype)
     assert "the result depends on the order in which threads run: a __syncthreads() is missing" in said
     assert re.search(
-        r"\d+ of 960 elements wrong, first C\[\d+\]\[\d+\] \(tile \d+,\d+\): expected .*, got ", said
+        r"\d+ of 384 elements wrong, first C\[\d+\]\[\d+\] \(tile \d+,\d+\): expected .*, got ", said
     )
 
 
@@ -139,14 +139,14 @@ def test_one_element_that_is_left_out(reason: Kernel) -> None:
     )
     for dtype in ("float32", "float64", "int32"):
         said = reason(source, "13x11x10", dtype)
-        assert said.startswith("1 of 143 element never written, first C[9][4] (tile 1,0)")
+        assert said.startswith("1 of 143 elements never written, first C[9][4] (tile 1,0)")
 
 
 def test_a_load_past_the_edge(reason: Kernel) -> None:
     """A's own guard is read only in the last row; elsewhere the next row is, and multiplied by zero."""
     said = reason(broken("tiled-bounds", "k0 + tx < K ?", "k0 + tx <= K ?"), "13x11x10")
     assert said.startswith("11 of 143 elements wrong, first C[12][0] (tile 1,0): expected ")
-    assert "got nan, read from beyond the edge of a matrix" in said
+    assert "got nan, read from beyond the edge of A" in said
 
 
 @pytest.mark.parametrize("condition", ["row >= M", "col >= N", "row >= M || col >= N"])
@@ -207,7 +207,7 @@ def test_a_transposed_operand(reason: Kernel) -> None:
 def test_one_term_too_many(reason: Kernel) -> None:
     said = reason(broken("coalesced", "k < K; ++k", "k <= K; ++k"), "12x10x7")
     assert "120 of 120 elements wrong, first C[0][0]" in said
-    assert "read from beyond the edge of a matrix" in said
+    assert "read from beyond the edge of A" in said
 
 
 def test_one_term_too_few(reason: Kernel) -> None:
@@ -228,7 +228,7 @@ def test_a_wrong_element_far_from_the_first_is_named(reason: Kernel) -> None:
     source = broken("coalesced", "= sum;", "= row == 37 && col == 21 ? sum * element(2) : sum;")
     for dtype in ("float32", "float64", "int32"):
         said = reason(source, "40x24x33", dtype)
-        assert said.startswith("1 of 960 element wrong, first C[37][21] (tile 4,2): expected ")
+        assert said.startswith("1 of 960 elements wrong, first C[37][21] (tile 4,2): expected ")
 
 
 def test_expected_and_found_values_are_the_elements_own(reason: Kernel) -> None:
@@ -414,7 +414,7 @@ def test_host_methods_are_verified_too(
     loops = tmp_path / "loops.cpp"
     loops.write_text(source.replace("= sum;", "= sum + (i == 3 && j == 4 ? sum : 0);"))
     assert verify_one(cpu, loops, "20x30x40", dtype).reason.startswith(
-        "1 of 600 element wrong, first C[3][4]"
+        "1 of 600 elements wrong, first C[3][4]"
     )
     loops.write_text(source.replace("i < M", "i < 5"))
     said = verify_one(cpu, loops, "20x30x40", dtype).reason

@@ -13,6 +13,7 @@ import platform
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -23,6 +24,12 @@ import platformdirs
 from cudamm.catalog.header import without_comments
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
+
+STATIC_SHARED_BYTES = 48 * 1024
+"""The most a kernel may declare, on every GPU."""
+
+ELF_THREAD_LOCAL = 0x400
+"""Section flag SHF_TLS."""
 
 RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
@@ -54,12 +61,21 @@ def compile_for_host(program: Program) -> Executable:
     # The machine's own instructions, fused multiply-add among them, and no reordering of sums. CUDA code
     # casts between pointer types freely and counts on 32-bit ints wrapping around.
     options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
-               "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
+               "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
     if not compiler().is_clang:
         options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
+    if program.method.path.parent.is_dir():
+        options.append(f"-I{program.method.path.resolve().parent}")  # for what it includes
     runtime_options = ["-O2", "-pthread"]
+    kernel = _compile(_main_file(program), options)
+    static_bytes = _static_shared_bytes(kernel)
+    if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
+        raise KernelError(
+            f"does not compile: it declares {static_bytes:,} bytes of static shared memory, and a kernel may "
+            f"declare {STATIC_SHARED_BYTES:,} (more has to be dynamic)"
+        )
     parts = [
-        _compile(_main_file(program), options),
+        kernel,
         _compile(_dynamic_shared_file(program), runtime_options),
         _compile((RUNTIME / "runtime.cpp").read_text(), runtime_options),
     ]
@@ -119,25 +135,31 @@ def _processor() -> str:
 
 def _compile(source: str, options: list[str]) -> Path:
     """Compile C++ to an object file in the cache, named by what it was made from."""
+    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
+    command = [*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-"]
+    contents = source
+    if len(re.findall(r'^\s*#\s*include\s*"', source, re.MULTILINE)) > 1:
+        # More than our own header: what the others hold counts as well.
+        contents = _finished([*command, "-E"], source).stdout or source
     header = (RUNTIME / "cuda_on_cpu.h").read_text()
-    made_from = [source, header, *options, *compiler().command, compiler().version, _processor()]
-    target = cache_folder() / (
-        hashlib.sha256("\0".join(made_from).encode(errors="surrogateescape")).hexdigest()[:32] + ".o"
-    )
+    made_from = "\0".join([contents, header, *command, compiler().version, _processor()])
+    key = hashlib.sha256(made_from.encode(errors="surrogateescape")).hexdigest()[:32]
+    target = cache_folder() / f"{key}.o"
     if not target.exists():
-        command = [
-            *compiler().command,
-            "-std=c++17",
-            *options,
-            f"-I{RUNTIME}",
-            f"-I{RUNTIME / 'include'}",
-            "-x",
-            "c++",
-            "-c",
-            "-",
-        ]
-        _run(command, target, source)
+        _run([*command, "-c"], target, source)
     return target
+
+
+def _static_shared_bytes(object_file: Path) -> int:
+    """What a kernel's `__shared__` variables take: the sizes of its object's thread-local sections.
+
+    After the ELF specification, 64-bit: the file header gives the section headers' place, size and number.
+    """
+    image = object_file.read_bytes()
+    (offset,) = struct.unpack_from("=Q", image, 0x28)
+    size, count = struct.unpack_from("=HH", image, 0x3A)
+    sections = (struct.unpack_from("=IIQQQQ", image, offset + i * size) for i in range(count))
+    return sum(length for _, _, flags, _, _, length in sections if flags & ELF_THREAD_LOCAL)
 
 
 def _run(command: list[str], target: Path, source: str = "") -> None:
@@ -150,14 +172,7 @@ def _run(command: list[str], target: Path, source: str = "") -> None:
             f"nothing can be written to {target.parent} ({error.strerror}); set CUDAMM_CACHE"
         ) from None
     try:
-        done = subprocess.run(
-            [*command, "-o", partial],
-            input=source,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            check=False,
-        )
+        done = _finished([*command, "-o", partial], source)
         if done.returncode != 0:
             raise KernelError(
                 compile_message(done.stderr) or f"{command[0]} ended with status {done.returncode}"
@@ -166,6 +181,12 @@ def _run(command: list[str], target: Path, source: str = "") -> None:
         Path(partial).replace(target)
     finally:
         Path(partial).unlink(missing_ok=True)
+
+
+def _finished(command: list[str], source: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, input=source, capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
+    )
 
 
 def compile_message(stderr: str) -> str:
@@ -190,7 +211,7 @@ def _main_file(program: Program) -> str:
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{method.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
-const Kernel kernel = {{call_kernel, arity(&::{method.entry}), constants, {len(method.constants)}}};
+const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
 """
 
@@ -201,7 +222,10 @@ def _dynamic_shared_file(program: Program) -> str:
     A file of its own, because here they have not the types that they have in the kernel's.
     """
     code = without_comments(program.text)
-    names = dict.fromkeys(re.findall(r"\bextern\s+__shared__\s+[^;]*?(\w+)\s*\[\s*\]", code))
+    declarations = (
+        d for d in re.split("[;{}]", code) if {"extern", "__shared__"} <= set(re.findall(r"\w+", d))
+    )
+    names = dict.fromkeys(n for d in declarations for n in re.findall(r"(\w+)\s*\[\s*\]\s*$", d))
     size = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if names else "0"
     aliases = "\n".join(
         f'extern __thread unsigned char {name}[1] __attribute__((alias("cudamm_dynamic_shared")));\n'

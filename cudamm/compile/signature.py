@@ -90,8 +90,8 @@ def check_arguments(program: Program, launch: Launch) -> None:
     given = ", ".join(method.arguments)
     if len(formats) != len(launch.arguments):
         raise UsageError(
-            f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given ({given}); "
-            "say what it takes with --args"
+            f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given "
+            f"({given}); say what it takes with --args"
         )
     for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
         wanted = "a matrix" if letter == "P" else "a number" if letter in "fd" else "a whole number"

@@ -24,8 +24,8 @@ from cudamm.catalog.method import Execution, Method
 from cudamm.compile.host import Executable, compile_for_host, compiler
 from cudamm.compile.program import Program
 from cudamm.devices.device import (
-    GUARD,
     GUARD_BYTES,
+    GUARDS,
     POISON,
     Device,
     DeviceInfo,
@@ -39,9 +39,6 @@ from cudamm.launch import Argument, Launch, Limits, MatrixName
 from cudamm.problem import Matrix
 
 PAGE_BYTES = mmap.PAGESIZE
-STATIC_SHARED_BYTES = 48 * 1024
-"""The most a kernel may declare, on every GPU."""
-
 MatmulFunction = Callable[[Matrix, Matrix, Matrix], None]
 
 
@@ -125,13 +122,13 @@ class _ProcessRun(Run):
             offset = 0
             for name, length in lengths.items():
                 region = np.frombuffer(self._memory, np.uint8, length, offset)
-                region.view(np.uint32)[:] = GUARD
+                region.view(np.uint32)[:] = GUARDS[name]
                 self._regions[name] = region
                 offset += length
             self.load(a, b)
             self._start(executable, workers)
             try:
-                self._prepare(method, lengths)
+                self._prepare(lengths)
             except BaseException:
                 self.close()
                 raise
@@ -157,18 +154,7 @@ class _ProcessRun(Run):
             os.close(theirs)
         self._answers = os.fdopen(answers, encoding="utf-8", errors="replace")
 
-    def _prepare(self, method: Method, lengths: dict[MatrixName, int]) -> None:
-        arity, static_shared_bytes = map(int, self._ask("hello").split())
-        if arity != len(self.plan.arguments):
-            raise KernelError(
-                f"{method.entry} takes {arity} arguments, {len(self.plan.arguments)} are given "
-                f"({', '.join(method.arguments)}); say what it takes with --args"
-            )
-        if static_shared_bytes > STATIC_SHARED_BYTES and not self._native:
-            raise KernelError(
-                f"it declares {static_shared_bytes:,} bytes of static shared memory; a kernel may declare "
-                f"{STATIC_SHARED_BYTES:,} (more has to be dynamic)"
-            )
+    def _prepare(self, lengths: dict[MatrixName, int]) -> None:
         offset = 0
         for name, length in lengths.items():
             self._ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {self.matrices[name].nbytes}")
@@ -250,7 +236,7 @@ class _FunctionRun(Run):
     def __init__(self, function: MatmulFunction, launch: Launch, a: Matrix, b: Matrix) -> None:
         super().__init__(launch, a, b)
         self._function = function
-        self._c = guarded(self.matrices["C"])
+        self._c = guarded("C", self.matrices["C"])
 
     def launch(self, descending: bool = False) -> float:
         """Call the function once."""
@@ -271,7 +257,7 @@ class _FunctionRun(Run):
         if name == "C":
             return self._c
         matrix = self.matrices[name]
-        region = guarded(matrix)
+        region = guarded(name, matrix)
         region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
         return region
 

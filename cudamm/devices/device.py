@@ -23,8 +23,12 @@ Entered = TypeVar("Entered")
 POISON = np.uint32(0x7FF8DEAD)
 """Fills the output before a launch: NaN as float32, as float64 (twice in a row), far off as int32."""
 
-GUARD = np.uint32(0x7FF8BAD1)
-"""Fills the guards. Another NaN: a processor hands its bits on, so a result tells where it read."""
+GUARDS: dict[MatrixName, np.uint32] = {
+    "A": np.uint32(0x7FF80A0A),
+    "B": np.uint32(0x7FF80B0B),
+    "C": np.uint32(0x7FF80C0C),
+}
+"""Fill the guards. Other NaNs: a processor hands their bits on, so a result tells where it read."""
 
 SHARED = np.uint32(0x7FF85EED)
 """Fills shared memory on the CPU device before a block runs; `runtime.cpp` has the same."""
@@ -187,9 +191,9 @@ def region_bytes(matrix: Matrix) -> int:
     return GUARD_BYTES + -(-matrix.nbytes // 8) * 8 + GUARD_BYTES
 
 
-def guarded(matrix: Matrix) -> Region:
+def guarded(name: MatrixName, matrix: Matrix) -> Region:
     """Memory for a matrix, all of it guard so far."""
-    return np.full(region_bytes(matrix) // 4, GUARD).view(np.uint8)
+    return np.full(region_bytes(matrix) // 4, GUARDS[name]).view(np.uint8)
 
 
 def padded(launch: Launch, a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
@@ -208,8 +212,8 @@ def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
 
 def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
     """What is wrong with a matrix's memory after a launch, None where nothing is."""
-    before = region[:GUARD_BYTES].view(np.uint32) != GUARD
-    after = region[GUARD_BYTES + matrix.nbytes :].view(np.uint32) != GUARD
+    before = region[:GUARD_BYTES].view(np.uint32) != GUARDS[name]
+    after = region[GUARD_BYTES + matrix.nbytes :].view(np.uint32) != GUARDS[name]
     words, (rows, columns) = matrix.itemsize // 4, matrix.shape
     if after.any():
         first = int(after.argmax()) // words

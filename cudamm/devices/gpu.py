@@ -13,8 +13,8 @@ from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.program import Program
 from cudamm.compile.signature import parameter_formats
 from cudamm.devices.device import (
-    GUARD,
     GUARD_BYTES,
+    GUARDS,
     POISON,
     Device,
     DeviceInfo,
@@ -150,7 +150,7 @@ class _GpuRun(Run):
             for name, matrix in self.matrices.items():
                 bytes_ = region_bytes(matrix)
                 self._memory[name] = cuda.mem_alloc(bytes_)
-                cuda.memset_d32(self._memory[name], int(GUARD), bytes_ // 4)
+                cuda.memset_d32(self._memory[name], int(GUARDS[name]), bytes_ // 4)
             self.load(a, b)
             self._start, self._end = cuda.Event(), cuda.Event()
         except cuda.Error as error:

@@ -238,9 +238,8 @@ def test_a_kernel_that_ends_its_process(launch: Kernel) -> None:
 def test_after_a_fault_the_run_says_so_again(
     cpu: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
-    path = write_kernel(
-        header("1", "1", args="K - 3, C") + "__global__ void k(int n, float *C) { C[0] = 1 / n; }"
-    )
+    body = "__global__ void k(int zero, float *C) { C[0] = 41 / zero; }"
+    path = write_kernel(header("1", "1", args="K - 3, C") + body)
     with open_run(cpu, path, "3x3x3") as run:
         for _ in range(2):
             with pytest.raises(KernelError):
@@ -267,9 +266,8 @@ def test_what_a_kernel_printed_before_it_crashed_is_shown(
 def test_a_kernel_that_does_not_compile_names_its_own_line(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
 ) -> None:
-    path = write_kernel(
-        header(args="C") + "__global__ void k(float *C) {\n    C[0] = nothing;\n}\n", "mine.cu"
-    )
+    body = "__global__ void k(float *C) {\n    C[0] = nothing;\n}\n"
+    path = write_kernel(header(args="C") + body, "mine.cu")
     with pytest.raises(UsageError) as raised:
         verify_one(cpu, path)
     assert f"mine.cu:{line_of(path, 'nothing')}:" in str(raised.value)

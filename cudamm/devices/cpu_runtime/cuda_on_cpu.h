@@ -22,6 +22,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__  // also a word of GCC's attributes, where it has to vanish without harm
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__
@@ -171,16 +172,22 @@ template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline void __stcg(T* p, T v) { *p = v; }
 template <class T> inline void __stcs(T* p, T v) { *p = v; }
 
-template <class T>
-inline T atomicAdd(T* address, T value) {
+template <class T, class V>
+inline T atomicAdd(T* address, V value) {
     T old = *address, sum;
-    do sum = old + value;
+    do sum = old + (T)value;
     while (!__atomic_compare_exchange(address, &old, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }
-template <class T> inline T atomicExch(T* p, T v) { T old; __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED); return old; }
-template <class T>
-inline T atomicCAS(T* p, T expected, T desired) {
+template <class T, class V>
+inline T atomicExch(T* p, V value) {
+    T desired = value, old;
+    __atomic_exchange(p, &desired, &old, __ATOMIC_RELAXED);
+    return old;
+}
+template <class T, class E, class D>
+inline T atomicCAS(T* p, E compare, D value) {
+    T expected = compare, desired = value;
     __atomic_compare_exchange(p, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return expected;
 }
@@ -211,14 +218,10 @@ template <class... P>
 inline void call(void (*kernel)(P...), const Argument* arguments) {
     call(kernel, arguments, std::index_sequence_for<P...>());
 }
-template <class... P>
-constexpr int arity(void (*)(P...)) { return sizeof...(P); }
-
 // What the generated main file says of its kernel; the runtime reads it.
 struct Constant { const char* name; void* address; size_t bytes; };
 struct Kernel {
     void (*call)(const Argument*);
-    int arity;
     const Constant* constants;
     int constant_count;
 };

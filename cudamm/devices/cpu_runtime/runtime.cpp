@@ -3,7 +3,6 @@
 // One process a variant, so that a kernel that crashes takes only itself down. Commands arrive as lines on
 // standard input, answers leave as lines on the file descriptor given as the first argument:
 //
-//     hello                                                  ok ARITY STATIC_SHARED_BYTES
 //     buffer NAME OFFSET LENGTH DATA BYTES                   ok    (a part of the shared file, guards included)
 //     constant NAME VALUE                                    ok
 //     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS
@@ -45,7 +44,7 @@ __thread Place place;
 namespace {
 
 constexpr unsigned poison = 0x7ff85eedu;  // of shared memory: NaN as float and, twice in a row, as double
-constexpr size_t stack_bytes = 256 * 1024;
+constexpr size_t stack_bytes = 576 * 1024;  // a thread of a GPU has 512 KB of local memory at most
 constexpr size_t page_bytes = 4096;
 constexpr size_t fence_bytes = 1 << 20;  // never mapped, on both sides of a buffer: a far miss crashes
 constexpr unsigned most_threads = 1024;
@@ -143,15 +142,14 @@ struct Worker {
 
     unsigned done, last_done;
     Waits waits[most_threads];
-    unsigned since[most_threads];  // epoch of the barrier it waits at
-    unsigned group[most_threads];  // of the warp barrier it waits at
+    unsigned since[most_threads];  // epoch of the block's barrier it waits at
+    unsigned mask[most_threads];   // of the lanes it waits for at a warp's barrier
     int line[most_threads];
     const char* file[most_threads];
 
     unsigned epoch, arrived, first_arrived;
     int sum[2];  // of block_sum, by the parity of the epoch
-    // A warp barrier is known by its warp and the lowest lane of its mask.
-    unsigned warp_epoch[most_threads], warp_arrived[most_threads];
+    unsigned waiting_at_warp;
     alignas(32) unsigned char exchanged[most_threads][32];
 
     std::vector<std::pair<char*, size_t>> static_shared;
@@ -164,6 +162,7 @@ struct Worker {
     [[noreturn]] __attribute__((noinline)) void go_on_with(unsigned thread);
     [[noreturn]] __attribute__((noinline)) void end_block() { JUMP(scheduler); }
     void wait(unsigned thread);
+    void release_warp(unsigned thread);
 
     Named named(unsigned thread) const { return name(index_of[thread], launch->block); }
     Named block() const { return name(place.block_index, launch->grid); }
@@ -175,7 +174,7 @@ struct Worker {
         switch (waits[thread]) {
             case Waits::no: return true;
             case Waits::at_block: return since[thread] != epoch;
-            case Waits::at_warp: return since[thread] != warp_epoch[group[thread]];
+            case Waits::at_warp:
             case Waits::done: break;
         }
         return false;
@@ -249,6 +248,10 @@ void Worker::live() {
         fiber_of[thread] = nullptr;
         last_done = thread;
         ++done;
+        // Those that waited for this one in vain may now be complete.
+        const unsigned warp = thread & ~31u;
+        for (unsigned t = warp; waiting_at_warp && t < std::min(warp + 32, threads); ++t)
+            if (waits[t] == Waits::at_warp) release_warp(t);
         if (arrived) {
             const unsigned t = first_arrived;
             fail("block %s: thread %s left the kernel while thread %s waits at the barrier in line %d of %s; all "
@@ -275,6 +278,20 @@ void Worker::wait(unsigned thread) {
     const unsigned next = next_ready(thread);
     if (next != thread && SAVE(running->resume) == 0) go_on_with(next);
     worker->waits[thread] = Waits::no;
+}
+
+// Lets the lanes of a warp's barrier go on, if all that it names have come or have left.
+void Worker::release_warp(unsigned thread) {
+    const unsigned warp = thread & ~31u, named = mask[thread];
+    for (unsigned t = warp; t < std::min(warp + 32, threads); ++t) {
+        const bool wanted = named >> (t - warp) & 1, here = waits[t] == Waits::at_warp && mask[t] == named;
+        if (wanted && !here && waits[t] != Waits::done) return;
+    }
+    for (unsigned t = warp; t < std::min(warp + 32, threads); ++t)
+        if (waits[t] == Waits::at_warp && mask[t] == named) {
+            waits[t] = Waits::no;
+            --waiting_at_warp;
+        }
 }
 
 void fill(char* at, size_t bytes) {
@@ -322,8 +339,7 @@ void Worker::run_block(unsigned long long index) {
     if (dynamic_shared_bytes) fill(dynamic, launch->shared_bytes + dynamic_shared_guard);
     memset(waits, 0, threads * sizeof *waits);
     memset(fiber_of, 0, threads * sizeof *fiber_of);
-    memset(warp_arrived, 0, threads * sizeof *warp_arrived);
-    done = arrived = 0;
+    done = arrived = waiting_at_warp = 0;
     sum[0] = sum[1] = 0;
     if (SAVE(scheduler) == 0) go_on_with(launch->descending ? threads - 1 : 0);
     if (dynamic_shared_bytes) {
@@ -388,15 +404,10 @@ void wait_for_warp(unsigned mask, int line, const char* file) {
     if (!(mask >> thread % 32 & 1))
         fail("block %s: thread %s is not in the mask 0x%08x it passes in line %d of %s", w.block().text,
              w.named(thread).text, mask, line, file);
-    mask &= active_mask();
-    const unsigned group = (thread & ~31u) + __builtin_ctz(mask);
     w.waits[thread] = Waits::at_warp;
-    w.since[thread] = w.warp_epoch[group];
-    w.group[thread] = group;
-    if (++w.warp_arrived[group] == (unsigned)__builtin_popcount(mask)) {
-        w.warp_arrived[group] = 0;
-        ++w.warp_epoch[group];
-    }
+    w.mask[thread] = mask;
+    ++w.waiting_at_warp;
+    w.release_warp(thread);
     w.wait(thread);
 }
 
@@ -428,12 +439,13 @@ void crashed(int signal, siginfo_t* info, void*) {
     char what[160] = "";
     if (signal == SIGSEGV || signal == SIGBUS) {
         const char* address = (const char*)info->si_addr;
+        long nearest = 2 * fence_bytes;
         for (const Buffer& b : buffers) {
             const long past = address - (b.data + b.bytes), before = b.data - address;
-            if (past >= 0 && past < (long)(2 * fence_bytes))
-                snprintf(what, sizeof what, ": it reached %ld bytes past the end of %s", past, b.name);
-            else if (before > 0 && before < (long)(2 * fence_bytes))
-                snprintf(what, sizeof what, ": it reached %ld bytes before the start of %s", before, b.name);
+            if (std::max(past, before) >= nearest) continue;
+            nearest = std::max(past, before);
+            const char* where = past >= 0 ? "past the end" : "before the start";
+            snprintf(what, sizeof what, ": it reached %ld bytes %s of %s", nearest, where, b.name);
         }
     }
     const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
@@ -541,11 +553,7 @@ void serve_commands(unsigned worker_count) {
     while (getline(&line, &size, stdin) > 0) {
         const char* command = strtok(line, " \n");
         if (!command) continue;
-        if (!strcmp(command, "hello")) {
-            size_t bytes = 0;
-            for (const auto& part : find_static_shared()) bytes += part.second;
-            ok("%d %zu", kernel.arity, bytes);
-        } else if (!strcmp(command, "buffer")) {
+        if (!strcmp(command, "buffer")) {
             map_buffer();
             ok("%s", "");
         } else if (!strcmp(command, "constant")) {
@@ -581,6 +589,7 @@ void serve_commands(unsigned worker_count) {
 int main(int, char** argv) {
     using namespace cudamm;
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlive the program that started this one
+    setvbuf(stdout, nullptr, _IONBF, 0);  // what a kernel prints is out before it crashes
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);
     struct sigaction action = {};

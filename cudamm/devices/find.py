@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,8 @@ def find(spec: str = "auto") -> Device[Any]:
             return find("gpu")
         except NoDeviceError as error:
             device = find("cpu")
-            if any(Path("/dev").glob("nvidia[0-9]*")):  # there is one: say why it is left out
+            hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+            if any(Path("/dev").glob("nvidia[0-9]*")) and not hidden:  # there is one: say why it is left out
                 device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
             return device
     near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)

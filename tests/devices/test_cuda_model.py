@@ -133,13 +133,13 @@ def test_shared_and_constant_memory(device: Device[Any], open_run: Kernel, kerne
 @pytest.mark.parametrize(
     ("scope", "declaration"),
     [
-        ("kernel", "extern __shared__ int all[];"),
-        ("kernel", "extern __shared__ __align__(16) int all[];"),
-        ("kernel", "extern __align__(16) __shared__ int all[];"),
-        ("kernel", "extern volatile __shared__ int all[];"),
-        ("file", "extern __shared__ int all[];"),
-        ("file", "extern __shared__ volatile int all [ ] ;"),
-        ("file", "__shared__ extern int all[];"),
+        ("kernel", "extern __shared__ int cells[];"),
+        ("kernel", "extern __shared__ __align__(16) int cells[];"),
+        ("kernel", "extern __align__(16) __shared__ int cells[];"),
+        ("kernel", "extern volatile __shared__ int cells[];"),
+        ("file", "extern __shared__ int cells[];"),
+        ("file", "extern __shared__ volatile int cells [ ] ;"),
+        ("file", "__shared__ extern int cells[];"),
     ],
 )
 def test_dynamic_arrays_however_they_are_declared(
@@ -149,8 +149,8 @@ def test_dynamic_arrays_however_they_are_declared(
     path = write_kernel(
         "// types: int32\n// args: C\n// threads: 8\n// grid: 1\n// shared-bytes: 8 * element\n\n"
         f"{outside}\n__global__ void k(int *C) {{\n    {inside}\n"
-        "    all[threadIdx.x] = threadIdx.x;\n    __syncthreads();\n"
-        "    C[threadIdx.x] = all[7 - threadIdx.x];\n}\n"
+        "    cells[threadIdx.x] = threadIdx.x;\n    __syncthreads();\n"
+        "    C[threadIdx.x] = cells[7 - threadIdx.x];\n}\n"
     )
     assert output(open_run, device, path, "1x8x1").tolist() == [[7, 6, 5, 4, 3, 2, 1, 0]]
 

@@ -105,7 +105,7 @@ class SetupError(Exception):
 class Driver(NamedTuple):
     """An NVIDIA driver that found at least one GPU."""
 
-    library: Path
+    path: Path
     cuda_version: tuple[int, int]
     device_count: int
 
@@ -385,7 +385,7 @@ def unpack_pycuda(archive: Path, folder: Path, driver: Driver) -> Path:
     # The linker wants libcuda.so, a name that only toolkits bring; the driver has libcuda.so.1.
     link_folder = folder.parent / "driver"
     link_folder.mkdir()
-    (link_folder / "libcuda.so").symlink_to(driver.library)
+    (link_folder / "libcuda.so").symlink_to(driver.path)
     settings: dict[str, object] = {
         "CUDA_INC_DIR": [str(header_folder) for header_folder in headers],
         "CUDADRV_LIB_DIR": [str(link_folder)],

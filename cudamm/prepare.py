@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,28 +94,16 @@ def prepare(
         UsageError: a case is impossible on the device, or nothing that was asked for can be run.
         NoDeviceError: a compiler is missing.
     """
-    planned: list[tuple[Variant, Problem, Device[Any], Program, Launch | None, str]] = []
-    for variant, problem in cases:
-        runner = executor(device, variant)
-        source = program(variant, problem.element, fmad)
-        try:
-            launch = plan(variant, problem.shape, problem.element)
-            check(variant, launch, runner.limits)
-            if variant.method.language != "python":
-                check_arguments(source, launch)
-            planned.append((variant, problem, runner, source, launch, ""))
-        except RequirementError as error:
-            if len(cases) == 1:
-                raise
-            planned.append((variant, problem, runner, source, None, str(error)))
-    if planned and all(launch is None for *_, launch, _ in planned):
-        raise RequirementError(planned[0][-1])
-    for problem, launch, runner in {(p, launch, r): None for _, p, r, _, launch, _ in planned if launch}:
-        _check_memory(runner, problem, launch.shape)
+    planned = [_planned(device, variant, problem, fmad) for variant, problem in cases]
+    to_run = [case for case in planned if not case.skipped]
+    if planned and not to_run:
+        raise RequirementError(planned[0].skipped)
+    for problem, launch, runner in {(c.problem, c.launch, c.device): None for c in to_run}:
+        _check_memory(runner, problem, launch.shape if launch else problem.shape)
 
     compiled: dict[Program, Any] = {}
-    for runner in dict.fromkeys(runner for _, _, runner, *_ in planned):
-        programs = {source: None for _, _, r, source, launch, _ in planned if r is runner and launch}
+    for runner in dict.fromkeys(case.device for case in to_run):
+        programs = {case.program: None for case in to_run if case.device is runner}
         done = 0
 
         def step(method: str, total: int = len(programs)) -> None:
@@ -127,10 +116,21 @@ def prepare(
         # A user's kernel that compiles in no variant is a broken file, not a failed measurement.
         first, failure = next(iter(compiled.items()))
         raise UsageError(f"{first.method.path} {failure}")
-    return [
-        Prepared(variant, problem, fmad, runner, source, launch, compiled.get(source), skipped)
-        for variant, problem, runner, source, launch, skipped in planned
-    ]
+    return [dataclasses.replace(case, compiled=compiled.get(case.program)) for case in planned]
+
+
+def _planned(device: Device[Any], variant: Variant, problem: Problem, fmad: bool) -> Prepared:
+    """A case with its launch checked, or skipped where the variant's own requirements do not hold."""
+    runner = executor(device, variant)
+    source = program(variant, problem.element, fmad)
+    try:
+        launch = plan(variant, problem.shape, problem.element)
+    except RequirementError as error:
+        return Prepared(variant, problem, fmad, runner, source, None, None, str(error))
+    check(variant, launch, runner.limits)
+    if variant.method.language != "python":
+        check_arguments(source, launch)
+    return Prepared(variant, problem, fmad, runner, source, launch, None, "")
 
 
 def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepared]:

@@ -73,9 +73,8 @@ def bench(
     with devices.find(device_spec) as device:
         chosen = cases(variants, sizes or (DEFAULT_SIZE[device.info.kind],), dtypes, seed)
         with Session[Result]("cudamm.bench/1", json_path, device.info) as session:
-            session.collect(
-                lambda progress: measure.bench(device, chosen, settings, progress), Result.bench_record
-            )
+            session.collect(lambda progress: measure.bench(device, chosen, settings, progress))
             printed = course.render if style == "report" else tables.render
             session.show(lambda console, results: printed(console, device.info, results))
+            session.save(Result.bench_record)
             return session.status(all(result.status != "failed" for result in session.results))

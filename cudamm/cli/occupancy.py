@@ -48,9 +48,7 @@ def occupancy(
     with find_gpu(device_spec) as device:
         chosen = cases(variants, ("1024",), dtypes, seed=0)
         with Session[OccupancyResult]("cudamm.occupancy/1", json_path, device.info) as session:
-            session.collect(
-                lambda progress: calculation.occupancies(device, chosen, fmad, progress),
-                OccupancyResult.record,
-            )
+            session.collect(lambda progress: calculation.occupancies(device, chosen, fmad, progress))
             session.show(lambda console, results: tables.render(console, device.info, results))
+            session.save(OccupancyResult.record)
             return session.status(not any(result.reason for result in session.results))

@@ -43,8 +43,8 @@ class Session(Generic[R]):
         if self._json:
             self._json.discard()
 
-    def collect(self, measure: Callable[[Tell], Iterator[R]], record: Callable[[R], dict[str, Any]]) -> None:
-        """Measure everything, showing how far it is, and write the JSON file."""
+    def collect(self, measure: Callable[[Tell], Iterator[R]]) -> None:
+        """Measure everything, showing how far it is."""
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -63,11 +63,6 @@ class Session(Generic[R]):
                     self.results.append(result)
             except KeyboardInterrupt:
                 self._interrupted = True
-        # An older file is worth more than a document without results.
-        if self._json and (self.results or not self._interrupted):
-            self._json.write(
-                document(self._schema, self._device, [record(result) for result in self.results])
-            )
 
     def show(self, render: Callable[[Console, list[R]], None]) -> None:
         """Print the tables, unless standard output is taken by the JSON document."""
@@ -75,6 +70,13 @@ class Session(Generic[R]):
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
         if self.results and not (self._json and self._json.is_standard_output):
             render(console(), self.results)
+
+    def save(self, record: Callable[[R], dict[str, Any]]) -> None:
+        """Write the JSON file, if one is wanted. After the tables: a full disk must not cost them."""
+        # An older file is worth more than a document without results.
+        if self._json and (self.results or not self._interrupted):
+            records = [record(result) for result in self.results]
+            self._json.write(document(self._schema, self._device, records))
 
     def status(self, all_well: bool) -> int:
         """The exit status. Raises Interrupted after Ctrl-C."""

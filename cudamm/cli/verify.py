@@ -58,8 +58,7 @@ def verify(
         devices.find(device_spec) as device,
         Session[Result]("cudamm.verify/1", json_path, device.info) as session,
     ):
-        session.collect(
-            lambda progress: verification.verify_all(device, chosen, fmad, progress), Result.verify_record
-        )
+        session.collect(lambda progress: verification.verify_all(device, chosen, fmad, progress))
         session.show(lambda console, results: tables.render(console, device.info, results))
+        session.save(Result.verify_record)
         return session.status(all(result.status != "failed" for result in session.results))

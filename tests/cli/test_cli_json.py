@@ -96,8 +96,11 @@ def test_a_read_only_file_is_refused(run, tmp_path, launches):
     assert target.read_text() == "old" and launches == []
 
 
-def test_a_full_disk_is_reported(run):
-    run(f"{BENCH} --json /dev/full").refused(2, "/dev/full", "No space left")
+def test_a_full_disk_is_reported_and_costs_no_table(run):
+    ended = run(f"{BENCH} --json /dev/full")
+    assert ended.status == 2 and "Success!" in ended.stdout
+    assert ended.stderr.startswith("cudamm: ") and ended.stderr.count("\n") == 1
+    assert "/dev/full" in ended.stderr and "No space left" in ended.stderr
 
 
 def test_dev_null_takes_it_and_stays_a_device(run):

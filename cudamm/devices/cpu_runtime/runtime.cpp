@@ -225,7 +225,7 @@ void Worker::go_on_with(unsigned thread) {
     running = fiber;
     place.thread_index = index_of[thread];
     if (fiber->stack) {  // cleared once the fiber has been entered
-        // Stacks lie a power of two apart: without the shift their hot lines would share a cache set.
+        // Stacks lie whole pages apart: without the shift their hot lines would share few cache sets.
         static std::atomic<size_t> entered{0};
         const size_t shift = entered++ % 32 * 320;
         ucontext_t context;

@@ -29,12 +29,15 @@ def find(spec: str = "auto") -> Device[Any]:
     if spec == "cpu":
         return host()
     if _GPU.fullmatch(spec):
-        return find_gpu(spec)
+        try:
+            return find_gpu(spec)
+        except NoDeviceError as error:
+            raise NoDeviceError(f"{error}; --device cpu does without") from None
     if spec == "auto":
         try:
-            return find("gpu")
+            return find_gpu()
         except NoDeviceError as error:
-            device = find("cpu")
+            device = host()
             hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
             if any(Path("/dev").glob("nvidia[0-9]*")) and not hidden:  # there is one: say why it is left out
                 device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import re
 from typing import Any
 
@@ -211,23 +212,32 @@ def import_driver() -> Any:
     try:
         from pycuda import driver
     except ImportError as error:
-        if "libcuda" in str(error):
+        if "libcuda" in str(error) or not _has_driver():
             raise NoDeviceError(
-                "no NVIDIA driver is installed here: install it, or use --device cpu"
+                "there is no NVIDIA driver here: on a machine with an NVIDIA GPU install it, then run make setup"
             ) from None
         if "pycuda" in str(error) and isinstance(error, ModuleNotFoundError):
             raise NoDeviceError(
-                "PyCUDA is not installed: run make setup, or pip install 'cudamm[gpu]'; or use --device cpu"
+                "PyCUDA is not installed: run make setup, or pip install 'cudamm[gpu]'"
             ) from None
-        raise NoDeviceError(f"PyCUDA cannot be loaded ({error}); reinstall it, or use --device cpu") from None
+        raise NoDeviceError(f"PyCUDA cannot be loaded ({error}): reinstall it") from None
     try:
         driver.init()
         count = driver.Device.count()
     except driver.Error as error:
-        raise NoDeviceError(f"no GPU answers ({error}): use --device cpu") from None
+        raise NoDeviceError(f"no GPU answers ({error})") from None
     if count == 0:
-        raise NoDeviceError("there is no NVIDIA GPU here: use --device cpu")
+        raise NoDeviceError("there is no NVIDIA GPU here")
     return driver
+
+
+def _has_driver() -> bool:
+    """Whether the driver's library can be loaded, PyCUDA or not."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def gpu_count() -> int:

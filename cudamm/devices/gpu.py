@@ -214,7 +214,7 @@ def import_driver() -> Any:
     except ImportError as error:
         if "libcuda" in str(error) or not _has_driver():
             raise NoDeviceError(
-                "there is no NVIDIA driver here: on a machine with an NVIDIA GPU install it, then run make setup"
+                "there is no NVIDIA driver here: on a machine with a GPU, install it, then run make setup"
             ) from None
         if "pycuda" in str(error) and isinstance(error, ModuleNotFoundError):
             raise NoDeviceError(

@@ -49,10 +49,9 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
     try:
         of_a = [_uses(run, (row, k), None, element) for k in range(k_count)]
         of_b = [_uses(run, None, (k, column), element) for k in range(k_count)]
-    except KernelError:
-        return ""
-    finally:
         run.load(a, b)
+    except KernelError:
+        return ""  # with nothing left to put the inputs back into
     said = [
         _say(name, counts)
         for name, counts in ((f"A[{row}][k]", of_a), (f"B[k][{column}]", of_b))

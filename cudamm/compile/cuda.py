@@ -38,10 +38,13 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
             "nvcc was not found: run make setup, install the CUDA toolkit, or use --device cpu"
         )
     options = [*include_options(nvcc), "-fmad=true" if program.fmad else "-fmad=false"]
+    folders = [str(program.include_folder)] if program.include_folder else []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # nvcc's remarks on code that compiles
-            image = compiler.compile(program.text, str(nvcc), options, no_extern_c=True, arch=arch)
+            image = compiler.compile(
+                program.text, str(nvcc), options, no_extern_c=True, arch=arch, include_dirs=folders
+            )
     except driver.CompileError as error:
         raise KernelError(compile_message(error.stderr or error.stdout or str(error))) from None
     return Cubin(image, arch)

@@ -64,8 +64,8 @@ def compile_for_host(program: Program) -> Executable:
                "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
     if not compiler().is_clang:
         options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
-    if program.method.path.parent.is_dir():
-        options.append(f"-I{program.method.path.resolve().parent}")  # for what it includes
+    if program.include_folder:
+        options.append(f"-I{program.include_folder}")
     runtime_options = ["-O2", "-pthread"]
     kernel = _compile(_main_file(program), options)
     static_bytes = _static_shared_bytes(kernel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from cudamm.catalog.header import without_comments
 from cudamm.catalog.method import ElementType, Method, Value
@@ -26,6 +27,12 @@ class Program:
     element: ElementType
     fmad: bool
     text: str
+
+    @property
+    def include_folder(self) -> Path | None:
+        """Where what it includes by name in quotes is looked for: beside its own file."""
+        includes = re.search(r'^[ \t]*#[ \t]*include[ \t]*"', self.text, re.MULTILINE)
+        return self.method.path.resolve().parent if includes else None
 
 
 def program(variant: Variant, element: ElementType, fmad: bool) -> Program:

@@ -95,7 +95,12 @@ class CpuDevice(Device["Executable | MatmulFunction"]):
             group = Path("/sys/fs/cgroup")
             limit = (group / "memory.max").read_text().strip()
             if limit.isdigit():
-                available = min(available, int(limit) - int((group / "memory.current").read_text()))
+                # Cached files count as used, but give way.
+                cached = re.findall(
+                    r"^(?:in)?active_file (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE
+                )
+                used = int((group / "memory.current").read_text()) - sum(map(int, cached))
+                available = min(available, int(limit) - used)
         except OSError:
             pass  # not every system has these files; what sysconf said stands
         return max(0, available)

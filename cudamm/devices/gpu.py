@@ -45,8 +45,11 @@ class GpuDevice(Device[Cubin]):
                 f"there is no gpu:{index}: this machine has {count}, the last is gpu:{count - 1}"
             )
         self._device = cuda.Device(index)
-        self._context = self._device.retain_primary_context()
-        self._context.push()
+        try:
+            self._context = self._device.retain_primary_context()
+            self._context.push()
+        except cuda.Error as error:
+            raise NoDeviceError(f"gpu:{index} cannot be used ({error})") from None
         self.attributes: dict[str, int] = {
             str(name).lower(): int(value) for name, value in self._device.get_attributes().items()
         }
@@ -129,14 +132,8 @@ class _Kernel:
                 self.function.set_attribute(attribute, launch.shared_bytes)
         except cuda.Error as error:
             raise KernelError(f"{entry} cannot be loaded: {error}") from None
-        formats = parameter_formats(program.text, entry, program.element)
-        if len(formats) != len(launch.arguments):
-            raise KernelError(
-                f"{entry} takes {len(formats)} arguments, {len(launch.arguments)} are given "
-                f"({', '.join(program.method.arguments)}); say what it takes with --args"
-            )
-        self.function.prepare(formats)
-        self.formats = formats
+        self.formats = parameter_formats(program.text, entry, program.element)
+        self.function.prepare(self.formats)
 
 
 class _GpuRun(Run):
@@ -166,7 +163,10 @@ class _GpuRun(Run):
         return int(self._memory[name]) + GUARD_BYTES
 
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        self._cuda.memcpy_htod(self._address(name), np.ascontiguousarray(matrix))
+        try:
+            self._cuda.memcpy_htod(self._address(name), np.ascontiguousarray(matrix))
+        except self._cuda.Error as error:
+            raise KernelError(f"the GPU does not answer: {error}") from None
 
     def launch(self, descending: bool = False) -> float:
         """Run the kernel once between two events."""

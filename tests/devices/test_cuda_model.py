@@ -306,3 +306,15 @@ def test_large_dynamic_shared_memory_is_opted_in_to(
         "__global__ void k(int *C) { extern __shared__ int s[]; s[23039] = 6; C[0] = s[23039]; }"
     )
     assert output(open_run, device, path, "1x1x1").tolist() == [[6]]
+
+
+def test_a_file_beside_the_kernel_is_found_and_its_changes_count(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(
+        "// types: int32\n// args: C\n// threads: 1\n// grid: 1\n\n"
+        '#include "answer.h"\n__global__ void k(int *C) { C[0] = ANSWER; }\n'
+    )
+    for answer in (41, 42):
+        (path.parent / "answer.h").write_text(f"#define ANSWER {answer}\n")
+        assert output(open_run, device, path, "1x1x1").tolist() == [[answer]]

@@ -5,10 +5,13 @@
 2. Where an NVIDIA driver finds a GPU, PyCUDA is added. It is published as source only, and this script
    sees to what the build needs: a C++ compiler, and CUDA's headers and nvcc from an installed toolkit
    or else from NVIDIA's wheels, matched to the driver.
+3. Where there is no GPU, the newest nvcc of CUDA 13 is added from NVIDIA's wheels if no other is found:
+   `cudamm occupancy` compiles kernels for GPUs that are elsewhere. Everywhere, NVIDIA's cuda_occupancy.h
+   is added if no toolkit has it: the tests compare with it.
 
-A failure in the second part is reported and costs PyCUDA only: cudamm runs without it, and the next
-`make setup` tries again. pip reads its own configuration (index, find-links, no-index, proxy, ...) as
-ever; if that leads it to a PyCUDA wheel, the wheel is taken and nothing is built.
+A failure in the second or third part is reported and costs no more than what was to be added: cudamm runs
+without it, and the next `make setup` tries again. pip reads its own configuration (index, find-links,
+no-index, proxy, ...) as ever; if that leads it to a PyCUDA wheel, the wheel is taken and nothing is built.
 
 Python 3.6 must be able to parse this file, so that an old python3 gets a message, not a syntax error.
 """
@@ -82,6 +85,22 @@ BUILD_LOG = VENV / "pycuda-build.log"
 # Files whose change makes an installation out of date. The sources are not among them: it is editable.
 INPUTS = (ROOT / "pyproject.toml", ROOT / "bootstrap.py")
 
+# The wheels of CUDA 13 that compiling a kernel takes. cccl has <nv/target>, which cuda_fp16.h includes.
+NVCC_WHEELS = (
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-crt",
+    "nvidia-nvvm",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-cccl",
+)
+WHEELS_FAILED = (
+    "NVIDIA's wheels could not be installed (is pip's package index in reach? "
+    "an installed CUDA Toolkit does as well)"
+)
+
+# NVIDIA's own occupancy calculator: the tests compare with it.
+OCCUPANCY_HEADER = "cuda_occupancy.h"
+
 DRIVER_LIBRARY = "libcuda.so.1"
 DRIVER_VERSION_FILE = Path("/proc/driver/nvidia/version")
 DEVICE_FOLDER = Path("/dev")
@@ -134,11 +153,16 @@ def set_up() -> None:
         install_cudamm()
         stamp = {"base": base}
         write_stamp(stamp)
-    if stamp.get("gpu") != gpu_circumstances():
-        stamp.pop("gpu", None)
-        if set_up_gpu():
-            stamp["gpu"] = gpu_circumstances()
-        write_stamp(stamp)
+    # In this order: what the GPU part brings is matched to the driver, and what it lacks is seen to next.
+    for part, set_up_part, circumstances in (
+        ("gpu", set_up_gpu, gpu_circumstances),
+        ("compiler", set_up_compiler, compiler_circumstances),
+    ):
+        if stamp.get(part) != circumstances():
+            stamp.pop(part, None)
+            if set_up_part():
+                stamp[part] = circumstances()
+            write_stamp(stamp)
 
 
 # The stamp
@@ -164,19 +188,23 @@ def inputs_digest() -> str:
 
 
 def gpu_circumstances() -> dict[str, str]:
-    """What decides whether the GPU part is up to date: the driver and the compiler.
+    """What decides whether the GPU part is up to date: the driver and, where there is one, the compiler."""
+    circumstances = compiler_circumstances()
+    return circumstances if circumstances["driver"] != "none" else {"driver": "none"}
+
+
+def compiler_circumstances() -> dict[str, str]:
+    """What decides whether the compiler part is up to date: the driver and the compiler.
 
     cuInit is not called for it, as that can take seconds on a machine with many GPUs.
     """
     library = driver_library()
-    if library is None:
-        return {"driver": "none"}
-    version = DRIVER_VERSION_FILE.read_text() if DRIVER_VERSION_FILE.is_file() else ""
-    devices = sorted(path.name for path in DEVICE_FOLDER.glob("nvidia[0-9]*"))
-    return {
-        "driver": " ".join([str(library), *version.splitlines()[:1], *devices]),
-        "nvcc": str(toolkit.find_nvcc(site_packages())),
-    }
+    driver = "none"
+    if library is not None:
+        version = DRIVER_VERSION_FILE.read_text() if DRIVER_VERSION_FILE.is_file() else ""
+        devices = sorted(path.name for path in DEVICE_FOLDER.glob("nvidia[0-9]*"))
+        driver = " ".join([str(library), *version.splitlines()[:1], *devices])
+    return {"driver": driver, "nvcc": str(toolkit.find_nvcc(site_packages()))}
 
 
 # The environment and cudamm in it
@@ -282,8 +310,7 @@ def set_up_gpu() -> bool:
 
 def add_gpu_support(driver: Driver) -> None:
     """See to nvcc, CUDA's headers, a C++ compiler and PyCUDA."""
-    if not (shutil.which("g++") or shutil.which("c++")):
-        install_debian_packages(["g++"], "nvcc and PyCUDA need a C++ compiler, and there is none")
+    provide_cpp_compiler()
     provide_toolkit(driver)
     if python_status("import pycuda.driver") != 0:
         provide_python_headers()
@@ -307,11 +334,10 @@ def provide_toolkit(driver: Driver) -> None:
             say(
                 "no CUDA toolkit on this machine; getting what PyCUDA and the kernels need as NVIDIA's wheels"
             )
-        pip_install(
-            wheels,
-            "NVIDIA's wheels could not be installed (is pip's package index in reach? "
-            "an installed CUDA Toolkit does as well)",
-        )
+        pip_install(wheels, WHEELS_FAILED)
+        if driver.cuda_version[0] < 13:
+            # Those of CUDA 13, from when there was no driver, would be found first.
+            pip(["uninstall", "--yes", *NVCC_WHEELS], "NVIDIA's wheels of CUDA 13 could not be removed")
         nvcc = toolkit.find_nvcc(site_packages())
     if nvcc is None:
         say(
@@ -334,8 +360,7 @@ def toolkit_wheels(cuda_version: tuple[int, int]) -> list[str]:
     """
     major, minor = cuda_version
     if major >= 13:
-        names = ["nvcc", "crt", "runtime", "cccl", "profiler-api"]
-        wheels = [f"nvidia-cuda-{name}" for name in names] + ["nvidia-nvvm"]
+        wheels = [*NVCC_WHEELS, "nvidia-cuda-profiler-api"]
         oldest = 13
     elif major == 12:
         # There is no nvcc in the wheels of CUDA 12, but headers enough for PyCUDA.
@@ -347,6 +372,12 @@ def toolkit_wheels(cuda_version: tuple[int, int]) -> list[str]:
             "install that toolkit or a newer driver"
         )
     return [f"{wheel}>={oldest},<{major}.{minor + 1}" for wheel in wheels]
+
+
+def provide_cpp_compiler() -> None:
+    """See to the C++ compiler that nvcc calls."""
+    if not (shutil.which("g++") or shutil.which("c++")):
+        install_debian_packages(["g++"], "nvcc needs a C++ compiler, and there is none")
 
 
 def provide_python_headers() -> None:
@@ -404,6 +435,65 @@ def extra_requirements(extra: str) -> list[str]:
     belongs = re.compile(rf"extra == ['\"]{extra}['\"]")
     lines = [line.partition(";") for line in listing.splitlines()]
     return [requirement.strip() for requirement, _, marker in lines if belongs.search(marker)]
+
+
+# The compiler where there is no GPU, and the header that the tests compare with
+
+
+def set_up_compiler() -> bool:
+    """See to nvcc and the header. A failure is reported and the answer is False: try again next time."""
+    try:
+        driver = find_driver()
+    except SetupError:
+        # The GPU part has said so. Until the driver works, this is a machine without a GPU.
+        driver = None
+    missing, cost = "usable nvcc", "`cudamm occupancy` takes bare numbers meanwhile, but no kernels"
+    try:
+        if driver is None:
+            provide_nvcc()
+        missing, cost = OCCUPANCY_HEADER, "The tests that compare with it cannot run meanwhile"
+        provide_occupancy_header(driver)
+    except (SetupError, CudammError, OSError) as error:
+        say(f"no {missing}: {error}. {cost}; the next `make setup` tries again")
+        return False
+    return True
+
+
+def provide_nvcc() -> None:
+    """See to an nvcc that works: any that is found, or else the newest of CUDA 13 from NVIDIA's wheels."""
+    provide_cpp_compiler()
+    nvcc = toolkit.find_nvcc(site_packages())
+    # One from the wheels may lack a part, if setup was interrupted, and pip knows.
+    if nvcc is not None and VENV not in nvcc.parents:
+        return
+    if nvcc is None:
+        say("no nvcc on this machine; getting it for `cudamm occupancy` as NVIDIA's wheels (about 130 MB)")
+    # The parts of different minor releases do not work together, and the wheels name each other without a
+    # version: the smallest comes first, and the others have to be of its release.
+    pip_install([runtime_wheel(None)], WHEELS_FAILED)
+    version = run_python("import importlib.metadata as m; print(m.version('nvidia-cuda-runtime'))").stdout
+    release = ".".join(version.split(".")[:2])
+    # cccl counts releases of its own after the 13, and each works with every toolkit of CUDA 13.
+    others = [
+        f"{wheel}>=13,<14" if wheel == "nvidia-cuda-cccl" else f"{wheel}=={release}.*"
+        for wheel in NVCC_WHEELS
+    ]
+    pip_install(others, WHEELS_FAILED)
+
+
+def provide_occupancy_header(driver: Driver | None) -> None:
+    """See to cuda_occupancy.h: a toolkit's, or else that of the runtime's wheel."""
+    folders = toolkit.header_candidates(toolkit.find_nvcc(site_packages()), site_packages())
+    if not any((folder / OCCUPANCY_HEADER).is_file() for folder in folders):
+        say(f"no {OCCUPANCY_HEADER} on this machine; getting it as NVIDIA's wheel for the tests")
+        pip_install([runtime_wheel(driver)], WHEELS_FAILED)
+
+
+def runtime_wheel(driver: Driver | None) -> str:
+    """The requirement on the wheel with the runtime's headers: PyCUDA's are to be of the driver's CUDA."""
+    if driver is None:
+        return "nvidia-cuda-runtime>=13,<14"
+    return next(wheel for wheel in toolkit_wheels(driver.cuda_version) if "-runtime" in wheel)
 
 
 # Running things

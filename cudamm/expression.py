@@ -61,7 +61,7 @@ class Expression:
     def __str__(self) -> str:
         return self.text
 
-    def value(self, names: Mapping[str, int]) -> Fraction:
+    def value(self, names: Mapping[str, int | Fraction]) -> Fraction:
         """The exact value; a comparison is 1 or 0. Raises UsageError for an unknown name or x / 0."""
         try:
             return _value(self._tree, names)
@@ -73,14 +73,14 @@ class Expression:
         except (TypeError, ValueError):
             raise UsageError(f"“{self.text}”: wrong number of arguments to a function") from None
 
-    def whole(self, names: Mapping[str, int]) -> int:
+    def whole(self, names: Mapping[str, int | Fraction]) -> int:
         """The value, which must be a whole number. Raises UsageError where it is not."""
         value = self.value(names)
         if value.denominator != 1:
             raise UsageError(f"“{self.text}” is {float(value):g}, not a whole number; use ceil(…) or //")
         return int(value)
 
-    def holds(self, names: Mapping[str, int]) -> bool:
+    def holds(self, names: Mapping[str, int | Fraction]) -> bool:
         """Whether a condition such as `M % 64 == 0` is true (any value but 0)."""
         return self.value(names) != 0
 
@@ -168,7 +168,7 @@ def _names(tree: ast.expr) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions)
 
 
-def _value(tree: ast.expr, names: Mapping[str, int]) -> Fraction:
+def _value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
     match tree:
         case ast.Constant(value=int(number)):
             return Fraction(number)

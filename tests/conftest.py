@@ -39,14 +39,14 @@ def _why_no_gpu() -> str:
 @pytest.fixture(scope="session", autouse=True)
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """What the session compiles, for itself and for the processes it starts; never the user's own cache."""
-    from cudamm.compile import host
+    from cudamm.compile import cache
 
     folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
-        host.cache_folder.cache_clear()
+        cache.cache_folder.cache_clear()
         yield folder
-    host.cache_folder.cache_clear()
+    cache.cache_folder.cache_clear()
 
 
 @pytest.fixture(scope="session")

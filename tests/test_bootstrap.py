@@ -51,6 +51,7 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setattr(module.toolkit, "find_nvcc", lambda folders: None)
     monkeypatch.setattr(module.toolkit, "header_folders", lambda nvcc, folders: [])
+    monkeypatch.setattr(module.toolkit, "header_candidates", lambda nvcc, folders: [tmp_path / "include"])
     monkeypatch.setattr(module, "driver_library", lambda load=None: None)
     return module
 
@@ -84,8 +85,10 @@ def with_library(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path
     return library
 
 
-def setup_steps(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, gpu: bool = True) -> list[str]:
-    """Replace what setup does by notes of it; the GPU part succeeds or fails as told."""
+def setup_steps(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, gpu: bool = True, compiler: bool = True
+) -> list[str]:
+    """Replace what setup does by notes of it; the parts that may fail succeed or fail as told."""
     steps: list[str] = []
 
     def make_environment(keep: bool) -> None:
@@ -101,7 +104,11 @@ def setup_steps(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, gpu: boo
         steps.append("gpu")
         return gpu
 
-    for step in (make_environment, install_cudamm, set_up_gpu):
+    def set_up_compiler() -> bool:
+        steps.append("compiler")
+        return compiler
+
+    for step in (make_environment, install_cudamm, set_up_gpu, set_up_compiler):
         monkeypatch.setattr(bootstrap, step.__name__, step)
     return steps
 
@@ -114,7 +121,7 @@ def test_setup_twice_does_nothing_the_second_time(
 ) -> None:
     steps = setup_steps(bootstrap, monkeypatch)
     assert bootstrap.main() == 0
-    assert steps == ["keep", "install", "gpu"]
+    assert steps == ["keep", "install", "gpu", "compiler"]
     steps.clear()
     assert bootstrap.main() == 0
     assert steps == []
@@ -129,7 +136,7 @@ def test_a_changed_input_installs_again(
     steps.clear()
     (bootstrap.ROOT / name).write_text("second\n")
     bootstrap.main()
-    assert steps == ["keep", "install", "gpu"]
+    assert steps == ["keep", "install", "gpu", "compiler"]
 
 
 def test_a_missing_program_installs_again(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +145,7 @@ def test_a_missing_program_installs_again(bootstrap: ModuleType, monkeypatch: py
     steps.clear()
     bootstrap.PROGRAM.unlink()
     bootstrap.main()
-    assert steps == ["keep", "install", "gpu"]
+    assert steps == ["keep", "install", "gpu", "compiler"]
 
 
 def test_an_environment_of_another_checkout_is_replaced(
@@ -150,7 +157,7 @@ def test_an_environment_of_another_checkout_is_replaced(
     steps.clear()
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path / "copy")
     bootstrap.main()
-    assert steps == ["replace", "install", "gpu"]
+    assert steps == ["replace", "install", "gpu", "compiler"]
 
 
 def test_an_unreadable_stamp_is_no_stamp(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,17 +166,20 @@ def test_an_unreadable_stamp_is_no_stamp(bootstrap: ModuleType, monkeypatch: pyt
     steps.clear()
     bootstrap.STAMP.write_text("{")
     assert bootstrap.main() == 0
-    assert steps == ["keep", "install", "gpu"]
+    assert steps == ["keep", "install", "gpu", "compiler"]
 
 
-def test_a_failed_gpu_part_alone_is_tried_again(
-    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, with_library: Path
+@pytest.mark.parametrize("part", ["gpu", "compiler"])
+def test_a_failed_part_alone_is_tried_again(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, with_library: Path, part: str
 ) -> None:
-    steps = setup_steps(bootstrap, monkeypatch, gpu=False)
+    steps = setup_steps(bootstrap, monkeypatch, **{part: False})
     assert bootstrap.main() == 0
-    steps.clear()
-    assert bootstrap.main() == 0
-    assert steps == ["gpu"]
+    assert steps == ["keep", "install", "gpu", "compiler"]
+    for _ in range(2):
+        steps.clear()
+        assert bootstrap.main() == 0
+        assert steps == [part]
 
 
 def test_an_interrupted_gpu_part_keeps_the_installation(
@@ -184,10 +194,10 @@ def test_an_interrupted_gpu_part_keeps_the_installation(
     assert bootstrap.main() == 130
     steps = setup_steps(bootstrap, monkeypatch)
     assert bootstrap.main() == 0
-    assert steps == ["gpu"]
+    assert steps == ["gpu", "compiler"]
 
 
-def test_the_gpu_part_follows_driver_devices_and_compiler(
+def test_both_parts_follow_driver_devices_and_compiler(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = setup_steps(bootstrap, monkeypatch)
@@ -204,9 +214,38 @@ def test_the_gpu_part_follows_driver_devices_and_compiler(
         steps.clear()
         change()
         bootstrap.main()
-        assert steps == ["gpu"]
+        assert steps == ["gpu", "compiler"]
         bootstrap.main()
-        assert steps == ["gpu"]
+        assert steps == ["gpu", "compiler"]
+
+
+def test_without_a_driver_the_compiler_concerns_its_own_part_only(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = setup_steps(bootstrap, monkeypatch)
+    bootstrap.main()
+    steps.clear()
+    monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: Path("/opt/cuda/bin/nvcc"))
+    bootstrap.main()
+    assert steps == ["compiler"]
+
+
+def test_what_a_part_brings_does_not_make_it_out_of_date(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = setup_steps(bootstrap, monkeypatch)
+
+    def set_up_compiler() -> bool:
+        steps.append("compiler")
+        monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: bootstrap.VENV / "nvcc")
+        return True
+
+    monkeypatch.setattr(bootstrap, "set_up_compiler", set_up_compiler)
+    bootstrap.main()
+    assert steps == ["keep", "install", "gpu", "compiler"]
+    steps.clear()
+    bootstrap.main()
+    assert steps == []
 
 
 def test_a_failed_installation_is_told_and_not_remembered(
@@ -287,16 +326,39 @@ def test_wheels_are_no_newer_than_the_driver(bootstrap: ModuleType) -> None:
 
 
 @pytest.fixture
-def installed(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What pip was told to install; installing nvcc's wheel brings an nvcc."""
+def removed(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What pip was told to remove; removing nvcc's wheel leaves no nvcc."""
+    names: list[str] = []
+
+    def pip(arguments: list[Any], failure: str) -> None:
+        command, assent, *rest = arguments
+        assert (command, assent) == ("uninstall", "--yes")
+        names.extend(rest)
+        monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: None)
+
+    monkeypatch.setattr(bootstrap, "pip", pip)
+    return names
+
+
+@pytest.fixture
+def installed(
+    bootstrap: ModuleType, removed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> list[str]:
+    """What pip was told to install; nvcc's wheel brings an nvcc, the runtime's, of CUDA 13.7, its headers."""
     names: list[str] = []
 
     def pip_install(arguments: list[Any], failure: str) -> None:
         names.extend(map(str, arguments))
-        if any(str(name).startswith("nvidia-cuda-nvcc>") for name in arguments):
-            monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: bootstrap.VENV / "nvcc")
+        for name in map(str, arguments):
+            if name.startswith("nvidia-cuda-nvcc"):
+                monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: bootstrap.VENV / "nvcc")
+            if name.startswith("nvidia-cuda-runtime"):
+                (tmp_path / "include").mkdir(exist_ok=True)
+                (tmp_path / "include" / "cuda_occupancy.h").touch()
 
     monkeypatch.setattr(bootstrap, "pip_install", pip_install)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(bootstrap, "run_python", lambda code: SimpleNamespace(stdout="13.7.29\n"))
     monkeypatch.setattr(bootstrap.toolkit, "nvcc_version", lambda nvcc: (13, 0))
     return names
 
@@ -332,6 +394,21 @@ def test_a_missing_compiler_for_cuda_12_is_told(
     bootstrap.provide_toolkit(bootstrap.Driver(Path("libcuda"), (12, 4), 1))
     assert installed == bootstrap.toolkit_wheels((12, 4))
     assert "no nvcc: NVIDIA's wheels for CUDA 12.4 hold none" in capsys.readouterr().err
+
+
+def test_wheels_of_cuda_13_give_way_to_a_driver_of_cuda_12(
+    bootstrap: ModuleType, installed: list[str], removed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They came while there was no driver, and PyCUDA would be built with their headers."""
+    bootstrap.provide_nvcc()
+    installed.clear()
+    bootstrap.provide_toolkit(bootstrap.Driver(Path("libcuda"), (13, 0), 1))
+    assert removed == []
+    installed.clear()
+    bootstrap.provide_toolkit(bootstrap.Driver(Path("libcuda"), (12, 4), 1))
+    assert installed == bootstrap.toolkit_wheels((12, 4))
+    assert set(removed) == set(bootstrap.NVCC_WHEELS)
+    assert "hold none" in capsys.readouterr().err
 
 
 def make_source_release(folder: Path) -> Path:
@@ -419,13 +496,185 @@ def test_the_reason_is_the_line_that_says_most(bootstrap: ModuleType, output: st
     assert bootstrap.failure_reason(output) == reason
 
 
+# The compiler where there is no GPU, and the header that the tests compare with
+
+
+def test_nvcc_comes_from_wheels_of_one_release_where_there_is_no_gpu(
+    bootstrap: ModuleType, installed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bootstrap.set_up_compiler() is True
+    assert installed == [
+        "nvidia-cuda-runtime>=13,<14",
+        "nvidia-cuda-nvcc==13.7.*",
+        "nvidia-cuda-crt==13.7.*",
+        "nvidia-nvvm==13.7.*",
+        "nvidia-cuda-runtime==13.7.*",
+        "nvidia-cuda-cccl>=13,<14",
+    ]
+    [line] = capsys.readouterr().err.splitlines()
+    assert "no nvcc on this machine" in line
+
+
+def test_an_interrupted_installation_of_nvcc_is_completed(
+    bootstrap: ModuleType, installed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pip put nvcc in place, but not what it calls."""
+    bootstrap.set_up_compiler()
+    asked = installed.copy()
+    assert bootstrap.set_up_compiler() is True
+    assert installed == asked * 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.fixture
+def with_nvcc(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed toolkit whose folder of headers is the one that the fixture `bootstrap` names."""
+    monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: Path("/opt/cuda/bin/nvcc"))
+
+
+@pytest.fixture
+def with_header(tmp_path: Path) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "cuda_occupancy.h").touch()
+
+
+def test_a_toolkit_with_nvidias_header_lacks_nothing(
+    bootstrap: ModuleType,
+    installed: list[str],
+    with_nvcc: None,
+    with_header: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert bootstrap.set_up_compiler() is True
+    assert installed == []
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("cuda_version", "wheel"),
+    [
+        (None, "nvidia-cuda-runtime>=13,<14"),
+        ((13, 0), "nvidia-cuda-runtime>=13,<13.1"),
+        ((12, 4), "nvidia-cuda-runtime-cu12>=12,<12.5"),
+    ],
+)
+def test_a_missing_header_comes_from_the_wheel_that_suits_the_driver(
+    bootstrap: ModuleType,
+    installed: list[str],
+    with_nvcc: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    cuda_version: tuple[int, int] | None,
+    wheel: str,
+) -> None:
+    driver = cuda_version and bootstrap.Driver(Path("libcuda"), cuda_version, 1)
+    monkeypatch.setattr(bootstrap, "find_driver", lambda: driver)
+    assert bootstrap.set_up_compiler() is True
+    assert installed == [wheel]
+    [line] = capsys.readouterr().err.splitlines()
+    assert "no cuda_occupancy.h on this machine" in line
+
+
+@pytest.mark.parametrize("cuda_version", [(13, 0), (12, 4)])
+def test_nvcc_for_a_gpu_is_left_to_the_gpu_part(
+    bootstrap: ModuleType,
+    installed: list[str],
+    with_header: None,
+    monkeypatch: pytest.MonkeyPatch,
+    cuda_version: tuple[int, int],
+) -> None:
+    monkeypatch.setattr(bootstrap, "find_driver", lambda: bootstrap.Driver(Path("libcuda"), cuda_version, 1))
+    assert bootstrap.set_up_compiler() is True
+    assert installed == []
+
+
+def test_a_driver_that_does_not_start_does_not_keep_nvcc_away(
+    bootstrap: ModuleType,
+    installed: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def find_driver() -> None:
+        raise bootstrap.SetupError("the NVIDIA driver does not start")
+
+    monkeypatch.setattr(bootstrap, "find_driver", find_driver)
+    assert bootstrap.set_up_compiler() is True
+    assert "nvidia-cuda-nvcc==13.7.*" in installed
+    assert "does not start" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "missing", "cost"),
+    [
+        (None, "no usable nvcc", "takes bare numbers"),
+        (Path("/opt/cuda/bin/nvcc"), "no cuda_occupancy.h", "tests that compare with it"),
+    ],
+)
+def test_wheels_that_cannot_be_had_cost_one_line_and_are_tried_again(
+    bootstrap: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    nvcc: Path | None,
+    missing: str,
+    cost: str,
+) -> None:
+    set_up_compiler = bootstrap.set_up_compiler
+    setup_steps(bootstrap, monkeypatch)
+    monkeypatch.setattr(bootstrap, "set_up_compiler", set_up_compiler)
+    monkeypatch.setattr(bootstrap.toolkit, "find_nvcc", lambda folders: nvcc)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: f"/usr/bin/{name}")
+    command = [
+        sys.executable,
+        "-c",
+        "print('WARNING: x\\nERROR: No matching distribution'); raise SystemExit(1)",
+    ]
+    monkeypatch.setattr(bootstrap, "pip", lambda arguments, failure: bootstrap.run(command, failure))
+    for _ in range(2):
+        assert bootstrap.main() == 0
+        announced, failed = capsys.readouterr().err.splitlines()
+        assert "on this machine; getting it" in announced
+        assert missing in failed
+        assert "No matching distribution" in failed
+        assert cost in failed
+        assert "the next `make setup` tries again" in failed
+
+
+def test_a_cpp_compiler_for_nvcc_is_asked_for(
+    bootstrap: ModuleType,
+    installed: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert bootstrap.set_up_compiler() is False
+    assert installed == []
+    [line] = capsys.readouterr().err.splitlines()
+    assert "apt-get install g++" in line
+
+
+def test_root_installs_the_cpp_compiler(
+    bootstrap: ModuleType, installed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: name if name == "apt-get" else None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(bootstrap, "run", lambda command, failure: commands.append(command))
+    assert bootstrap.set_up_compiler() is True
+    assert commands[-1][-1] == "g++"
+    assert "nvidia-cuda-nvcc==13.7.*" in installed
+
+
 # Python and the system's packages
 
 
 def test_requirements_of_an_extra_come_from_the_installed_package(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listing = "numpy>=1.24\nmypy; extra == 'dev'\npycuda>=2024.1; extra == 'gpu'\n"
+    listing = (
+        "numpy>=1.24\ncudamm[plot]; extra == 'dev'\nmypy; extra == 'dev'\n"
+        "pycuda>=2024.1; extra == 'gpu'\nmatplotlib>=3.7; extra == 'plot'\n"
+    )
     monkeypatch.setattr(bootstrap, "run_python", lambda code: SimpleNamespace(stdout=listing))
     assert bootstrap.extra_requirements("gpu") == ["pycuda>=2024.1"]
 

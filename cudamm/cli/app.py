@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -82,4 +83,7 @@ for command in (bench, verify, occupancy, devices):
 
 def main() -> NoReturn:
     """The entry point of `cudamm`."""
+    # What a command computes lives until it ends: looking for garbage in it again and again costs more than
+    # it frees.
+    gc.set_threshold(100_000)
     app.main(prog_name="cudamm")

@@ -1,11 +1,16 @@
-"""`cudamm occupancy`: what each variant's kernel takes of a multiprocessor, and what limits it."""
+"""`cudamm occupancy`: how full kernels, or bare numbers, can keep a multiprocessor, and what limits them."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
+from cudamm.cli.architectures import architecture_options, chosen_architectures
+from cudamm.cli.numbers import bare_numbers, whole_numbers
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -13,42 +18,130 @@ from cudamm.cli.options import (
     fmad_option,
     json_option,
     selection_options,
+    sizes_option,
 )
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cudamm.results import OccupancyResult
+
+MOST_CURVES = 8
+"""Configurations that curves are drawn for at a time."""
 
 
-@click.command(short_help="Registers, shared memory and occupancy of each kernel.")
+@click.command(short_help="Occupancy of kernels or bare numbers, on any architecture.")
 @selection_options
+@click.option("--registers", metavar="LIST", help="Bare numbers: registers a thread.")
+@click.option("--shared", metavar="LIST", help="Bare numbers: bytes a block, or as in 8*threads.")
+@click.option("--barriers", type=click.IntRange(0, 16), default=1, help="Bare numbers: barriers a block; 1.")
+@sizes_option("1024; it gives the waves")
 @dtype_option("float32")
 @fmad_option
+@architecture_options
 @device_option
+@click.option("--suggest", is_flag=True, help="The block size of highest occupancy, and the lab's edge.")
+@click.option("--why", is_flag=True, help="What to change to reach the next step up.")
+@click.option(
+    "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]",
+    help="Is a load hidden, with so many independent instructions?",
+)  # fmt: skip
+@click.option("--load-cycles", type=click.FloatRange(0, min_open=True), help="--ilp: of a load.")
+@click.option(
+    "--instruction-cycles", type=click.FloatRange(0, min_open=True), help="--ilp: of an instruction."
+)
+@click.option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory.")
+@click.option("--plot", metavar="FILE", help="The curves in a file: PNG, SVG or PDF.")
 @json_option
 def occupancy(
-    selection: Selection, dtypes: tuple[str, ...], fmad: bool, device_spec: str, json_path: str | None
+    selection: Selection,
+    registers: str | None,
+    shared: str | None,
+    barriers: int,
+    sizes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    fmad: bool,
+    names: tuple[str, ...],
+    sms: int | None,
+    carveout: int | None,
+    device_spec: str,
+    suggest: bool,
+    why: bool,
+    ilp: str | None,
+    load_cycles: float | None,
+    instruction_cycles: float | None,
+    curves: bool,
+    plot: str | None,
+    json_path: str | None,
 ) -> int:
-    """Compile every chosen variant for the present GPU and say how full it can keep a multiprocessor.
+    """Say how full each kernel can keep a multiprocessor, and what limits it.
 
-    Without --block, every block size worth trying.
+    Kernels are compiled with nvcc, for the present GPU or for an architecture by name, at every block size
+    worth trying. Bare numbers need no compiler: --threads, --registers and --shared take lists (16,37) and
+    ranges (32:1024:32), and every combination is computed.
 
     \b
-    cudamm occupancy                          every method and block size
-    cudamm occupancy -m tiled --block 16,32   two variants
+    cudamm occupancy                                        every method and block size
+    cudamm occupancy -m tiled --block 16,32 --arch sm_90    two variants, for a Hopper GPU
+    cudamm occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000
+    cudamm occupancy --kernel my.cu --why                   your kernel: what would help?
+    cudamm occupancy -m tiled-dynamic --suggest             the best block size
     """
-    from cudamm import occupancy as calculation
     from cudamm.cli.cases import cases
-    from cudamm.cli.session import Session
-    from cudamm.devices.find import find_gpu
-    from cudamm.errors import UsageError
+    from cudamm.cli.session import Session, Tell
+    from cudamm.occupancy.answers import Questions, answered, latency_sources
+    from cudamm.occupancy.block_size import best_block_sizes, best_of_numbers
+    from cudamm.occupancy.curves import drawn
+    from cudamm.occupancy.kernels import of_kernels
+    from cudamm.occupancy.numbers import of_numbers
+    from cudamm.report import curves as plots
     from cudamm.report import occupancy as tables
     from cudamm.results import OccupancyResult
 
-    swept = dataclasses.replace(selection, swept=("BLOCK_SIZE",))
-    variants = [variant for variant in swept.variants() if not variant.method.runs_on_host]
-    if not variants:
-        raise UsageError("host methods have no occupancy: name a method that runs on a GPU")
-    with find_gpu(device_spec) as device:
-        chosen = cases(variants, ("1024",), dtypes, seed=0)
-        with Session[OccupancyResult]("cudamm.occupancy/1", json_path, device.info) as session:
-            session.collect(lambda progress: calculation.occupancies(device, chosen, fmad, progress))
-            session.show(lambda console, results: tables.render(console, device.info, results))
-            session.save(OccupancyResult.record)
-            return session.status(not any(result.reason for result in session.results))
+    numbers = bare_numbers(selection, registers, shared, barriers, searched=suggest)
+    questions = Questions(
+        why, whole_numbers("ilp", ilp, least=1) if ilp is not None else (), load_cycles, instruction_cycles
+    )
+    if (load_cycles or instruction_cycles) and not questions.independent:
+        raise UsageError("--load-cycles and --instruction-cycles go with --ilp")
+    curves = curves or plot is not None
+    architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
+    sources = latency_sources(architectures, questions) if questions.independent else []
+    if numbers is None:
+        swept = dataclasses.replace(selection, swept=() if curves and not suggest else ("BLOCK_SIZE",))
+        variants = [variant for variant in swept.variants() if not variant.method.runs_on_host]
+        if not variants:
+            raise UsageError("host methods have no occupancy: name a method that runs on a GPU")
+        chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
+    elif sizes or dtypes:
+        raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
+
+    def results(progress: Tell) -> Iterator[OccupancyResult]:
+        if numbers is not None:
+            compute = best_of_numbers if suggest else of_numbers
+            yield from compute(architectures, numbers, carveout)
+        else:
+            compile_and_compute = best_block_sizes if suggest else of_kernels
+            yield from compile_and_compute(architectures, chosen, fmad, carveout, progress)
+
+    if curves:
+        plots.check_terminal()
+    with contextlib.ExitStack() as closing:
+        figure = closing.enter_context(plots.Figure(plot)) if plot is not None else None
+        session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", json_path, info))
+        session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
+        shown = drawn(session.results, architectures, carveout) if curves else []
+        if len(shown) > MOST_CURVES:
+            raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
+
+        def show(console: Console, found: list[OccupancyResult]) -> None:
+            tables.render(console, info, found, sources)
+            plots.render(console, shown)
+
+        session.show(show)
+        if figure:
+            figure.draw(shown)
+        session.save(OccupancyResult.record)
+        # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
+        return session.status(numbers is not None or not any(r.reason for r in session.results))

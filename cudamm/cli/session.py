@@ -75,8 +75,7 @@ class Session(Generic[R]):
         """Write the JSON file, if one is wanted. After the tables: a full disk must not cost them."""
         # An older file is worth more than a document without results.
         if self._json and (self.results or not self._interrupted):
-            records = [record(result) for result in self.results]
-            self._json.write(document(self._schema, self._device, records))
+            self._json.write(document(self._schema, self._device), map(record, self.results))
 
     def status(self, all_well: bool) -> int:
         """The exit status. Raises Interrupted after Ctrl-C."""

@@ -1,27 +1,23 @@
 """Compiling with the host's C++ compiler: kernels for the CPU device, and the native host methods.
 
-A program becomes an executable of its own (`devices/cpu_runtime` says why), kept in the user's cache
-folder under a name made from everything that went into it.
+A program becomes an executable of its own (`devices/cpu_runtime` says why).
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import re
 import shlex
 import shutil
-import struct
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from cudamm.catalog.header import without_comments
+from cudamm.compile.cache import cached, preprocessed, run_compiler
+from cudamm.compile.elf import sections
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
 
@@ -67,7 +63,7 @@ def compile_for_host(program: Program) -> Executable:
     if program.include_folder:
         options.append(f"-I{program.include_folder}")
     runtime_options = ["-O2", "-pthread"]
-    kernel = _compile(_main_file(program), options)
+    kernel = _compile(_main_file(program), options, includes=program.include_folder is not None)
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
         raise KernelError(
@@ -79,11 +75,10 @@ def compile_for_host(program: Program) -> Executable:
         _compile(_dynamic_shared_file(program), runtime_options),
         _compile((RUNTIME / "runtime.cpp").read_text(), runtime_options),
     ]
-    key = hashlib.sha256("\0".join(p.name for p in parts).encode()).hexdigest()[:32]
-    target = cache_folder() / f"{key}.kernel"
-    if not target.exists():
-        _run([*compiler().command, "-pthread", *map(str, parts)], target)
-    return Executable(target)
+    link = [*compiler().command, "-pthread", *map(str, parts), "-o"]
+    return Executable(
+        cached([p.name for p in parts], ".kernel", lambda path: run_compiler([*link, str(path)]))
+    )
 
 
 @functools.cache
@@ -110,19 +105,6 @@ def compiler() -> _Compiler:
 
 
 @functools.cache
-def cache_folder() -> Path:
-    """Where compiled programs are kept; $CUDAMM_CACHE overrides the user's cache folder."""
-    folder = Path(os.environ.get("CUDAMM_CACHE") or platformdirs.user_cache_dir("cudamm"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NoDeviceError(
-            f"the cache folder {folder} cannot be made ({error.strerror}); set CUDAMM_CACHE"
-        ) from None
-    return folder
-
-
-@functools.cache
 def _processor() -> str:
     """What -march=native depends on: a cache shared between machines must not mix them up."""
     try:
@@ -133,73 +115,23 @@ def _processor() -> str:
     return "\n".join([platform.machine(), *wanted])
 
 
-def _compile(source: str, options: list[str]) -> Path:
-    """Compile C++ to an object file in the cache, named by what it was made from."""
+def _compile(source: str, options: list[str], includes: bool = False) -> Path:
+    """Compile C++ to an object file in the cache, named by what it was made from.
+
+    Args:
+        includes: whether it includes more than our own header: what those files hold counts as well.
+    """
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     command = [*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-"]
-    contents = source
-    if len(re.findall(r'^\s*#\s*include\s*"', source, re.MULTILINE)) > 1:
-        # More than our own header: what the others hold counts as well.
-        contents = _finished([*command, "-E"], source).stdout or source
+    whole = preprocessed([*command, "-E"], source) if includes else source
     header = (RUNTIME / "cuda_on_cpu.h").read_text()
-    made_from = "\0".join([contents, header, *command, compiler().version, _processor()])
-    key = hashlib.sha256(made_from.encode(errors="surrogateescape")).hexdigest()[:32]
-    target = cache_folder() / f"{key}.o"
-    if not target.exists():
-        _run([*command, "-c"], target, source)
-    return target
+    made_from = [whole, header, *command, compiler().version, _processor()]
+    return cached(made_from, ".o", lambda path: run_compiler([*command, "-c", "-o", str(path)], source))
 
 
 def _static_shared_bytes(object_file: Path) -> int:
-    """What a kernel's `__shared__` variables take: the sizes of its object's thread-local sections.
-
-    After the ELF specification, 64-bit: the file header gives the section headers' place, size and number.
-    """
-    image = object_file.read_bytes()
-    (offset,) = struct.unpack_from("=Q", image, 0x28)
-    size, count = struct.unpack_from("=HH", image, 0x3A)
-    sections = (struct.unpack_from("=IIQQQQ", image, offset + i * size) for i in range(count))
-    return sum(length for _, _, flags, _, _, length in sections if flags & ELF_THREAD_LOCAL)
-
-
-def _run(command: list[str], target: Path, source: str = "") -> None:
-    """Run a compiler; its output appears under its final name only once it is whole."""
-    try:
-        handle, partial = tempfile.mkstemp(dir=target.parent, suffix=target.suffix)
-        os.close(handle)
-    except OSError as error:
-        raise NoDeviceError(
-            f"nothing can be written to {target.parent} ({error.strerror}); set CUDAMM_CACHE"
-        ) from None
-    try:
-        done = _finished([*command, "-o", partial], source)
-        if done.returncode != 0:
-            raise KernelError(
-                compile_message(done.stderr) or f"{command[0]} ended with status {done.returncode}"
-            )
-        Path(partial).chmod(0o755)
-        Path(partial).replace(target)
-    finally:
-        Path(partial).unlink(missing_ok=True)
-
-
-def _finished(command: list[str], source: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, input=source, capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
-    )
-
-
-def compile_message(stderr: str) -> str:
-    """The first error in a compiler's output, as one line, and how many more there are."""
-    lines = [line.strip() for line in stderr.splitlines()]
-    errors = [
-        re.sub(r"^.*?(?=undefined reference)", "", line) for line in lines if "undefined reference" in line
-    ]
-    errors = errors or [line for line in lines if re.search(r"\berror\b", line)]
-    if not errors:
-        return " ".join(stderr.split())[:300]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"does not compile: {errors[0]}{more}"
+    """What a kernel's `__shared__` variables take: the sizes of its object's thread-local sections."""
+    return sum(s.size_bytes for s in sections(object_file.read_bytes()) if s.flags & ELF_THREAD_LOCAL)
 
 
 def _main_file(program: Program) -> str:

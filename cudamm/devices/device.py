@@ -55,23 +55,6 @@ class DeviceInfo:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What a compiled kernel takes of a multiprocessor.
-
-    Attributes:
-        registers_per_thread: allocated by the compiler.
-        shared_bytes: static shared memory a block.
-        local_bytes: local memory a thread: spilled registers and arrays the compiler could not keep in them.
-        constant_bytes: constant memory the kernel's module uses.
-    """
-
-    registers_per_thread: int
-    shared_bytes: int
-    local_bytes: int
-    constant_bytes: int
-
-
 class Run(ABC):
     """A compiled kernel with its matrices in place, to be launched any number of times.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import re
 from typing import Any
 
 import numpy as np
 
+from cudamm.architecture import of_gpu
 from cudamm.catalog.method import Execution, Method
 from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.program import Program
@@ -20,7 +20,6 @@ from cudamm.devices.device import (
     Device,
     DeviceInfo,
     Region,
-    Resources,
     Run,
     region_bytes,
 )
@@ -50,11 +49,9 @@ class GpuDevice(Device[Cubin]):
             self._context.push()
         except cuda.Error as error:
             raise NoDeviceError(f"gpu:{index} cannot be used ({error})") from None
-        self.attributes: dict[str, int] = {
-            str(name).lower(): int(value) for name, value in self._device.get_attributes().items()
-        }
-        of = self.attributes
+        of = {str(name).lower(): int(value) for name, value in self._device.get_attributes().items()}
         self.arch = "sm_{}{}".format(*self._device.compute_capability())
+        self.architecture = of_gpu(self.arch, self._device.name(), of)
         self.limits = Limits(
             of["max_threads_per_block"],
             (of["max_block_dim_x"], of["max_block_dim_y"], of["max_block_dim_z"]),
@@ -87,22 +84,12 @@ class GpuDevice(Device[Cubin]):
         return "gpu"
 
     def compile(self, program: Program) -> Cubin:
-        """Compile with nvcc for this GPU's architecture, or take it from PyCUDA's cache."""
+        """Compile with nvcc for this GPU's architecture, or take it from the cache."""
         return compile_for_gpu(program, self.arch)
 
     def open(self, program: Program, compiled: Cubin, launch: Launch, a: Matrix, b: Matrix) -> Run:
         """Load the kernel, and place the matrices in device memory."""
         return _GpuRun(_Kernel(program, compiled, launch), launch, a, b)
-
-    def resources(self, program: Program, compiled: Cubin, launch: Launch) -> Resources:
-        """What the kernel takes of a multiprocessor, as the driver reports it. Raises KernelError."""
-        function = _Kernel(program, compiled, launch).function
-        return Resources(
-            function.num_regs,
-            function.shared_size_bytes,
-            function.local_size_bytes,
-            function.const_size_bytes,
-        )
 
     def free_bytes(self) -> int:
         """Free device memory."""
@@ -123,7 +110,7 @@ class _Kernel:
         entry = program.method.entry
         try:
             self.module = cuda.module_from_buffer(cubin.image)
-            self.function = self.module.get_function(_symbol(cubin.image, entry))
+            self.function = self.module.get_function(cubin.kernel)
             for name, value in launch.constants:
                 address, size = self.module.get_global(name)
                 cuda.memcpy_htod(address, np.array([value], dtype=f"i{size}"))
@@ -244,17 +231,6 @@ def gpu_count() -> int:
     """GPUs that can be used. Raises NoDeviceError where there is none."""
     count: int = import_driver().Device.count()
     return count
-
-
-def _symbol(image: bytes, entry: str) -> str:
-    """The name that a kernel has in its cubin: C++ encodes the parameter types in it."""
-    symbols: set[str] = {m.decode() for m in re.findall(rb"\.text\.([\w$.]+)", image)}
-    for symbol in sorted(symbols):
-        if symbol == entry or symbol.startswith(f"_Z{len(entry)}{entry}"):
-            return symbol
-    raise KernelError(
-        f"there is no kernel {entry} in what was compiled (found: {', '.join(sorted(symbols)) or 'none'})"
-    )
 
 
 def _version(version: int) -> str:

@@ -1,4 +1,4 @@
-"""Results as JSON, in a file that is whole or is not there."""
+"""Results in files that are whole or are not there."""
 
 from __future__ import annotations
 
@@ -6,61 +6,61 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 from cudamm.errors import UsageError
 
 
-class JsonFile:
-    """A JSON file to be written once, at the end.
+class OutputFile:
+    """A file to be written once, at the end.
 
     It is opened at the start, so that a path that cannot be written is known before anything is
     measured, and beside its final name, so that an older file there is kept until this one is whole.
     """
 
-    def __init__(self, path: str) -> None:
-        """Raises UsageError where `path` cannot be written; `-` is standard output."""
-        self.is_standard_output = path == "-"
+    def __init__(self, option: str, path: str) -> None:
+        """Raises UsageError, naming the option, where `path` cannot be written."""
+        self._option = option
         self._partial: Path | None = None
-        self._stream: TextIO | None = None
-        if self.is_standard_output:
-            return
+        self._stream: IO[bytes] | None = None
         if not path:
-            raise UsageError("--json needs the name of a file, or - for standard output")
+            raise UsageError(f"{option} needs the name of a file")
         self._target = Path(path)
         if self._target.is_dir():
-            raise UsageError(f"--json {path}: that is a folder; name a file in it")
+            raise UsageError(f"{option} {path}: that is a folder; name a file in it")
         try:
             if self._target.exists() and not self._target.is_file():
                 # A pipe, a terminal, /dev/null: never replaced, and a pipe's reader leaves when it is closed.
-                self._stream = self._target.open("a", encoding="utf-8")
+                self._stream = self._target.open("ab")
                 return
             self._target = self._target.resolve()
             if self._target.exists() and not os.access(self._target, os.W_OK):
                 raise PermissionError(13, "Permission denied")
-            handle, partial = tempfile.mkstemp(dir=self._target.parent, prefix=".cudamm-", suffix=".json")
+            handle, partial = tempfile.mkstemp(
+                dir=self._target.parent, prefix=".cudamm-", suffix=self._target.suffix
+            )
         except OSError as error:
-            raise UsageError(f"--json {path}: it cannot be written ({error.strerror})") from None
+            raise UsageError(f"{option} {path}: it cannot be written ({error.strerror})") from None
         os.close(handle)
         self._partial = Path(partial)
 
-    def write(self, document: dict[str, Any]) -> None:
-        """Write the document. Raises UsageError where the disk will not take it."""
-        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
-        if self.is_standard_output:
-            sys.stdout.write(text)
-            return
+    def write(self, parts: Iterable[bytes]) -> None:
+        """Write all of it. Raises UsageError where the disk will not take it."""
         try:
             if self._stream is not None:
                 with self._stream as stream:
-                    stream.write(text)
+                    stream.writelines(parts)
             elif self._partial is not None:
-                self._partial.write_text(text, encoding="utf-8")
+                with self._partial.open("wb") as stream:
+                    stream.writelines(parts)
                 self._partial.chmod(_usual_mode(self._target))
                 self._partial.replace(self._target)
         except OSError as error:
-            raise UsageError(f"--json {self._target}: it cannot be written ({error.strerror})") from None
+            raise UsageError(
+                f"{self._option} {self._target}: it cannot be written ({error.strerror})"
+            ) from None
 
     def discard(self) -> None:
         """Remove what was opened, if it was not written."""
@@ -68,6 +68,38 @@ class JsonFile:
             self._partial.unlink(missing_ok=True)
         if self._stream is not None:
             self._stream.close()
+
+
+class JsonFile:
+    """A command's JSON document, in a file or on standard output."""
+
+    def __init__(self, path: str) -> None:
+        """Raises UsageError where `path` cannot be written; `-` is standard output."""
+        self.is_standard_output = path == "-"
+        self._file = None if self.is_standard_output else OutputFile("--json", path)
+
+    def write(self, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
+        """Write the document with its results, one on a line. Raises UsageError where the disk is full."""
+        if self._file is None:
+            sys.stdout.writelines(_lines(document, records))
+        else:
+            self._file.write(line.encode() for line in _lines(document, records))
+
+    def discard(self) -> None:
+        """Remove what was opened, if it was not written."""
+        if self._file is not None:
+            self._file.discard()
+
+
+def _lines(document: dict[str, Any], records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The document's text, bit by bit: there may be a hundred thousand records."""
+    encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+    yield json.dumps(document | {"results": []}, indent=2, allow_nan=False).removesuffix("]\n}")
+    separator = "\n    "
+    for record in records:
+        yield separator + encode(record)
+        separator = ",\n    "
+    yield "]\n}\n" if separator == "\n    " else "\n  ]\n}\n"
 
 
 def _usual_mode(target: Path) -> int:

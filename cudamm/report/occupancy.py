@@ -1,52 +1,337 @@
-"""The table of `occupancy`: a block a method, a row a variant."""
+"""What `occupancy` prints: a sheet for a few configurations, a row each for many, and answers on them."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import parameters
-from cudamm.results import DeviceInfo, OccupancyResult
+from cudamm.report.console import parameters, print_fitting
+from cudamm.results import DeviceInfo, OccupancyResult, Step
+
+UNUSED = 2**31 - 1
+"""The limit of a resource that is not used."""
+
+MOST_COLUMNS = 6
+"""Configurations that a sheet has room for."""
+
+MOST_ROWS, SHOWN_OF_MORE = 100, 40
+"""Configurations that are all shown, and of how many more the first are."""
+
+MOST_TAILS = 3
+TAIL_WORTH_SAYING = 0.9
+"""Share of the last waves' time that is used; where it is less, the tail is pointed out."""
 
 _LEGEND = (
-    "SM: multiprocessor. Occupancy: active blocks an SM x threads a block / threads an SM.\n"
-    "Counting the blocks and threads of the whole device, as lab sheets do, gives the same."
+    "SM: multiprocessor; it holds as many blocks as the scarcest resource allows. Occupancy: active warps / "
+    "warps an SM has room for. The lab's: active blocks of all SMs x threads a block / (threads an SM x SMs)."
+)
+
+Cell = Callable[[OccupancyResult], str]
+
+
+def render(
+    console: Console, device: DeviceInfo, results: Sequence[OccupancyResult], sources: Sequence[str]
+) -> None:
+    """Print the tables.
+
+    Args:
+        sources: of the cycles that a load and an instruction take, a line each.
+    """
+    shown = results if len(results) <= MOST_ROWS else results[:SHOWN_OF_MORE]
+    if any(result.suggestion for result in results):
+        _print_suggestions(console, results)
+    elif len(results) <= MOST_COLUMNS:
+        _print_sheet(console, results)
+    else:
+        _print_rows(console, shown)
+    if len(results) > len(shown):
+        best = max(result.occupancy for result in results)
+        count = sum(result.occupancy == best for result in results)
+        console.print(
+            f"… and {len(results) - len(shown):,} more; {count:,} of all {len(results):,} have the highest "
+            f"occupancy, {best:.0%}; --json FILE writes them all"
+        )
+    for result in shown:
+        if result.reason:
+            console.print(
+                f"[bold red]cannot run[/] {escape(configuration(result))}: {escape(result.reason)}",
+                soft_wrap=True,
+            )
+    for line in tails(results):
+        console.print(escape(line), soft_wrap=True)
+    if any(result.steps is not None for result in results):
+        _print_steps(console, shown)
+    if any(result.latency for result in results):
+        _print_latency(console, shown, sources)
+    console.print(_LEGEND, style="dim")
+
+
+def configuration(result: OccupancyResult) -> str:
+    """What a configuration is called: `tiled BLOCK_SIZE=16 on sm_90`, or its numbers."""
+    if result.method is not None:
+        return f"{result.method} {parameters(result.params)}".strip() + f" on {result.arch}"
+    return (
+        f"{result.threads_per_block} threads, {result.registers_per_thread} registers, "
+        f"{result.shared_bytes_per_block:,} bytes on {result.arch}"
+    )
+
+
+def tails(results: Sequence[OccupancyResult]) -> list[str]:
+    """What the last wave costs where it is mostly empty, the worst cases only."""
+    costs = [
+        (result.waves / math.ceil(result.waves), result)
+        for result in results
+        if result.waves is not None and result.waves > 1
+    ]
+    worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
+    return [
+        f"tail: {configuration(r)}: {r.waves:.2f} waves; the last is {r.waves % 1:.0%} full and costs nearly "
+        f"a whole one, so {share:.0%} of the time is used"
+        for share, r in worst[:MOST_TAILS]
+        if r.waves is not None
+    ]
+
+
+def _limit(name: str) -> Cell:
+    return lambda r: "-" if r.limits[name] == UNUSED else f"{r.limits[name]:,}"
+
+
+def _resource(name: str) -> Cell:
+    return lambda r: "" if r.resources is None else f"{getattr(r.resources, name):,}"
+
+
+def _number(name: str) -> Cell:
+    def cell(result: OccupancyResult) -> str:
+        value = getattr(result, name)
+        return "" if value is None else f"{value:,}"
+
+    return cell
+
+
+def _spills(result: OccupancyResult) -> str:
+    used = result.resources
+    return "" if used is None else f"{used.spill_store_bytes:,} / {used.spill_load_bytes:,}"
+
+
+def _limited_by(result: OccupancyResult) -> str:
+    return "cannot run" if result.reason else ", ".join(result.limited_by)
+
+
+def _waves(result: OccupancyResult) -> str:
+    return "" if result.waves is None else f"{result.waves:.2f}"
+
+
+# Each quantity: what a sheet calls it, what a row's column is called, the cell, and from which width of a
+# table on it is shown (0 always). An empty cell throughout leaves the quantity out.
+_QUANTITIES: tuple[tuple[str, str, Cell, int], ...] = (
+    ("threads a block", "threads", _number("threads_per_block"), 0),
+    ("registers a thread", "regs", _number("registers_per_thread"), 0),
+    ("registers a block, as allocated", "regs\nblock", _number("allocated_registers_per_block"), 2),
+    ("shared memory a block (bytes)", "shared\nbytes", _number("shared_bytes_per_block"), 0),
+    ("  of it static", "\nstatic", _resource("static_shared_bytes"), 2),
+    ("  of it dynamic", "\ndynamic", _number("dynamic_shared_bytes"), 2),
+    ("  reserved by the driver beside it", "\nreserved", _number("reserved_shared_bytes_per_block"), 3),
+    ("  as allocated", "\nallocated", _number("allocated_shared_bytes_per_block"), 2),
+    ("local memory a thread (bytes)", "local\nbytes", _resource("local_bytes_per_thread"), 1),
+    ("  spills: stores / loads", "spills\nst / ld", _spills, 2),
+    ("constant memory (bytes)", "const\nbytes", _resource("constant_bytes"), 3),
+    ("barriers a block", "bars", _number("barriers"), 3),
+    ("blocks an SM by warps", "blocks by\nwarps", _limit("warps"), 1),
+    ("  by blocks", "\nblocks", _limit("blocks"), 1),
+    ("  by registers", "\nregs", _limit("registers"), 1),
+    ("  by shared memory", "\nshared", _limit("shared"), 1),
+    ("  by barriers", "\nbars", _limit("barriers"), 2),
+    ("active blocks an SM", "active\nblocks", _number("active_blocks"), 0),
+    ("active warps", "\nwarps", _number("active_warps"), 0),
+    ("active threads", "\nthreads", _number("active_threads"), 1),
+    ("occupancy", "occu-\npancy", lambda r: f"{r.occupancy:.0%}", 0),
+    ("occupancy of the device, the lab's formula", "lab's", lambda r: f"{r.device_occupancy:.0%}", 1),
+    ("limited by", "limited by", _limited_by, 0),
+    ("blocks of the launch", "grid\nblocks", _number("grid_blocks"), 2),
+    ("waves", "waves", _waves, 1),
 )
 
 
-def render(console: Console, device: DeviceInfo, results: Sequence[OccupancyResult]) -> None:
-    """Print the table, then why what cannot run cannot."""
-    title = f"Occupancy on {device.name} ({results[0].arch}, {device.properties['multiprocessors']} SMs)"
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
-    table.add_column("method", no_wrap=True)
-    table.add_column("parameters")
-    for name in ("threads/block", "registers/thread", "shared B/block", "local B/thread",
-                 "blocks/SM", "warps/SM", "occupancy"):  # fmt: skip
+def _title(results: Sequence[OccupancyResult]) -> str:
+    found = dict.fromkeys(f"{r.arch} ({r.gpu}, {r.multiprocessors} SMs)" for r in results)
+    shown = list(found)[:3]
+    return f"Occupancy on {', '.join(shown)}{', …' if len(found) > 3 else ''}"
+
+
+def _several(results: Sequence[OccupancyResult]) -> bool:
+    return len({result.arch for result in results}) > 1
+
+
+def _print_sheet(console: Console, results: Sequence[OccupancyResult]) -> None:
+    """A quantity a row, a configuration a column."""
+
+    def table(count: int) -> Table:
+        sheet = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
+        sheet.add_column("", no_wrap=True)
+        for result in results[:count]:
+            name = "" if result.method is None else f"{result.method}\n{parameters(result.params)}"
+            arch = f"{result.arch}\n" if _several(results) else ""
+            sheet.add_column(
+                escape((arch + name).strip().replace(" ", "\n")) or "bare numbers",
+                justify="right",
+                style="red" if result.reason else "",
+            )
+        for label, _, cell, _ in _QUANTITIES:
+            cells = [cell(result) for result in results]
+            if any(cells):
+                sheet.add_row(label, *(escape(text).replace(", ", ",\n") for text in cells))
+        return sheet
+
+    print_fitting(console, [table(len(results))])
+
+
+def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
+    """A configuration a row."""
+
+    def table(detail: int) -> Table:
+        rows = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
+        if _several(results):
+            rows.add_column("arch", no_wrap=True)
+        kernels = any(result.method is not None for result in results)
+        if kernels:
+            rows.add_column("method", no_wrap=True)
+            rows.add_column("parameters", no_wrap=detail > 0)
+        shown = [
+            (short, cell)
+            for _, short, cell, least in _QUANTITIES
+            if least <= detail and any(cell(result) for result in results)
+        ]
+        for short, _ in shown:
+            rows.add_column(
+                short, justify="left" if short == "limited by" else "right", no_wrap=short != "limited by"
+            )
+        for (_, method), group in itertools.groupby(results, key=lambda r: (r.arch, r.method)):
+            for i, result in enumerate(group):
+                names = [result.arch] if _several(results) else []
+                if kernels:
+                    names += [(method or "") if i == 0 else "", parameters(result.params)]
+                rows.add_row(
+                    *map(escape, names),
+                    *(escape(cell(result)) for _, cell in shown),
+                    style="red" if result.reason else "",
+                )
+            if kernels:
+                rows.add_section()
+        return rows
+
+    print_fitting(console, (table(detail) for detail in (3, 2, 1, 0)))
+
+
+def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> None:
+    table = Table(title="The block size of highest occupancy", title_justify="left", title_style="bold")
+    for name in ("arch", "method"):
+        table.add_column(name, no_wrap=True)
+    for name in ("threads", "occu-\npancy", "blocks that\nfill the GPU", "4^floor\n(log4)", "block\nedge"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("limited by")
-    for method, rows in itertools.groupby(results, key=lambda r: r.method):
-        for i, row in enumerate(rows):
+    table.add_column("take")
+    table.add_column("occu-\npancy", justify="right")
+    table.add_column("chosen from")
+    for result in results:
+        found = result.suggestion
+        if found is None:
+            continue
+        name = result.method or f"{result.registers_per_thread} registers"
+        table.add_row(
+            result.arch,
+            escape(name),
+            str(found.threads_per_block),
+            f"{found.occupancy:.0%}",
+            f"{found.min_grid_blocks:,}",
+            str(found.rounded_threads),
+            str(found.block_edge),
+            escape(parameters(result.params)) or f"{result.threads_per_block} threads",
+            f"{result.occupancy:.0%}",
+            escape(found.chosen_from),
+        )
+    console.print(table)
+
+
+def suggestion_line(result: OccupancyResult) -> str:
+    """A suggestion in a sentence."""
+    found = result.suggestion
+    if found is None:
+        return ""
+    return (
+        f"{result.method}: {found.threads_per_block} threads a block have the highest occupancy on "
+        f"{result.arch}, {found.occupancy:.0%} ({found.min_grid_blocks:,} blocks fill the GPU); "
+        f"4^floor(log4 {found.threads_per_block}) = {found.rounded_threads}, a block edge of "
+        f"{found.block_edge}; taken: {parameters(result.params)}"
+    )
+
+
+def _print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
+    console.print("\nThe next step up", style="bold")
+    for result in results:
+        for line in step_lines(result):
+            console.print(escape(f"{configuration(result)}: {line}"), soft_wrap=True)
+
+
+def step_lines(result: OccupancyResult) -> list[str]:
+    """What leads to the next step up, a sentence each; one that says so where nothing does."""
+    if result.steps:
+        return [_step(result, step) for step in result.steps]
+    if result.occupancy == 1:
+        return [f"full: {result.active_warps} warps are all an SM has room for"]
+    return ["no single change of registers, shared memory or block size gives more"]
+
+
+def _step(result: OccupancyResult, step: Step) -> str:
+    gain = f"{step.occupancy:.0%} occupancy (now {result.occupancy:.0%})"
+    if step.threads_per_block is not None:
+        return (
+            f"blocks of {step.threads_per_block} threads (now {result.threads_per_block}) would give {gain}"
+        )
+    changes: list[str] = []
+    if step.registers_per_thread is not None:
+        now = result.registers_per_thread
+        changes.append(f"at {step.registers_per_thread} registers a thread (now {now})")
+    if step.shared_bytes_per_block is not None:
+        less = result.shared_bytes_per_block - step.shared_bytes_per_block
+        changes.append(f"with {less:,} bytes less shared memory ({step.shared_bytes_per_block:,} a block)")
+    blocks = (
+        f"{step.active_blocks} block{'s' * (step.active_blocks > 1)} fit{'s' * (step.active_blocks == 1)}"
+    )
+    return f"{' and '.join(changes)} {blocks} (now {result.active_blocks}): {gain}"
+
+
+def _print_latency(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:
+    table = Table(title="Is a load from global memory hidden?", title_justify="left", title_style="bold")
+    table.add_column("configuration")
+    for name in (
+        "independent\ninstructions",
+        "x cycles\neach",
+        "x active\nwarps",
+        "= cycles\nhidden",
+        "a load\ntakes",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("covered")
+    table.add_column("warps\nneeded", justify="right")
+    table.add_column("or inde-\npendent", justify="right")
+    for result in results:
+        for i, row in enumerate(result.latency or ()):
             table.add_row(
-                escape(method) if i == 0 else "",
-                escape(parameters(row.params)),
-                str(row.threads_per_block),
-                str(row.registers_per_thread),
-                str(row.shared_bytes_per_block),
-                str(row.local_bytes_per_thread),
-                str(row.active_blocks),
-                str(row.active_warps),
-                f"{row.occupancy:.0%}",
-                ", ".join(row.limited_by) if not row.reason else "cannot run",
-                style="red" if row.reason else "",
+                escape(configuration(result)) if i == 0 else "",
+                str(row.independent),
+                f"{row.instruction_cycles:g}",
+                str(result.active_warps),
+                f"{row.hidden_cycles:g} {'≥' if row.covered else '<'}",
+                f"{row.load_cycles:g}",
+                "yes" if row.covered else "no",
+                f"{row.warps_needed:,}",
+                "" if row.independent_needed is None else f"{row.independent_needed:,}",
             )
         table.add_section()
     console.print(table)
-    for row in results:
-        if row.reason:
-            variant = f"{row.method} {parameters(row.params)}"
-            console.print(f"[bold red]cannot run[/] {escape(variant)}: {escape(row.reason)}")
-    console.print(_LEGEND, style="dim")
+    for line in sources:
+        console.print(escape(line), style="dim", soft_wrap=True)

@@ -65,15 +65,13 @@ def test_devices_lists_this_processor_and_says_why_there_is_no_gpu(spawn):
     assert ended.stderr == ""
 
 
-def test_occupancy_needs_a_gpu(spawn):
-    spawn("occupancy").refused(3)
+def test_occupancy_of_a_device(spawn):
     spawn("occupancy -m tiled --block 16,32 --device gpu").refused(3)
     spawn("occupancy --device cpu").refused(2, "needs a GPU")
 
 
 def test_occupancy_does_not_mention_options_that_were_not_given(spawn):
     # It sweeps the block sizes by itself; a user who says -D BLOCK_SIZE=8 has not given it twice.
-    spawn("occupancy -D BLOCK_SIZE=8").refused(3)
     ended = spawn("occupancy -m cpu-simple")
     ended.refused(2)
     assert "BLOCK_SIZE" not in ended.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
 from cudamm.catalog.header import Overrides
-from cudamm.compile import host, program
+from cudamm.compile import cache, host, program
 from cudamm.errors import KernelError, NoDeviceError
 
 FLOAT32 = ELEMENT_TYPES["float32"]
@@ -26,10 +26,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """An empty cache, for one test."""
     folder = tmp_path / "deep" / "cache"
     monkeypatch.setenv("CUDAMM_CACHE", str(folder))
-    host.cache_folder.cache_clear()
+    cache.cache_folder.cache_clear()
     yield folder
     monkeypatch.undo()
-    host.cache_folder.cache_clear()
+    cache.cache_folder.cache_clear()
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_an_impossible_cache_folder_says_what_to_do(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "file" / "cache"))
-    host.cache_folder.cache_clear()
+    cache.cache_folder.cache_clear()
     with pytest.raises(NoDeviceError, match="set CUDAMM_CACHE"):
-        host.cache_folder()
+        cache.cache_folder()
 
 
 def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

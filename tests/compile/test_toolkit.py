@@ -156,6 +156,14 @@ def test_headers_of_cu12_wheels_lie_in_two_folders(tmp_path: Path) -> None:
     assert toolkit.header_folders(None) == [runtime, profiler]
 
 
+@pytest.mark.parametrize("layout", ["cu13", "cuda_runtime"])
+def test_the_folder_of_the_runtimes_headers_is_a_candidate(tmp_path: Path, layout: str) -> None:
+    """bootstrap.py and the tests look for cuda_occupancy.h among the candidates."""
+    headers = make_headers(tmp_path / "purelib" / "nvidia" / layout / "include", "cuda_occupancy.h")
+    candidates = toolkit.header_candidates(None, None)
+    assert [folder for folder in candidates if (folder / "cuda_occupancy.h").is_file()] == [headers]
+
+
 def test_headers_packed_by_the_distribution_are_found(tmp_path: Path) -> None:
     system = make_headers(tmp_path / "usr-include", *toolkit.DRIVER_HEADERS)
     make_headers(tmp_path / "purelib" / "nvidia" / "cu13" / "include", *toolkit.DRIVER_HEADERS)

@@ -12,6 +12,8 @@ from cudamm.catalog import ELEMENT_TYPES, ladder, variants
 from cudamm.compile import program
 from cudamm.launch import plan
 from cudamm.measure import Settings, bench
+from cudamm.occupancy.blocks import active_blocks
+from cudamm.occupancy.suggest import every_block_size, suggest
 from cudamm.problem import Problem, Shape, parse_shape
 from cudamm.verify import verify_all
 
@@ -90,37 +92,101 @@ def test_fused_multiply_add_changes_bits(gpu):
     assert np.allclose(*products, rtol=0, atol=1e-4)
 
 
-def test_occupancy_is_the_drivers(gpu):
+@pytest.fixture(scope="module")
+def functions(gpu):
+    """Every method at every parameter value: its compiled form, its launch, and the driver's function."""
     bindings = pytest.importorskip("cuda.bindings.driver")
-    from cudamm.occupancy import Multiprocessor, occupancy
-
-    sm = Multiprocessor.of(gpu.arch, gpu.attributes)
-    compared = 0
+    loaded = []
     for method in CUDA_METHODS:
         for variant in variants(method, {p.name: p.values for p in method.parameters}):
-            source = program(variant, FLOAT32, True)
             launch = plan(variant, Shape(1024, 1024, 1024), FLOAT32)
-            cubin = gpu.compile(source)
-            used = gpu.resources(source, cubin, launch)
-            ours = occupancy(
-                sm,
-                launch.threads_per_block,
-                used.registers_per_thread,
-                used.shared_bytes + launch.shared_bytes,
-            )
+            cubin = gpu.compile(program(variant, FLOAT32, True))
             error, module = bindings.cuModuleLoadData(cubin.image)
             assert error == bindings.CUresult.CUDA_SUCCESS
-            count_error, count = bindings.cuModuleGetFunctionCount(module)
-            assert (count_error, count) == (bindings.CUresult.CUDA_SUCCESS, 1)
-            _, functions = bindings.cuModuleEnumerateFunctions(1, module)
-            error, theirs = bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                functions[0], launch.threads_per_block, launch.shared_bytes
-            )
+            error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())
             assert error == bindings.CUresult.CUDA_SUCCESS
-            assert ours.active_blocks == theirs, str(variant)
-            bindings.cuModuleUnload(module)
+            loaded.append((str(variant), cubin, launch, function, module))
+    assert len(loaded) > 80
+    yield bindings, loaded
+    for *_, module in loaded:
+        bindings.cuModuleUnload(module)
+
+
+def ask(answer):
+    """What the driver answers, or its error."""
+    error, *found = answer
+    assert error.value == 0, error
+    return found[0] if len(found) == 1 else found
+
+
+def test_resources_are_the_drivers(functions):
+    """What is read from the cubin and the compiler's remarks is what the driver makes of it."""
+    bindings, loaded = functions
+    of = bindings.CUfunction_attribute
+    for name, cubin, _, function, _ in loaded:
+        used = cubin.resources
+        for attribute, ours in (
+            (of.CU_FUNC_ATTRIBUTE_NUM_REGS, used.registers_per_thread),
+            (of.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, used.static_shared_bytes),
+            (of.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, used.local_bytes_per_thread),
+            (of.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, used.constant_bytes),
+        ):
+            theirs = ask(bindings.cuFuncGetAttribute(attribute, function))
+            assert ours == theirs, (name, attribute)
+        if used.max_threads_per_block is not None:
+            most = ask(bindings.cuFuncGetAttribute(of.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function))
+            assert most == used.max_threads_per_block, name
+
+
+def test_occupancy_is_the_drivers(gpu, functions):
+    """For each method: at its own block size, and at every number of whole warps."""
+    bindings, loaded = functions
+    compared = 0
+    for name, cubin, launch, function, _ in loaded:
+        used = cubin.resources
+        most = min(1024, used.max_threads_per_block or 1024)
+        sizes = [launch.threads_per_block, *range(32, most + 1, 32)]
+        shared = used.static_shared_bytes + launch.shared_bytes
+        ours = active_blocks(gpu.architecture, sizes, used.registers_per_thread, shared, used.barriers)
+        for size, active in zip(sizes, ours.active.tolist(), strict=True):
+            theirs = ask(
+                bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, launch.shared_bytes)
+            )
+            assert active == theirs, (name, size)
             compared += 1
-    assert compared > 80
+    assert compared > 2000
+
+
+def test_occupancy_with_much_dynamic_shared_memory_is_the_drivers(gpu, functions):
+    """Beyond 48 KB, once the kernel has opted in."""
+    bindings, loaded = functions
+    name, cubin, _, function, _ = next(row for row in loaded if "tiled-dynamic BLOCK_SIZE=16" in row[0])
+    most = gpu.architecture.shared_bytes_per_block
+    opt_in = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    bindings.cuFuncSetAttribute(function, opt_in, most)
+    used = cubin.resources
+    for size in (32, 256, 1024):
+        for shared in (0, 1, 1000, 48 * 1024, 48 * 1024 + 1, 70_000, most // 2, most // 2 - 1024, most):
+            ours = active_blocks(gpu.architecture, size, used.registers_per_thread, shared, used.barriers)
+            theirs = ask(bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, shared))
+            assert int(ours.active) == theirs, (name, size, shared)
+
+
+def test_the_best_block_size_is_the_drivers(gpu, functions):
+    bindings, loaded = functions
+    for name, cubin, launch, function, _ in loaded:
+        used = cubin.resources
+        shared = launch.shared_bytes
+        ours = suggest(
+            gpu.architecture,
+            every_block_size(gpu.architecture, used.max_threads_per_block),
+            used.registers_per_thread,
+            lambda threads, all_=used.static_shared_bytes + shared: all_,
+            used.barriers,
+            "",
+        )
+        grid, block = ask(bindings.cuOccupancyMaxPotentialBlockSize(function, None, shared, 0))
+        assert (ours.min_grid_blocks, ours.threads_per_block) == (grid, block), name
 
 
 def test_bench_measures_on_the_gpu(gpu):

@@ -1,0 +1,104 @@
+"""What a compiled kernel takes of a multiprocessor, read from what nvcc made and said."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from cudamm.compile.elf import sections
+from cudamm.errors import KernelError
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a compiled kernel takes of a multiprocessor.
+
+    Attributes:
+        registers_per_thread: allocated by the compiler.
+        static_shared_bytes: shared memory the kernel declares, a block.
+        local_bytes_per_thread: local memory: spilled registers, and arrays that registers cannot hold.
+        spill_store_bytes: stored to local memory by instructions that the compiler had to add.
+        spill_load_bytes: loaded from there.
+        constant_bytes: `__constant__` memory of the kernel's file, its parameters not among them.
+        barriers: hardware barriers; a `__syncthreads()` takes one.
+        max_threads_per_block: a block may have; None where no `__launch_bounds__` says.
+    """
+
+    registers_per_thread: int
+    static_shared_bytes: int
+    local_bytes_per_thread: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    constant_bytes: int
+    barriers: int
+    max_threads_per_block: int | None
+
+
+_USER_CONSTANTS = ".nv.constant3"  # the bank of __constant__ variables
+_MAX_THREADS, _SIZED = 0x05, 0x04  # an attribute of three 32-bit extents, and the form of such a one
+
+
+def find_kernel(image: bytes, entry: str) -> str:
+    """The name that a kernel has in its cubin: C++ encodes the parameter types in it.
+
+    Raises:
+        KernelError: it is not there.
+    """
+    names = sorted(s.name.removeprefix(".text.") for s in sections(image) if s.name.startswith(".text."))
+    for name in names:
+        if name == entry or name.startswith(f"_Z{len(entry)}{entry}"):
+            return name
+    raise KernelError(
+        f"there is no kernel {entry} in what was compiled (found: {', '.join(names) or 'none'})"
+    )
+
+
+def read_resources(image: bytes, remarks: str, name: str) -> Resources:
+    """The resources of a kernel.
+
+    Args:
+        image: the cubin.
+        remarks: what `ptxas -v` said when it made it.
+        name: as it is in the cubin.
+
+    Raises:
+        KernelError: the compiler did not say.
+    """
+    # “Compiling entry function 'name' for 'sm_90'”, then two lines on it, until the next function's.
+    about = remarks.partition(f"Compiling entry function '{name}'")[2].partition("Compiling entry function")[
+        0
+    ]
+
+    def number(pattern: str, missing: int = 0) -> int:
+        found = re.search(pattern, about)
+        return int(found[1]) if found else missing
+
+    if "registers" not in about:
+        raise KernelError(f"the compiler did not say what {name} takes: {' '.join(remarks.split())[:200]}")
+    found = {section.name: section for section in sections(image)}
+    constants = found.get(_USER_CONSTANTS)
+    information = found.get(f".nv.info.{name}")
+    return Resources(
+        registers_per_thread=number(r"Used (\d+) registers"),
+        static_shared_bytes=number(r"(\d+) bytes smem"),
+        local_bytes_per_thread=number(r"(\d+) bytes stack frame"),
+        spill_store_bytes=number(r"(\d+) bytes spill stores"),
+        spill_load_bytes=number(r"(\d+) bytes spill loads"),
+        constant_bytes=constants.size_bytes if constants else 0,
+        # Compilers that do not say count none beyond the one that every kernel has.
+        barriers=number(r"used (\d+) barriers", missing=1 if "barriers" not in about else 0),
+        max_threads_per_block=_max_threads(information.data) if information else None,
+    )
+
+
+def _max_threads(information: bytes) -> int | None:
+    """The product of the extents that `__launch_bounds__` leaves in a kernel's attributes."""
+    at = 0
+    while at + 4 <= len(information):
+        form, attribute, size = struct.unpack_from("=BBH", information, at)
+        if (form, attribute) == (_SIZED, _MAX_THREADS):
+            x, y, z = struct.unpack_from("=III", information, at + 4)
+            return int(x * y * z)
+        at += 4 + (size if form == _SIZED else 0)  # other forms have a value in place of the size
+    return None

@@ -1,0 +1,74 @@
+"""Do the active warps hide what a load from global memory costs?
+
+The model of SJTU's lecture: while a warp waits for a load, the others issue their instructions, and the warp
+itself those that do not need the load. Independent instructions x cycles an instruction takes x active warps
+have to reach the cycles that the load takes. So more instruction parallelism does what more threads do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from cudamm.architecture import WARP_THREADS, Architecture
+from cudamm.errors import UsageError
+from cudamm.results import Latency
+
+_GUIDE = "CUDA Programming Guide"
+_AI_KERNELS = "pointer chase of github.com/markdewing/AI_kernels"
+_LUO = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024"
+# Cycles from a load that misses every cache to its result, and who says so.
+_LOADS: dict[tuple[int, int], tuple[float, str]] = {
+    **dict.fromkeys([(1, 0), (1, 1), (1, 2), (1, 3)], (400, f"SJTU CS427; {_GUIDE}: 400 to 600")),
+    **dict.fromkeys([(2, 0), (2, 1)], (600, f"{_GUIDE}: 400 to 800")),
+    **dict.fromkeys([(3, 0), (3, 2), (3, 5), (3, 7)], (300, f"{_GUIDE}: 200 to 400")),
+    (7, 0): (460, f"V100, {_AI_KERNELS}"),
+    (8, 0): (466, f"A100, {_LUO}"),
+    (8, 6): (529, "RTX 3060, github.com/YKTian-x2b/AmpereArchViaMicroBenchMark"),
+    (8, 9): (542, f"RTX 4090, {_LUO}"),
+    (10, 0): (860, f"B200, {_AI_KERNELS}"),
+    (12, 0): (936, f"RTX 5090, {_AI_KERNELS}"),
+}
+
+
+def load_cycles(architecture: Architecture) -> tuple[float, str]:
+    """Cycles that a load from global memory takes, and the source. Raises UsageError where none is known."""
+    known = _LOADS.get(architecture.capability)
+    if known is None:
+        raise UsageError(
+            f"what a load costs on {architecture.name} is published nowhere that could be cited: "
+            "give its cycles with --load-cycles"
+        )
+    return known
+
+
+def instruction_cycles(architecture: Architecture) -> Fraction:
+    """Cycles between two float32 instructions, each for a whole warp, of one multiprocessor.
+
+    Source: the guide's table of arithmetic throughput: 8 results a cycle on 1.x are a warp in 4 cycles.
+    """
+    return Fraction(WARP_THREADS, architecture.fp32_per_cycle)
+
+
+def hidden(
+    active_warps: int, independent: Sequence[int], load: float, instruction: Fraction | float
+) -> tuple[Latency, ...]:
+    """Whether a load is hidden, for each number of independent instructions.
+
+    Args:
+        load: cycles from a load to its result.
+        instruction: cycles an instruction takes a warp.
+    """
+    return tuple(
+        Latency(
+            load_cycles=load,
+            instruction_cycles=float(instruction),
+            independent=count,
+            hidden_cycles=float(count * instruction * active_warps),
+            warps_needed=math.ceil(load / (count * instruction)),
+            independent_needed=math.ceil(load / (active_warps * instruction)) if active_warps else None,
+            covered=count * instruction * active_warps >= load,
+        )
+        for count in independent
+    )

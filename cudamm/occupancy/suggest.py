@@ -1,0 +1,66 @@
+"""The block size of highest occupancy, and the block edge that the lab makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cudamm.architecture import WARP_THREADS, Architecture
+from cudamm.occupancy.blocks import active_blocks
+from cudamm.results import Suggestion
+
+
+def every_block_size(architecture: Architecture, max_threads: int | None = None) -> tuple[int, ...]:
+    """The block sizes that NVIDIA's search tries: the largest there may be, then whole warps, descending."""
+    most = min(architecture.threads_per_block, max_threads or architecture.threads_per_block)
+    aligned = -(-most // WARP_THREADS) * WARP_THREADS
+    return tuple(min(most, threads) for threads in range(aligned, 0, -WARP_THREADS))
+
+
+def suggest(
+    architecture: Architecture,
+    sizes: Sequence[int],
+    registers: int | Sequence[int],
+    shared_bytes: Callable[[int], int] | Sequence[int],
+    barriers: int,
+    chosen_from: str,
+    carveout_percent: int | None = None,
+) -> Suggestion | None:
+    """The block size with most active threads; of equals the largest. None where no size can run.
+
+    Source: cudaOccMaxPotentialOccupancyBlockSizeVariableSMem in NVIDIA's cuda_occupancy.h; with
+    `every_block_size` it is what cudaOccupancyMaxPotentialBlockSizeVariableSMem answers.
+
+    Args:
+        sizes: threads a block to choose from.
+        registers: a thread; one number, or one for each size.
+        shared_bytes: a block, static and dynamic, as a function of its threads, or one for each size.
+        chosen_from: how to call the sizes.
+    """
+    ordered = sorted(range(len(sizes)), key=lambda i: -sizes[i])
+    threads = np.array([sizes[i] for i in ordered], np.int64)
+    shared = [shared_bytes(size) for size in sizes] if callable(shared_bytes) else shared_bytes
+    of_threads = np.broadcast_to(np.asarray(registers, np.int64), len(sizes))[ordered]
+    of_shared = np.array(shared, np.int64)[ordered]
+    found = active_blocks(architecture, threads, of_threads, of_shared, barriers, carveout_percent)
+    best = int(np.argmax(found.active * threads))
+    if found.active[best] == 0:
+        return None
+    rounded = power_of_four(int(threads[best]))
+    return Suggestion(
+        threads_per_block=int(threads[best]),
+        occupancy=int(found.warps[best]) / architecture.warps,
+        min_grid_blocks=int(found.active[best]) * architecture.multiprocessors,
+        rounded_threads=rounded,
+        block_edge=int(rounded**0.5),
+        chosen_from=chosen_from,
+    )
+
+
+def power_of_four(threads: int) -> int:
+    """4 ** floor(log4(threads)): the largest power of four, whose square root is a power of two."""
+    power = 1
+    while power * 4 <= threads:
+        power *= 4
+    return power

@@ -1,0 +1,108 @@
+"""NVIDIA's own calculation, cuda_occupancy.h, compiled into a program that answers lines of numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cudamm.architecture import Architecture
+from cudamm.compile.toolkit import find_nvcc, header_candidates
+
+PROGRAM = r"""
+#include <cuda_occupancy.h>
+#include <stdio.h>
+
+static size_t per_thread;
+static size_t shared_of(int threads) { return per_thread * threads; }
+
+int main() {
+    int major, minor, sms, threads_of_block, threads_of_sm, registers_of_block, registers_of_sm, most;
+    size_t shared_of_sm, shared_of_block, reserved;
+    int threads, registers, barriers, carveout, cache;
+    size_t fixed, dynamic;
+    while (scanf("%d %d %d %d %d %d %d %zu %zu %zu %d %d %zu %zu %d %d %d %d", &major, &minor, &sms,
+                 &threads_of_block, &threads_of_sm, &registers_of_block, &registers_of_sm, &shared_of_sm,
+                 &shared_of_block, &reserved, &threads, &registers, &fixed, &dynamic, &barriers, &carveout,
+                 &cache, &most) == 18) {
+        cudaOccDeviceProp device;
+        device.computeMajor = major, device.computeMinor = minor, device.numSms = sms, device.warpSize = 32;
+        device.maxThreadsPerBlock = threads_of_block, device.maxThreadsPerMultiprocessor = threads_of_sm;
+        device.regsPerBlock = registers_of_block, device.regsPerMultiprocessor = registers_of_sm;
+        device.sharedMemPerBlock = 48 * 1024, device.sharedMemPerMultiprocessor = shared_of_sm;
+        device.sharedMemPerBlockOptin = shared_of_block, device.reservedSharedMemPerBlock = reserved;
+        cudaOccFuncAttributes kernel;
+        kernel.maxThreadsPerBlock = most, kernel.numRegs = registers, kernel.sharedSizeBytes = fixed;
+        kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN, kernel.maxDynamicSharedSizeBytes = 1 << 20;
+        kernel.numBlockBarriers = barriers;
+        cudaOccDeviceState state;
+        state.carveoutConfig = carveout, state.cacheConfig = (cudaOccCacheConfig)cache;
+        if (threads) {
+            kernel.maxDynamicSharedSizeBytes = dynamic;
+            cudaOccResult found;
+            if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &kernel, &state, threads, dynamic))
+                return 1;
+            printf("%d %d %d %d %d %d %zu\n", found.activeBlocksPerMultiprocessor, found.blockLimitWarps,
+                   found.blockLimitBlocks, found.blockLimitRegs, found.blockLimitSharedMem,
+                   found.blockLimitBarriers, found.allocatedSharedMemPerBlock);
+        } else {  // no block size: ask for the best, with so many bytes a thread
+            int grid, block;
+            per_thread = dynamic;
+            if (cudaOccMaxPotentialOccupancyBlockSize(&grid, &block, &device, &kernel, &state, shared_of, 0))
+                return 1;
+            printf("%d %d\n", grid, block);
+        }
+    }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The compiled calculation, and the release of CUDA that it is from, as in 13000."""
+
+    program: Path
+    release: int
+
+    def ask(self, architecture: Architecture, lines: Iterable[str]) -> list[tuple[int, ...]]:
+        """The answers to lines of: threads registers static dynamic barriers carve-out cache most-threads."""
+        of = architecture
+        device = (
+            f"{of.capability[0]} {of.capability[1]} {of.multiprocessors} {of.threads_per_block} {of.threads} "
+            f"{of.registers_per_block} {of.registers} {of.shared_bytes} {of.shared_bytes_per_block} "
+            f"{of.reserved_shared_bytes}"
+        )
+        asked = [f"{device} {line}" for line in lines]
+        done = subprocess.run(
+            [self.program], input="\n".join(asked), capture_output=True, text=True, check=True
+        )
+        answers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+        assert len(answers) == len(asked)
+        return answers
+
+
+@pytest.fixture(scope="session")
+def header(tmp_path_factory: pytest.TempPathFactory) -> Header:
+    """NVIDIA's cuda_occupancy.h, which states the hardware's rules as code."""
+    found = [f for f in header_candidates(find_nvcc(), None) if (f / "cuda_occupancy.h").is_file()]
+    if not found:
+        message = (
+            "NVIDIA's cuda_occupancy.h was not found: it comes with the CUDA toolkit and with make setup"
+        )
+        if os.environ.get("CUDAMM_TESTS_MAY_NOT_SKIP"):
+            pytest.fail(message)
+        pytest.skip(message)
+    program = tmp_path_factory.mktemp("occupancy") / "occupancy"
+    subprocess.run(
+        ["g++", "-O1", "-w", f"-I{found[0]}", "-x", "c++", "-", "-o", program],
+        input=PROGRAM,
+        text=True,
+        check=True,
+    )
+    release = re.search(r"define\s+CUDART_VERSION\s+(\d+)", (found[0] / "cuda_runtime_api.h").read_text())
+    return Header(program, int(release[1]) if release else 0)

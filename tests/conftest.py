@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,3 +152,24 @@ def _silent(doing: str, done: int, total: int) -> None:
 
 
 __all__: Sequence[str] = ()
+
+
+@pytest.fixture(scope="session")
+def lacking() -> Callable[[str], None]:
+    """Skip a test for want of what `make setup` provides; fail where that has run, as in CI."""
+
+    def skip_or_fail(message: str) -> None:
+        if os.environ.get("CUDAMM_TESTS_MAY_NOT_SKIP"):
+            pytest.fail(message)
+        pytest.skip(message)
+
+    return skip_or_fail
+
+
+@pytest.fixture(scope="session")
+def needs_nvcc(lacking: Callable[[str], None]) -> None:
+    """For tests that compile for a GPU."""
+    from cudamm.compile.toolkit import find_nvcc
+
+    if find_nvcc() is None:
+        lacking("nvcc was not found: it comes with the CUDA toolkit, and with make setup")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cudamm.cli.options import (
+    AUTO,
     Selection,
     device_option,
     dtype_option,
@@ -60,21 +61,30 @@ def bench(
     cudamm bench -m tiled --block all --style report a sweep, as a course report prints it
     cudamm bench -n 1024 -n 640x480x320 -m cosimple  sizes, and CMU's names
     cudamm bench --kernel my.cu -m tiled             your kernel beside ours
+    cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
     """
     from cudamm import devices, measure
+    from cudamm.cli.auto import default_and_best
     from cudamm.cli.cases import cases
     from cudamm.cli.session import Session
     from cudamm.report import bench as tables
     from cudamm.report import course
     from cudamm.results import Result
 
-    variants = selection.variants()
+    auto = selection.block == AUTO
+    variants = [] if auto else selection.variants()
     settings = measure.Settings(fmad=fmad, runs=runs, warmup=warmup, verify=verify)
     with devices.find(device_spec) as device:
-        chosen = cases(variants, sizes or (DEFAULT_SIZE[device.info.kind],), dtypes, seed)
+        sizes = sizes or (DEFAULT_SIZE[device.info.kind],)
+        found: list[str] = []
+        if auto:
+            chosen, found = default_and_best(selection, device, sizes, dtypes, seed, fmad)
+        else:
+            chosen = cases(variants, sizes, dtypes, seed)
         with Session[Result]("cudamm.bench/1", json_path, device.info) as session:
             session.collect(lambda progress: measure.bench(device, chosen, settings, progress))
             printed = course.render if style == "report" else tables.render
             session.show(lambda console, results: printed(console, device.info, results))
+            session.say(found)
             session.save(Result.bench_record)
             return session.status(all(result.status != "failed" for result in session.results))

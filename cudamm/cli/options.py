@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+AUTO = "auto"
+"""`--block auto`: the block size of highest occupancy, beside the default."""
+
 _KERNEL_FIELDS = ("entry", "args", "threads", "grid", "shared-bytes", "requires")
 
 
@@ -128,6 +131,8 @@ def _define(text: str) -> tuple[str, str]:
 def _values(name: str, text: str, worth_sweeping: Sequence[Value]) -> tuple[Value, ...]:
     from cudamm.catalog import parse_values
 
+    if text == AUTO:
+        raise UsageError("--block auto is for bench; cudamm occupancy --suggest names the block size")
     values = parse_values(text, worth_sweeping)
     if name.endswith("_SIZE") and any(not isinstance(v, int) or v < 1 for v in values):
         raise UsageError(f"{name} has to be a whole number of at least 1, not “{text}”")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -70,6 +70,12 @@ class Session(Generic[R]):
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
         if self.results and not (self._json and self._json.is_standard_output):
             render(console(), self.results)
+
+    def say(self, lines: Sequence[str]) -> None:
+        """Print remarks below the tables, under the same condition."""
+        if self.results and not (self._json and self._json.is_standard_output):
+            for line in lines:
+                console().print(escape(line), soft_wrap=True)
 
     def save(self, record: Callable[[R], dict[str, Any]]) -> None:
         """Write the JSON file, if one is wanted. After the tables: a full disk must not cost them."""

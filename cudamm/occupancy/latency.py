@@ -27,6 +27,7 @@ _LOADS: dict[tuple[int, int], tuple[float, str]] = {
     (8, 0): (466, f"A100, {_LUO}"),
     (8, 6): (529, "RTX 3060, github.com/YKTian-x2b/AmpereArchViaMicroBenchMark"),
     (8, 9): (542, f"RTX 4090, {_LUO}"),
+    (9, 0): (691, "H200, benchmarks/load_latency.py, 2026-11-21"),
     (10, 0): (860, f"B200, {_AI_KERNELS}"),
     (12, 0): (936, f"RTX 5090, {_AI_KERNELS}"),
 }

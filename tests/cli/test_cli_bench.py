@@ -200,3 +200,25 @@ def test_the_whole_ladder_copes_with_a_shape_of_primes(run):
     assert ended.status == 0
     assert {row["status"] for row in ended.records} == {"ok"}
     assert all(row["correct"] and row["max_error"] <= row["error_bound"] for row in ended.records)
+
+
+def test_block_auto_times_the_best_block_size_beside_the_default(run, kernel, needs_nvcc):
+    """Without a GPU it is the block size of sm_80, where 1024 threads of 32 registers fill an SM."""
+    small = kernel(replacing="BLOCK_SIZE = 16 in 8, 16", by="BLOCK_SIZE = 8 in 8, 16, 32")
+    ended = run(f"{BENCH} -n 40 --kernel {small} --block auto")
+    rows = run(f"{BENCH} -n 40 --kernel {small} --block auto --json -")
+    assert variants(rows) == [("my", 8), ("my", 32)]
+    assert all(row["correct"] for row in rows.records)
+    assert "1024 threads a block have the highest occupancy on sm_80, 100%" in ended.stdout
+    assert "4^floor(log4 1024) = 1024, a block edge of 32; taken: BLOCK_SIZE=32" in ended.stdout
+    # Where the best is the default, there is nothing to time it against.
+    same = run(f"{BENCH} -n 16 -m tiled-dynamic,numpy --block auto")
+    assert "taken: BLOCK_SIZE=32, the default" in same.stdout
+    assert same.stdout.count("BLOCK_SIZE=32") == 2
+
+
+def test_block_auto_needs_something_to_choose(run, needs_nvcc):
+    run("bench --device cpu -m numpy --block auto").refused(
+        2, "no method chosen has the parameter BLOCK_SIZE"
+    )
+    run("verify --device cpu -m tiled --block auto").refused(2, "--block auto is for bench")

@@ -52,8 +52,14 @@ def parameters(params: dict[str, int | str]) -> str:
 def print_fitting(console: Console, tables: Iterable[Table]) -> None:
     """Print the first version of a table, widest first, that fits; else the last one, without its frame."""
     for table in tables:
-        if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
+        if fits(console, table):
             break
     else:
         table.box, table.padding = box.SIMPLE_HEAD, (0, 0)
     console.print(table)
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Whether a table is shown unfolded."""
+    room = console.options.update(max_width=10_000)
+    return Measurement.get(console, room, table).maximum <= console.width

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import parameters, print_fitting
+from cudamm.report.console import fits, parameters, print_fitting
 from cudamm.results import DeviceInfo, OccupancyResult, Step
 
 UNUSED = 2**31 - 1
@@ -168,26 +168,28 @@ def _several(results: Sequence[OccupancyResult]) -> bool:
 
 
 def _print_sheet(console: Console, results: Sequence[OccupancyResult]) -> None:
-    """A quantity a row, a configuration a column."""
+    """A quantity a row, a configuration a column; side by side as many as there is room for."""
+    for count in range(len(results), 0, -1):
+        if count == 1 or fits(console, _sheet(results[:count], results)):
+            for first in range(0, len(results), count):
+                console.print(_sheet(results[first : first + count], results))
+            return
 
-    def table(count: int) -> Table:
-        sheet = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
-        sheet.add_column("", no_wrap=True)
-        for result in results[:count]:
-            name = "" if result.method is None else f"{result.method}\n{parameters(result.params)}"
-            arch = f"{result.arch}\n" if _several(results) else ""
-            sheet.add_column(
-                escape((arch + name).strip().replace(" ", "\n")) or "bare numbers",
-                justify="right",
-                style="red" if result.reason else "",
-            )
-        for label, _, cell, _ in _QUANTITIES:
-            cells = [cell(result) for result in results]
-            if any(cells):
-                sheet.add_row(label, *(escape(text).replace(", ", ",\n") for text in cells))
-        return sheet
 
-    print_fitting(console, [table(len(results))])
+def _sheet(columns: Sequence[OccupancyResult], results: Sequence[OccupancyResult]) -> Table:
+    """A sheet of some of the results, its rows those that apply to any of them."""
+    sheet = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
+    sheet.add_column("", no_wrap=True)
+    for result in columns:
+        lines = [result.arch] if _several(results) else []
+        lines += [result.method or "bare numbers", *parameters(result.params).split()]
+        sheet.add_column(
+            escape("\n".join(lines)), justify="right", no_wrap=True, style="red" if result.reason else ""
+        )
+    for label, _, cell, _ in _QUANTITIES:
+        if any(cell(result) for result in results):
+            sheet.add_row(label, *(escape(cell(r)).replace(", ", ",\n") for r in columns))
+    return sheet
 
 
 def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
@@ -228,32 +230,40 @@ def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
 
 
 def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> None:
-    table = Table(title="The block size of highest occupancy", title_justify="left", title_style="bold")
-    for name in ("arch", "method"):
-        table.add_column(name, no_wrap=True)
-    for name in ("threads", "occu-\npancy", "blocks that\nfill the GPU", "4^floor\n(log4)", "block\nedge"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("take")
-    table.add_column("occu-\npancy", justify="right")
-    table.add_column("chosen from")
-    for result in results:
-        found = result.suggestion
-        if found is None:
-            continue
-        name = result.method or f"{result.registers_per_thread} registers"
-        table.add_row(
-            result.arch,
-            escape(name),
-            str(found.threads_per_block),
-            f"{found.occupancy:.0%}",
-            f"{found.min_grid_blocks:,}",
-            str(found.rounded_threads),
-            str(found.block_edge),
-            escape(parameters(result.params)) or f"{result.threads_per_block} threads",
-            f"{result.occupancy:.0%}",
-            escape(found.chosen_from),
-        )
-    console.print(table)
+    chosen = [(result, result.suggestion) for result in results if result.suggestion is not None]
+
+    def table(detail: int) -> Table:
+        shown = Table(title="The block size of highest occupancy", title_justify="left", title_style="bold")
+        for name in ["arch"] * (detail > 0) + ["method"]:
+            shown.add_column(name, no_wrap=detail > 0)
+        for name in (
+            "threads",
+            "occu-\npancy",
+            "blocks that\nfill the GPU",
+            "4^floor\n(log4)",
+            "block\nedge",
+        ):
+            if detail > 0 or "GPU" not in name:
+                shown.add_column(name, justify="right", no_wrap=True)
+        shown.add_column("take", no_wrap=detail > 0)
+        if detail > 1:
+            shown.add_column("occu-\npancy", justify="right", no_wrap=True)
+            shown.add_column("chosen from")
+        for result, found in chosen:
+            shown.add_row(
+                *[result.arch] * (detail > 0),
+                escape(result.method or f"{result.registers_per_thread} registers"),
+                str(found.threads_per_block),
+                f"{found.occupancy:.0%}",
+                *[f"{found.min_grid_blocks:,}"] * (detail > 0),
+                str(found.rounded_threads),
+                str(found.block_edge),
+                escape(parameters(result.params)) or f"{result.threads_per_block} threads",
+                *[f"{result.occupancy:.0%}", escape(found.chosen_from)][: 2 * (detail > 1)],
+            )
+        return shown
+
+    print_fitting(console, (table(detail) for detail in (2, 1, 0)))
 
 
 def suggestion_line(result: OccupancyResult) -> str:
@@ -306,18 +316,11 @@ def _step(result: OccupancyResult, step: Step) -> str:
 
 def _print_latency(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:
     table = Table(title="Is a load from global memory hidden?", title_justify="left", title_style="bold")
-    table.add_column("configuration")
-    for name in (
-        "independent\ninstructions",
-        "x cycles\neach",
-        "x active\nwarps",
-        "= cycles\nhidden",
-        "a load\ntakes",
-    ):
+    table.add_column("configuration", min_width=14)
+    for name in ("inde-\npendent", "x\ncycles", "x\nwarps", "=\ncycles", "", "load", "covered"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("covered")
-    table.add_column("warps\nneeded", justify="right")
-    table.add_column("or inde-\npendent", justify="right")
+    for name in ("warps\nneeded", "or inde-\npendent"):
+        table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         for i, row in enumerate(result.latency or ()):
             table.add_row(
@@ -325,13 +328,14 @@ def _print_latency(console: Console, results: Sequence[OccupancyResult], sources
                 str(row.independent),
                 f"{row.instruction_cycles:g}",
                 str(result.active_warps),
-                f"{row.hidden_cycles:g} {'≥' if row.covered else '<'}",
+                f"{row.hidden_cycles:g}",
+                "≥" if row.covered else "<",
                 f"{row.load_cycles:g}",
                 "yes" if row.covered else "no",
                 f"{row.warps_needed:,}",
                 "" if row.independent_needed is None else f"{row.independent_needed:,}",
             )
         table.add_section()
-    console.print(table)
+    print_fitting(console, [table])
     for line in sources:
         console.print(escape(line), style="dim", soft_wrap=True)

@@ -171,18 +171,23 @@ def find_architecture(text: str) -> Architecture:
     Raises:
         UsageError: there is none; the message names the nearest.
     """
-    match = re.fullmatch(r"(?:sm_?|compute_)?(\d+)\.?(\d)([af]?)", text.strip().lower())
+    match = re.fullmatch(r"(?:sm_?|compute_)?(\d{1,2})\.?(\d)([af]?)", text.strip().lower())
     if match:
         found = ARCHITECTURES.get(f"sm_{match[1]}{match[2]}")
-        if found:
+        # Code of one architecture's or one family's own instructions, from 9.0 and 10.0 on.
+        if found and found.capability >= {"": (1, 0), "a": (9, 0), "f": (10, 0)}[match[3]]:
             return replace(found, name=found.name + match[3])
         asked = 10 * int(match[1]) + int(match[2])
-        near = min(ARCHITECTURES, key=lambda name: abs(int(name[3:]) - asked))
+        # Of the same family, if there is one; then by the number.
+        near = min(
+            ARCHITECTURES,
+            key=lambda name: (_capability(name)[0] != int(match[1]), abs(int(name[3:]) - asked)),
+        )
         unknown = " (NVIDIA publishes no limits for it)" if asked in (88, 107) else ""
-        raise UsageError(f"unknown architecture {text}{unknown}: the nearest is {near}; {_KNOWN}")
+        raise UsageError(f"unknown architecture “{text}”{unknown}: the nearest is {near}; {_KNOWN}")
     close = difflib.get_close_matches(text.strip().lower(), ARCHITECTURES, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]}? " if close else ""
-    raise UsageError(f"unknown architecture {text}: {hint}{_KNOWN}")
+    raise UsageError(f"unknown architecture “{text}”: {hint}{_KNOWN}")
 
 
 def of_gpu(name: str, gpu: str, attributes: Mapping[str, int]) -> Architecture:

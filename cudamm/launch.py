@@ -23,12 +23,14 @@ class Limits:
 
     Attributes:
         shared_bytes_per_block: static and dynamic together, opted in to where that is needed.
+        device: what has these limits, for messages.
     """
 
     threads_per_block: int
     block: Extents
     grid: Extents
     shared_bytes_per_block: int
+    device: str = "this device"
 
 
 @dataclass(frozen=True)
@@ -93,23 +95,23 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
     if launch.threads_per_block > limits.threads_per_block:
         raise UsageError(
             f"{variant}: a block of {block} has {launch.threads_per_block} threads; "
-            f"this device allows {limits.threads_per_block}"
+            f"{limits.device} allows {limits.threads_per_block}"
         )
     for axis, asked, most in zip("xyz", launch.block, limits.block, strict=True):
         if asked > most:
             raise UsageError(
-                f"{variant}: a block of {block} is too long in {axis}; this device allows {most}"
+                f"{variant}: a block of {block} is too long in {axis}; {limits.device} allows {most}"
             )
     for axis, asked, most in zip("xyz", launch.grid, limits.grid, strict=True):
         if asked > most:
             raise UsageError(
-                f"{variant}: a grid of {grid} blocks is too long in {axis}; this device allows {most:,}; "
+                f"{variant}: a grid of {grid} blocks is too long in {axis}; {limits.device} allows {most:,}; "
                 "larger blocks or a smaller matrix would do"
             )
     if launch.shared_bytes > limits.shared_bytes_per_block:
         raise UsageError(
             f"{variant}: {launch.shared_bytes:,} bytes of shared memory a block; "
-            f"this device allows {limits.shared_bytes_per_block:,}"
+            f"{limits.device} allows {limits.shared_bytes_per_block:,}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -112,14 +112,14 @@ def prepare(
             progress(f"compiling {method}", done, total)
 
         compiled |= compile_all(programs, runner.compile, step)
-    check_user_kernels(compiled)
+    check_user_kernels(list(compiled.items()))
     return [dataclasses.replace(case, compiled=compiled.get(case.program)) for case in planned]
 
 
-def check_user_kernels(compiled: Mapping[Program, Any]) -> None:
+def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
     """Raise UsageError where a user's kernel compiles in no variant: a broken file, not a failed row."""
-    if compiled and all(isinstance(c, KernelError) and not p.method.builtin for p, c in compiled.items()):
-        first, failure = next(iter(compiled.items()))
+    if compiled and all(isinstance(c, KernelError) and not p.method.builtin for p, c in compiled):
+        first, failure = compiled[0]
         raise UsageError(f"{first.method.path} {failure}")
 
 

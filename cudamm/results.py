@@ -135,7 +135,7 @@ class OccupancyResult(NamedTuple):
 
     Attributes:
         gpu, multiprocessors: a GPU of that architecture and its number of multiprocessors.
-        method, params, dtype: of a kernel; None and empty for bare numbers.
+        method, params, dtype, m, n, k: of a kernel and its problem; None and empty for bare numbers.
         shared_bytes_per_block: static and dynamic.
         reserved_shared_bytes_per_block: what the driver takes beside them.
         allocated_shared_bytes_per_block: both, rounded up as the hardware gives it out.
@@ -176,6 +176,9 @@ class OccupancyResult(NamedTuple):
     limited_by: tuple[str, ...]
     reason: str
     resources: Resources | None = None
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
     dynamic_shared_bytes: int | None = None
     grid_blocks: int | None = None
     waves: float | None = None
@@ -183,9 +186,17 @@ class OccupancyResult(NamedTuple):
     steps: tuple[Step, ...] | None = None
     latency: tuple[Latency, ...] | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what the configuration takes; of a kernel that is not compiled it is not."""
+        return self.method is None or self.resources is not None
+
     def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.occupancy/1` file; what does not apply is left out."""
+        """The row of a `cudamm.occupancy/1` file: without what does not apply, with None for the unknown."""
         record: dict[str, Any] = dict(zip(_ALWAYS, self, strict=False))
+        if not self.is_known:
+            record |= dict.fromkeys(_OF_COMPILER)
+            record["limits"] = dict.fromkeys(self.limits)
         if self.resources is not None:
             record |= dataclasses.asdict(self.resources)
         for name in _NUMBERS:
@@ -201,7 +212,8 @@ class OccupancyResult(NamedTuple):
 
 
 _ALWAYS: tuple[str, ...] = OccupancyResult._fields[: OccupancyResult._fields.index("resources")]
-_NUMBERS = ("dynamic_shared_bytes", "grid_blocks", "waves")
+_OF_COMPILER = ("registers_per_thread", "barriers", "allocated_registers_per_block")
+_NUMBERS = ("m", "n", "k", "dynamic_shared_bytes", "grid_blocks", "waves")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def architecture_options(command: Command) -> Command:
             f"{DEFAULT}.",
         ),
         click.option(
-            "--sms", type=click.IntRange(1), metavar="N",
+            "--sms", type=click.IntRange(1, 100_000), metavar="N",
             help="Multiprocessors of the GPU, where it is not the one that the table names.",
         ),
         click.option(

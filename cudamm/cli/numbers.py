@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def bare_numbers(
-    selection: Selection, registers: str | None, shared: str | None, barriers: int, searched: bool
+    selection: Selection,
+    registers: str | None,
+    shared: str | None,
+    barriers: int | None,
+    fmad: bool,
+    searched: bool,
 ) -> Numbers | None:
     """What the options say, None where they are about kernels.
 
@@ -30,29 +36,32 @@ def bare_numbers(
 
     fields = selection.kernel_fields
     if registers is None and shared is None and (selection.kernel is not None or "threads" not in fields):
+        if barriers is not None:
+            raise UsageError("--barriers goes with bare numbers: of a kernel, the compiler says how many")
         return None
-    beside = [name for name in fields if name not in ("threads", "grid")]
-    if selection.methods or selection.kernel or selection.block or selection.tile or selection.defines:
-        beside.append("a kernel's own options")
-    if beside:
-        raise UsageError(
-            f"--registers and --shared are bare numbers and go with no kernel: leave out {beside[0]}"
-        )
+    of_kernels = {
+        "-m": selection.methods,
+        "--kernel": selection.kernel,
+        "--block": selection.block,
+        "--tile": selection.tile,
+        "-D": selection.defines,
+        "--no-fmad": not fmad,
+    } | {f"--{name}": name not in ("threads", "grid") for name in fields}
+    for option, given in of_kernels.items():
+        if given:
+            raise UsageError(
+                f"bare numbers (--threads, --registers, --shared) go with no kernel: leave out {option}"
+            )
     if "threads" not in fields and not searched:
         raise UsageError("--threads is missing: how many threads has a block?")
     if "threads" in fields and searched:
         raise UsageError("--suggest finds the threads of a block: leave out --threads")
-    grid = fields.get("grid")
     return Numbers(
-        threads=() if searched else whole_numbers("threads", fields["threads"], least=1),
+        threads=() if searched else _threads(fields["threads"]),
         registers=whole_numbers("registers", registers, least=0) if registers is not None else (0,),
         shared_bytes=_shared(shared) if shared is not None else (0,),
-        barriers=barriers,
-        grid_blocks=None
-        if grid is None
-        else math.prod(
-            number for extent in grid.split(",") for number in whole_numbers("grid", extent, least=1)
-        ),
+        barriers=1 if barriers is None else barriers,
+        grid_blocks=_grid(fields["grid"]) if "grid" in fields else None,
     )
 
 
@@ -70,18 +79,40 @@ def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
     return tuple(value for value in values if isinstance(value, int))
 
 
+def _threads(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if len(set(words)) < len(words):
+        raise UsageError(f"--threads {text}: without a kernel it is a list; for a block of 16 x 16 write 256")
+    return whole_numbers("threads", text, least=1)
+
+
+def _grid(text: str) -> int:
+    """The blocks of a grid given by its extents."""
+    extents = text.split(",")
+    if len(extents) > 3 or not all(
+        re.fullmatch(r"\s*\d{1,10}\s*", e) and 0 < int(e) < 2**31 for e in extents
+    ):
+        raise UsageError(f"--grid {text}: it has to be one to three numbers of blocks, such as 64,64")
+    return math.prod(map(int, extents))
+
+
 def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
     """Values, or arithmetic over `threads`: the lab's `requiredSM`."""
-    if "threads" not in text:
+    if ":" in text or not re.search(r"[a-z*/+()-]", text):
         return whole_numbers("shared", text, least=0)
     from cudamm.expression import parse
 
-    expression = parse(text)
-
     def shared_bytes(threads: int) -> int:
-        value = expression.whole({"threads": threads})
-        if value < 0:
+        try:
+            value = parse(text).whole({"threads": threads})
+        except UsageError as error:
+            raise UsageError(f"--shared: {error}") from None
+        if not 0 <= value < 2**31:
             raise UsageError(f"--shared {text}: that is {value} at {threads} threads")
         return value
 
+    shared_bytes(WARP)  # what is no arithmetic is said before anything is computed
     return shared_bytes
+
+
+WARP = 32

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +38,7 @@ MOST_CURVES = 8
 @selection_options
 @click.option("--registers", metavar="LIST", help="Bare numbers: registers a thread.")
 @click.option("--shared", metavar="LIST", help="Bare numbers: bytes a block, or as in 8*threads.")
-@click.option("--barriers", type=click.IntRange(0, 16), default=1, help="Bare numbers: barriers a block; 1.")
+@click.option("--barriers", type=click.IntRange(0, 16), help="Bare numbers: barriers a block; 1.")
 @sizes_option("1024; it gives the waves")
 @dtype_option("float32")
 @fmad_option
@@ -47,10 +50,8 @@ MOST_CURVES = 8
     "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]",
     help="Is a load hidden, with so many independent instructions?",
 )  # fmt: skip
-@click.option("--load-cycles", type=click.FloatRange(0, min_open=True), help="--ilp: of a load.")
-@click.option(
-    "--instruction-cycles", type=click.FloatRange(0, min_open=True), help="--ilp: of an instruction."
-)
+@click.option("--load-cycles", metavar="NUMBER", help="--ilp: of a load.")
+@click.option("--instruction-cycles", metavar="NUMBER", help="--ilp: of an instruction.")
 @click.option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory.")
 @click.option("--plot", metavar="FILE", help="The curves in a file: PNG, SVG or PDF.")
 @json_option
@@ -58,7 +59,7 @@ def occupancy(
     selection: Selection,
     registers: str | None,
     shared: str | None,
-    barriers: int,
+    barriers: int | None,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
     fmad: bool,
@@ -69,8 +70,8 @@ def occupancy(
     suggest: bool,
     why: bool,
     ilp: str | None,
-    load_cycles: float | None,
-    instruction_cycles: float | None,
+    load_cycles: str | None,
+    instruction_cycles: str | None,
     curves: bool,
     plot: str | None,
     json_path: str | None,
@@ -99,12 +100,17 @@ def occupancy(
     from cudamm.report import occupancy as tables
     from cudamm.results import OccupancyResult
 
-    numbers = bare_numbers(selection, registers, shared, barriers, searched=suggest)
+    numbers = bare_numbers(selection, registers, shared, barriers, fmad, searched=suggest)
     questions = Questions(
-        why, whole_numbers("ilp", ilp, least=1) if ilp is not None else (), load_cycles, instruction_cycles
+        why,
+        whole_numbers("ilp", ilp, least=1) if ilp is not None else (),
+        _cycles("load-cycles", load_cycles),
+        _cycles("instruction-cycles", instruction_cycles),
     )
     if (load_cycles or instruction_cycles) and not questions.independent:
         raise UsageError("--load-cycles and --instruction-cycles go with --ilp")
+    if plot is not None and json_path is not None and Path(plot).resolve() == Path(json_path).resolve():
+        raise UsageError(f"--plot and --json are the same file, {plot}")
     curves = curves or plot is not None
     architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
     sources = latency_sources(architectures, questions) if questions.independent else []
@@ -121,9 +127,11 @@ def occupancy(
         if numbers is not None:
             compute = best_of_numbers if suggest else of_numbers
             yield from compute(architectures, numbers, carveout)
+        elif suggest:
+            given = selection.block is not None
+            yield from best_block_sizes(architectures, chosen, fmad, carveout, progress, given)
         else:
-            compile_and_compute = best_block_sizes if suggest else of_kernels
-            yield from compile_and_compute(architectures, chosen, fmad, carveout, progress)
+            yield from of_kernels(architectures, chosen, fmad, carveout, progress)
 
     if curves:
         plots.check_terminal()
@@ -145,3 +153,12 @@ def occupancy(
         session.save(OccupancyResult.record)
         # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
         return session.status(numbers is not None or not any(r.reason for r in session.results))
+
+
+def _cycles(option: str, text: str | None) -> Fraction | None:
+    """A number of cycles, exactly as written. Raises UsageError where it is none."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", text) or not Fraction(text):
+        raise UsageError(f"--{option} {text}: it has to be a number of cycles, such as 400 or 0.25")
+    return Fraction(text)

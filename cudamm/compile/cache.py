@@ -81,8 +81,16 @@ def compile_message(stderr: str) -> str:
     errors = [
         re.sub(r"^.*?(?=undefined reference)", "", line) for line in lines if "undefined reference" in line
     ]
+    errors = errors or [line for line in lines if _ERROR.match(line)]
     errors = errors or [line for line in lines if re.search(r"\berror\b", line)]
     if not errors:
         return " ".join(stderr.split())[:300]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return f"does not compile: {errors[0]}{more}"
+
+
+# What begins a message, after its place or the tool that has it: not the source line shown below it, nor
+# nvcc's count of errors.
+_ERROR = re.compile(
+    r"(?:.*?(?:\(\d+\)|:\d+): |(?:ptxas|nvcc|nvlink) |[\w+-]+: )?(?:fatal |catastrophic |internal )?error\b"
+)

@@ -8,6 +8,7 @@ where the kernel is to run.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -59,11 +60,12 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
         """The cubin, and behind it in the same file what ptxas remarks, which the cubin does not hold."""
         with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
             source, cubin = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
-            source.write_text(program.text, encoding="utf-8")
+            source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
             try:
                 remarks = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
             except KernelError as error:
-                if "nvcc fatal" in str(error):  # not the program's fault: no host compiler, say
+                # Not the program's fault: there is no host compiler, or one that nvcc refuses.
+                if "nvcc fatal" in str(error) or "host_config.h" in str(error):
                     raise NoDeviceError(f"nvcc does not work: {error}") from None
                 raise
             target.write_bytes(cubin.read_bytes() + _SEPARATOR + remarks.encode(errors="replace"))
@@ -71,13 +73,18 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
     whole = program.text
     if program.include_folder:
         whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
-    made = cached([whole, compiler.version, *command], ".cubin", make).read_bytes()
-    image, _, remarks = made.rpartition(_SEPARATOR)
+    made_from = [whole, compiler.version, *command, *(os.environ.get(name, "") for name in _OWN_VARIABLES)]
+    path = cached(made_from, ".cubin", make)
+    image, found, remarks = path.read_bytes().rpartition(_SEPARATOR)
+    if not found:  # cut off, by a power failure perhaps
+        path.unlink()
+        image, _, remarks = cached(made_from, ".cubin", make).read_bytes().rpartition(_SEPARATOR)
     kernel = find_kernel(image, program.method.entry)
     return Cubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
 
 
 _SEPARATOR = b"\nptxas -v:\n"
+_OWN_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 @functools.cache

@@ -46,9 +46,11 @@ def find_kernel(image: bytes, entry: str) -> str:
         KernelError: it is not there.
     """
     names = sorted(s.name.removeprefix(".text.") for s in sections(image) if s.name.startswith(".text."))
-    for name in names:
-        if name == entry or name.startswith(f"_Z{len(entry)}{entry}"):
-            return name
+    fitting = [name for name in names if name == entry or name.startswith(f"_Z{len(entry)}{entry}")]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise KernelError(f"there are several kernels {entry}, for other parameters: {', '.join(fitting)}")
     raise KernelError(
         f"there is no kernel {entry} in what was compiled (found: {', '.join(names) or 'none'})"
     )
@@ -74,6 +76,9 @@ def read_resources(image: bytes, remarks: str, name: str) -> Resources:
         found = re.search(pattern, about)
         return int(found[1]) if found else missing
 
+    def total(pattern: str) -> int:  # of the kernel and the functions it calls
+        return sum(map(int, re.findall(pattern, about)))
+
     if "registers" not in about:
         raise KernelError(f"the compiler did not say what {name} takes: {' '.join(remarks.split())[:200]}")
     found = {section.name: section for section in sections(image)}
@@ -82,9 +87,12 @@ def read_resources(image: bytes, remarks: str, name: str) -> Resources:
     return Resources(
         registers_per_thread=number(r"Used (\d+) registers"),
         static_shared_bytes=number(r"(\d+) bytes smem"),
-        local_bytes_per_thread=number(r"(\d+) bytes stack frame"),
-        spill_store_bytes=number(r"(\d+) bytes spill stores"),
-        spill_load_bytes=number(r"(\d+) bytes spill loads"),
+        # Where it calls functions that are not inlined, theirs is on top of its own.
+        local_bytes_per_thread=number(
+            r"(\d+) bytes cumulative stack size", missing=number(r"(\d+) bytes stack frame")
+        ),
+        spill_store_bytes=total(r"(\d+) bytes spill stores"),
+        spill_load_bytes=total(r"(\d+) bytes spill loads"),
         constant_bytes=constants.size_bytes if constants else 0,
         # Compilers that do not say count none beyond the one that every kernel has.
         barriers=number(r"used (\d+) barriers", missing=1 if "barriers" not in about else 0),

@@ -25,8 +25,8 @@ class Questions:
 
     steps: bool = False
     independent: tuple[int, ...] = ()
-    load_cycles: float | None = None
-    instruction_cycles: float | None = None
+    load_cycles: Fraction | None = None
+    instruction_cycles: Fraction | None = None
 
 
 def answered(
@@ -46,7 +46,7 @@ def answered(
                 result.active_warps,
                 questions.independent,
                 questions.load_cycles or load_cycles(of)[0],
-                Fraction(questions.instruction_cycles or instruction_cycles(of)),
+                questions.instruction_cycles or instruction_cycles(of),
             )
             result = result._replace(latency=latency)
         yield result
@@ -56,7 +56,7 @@ def latency_sources(architectures: Sequence[Architecture], questions: Questions)
     """Where the cycles come from, a line an architecture. Raises UsageError where they are not known."""
     lines: list[str] = []
     for of in architectures:
-        load = "a load: as given" if questions.load_cycles else "a load: {:g} ({})".format(*load_cycles(of))
+        load = "a load: as given" if questions.load_cycles else "a load: {} ({})".format(*load_cycles(of))
         issue = (
             "as given"
             if questions.instruction_cycles

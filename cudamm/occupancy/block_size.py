@@ -1,33 +1,39 @@
 """The best block size of each method, found by NVIDIA's search.
 
 A kernel that learns its block size at launch (its source does not mention BLOCK_SIZE) is compiled once, and
-every number of whole warps is tried, with the shared memory that its header asks for at each: the lab's
-`requiredSM`. A kernel with the block size compiled in is compiled for each that is worth sweeping.
+every block size is tried with the shared memory that its header asks for at each: the lab's `requiredSM`. A
+kernel with the block size compiled in is compiled for each that is worth sweeping.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+
+import numpy as np
 
 from cudamm.architecture import Architecture
 from cudamm.catalog.method import Method, Value
 from cudamm.catalog.variant import Variant
-from cudamm.compile import program
-from cudamm.errors import UsageError
-from cudamm.occupancy.kernels import Planned, compile_planned, planned_for, results_of
-from cudamm.occupancy.numbers import Numbers, of_numbers
+from cudamm.compile import Program, program
+from cudamm.compile.cuda import Cubin
+from cudamm.errors import KernelError, UsageError
+from cudamm.occupancy.kernels import Planned, compile_for_all, planned_for, results_of
+from cudamm.occupancy.numbers import Numbers, check_numbers, of_numbers
 from cudamm.occupancy.suggest import every_block_size, suggest
 from cudamm.prepare import Progress
 from cudamm.problem import Problem
 from cudamm.results import OccupancyResult, Suggestion
 
 BLOCK_SIZE = "BLOCK_SIZE"
-AT_LAUNCH = "at launch: every number of whole warps"
+WHOLE_WARPS = "every number of whole warps"
+LARGEST_EDGE = 32
+"""Of a square block: 1024 threads."""
+
+Compiled = Mapping[Program, Cubin | KernelError]
 
 
 def best_block_sizes(
@@ -36,37 +42,61 @@ def best_block_sizes(
     fmad: bool,
     carveout_percent: int | None,
     progress: Progress,
+    given: bool = False,
 ) -> Iterator[OccupancyResult]:
     """For each method (and choice of its other parameters) the variant to take, with how it was found.
 
+    One that can run at no block size is a result that says why.
+
     Args:
         cases: the block sizes to choose from, for kernels that have theirs compiled in.
+        given: whether the others have to be chosen from these, too.
 
     Raises:
-        UsageError: a method none of whose block sizes can run.
+        UsageError: nothing that was asked for can run at any block size.
         NoDeviceError: there is no nvcc, or it cannot compile for an architecture.
     """
-    for architecture in architectures:
-        planned = [planned_for(architecture, *case, fmad) for case in cases]
-        compiled = compile_planned(planned, architecture, progress)
-        for _, group in itertools.groupby(planned, key=_apart_from_block_size):
-            rows = list(group)
-            found = results_of(architecture, rows, compiled, carveout_percent)
-            able = [i for i, result in enumerate(found) if result.active_blocks]
-            if not able:
-                raise UsageError(f"{rows[0].variant}: no block size can run: {found[0].reason}")
-            case, result = rows[able[0]], found[able[0]]
-            powers = _powers(case) if is_sized_at_launch(case) else None
-            if powers is None:
-                best = _suggest_compiled(architecture, [found[i] for i in able], carveout_percent)
-            else:
-                suggestion = _suggest_at_launch(architecture, case, result, powers, carveout_percent)
-                chosen = planned_for(
-                    architecture, _sized(case.variant, suggestion, powers), case.problem, fmad
-                )
-                (result,) = results_of(architecture, [chosen], compiled, carveout_percent)
-                best = result._replace(suggestion=suggestion)
-            yield best
+    planned = {of: [planned_for(of, *case, fmad) for case in cases] for of in architectures}
+    compiled = compile_for_all(planned, progress)
+    found: list[OccupancyResult] = []
+    for of, on_one in planned.items():
+        groups: dict[object, list[Planned]] = {}
+        for case in on_one:
+            groups.setdefault(_apart_from_block_size(case), []).append(case)
+        found += [_best(of, group, compiled[of], carveout_percent, given) for group in groups.values()]
+    if not any(result.suggestion for result in found):
+        raise UsageError(f"{found[0].method}: no block size can run: {found[0].reason}")
+    yield from found
+
+
+def _best(
+    of: Architecture, cases: Sequence[Planned], compiled: Compiled, carveout_percent: int | None, given: bool
+) -> OccupancyResult:
+    """The best of one method."""
+    results = results_of(of, cases, compiled, carveout_percent)
+    able = [i for i, result in enumerate(results) if result.active_blocks]
+    if not able:
+        return results[0]
+    case, result = cases[able[0]], results[able[0]]
+    if not given and is_sized_at_launch(case):
+        if BLOCK_SIZE not in case.variant.params:
+            suggestion = _search(
+                of, case, result, lambda threads: result.shared_bytes_per_block, carveout_percent
+            )
+            return result._replace(suggestion=suggestion)
+        if _is_square(case):
+            chosen = _square(of, case, result, compiled, carveout_percent)
+            if chosen is not None:
+                return chosen
+        sizes = [_with_block_size(case.variant, size) for size in range(1, of.threads_per_block + 1)]
+        every = [planned_for(of, sized, case.problem, case.program.fmad) for sized in sizes]
+        possible = [one for one in every if not one.impossible]
+        if not _is_square(case) and possible:
+            return _best_of(of, results_of(of, possible, compiled, carveout_percent), "every BLOCK_SIZE")
+    cannot = [str(r.threads_per_block) for r in results if not r.active_blocks]
+    sizes_tried = ", ".join(str(results[i].threads_per_block) for i in able)
+    tried = f"compiled: {sizes_tried}" + (f"; cannot run: {', '.join(cannot)}" if cannot else "")
+    return _best_of(of, [results[i] for i in able], tried)
 
 
 def best_of_numbers(
@@ -75,26 +105,23 @@ def best_of_numbers(
     """The best block size for each choice of registers and shared memory.
 
     Raises:
-        UsageError: numbers with which no block can run.
+        UsageError: a number that none of the architectures allows.
     """
     shared = numbers.shared_bytes
+    sizes = np.array([] if callable(shared) else shared, np.int64)
+    check_numbers(architectures, np.array([], np.int64), np.array(numbers.registers), sizes)
     of_threads: list[Callable[[int], int]]
     of_threads = [shared] if callable(shared) else [functools.partial(_constant, size) for size in shared]
     for of, registers, shared_bytes in itertools.product(architectures, numbers.registers, of_threads):
         suggestion = suggest(
-            of, every_block_size(of), registers, shared_bytes, numbers.barriers, AT_LAUNCH, carveout_percent
+            of, every_block_size(of), registers, shared_bytes, numbers.barriers, WHOLE_WARPS, carveout_percent
         )
-        if suggestion is None:
-            raise UsageError(
-                f"no block of {registers} registers a thread can run on {of.name} with that memory"
-            )
-        best = dataclasses.replace(
-            numbers,
-            threads=(suggestion.rounded_threads,),
-            registers=(registers,),
-            shared_bytes=(shared_bytes(suggestion.rounded_threads),),
+        # Where none can run, a single warp says why.
+        threads = suggestion.rounded_threads if suggestion else every_block_size(of)[-1]
+        one = Numbers(
+            (threads,), (registers,), (shared_bytes(threads),), numbers.barriers, numbers.grid_blocks
         )
-        for result in of_numbers([of], best, carveout_percent):
+        for result in of_numbers([of], one, carveout_percent, checked=True):
             yield result._replace(suggestion=suggestion)
 
 
@@ -109,85 +136,84 @@ def is_sized_at_launch(case: Planned) -> bool:
     return program(one, element, True) == program(two, element, True)
 
 
-def _suggest_compiled(
-    architecture: Architecture, results: Sequence[OccupancyResult], carveout_percent: int | None
-) -> OccupancyResult:
-    """The best of kernels compiled with a block size each."""
-    sizes = [r.threads_per_block for r in results]
+def _best_of(of: Architecture, results: Sequence[OccupancyResult], tried: str) -> OccupancyResult:
+    """The result with most active threads; of equals the largest block, and of those the first."""
+    best = max(results, key=lambda r: (r.active_threads, r.threads_per_block))
     suggestion = suggest(
-        architecture,
-        sizes,
-        [r.registers_per_thread for r in results],
-        [r.shared_bytes_per_block for r in results],
-        results[0].barriers,
-        f"compiled: {', '.join(map(str, sizes))}",
-        carveout_percent,
+        of,
+        [best.threads_per_block],
+        best.registers_per_thread,
+        [best.shared_bytes_per_block],
+        best.barriers,
+        tried,
     )
-    chosen = next(r for r in results if suggestion and r.threads_per_block == suggestion.threads_per_block)
-    return chosen._replace(suggestion=suggestion)
+    return best._replace(suggestion=suggestion)
 
 
-def _suggest_at_launch(
-    architecture: Architecture,
-    case: Planned,
-    result: OccupancyResult,
-    powers: tuple[int, int],
-    carveout_percent: int | None,
-) -> Suggestion:
-    """NVIDIA's search over every number of whole warps."""
-    resources = result.resources
-    static = resources.static_shared_bytes if resources else 0
+def _square(
+    of: Architecture, case: Planned, result: OccupancyResult, compiled: Compiled, carveout_percent: int | None
+) -> OccupancyResult | None:
+    """The lab's exercise: the search over whole warps, rounded to a square. None where that cannot run."""
+    static = result.resources.static_shared_bytes if result.resources else 0
     shape = case.problem.shape
     names = case.variant.names(case.problem.element, shape.m, shape.n, shape.k)
-    factor, power = powers
 
     def shared_bytes(threads: int) -> int:
-        """`requiredSM`: the header's expression, at the block size that so many threads have.
+        """`requiredSM`: the header's expression, at the block edge that so many threads have.
 
-        That block size need not be whole, as with 96 threads of a square block; what it asks for is.
+        That edge need not be whole, as with 96 threads; what it asks for is.
         """
-        if not power:
-            return static + case.variant.method.shared_bytes.whole(names)
-        size = Fraction((threads / factor) ** (1 / power))
-        return static + math.ceil(
-            case.variant.method.shared_bytes.value({**names, BLOCK_SIZE: size}) - _ROUNDING
-        )
+        value = case.variant.method.shared_bytes.value({**names, BLOCK_SIZE: Fraction(math.sqrt(threads))})
+        return static + max(0, math.ceil(value - _ROUNDING))
 
-    found = suggest(
-        architecture,
-        every_block_size(architecture, resources.max_threads_per_block if resources else None),
-        result.registers_per_thread,
-        shared_bytes,
-        result.barriers,
-        AT_LAUNCH,
-        carveout_percent,
-    )
-    if found is None:
-        raise UsageError(f"{case.variant}: no number of whole warps can run")
-    return found
+    suggestion = _search(of, case, result, shared_bytes, carveout_percent)
+    if suggestion is None:
+        return None
+    sized = _with_block_size(case.variant, suggestion.block_edge)
+    chosen = planned_for(of, sized, case.problem, case.program.fmad)
+    (found,) = results_of(of, [chosen], compiled, carveout_percent)
+    return found._replace(suggestion=suggestion) if found.active_blocks else None
 
 
 _ROUNDING = Fraction(1, 10**6)  # of the root in `shared_bytes`, in bytes: far above it, far below a byte
 
 
-def _powers(case: Planned) -> tuple[int, int] | None:
-    """`(c, d)` where the threads of a block are c x BLOCK_SIZE ** d, None where they are anything else."""
+def _search(
+    of: Architecture,
+    case: Planned,
+    result: OccupancyResult,
+    shared_bytes: Callable[[int], int],
+    carveout_percent: int | None,
+) -> Suggestion | None:
+    """NVIDIA's search over every number of whole warps; None where the header's arithmetic forbids it."""
+    most = result.resources.max_threads_per_block if result.resources else None
+    sizes = every_block_size(of, most)
+    try:
+        return suggest(
+            of,
+            sizes,
+            result.registers_per_thread,
+            shared_bytes,
+            result.barriers,
+            WHOLE_WARPS,
+            carveout_percent,
+        )
+    except UsageError:
+        return None
+
+
+def _is_square(case: Planned) -> bool:
+    """Whether the block has BLOCK_SIZE x BLOCK_SIZE threads."""
     shape = case.problem.shape
-
-    def threads(block_size: int) -> int:
-        names = case.variant.names(case.problem.element, shape.m, shape.n, shape.k)
-        return math.prod(e.whole({**names, BLOCK_SIZE: block_size}) for e in case.variant.method.threads)
-
-    one, two, three = (threads(size) for size in (1, 2, 3))
-    power = max(0, (two // one).bit_length() - 1)
-    return (one, power) if (two, three) == (one * 2**power, one * 3**power) else None
-
-
-def _sized(variant: Variant, suggestion: Suggestion, powers: tuple[int, int]) -> Variant:
-    """The variant at the suggested block size; a square block at the lab's rounded one."""
-    factor, power = powers
-    threads = suggestion.threads_per_block if power < 2 else suggestion.rounded_threads
-    return _with_block_size(variant, max(1, round((threads / factor) ** (1 / max(1, power)))))
+    names = case.variant.names(case.problem.element, shape.m, shape.n, shape.k)
+    try:
+        return all(
+            math.prod(e.whole({**names, BLOCK_SIZE: edge}) for e in case.variant.method.threads)
+            == edge * edge
+            for edge in range(1, LARGEST_EDGE + 1)
+        )
+    except UsageError:
+        return False
 
 
 def _with_block_size(variant: Variant, size: int) -> Variant:

@@ -55,10 +55,10 @@ def curves_through(
 def drawn(
     results: Sequence[OccupancyResult], architectures: Sequence[Architecture], carveout_percent: int | None
 ) -> list[tuple[OccupancyResult, tuple[Curve, ...]]]:
-    """The curves through each result that there are numbers of."""
+    """The curves through each result whose numbers are known."""
     named = {architecture.name: architecture for architecture in architectures}
     return [
         (result, curves_through(named[result.arch], result, carveout_percent))
         for result in results
-        if result.threads_per_block
+        if result.is_known
     ]

@@ -58,16 +58,18 @@ def of_kernels(
     refused = [case.impossible for on_one in planned.values() for case in on_one]
     if all(refused):
         raise UsageError(refused[0])
+    compiled = compile_for_all(planned, progress)
     for architecture, on_one in planned.items():
-        compiled = compile_planned(on_one, architecture, progress)
-        yield from results_of(architecture, on_one, compiled, carveout_percent)
+        yield from results_of(architecture, on_one, compiled[architecture], carveout_percent)
 
 
 def planned_for(architecture: Architecture, variant: Variant, problem: Problem, fmad: bool) -> Planned:
     """A case, planned and held against the architecture's limits."""
     source = program(variant, problem.element, fmad)
     threads = architecture.threads_per_block
-    limits = Limits(threads, (threads, threads, 64), GRID, architecture.shared_bytes_per_block)
+    limits = Limits(
+        threads, (threads, threads, 64), GRID, architecture.shared_bytes_per_block, architecture.name
+    )
     launch = None
     try:
         launch = plan(variant, problem.shape, problem.element)
@@ -77,20 +79,26 @@ def planned_for(architecture: Architecture, variant: Variant, problem: Problem, 
     return Planned(variant, problem, source, launch, "")
 
 
-def compile_planned(
-    planned: Sequence[Planned], architecture: Architecture, progress: Progress
-) -> dict[Program, Cubin | KernelError]:
-    """Compile what can be launched, on all cores."""
-    programs = dict.fromkeys(case.program for case in planned if not case.impossible)
-    done = 0
+def compile_for_all(
+    planned: Mapping[Architecture, Sequence[Planned]], progress: Progress
+) -> dict[Architecture, dict[Program, Cubin | KernelError]]:
+    """Compile what can be launched, for one architecture after the other, on all cores.
 
-    def step(method: str) -> None:
-        nonlocal done
-        done += 1
-        progress(f"compiling {method} for {architecture.name}", done, len(programs))
+    Raises:
+        UsageError: a user's kernel that compiles in no variant for any of them.
+    """
+    compiled: dict[Architecture, dict[Program, Cubin | KernelError]] = {}
+    for of, on_one in planned.items():
+        programs = dict.fromkeys(case.program for case in on_one if not case.impossible)
+        done = 0
 
-    compiled = compile_all(programs, functools.partial(compile_for_gpu, arch=architecture.name), step)
-    check_user_kernels(compiled)
+        def step(method: str, name: str = of.name, total: int = len(programs)) -> None:
+            nonlocal done
+            done += 1
+            progress(f"compiling {method} for {name}", done, total)
+
+        compiled[of] = compile_all(programs, functools.partial(compile_for_gpu, arch=of.name), step)
+    check_user_kernels([made for on_one in compiled.values() for made in on_one.items()])
     return compiled
 
 
@@ -107,7 +115,7 @@ def results_of(
         launch, made = case.launch, compiled.get(case.program)
         threads = launch.threads_per_block if launch else 0
         dynamic = launch.shared_bytes if launch else 0
-        reason, resources = case.impossible, None
+        reason, resources = case.impossible.removeprefix(f"{case.variant}: "), None
         if isinstance(made, KernelError):
             reason = reason or str(made)
         elif made is not None:
@@ -124,6 +132,7 @@ def results_of(
                 "method": case.variant.method.name,
                 "params": case.variant.params,
                 "dtype": case.problem.element.name,
+                "size": case.problem.shape,
                 "resources": resources,
                 "dynamic_shared_bytes": dynamic,
                 "reason": reason,

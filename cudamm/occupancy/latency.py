@@ -19,7 +19,7 @@ _GUIDE = "CUDA Programming Guide"
 _AI_KERNELS = "pointer chase of github.com/markdewing/AI_kernels"
 _LUO = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024"
 # Cycles from a load that misses every cache to its result, and who says so.
-_LOADS: dict[tuple[int, int], tuple[float, str]] = {
+_LOADS: dict[tuple[int, int], tuple[int, str]] = {
     **dict.fromkeys([(1, 0), (1, 1), (1, 2), (1, 3)], (400, f"SJTU CS427; {_GUIDE}: 400 to 600")),
     **dict.fromkeys([(2, 0), (2, 1)], (600, f"{_GUIDE}: 400 to 800")),
     **dict.fromkeys([(3, 0), (3, 2), (3, 5), (3, 7)], (300, f"{_GUIDE}: 200 to 400")),
@@ -33,7 +33,7 @@ _LOADS: dict[tuple[int, int], tuple[float, str]] = {
 }
 
 
-def load_cycles(architecture: Architecture) -> tuple[float, str]:
+def load_cycles(architecture: Architecture) -> tuple[Fraction, str]:
     """Cycles that a load from global memory takes, and the source. Raises UsageError where none is known."""
     known = _LOADS.get(architecture.capability)
     if known is None:
@@ -41,7 +41,8 @@ def load_cycles(architecture: Architecture) -> tuple[float, str]:
             f"what a load costs on {architecture.name} is published nowhere that could be cited: "
             "give its cycles with --load-cycles"
         )
-    return known
+    cycles, source = known
+    return Fraction(cycles), source
 
 
 def instruction_cycles(architecture: Architecture) -> Fraction:
@@ -53,7 +54,7 @@ def instruction_cycles(architecture: Architecture) -> Fraction:
 
 
 def hidden(
-    active_warps: int, independent: Sequence[int], load: float, instruction: Fraction | float
+    active_warps: int, independent: Sequence[int], load: Fraction, instruction: Fraction
 ) -> tuple[Latency, ...]:
     """Whether a load is hidden, for each number of independent instructions.
 
@@ -63,7 +64,7 @@ def hidden(
     """
     return tuple(
         Latency(
-            load_cycles=load,
+            load_cycles=float(load),
             instruction_cycles=float(instruction),
             independent=count,
             hidden_cycles=float(count * instruction * active_warps),

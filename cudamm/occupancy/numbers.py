@@ -33,40 +33,35 @@ class Numbers:
     grid_blocks: int | None = None
 
     def columns(self) -> tuple[Integers, Integers, Integers]:
-        """Threads, registers and shared bytes of every configuration. Raises UsageError for too many."""
+        """Threads, registers and shared bytes of every configuration."""
         shared = self.shared_bytes
         if callable(shared):
             of_threads = {t: shared(t) for t in self.threads}
             rows = [(t, r, of_threads[t]) for t in self.threads for r in self.registers]
         else:
-            count = len(self.threads) * len(self.registers) * len(shared)
-            if count > MOST_CONFIGURATIONS:
-                raise UsageError(
-                    f"{count:,} configurations are more than {MOST_CONFIGURATIONS:,}; take larger steps"
-                )
             rows = list(itertools.product(self.threads, self.registers, shared))
         threads, registers, shared_bytes = np.array(rows, np.int64).reshape(-1, 3).T
         return threads, registers, shared_bytes
 
 
 def of_numbers(
-    architectures: Sequence[Architecture], numbers: Numbers, carveout_percent: int | None
+    architectures: Sequence[Architecture],
+    numbers: Numbers,
+    carveout_percent: int | None,
+    checked: bool = False,
 ) -> Iterator[OccupancyResult]:
     """The occupancy of every configuration, on one architecture after the other.
 
+    Args:
+        checked: whether it is known that some architecture allows each number.
+
     Raises:
-        UsageError: a number that none of the architectures allows.
+        UsageError: a number that none of the architectures allows, or too many configurations.
     """
+    check_count(architectures, numbers)
     threads, registers, shared_bytes = numbers.columns()
-    for values, what, allowed in (
-        (threads, "threads a block", {a.name: a.threads_per_block for a in architectures}),
-        (registers, "registers a thread", {a.name: a.registers_per_thread for a in architectures}),
-        (shared_bytes, "bytes of shared memory a block",
-         {a.name: a.shared_bytes_per_block for a in architectures}),
-    ):  # fmt: skip
-        most, name = max((limit, name) for name, limit in allowed.items())
-        if values.max() > most:
-            raise UsageError(f"{values.max():,} {what} are too many: {name} allows {most:,}")
+    if not checked:
+        check_numbers(architectures, threads, registers, shared_bytes)
     for architecture in architectures:
         yield from results(
             architecture,
@@ -77,6 +72,29 @@ def of_numbers(
             carveout_percent,
             None if numbers.grid_blocks is None else np.full_like(threads, numbers.grid_blocks),
         )
+
+
+def check_count(architectures: Sequence[Architecture], numbers: Numbers) -> None:
+    """Raise UsageError for more configurations than there is memory for."""
+    shared = 1 if callable(numbers.shared_bytes) else len(numbers.shared_bytes)
+    count = len(architectures) * max(1, len(numbers.threads)) * len(numbers.registers) * shared
+    if count > MOST_CONFIGURATIONS:
+        raise UsageError(f"{count:,} configurations are more than {MOST_CONFIGURATIONS:,}; take larger steps")
+
+
+def check_numbers(
+    architectures: Sequence[Architecture], threads: Integers, registers: Integers, shared_bytes: Integers
+) -> None:
+    """Raise UsageError for a number that none of the architectures allows."""
+    for values, what, allowed in (
+        (threads, "threads a block", {a.name: a.threads_per_block for a in architectures}),
+        (registers, "registers a thread", {a.name: a.registers_per_thread for a in architectures}),
+        (shared_bytes, "bytes of shared memory a block",
+         {a.name: a.shared_bytes_per_block for a in architectures}),
+    ):  # fmt: skip
+        most, name = max((limit, name) for name, limit in allowed.items())
+        if values.size and values.max() > most:
+            raise UsageError(f"{values.max():,} {what} are too many: {name} allows {most:,}")
 
 
 def results(
@@ -92,8 +110,8 @@ def results(
     """A result for each configuration; the arrays have one length.
 
     Args:
-        described: what more is known of each: fields of OccupancyResult, method, params, dtype and reason
-            among them. A reason means that it cannot run, whatever the numbers say.
+        described: what more is known of each: the size of its problem, and fields of OccupancyResult, method,
+            params, dtype and reason among them. A reason means that it cannot run, whatever the numbers say.
     """
     of = architecture
     found = active_blocks(of, np.maximum(threads, 1), registers, shared_bytes, barriers, carveout_percent)
@@ -128,6 +146,9 @@ def results(
         "method": (what["method"] for what in more),
         "params": (what["params"] for what in more),
         "dtype": (what["dtype"] for what in more),
+        "m": (what.get("size") and what["size"].m for what in more),
+        "n": (what.get("size") and what["size"].n for what in more),
+        "k": (what.get("size") and what["size"].k for what in more),
         "threads_per_block": threads.tolist(),
         "registers_per_thread": registers.tolist(),
         "shared_bytes_per_block": shared_bytes.tolist(),
@@ -166,9 +187,14 @@ def _why_not(of: Architecture, threads: int, registers: int, shared_bytes: int, 
         return f"{shared_bytes:,} bytes of shared memory a block; {of.name} allows {most:,}"
     if limits[LIMITS.index("registers")] == 0:
         warps = -(-threads // WARP_THREADS)
+        per_warp = -(-registers * WARP_THREADS // of.register_granularity) * of.register_granularity
+        taken = per_warp * -(-warps // of.partitions) * of.partitions
+        spread = f", spread evenly over {of.partitions} partitions," if warps % of.partitions else ""
         return (
-            f"{warps} warps of {registers} registers a thread do not fit: "
-            f"a block may have {of.registers_per_block:,} registers"
+            f"{warps} warps of {registers} registers a thread{spread} take {taken:,} registers; "
+            f"a block may have {of.registers_per_block:,}"
+            if taken > of.registers_per_block
+            else f"{warps} warps of {registers} registers a thread do not fit into {of.partitions} partitions"
         )
     scarce = [name for name, blocks in zip(LIMITS, limits, strict=True) if blocks == 0]
     return f"no block fits: not enough {' and '.join(scarce)}"

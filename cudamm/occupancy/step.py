@@ -18,6 +18,11 @@ def next_steps(
     block that do better with the same registers a thread and shared memory a block.
     """
     of = architecture
+    if not result.is_known:
+        return ()
+    most = of.threads_per_block
+    if result.resources is not None and result.resources.max_threads_per_block is not None:
+        most = min(most, result.resources.max_threads_per_block)
     threads, registers, shared = (
         result.threads_per_block,
         result.registers_per_thread,
@@ -30,6 +35,13 @@ def next_steps(
         """Active blocks and warps; the arguments are numbers or arrays."""
         found = active_blocks(of, threads, registers, shared, result.barriers, carveout_percent)
         return found.active, found.warps
+
+    sizes = np.arange(WARP_THREADS, most + 1, WARP_THREADS)
+    better = sizes[blocks(sizes, registers, shared)[1] > result.active_warps]
+    nearest = (*better[better < threads][-1:].tolist(), *better[better > threads][:1].tolist())
+    other_sizes = [_step(of, blocks(size, registers, shared), threads=size) for size in nearest]
+    if threads > most:
+        return tuple(other_sizes)
 
     steps: list[Step] = []
     # Fewer registers alone, less shared memory alone; if neither is enough, both.
@@ -50,11 +62,7 @@ def next_steps(
         if by_shared is not None:
             steps.append(_step(of, blocks(threads, registers, by_shared), None, by_shared))
 
-    sizes = np.arange(WARP_THREADS, of.threads_per_block + 1, WARP_THREADS)
-    better = sizes[blocks(sizes, registers, shared)[1] > result.active_warps]
-    for size in (*better[better < threads][-1:].tolist(), *better[better > threads][:1].tolist()):
-        steps.append(_step(of, blocks(size, registers, shared), threads=size))
-    return tuple(steps)
+    return (*steps, *other_sizes)
 
 
 def _largest(values: Integers, allowed: np.typing.NDArray[np.bool_]) -> int | None:

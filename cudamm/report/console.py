@@ -44,6 +44,11 @@ def significant(value: float) -> str:
     return f"{value:.{max(0, 4 - before_the_point)}f}" if abs(value) >= 1 else f"{value:.4f}"
 
 
+def percent(share: float) -> str:
+    """`50%`, `62.5%`: one decimal where it is not whole."""
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
 def parameters(params: dict[str, int | str]) -> str:
     """`BLOCK_SIZE=16 COARSE=2`."""
     return " ".join(f"{name}={value}" for name, value in params.items())

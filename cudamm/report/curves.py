@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -100,11 +101,13 @@ class Figure:
                 plot.set_ylim(0, curve.warps * 1.05)
                 plot.set_yticks([curve.warps * quarter // 4 for quarter in range(5)])
                 plot.grid(alpha=0.3)
-                plot.legend(loc="lower left")
+                plot.legend(loc="best")
             axes[0].set_ylabel(f"active warps an SM (of {curves[0].warps})")
-            axes[1].set_title(configuration(result))
+            axes[1].set_title(configuration(result), parse_math=False)
         contents = io.BytesIO()
-        picture.savefig(contents, format=self._kind[1:])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # letters that the font does not have
+            picture.savefig(contents, format=self._kind[1:])
         self._file.write([contents.getvalue()])
 
 

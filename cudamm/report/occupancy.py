@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import fits, parameters, print_fitting
+from cudamm.report.console import fits, parameters, percent, print_fitting
 from cudamm.results import DeviceInfo, OccupancyResult, Step
 
 UNUSED = 2**31 - 1
@@ -52,9 +52,10 @@ def render(
     if len(results) > len(shown):
         best = max(result.occupancy for result in results)
         count = sum(result.occupancy == best for result in results)
+        highest = f"{count:,} of all {len(results):,} have the highest occupancy, {percent(best)}"
         console.print(
-            f"… and {len(results) - len(shown):,} more; {count:,} of all {len(results):,} have the highest "
-            f"occupancy, {best:.0%}; --json FILE writes them all"
+            f"… and {len(results) - len(shown):,} more; {highest if best else 'none of them can run'}; "
+            "--json FILE writes them all"
         )
     for result in shown:
         if result.reason:
@@ -90,19 +91,28 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
     ]
     worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
     return [
-        f"tail: {configuration(r)}: {r.waves:.2f} waves; the last is {r.waves % 1:.0%} full and costs nearly "
-        f"a whole one, so {share:.0%} of the time is used"
+        f"tail: {configuration(r)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and costs "
+        f"nearly a whole one, so {percent(share)} of the time is used"
         for share, r in worst[:MOST_TAILS]
-        if r.waves is not None
     ]
 
 
+def _in_last_wave(result: OccupancyResult) -> str:
+    """`33 of 984`."""
+    at_a_time = result.active_blocks * result.multiprocessors
+    return f"{((result.grid_blocks or 0) - 1) % at_a_time + 1:,} of {at_a_time:,}"
+
+
 def _limit(name: str) -> Cell:
-    return lambda r: "-" if r.limits[name] == UNUSED else f"{r.limits[name]:,}"
+    return lambda r: "" if not r.is_known else "-" if r.limits[name] == UNUSED else f"{r.limits[name]:,}"
 
 
 def _resource(name: str) -> Cell:
     return lambda r: "" if r.resources is None else f"{getattr(r.resources, name):,}"
+
+
+def _known(name: str) -> Cell:
+    return lambda r: f"{getattr(r, name):,}" if r.is_known else ""
 
 
 def _number(name: str) -> Cell:
@@ -130,17 +140,17 @@ def _waves(result: OccupancyResult) -> str:
 # table on it is shown (0 always). An empty cell throughout leaves the quantity out.
 _QUANTITIES: tuple[tuple[str, str, Cell, int], ...] = (
     ("threads a block", "threads", _number("threads_per_block"), 0),
-    ("registers a thread", "regs", _number("registers_per_thread"), 0),
-    ("registers a block, as allocated", "regs\nblock", _number("allocated_registers_per_block"), 2),
-    ("shared memory a block (bytes)", "shared\nbytes", _number("shared_bytes_per_block"), 0),
+    ("registers a thread", "regs", _known("registers_per_thread"), 0),
+    ("registers a block, as allocated", "regs\nblock", _known("allocated_registers_per_block"), 2),
+    ("shared memory a block (bytes)", "shared\nbytes", _known("shared_bytes_per_block"), 1),
     ("  of it static", "\nstatic", _resource("static_shared_bytes"), 2),
     ("  of it dynamic", "\ndynamic", _number("dynamic_shared_bytes"), 2),
     ("  reserved by the driver beside it", "\nreserved", _number("reserved_shared_bytes_per_block"), 3),
-    ("  as allocated", "\nallocated", _number("allocated_shared_bytes_per_block"), 2),
+    ("  as allocated", "\nallocated", _known("allocated_shared_bytes_per_block"), 2),
     ("local memory a thread (bytes)", "local\nbytes", _resource("local_bytes_per_thread"), 1),
     ("  spills: stores / loads", "spills\nst / ld", _spills, 2),
     ("constant memory (bytes)", "const\nbytes", _resource("constant_bytes"), 3),
-    ("barriers a block", "bars", _number("barriers"), 3),
+    ("barriers a block", "bars", _known("barriers"), 3),
     ("blocks an SM by warps", "blocks by\nwarps", _limit("warps"), 1),
     ("  by blocks", "\nblocks", _limit("blocks"), 1),
     ("  by registers", "\nregs", _limit("registers"), 1),
@@ -149,12 +159,22 @@ _QUANTITIES: tuple[tuple[str, str, Cell, int], ...] = (
     ("active blocks an SM", "active\nblocks", _number("active_blocks"), 0),
     ("active warps", "\nwarps", _number("active_warps"), 0),
     ("active threads", "\nthreads", _number("active_threads"), 1),
-    ("occupancy", "occu-\npancy", lambda r: f"{r.occupancy:.0%}", 0),
-    ("occupancy of the device, the lab's formula", "lab's", lambda r: f"{r.device_occupancy:.0%}", 1),
+    ("occupancy", "occu-\npancy", lambda r: f"{percent(r.occupancy)}", 0),
+    ("  of the device, the lab's formula", "lab's", lambda r: f"{percent(r.device_occupancy)}", 1),
     ("limited by", "limited by", _limited_by, 0),
     ("blocks of the launch", "grid\nblocks", _number("grid_blocks"), 2),
     ("waves", "waves", _waves, 1),
 )
+
+
+def _names(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
+    """A kernel's parameters, with its size and element type where the results have several."""
+    names = [parameters(result.params)] if result.params else []
+    if len({(r.m, r.n, r.k) for r in results}) > 1 and result.method is not None:
+        names.append(f"{result.m}x{result.n}x{result.k}")
+    if len({r.dtype for r in results}) > 1 and result.dtype is not None:
+        names.append(result.dtype)
+    return " ".join(names)
 
 
 def _title(results: Sequence[OccupancyResult]) -> str:
@@ -182,7 +202,7 @@ def _sheet(columns: Sequence[OccupancyResult], results: Sequence[OccupancyResult
     sheet.add_column("", no_wrap=True)
     for result in columns:
         lines = [result.arch] if _several(results) else []
-        lines += [result.method or "bare numbers", *parameters(result.params).split()]
+        lines += [result.method or "bare numbers", *_names(result, results).split()]
         sheet.add_column(
             escape("\n".join(lines)), justify="right", no_wrap=True, style="red" if result.reason else ""
         )
@@ -202,7 +222,8 @@ def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
         kernels = any(result.method is not None for result in results)
         if kernels:
             rows.add_column("method", no_wrap=True)
-            rows.add_column("parameters", no_wrap=detail > 0)
+            longest = max((len(word) for r in results for word in _names(r, results).split()), default=0)
+            rows.add_column("parameters", no_wrap=detail > 0, min_width=longest)
         shown = [
             (short, cell)
             for _, short, cell, least in _QUANTITIES
@@ -210,13 +231,16 @@ def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
         ]
         for short, _ in shown:
             rows.add_column(
-                short, justify="left" if short == "limited by" else "right", no_wrap=short != "limited by"
+                short,
+                justify="left" if short == "limited by" else "right",
+                no_wrap=short != "limited by",
+                min_width=len("registers,") if short == "limited by" else None,
             )
         for (_, method), group in itertools.groupby(results, key=lambda r: (r.arch, r.method)):
             for i, result in enumerate(group):
                 names = [result.arch] if _several(results) else []
                 if kernels:
-                    names += [(method or "") if i == 0 else "", parameters(result.params)]
+                    names += [(method or "") if i == 0 else "", _names(result, results)]
                 rows.add_row(
                     *map(escape, names),
                     *(escape(cell(result)) for _, cell in shown),
@@ -252,18 +276,30 @@ def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> 
         for result, found in chosen:
             shown.add_row(
                 *[result.arch] * (detail > 0),
-                escape(result.method or f"{result.registers_per_thread} registers"),
+                escape(result.method or _bare(result)),
                 str(found.threads_per_block),
-                f"{found.occupancy:.0%}",
+                f"{percent(found.occupancy)}",
                 *[f"{found.min_grid_blocks:,}"] * (detail > 0),
                 str(found.rounded_threads),
                 str(found.block_edge),
                 escape(parameters(result.params)) or f"{result.threads_per_block} threads",
-                *[f"{result.occupancy:.0%}", escape(found.chosen_from)][: 2 * (detail > 1)],
+                *[f"{percent(result.occupancy)}", escape(found.chosen_from)][: 2 * (detail > 1)],
             )
         return shown
 
     print_fitting(console, (table(detail) for detail in (2, 1, 0)))
+    for result, found in chosen:
+        if result.occupancy < found.occupancy:
+            name = result.method or _bare(result)
+            console.print(
+                f"{escape(name)}: the square block costs occupancy: {percent(result.occupancy)} in place of "
+                f"{percent(found.occupancy)}",
+                soft_wrap=True,
+            )
+
+
+def _bare(result: OccupancyResult) -> str:
+    return f"{result.registers_per_thread} registers, {result.shared_bytes_per_block:,} bytes"
 
 
 def suggestion_line(result: OccupancyResult) -> str:
@@ -273,7 +309,7 @@ def suggestion_line(result: OccupancyResult) -> str:
         return ""
     return (
         f"{result.method}: {found.threads_per_block} threads a block have the highest occupancy on "
-        f"{result.arch}, {found.occupancy:.0%} ({found.min_grid_blocks:,} blocks fill the GPU); "
+        f"{result.arch}, {percent(found.occupancy)} ({found.min_grid_blocks:,} blocks fill the GPU); "
         f"4^floor(log4 {found.threads_per_block}) = {found.rounded_threads}, a block edge of "
         f"{found.block_edge}; taken: {parameters(result.params)}"
     )
@@ -296,7 +332,7 @@ def step_lines(result: OccupancyResult) -> list[str]:
 
 
 def _step(result: OccupancyResult, step: Step) -> str:
-    gain = f"{step.occupancy:.0%} occupancy (now {result.occupancy:.0%})"
+    gain = f"{percent(step.occupancy)} occupancy (now {percent(result.occupancy)})"
     if step.threads_per_block is not None:
         return (
             f"blocks of {step.threads_per_block} threads (now {result.threads_per_block}) would give {gain}"
@@ -326,11 +362,11 @@ def _print_latency(console: Console, results: Sequence[OccupancyResult], sources
             table.add_row(
                 escape(configuration(result)) if i == 0 else "",
                 str(row.independent),
-                f"{row.instruction_cycles:g}",
+                _decimal(row.instruction_cycles),
                 str(result.active_warps),
-                f"{row.hidden_cycles:g}",
+                _decimal(row.hidden_cycles),
                 "≥" if row.covered else "<",
-                f"{row.load_cycles:g}",
+                _decimal(row.load_cycles),
                 "yes" if row.covered else "no",
                 f"{row.warps_needed:,}",
                 "" if row.independent_needed is None else f"{row.independent_needed:,}",
@@ -339,3 +375,8 @@ def _print_latency(console: Console, results: Sequence[OccupancyResult], sources
     print_fitting(console, [table])
     for line in sources:
         console.print(escape(line), style="dim", soft_wrap=True)
+
+
+def _decimal(value: float) -> str:
+    """At most four decimals: 0.1667, 384."""
+    return f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -1,0 +1,380 @@
+"""`cudamm occupancy`: kernels for GPUs that are not here, bare numbers, and what is asked of either."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from cudamm.architecture import ARCHITECTURES
+from cudamm.compile import cuda
+from cudamm.compile.toolkit import find_nvcc
+from cudamm.errors import NoDeviceError
+from cudamm.occupancy import numbers
+
+BARE = "occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000 "
+OURS = "occupancy --arch sm_86 --kernel my.cu "
+UNUSED = 2**31 - 1
+BODY = "C[threadIdx.x] = A[0] * M;"
+# Registers that spill, an array in local memory, a second barrier, and every other memory there is.
+RICH = """
+    extern __shared__ float dynamic[];
+    __shared__ float fixed[100];
+    float kept[W], array[100], sum = table[K];
+    for (int i = 0; i < 100; ++i) array[i] = A[i * N];
+    for (int i = 0; i < W; ++i) kept[i] = A[i * M + threadIdx.x];
+    dynamic[threadIdx.x] = fixed[threadIdx.x] = A[threadIdx.x];
+    asm volatile("bar.sync 1, 64;");
+    __syncthreads();
+    for (int k = 0; k < K; ++k)
+        for (int i = 0; i < W; ++i) kept[i] = kept[i] * kept[(i + 1) % W] + dynamic[k] * array[k % 100];
+    for (int i = 0; i < W; ++i) sum += kept[i] * fixed[i];
+    C[threadIdx.x] = sum;
+"""
+CALLED = """
+__device__ __noinline__ float f(const float *A, int n) {
+    float array[256];
+    for (int i = 0; i < 256; ++i) array[i] = A[i * n];
+    return array[n % 256];
+}
+__constant__ float (*functions[2])(const float *, int) = {f, f};
+"""
+
+
+@pytest.fixture
+def mine(write_kernel, needs_nvcc):
+    """Write a kernel of the user's own: the rest of its header, its body, and what surrounds that."""
+
+    def write(*header, body=BODY, before="", bounds="", name="my.cu"):
+        fields = "\n".join(f"// {line}" for line in header or ("threads: 64", "grid: ceil(M / 64)"))
+        arguments = "int M, int N, int K, const float *A, const float *B, float *C"
+        kernel = f"{before}\n__global__ void {bounds} mine({arguments}) {{ {body} }}\n"
+        return write_kernel(f"// Mine.\n//\n{fields}\n\n{kernel}", name)
+
+    return write
+
+
+def missing(*_):
+    raise NoDeviceError("it was not found")
+
+
+# sm_86: 37 x 32 = 1184 registers a warp are 1280 in portions of 256; the 16384 of a partition hold 12 such
+# warps, four partitions 48, which are 6 blocks; 5000 bytes and the driver's 1024 are 6144 in portions of 128.
+@pytest.mark.parametrize(
+    ("options", "blocks", "warps", "limited_by"),
+    [
+        ("--arch sm_10 --threads 256 --registers 10", 3, 24, ["warps", "registers"]),  # SJTU's two cases
+        ("--arch sm_10 --threads 256 --registers 11", 2, 16, ["registers"]),
+        ("--arch 8.6 --threads 256 --registers 37 --shared 5000", 6, 48, ["warps", "registers"]),
+        ("--arch SM86 --threads 32 --registers 16", 16, 16, ["blocks"]),
+        ("--arch sm_90 --threads 1000 --registers 64", 1, 32, ["registers"]),
+        ("--arch sm_90a --threads 32 --barriers 5", 12, 12, ["barriers"]),  # of 64
+        ("--arch sm_75 --threads 128 --registers 32 --shared 20000", 3, 12, ["shared"]),
+        ("--arch sm_60 --threads 320 --registers 40", 5, 50, ["registers"]),  # 2 x (32768 // 1280) warps
+        ("--arch sm_61 --threads 320 --registers 40", 4, 40, ["registers"]),  # 4 x (16384 // 1280)
+        ("--arch sm_86 --threads 32 --carveout 0 --shared 100", 7, 7, ["shared"]),  # of 8 KB, 1152 bytes each
+    ],
+)
+def test_occupancy_as_computed_by_hand(run, options, blocks, warps, limited_by):
+    (record,) = run(f"occupancy {options} --json -").records
+    assert (record["active_blocks"], record["active_warps"]) == (blocks, warps)
+    assert record["limited_by"] == limited_by
+    threads = blocks * record["threads_per_block"]
+    of = ARCHITECTURES[record["arch"].rstrip("a")]
+    assert record["active_threads"] == threads
+    assert record["occupancy"] == pytest.approx(warps * 32 / of.threads)
+    assert record["device_occupancy"] == pytest.approx(threads / of.threads)
+
+
+def test_the_record_and_the_sheet_agree(run):
+    ended = run(BARE + "--grid 100,10 --json -")
+    assert ended.stderr == "" and json.loads(ended.stdout)["schema"] == "cudamm.occupancy/1"
+    (record,) = ended.records
+    given = {"threads_per_block": 256, "registers_per_thread": 37, "shared_bytes_per_block": 5000}
+    assert ({"arch": "sm_86", "method": None, "params": {}} | given).items() <= record.items()
+    assert record["limits"] == {"warps": 6, "blocks": 16, "registers": 6, "shared": 16, "barriers": UNUSED}
+    assert record["waves"] == pytest.approx(1000 / (6 * 82))
+    rows = [line.split("│") for line in run(BARE + "--grid 100,10").stdout.splitlines() if "│" in line]
+    shown = {label.strip(): cell.strip() for _, label, cell, _ in rows}
+    assert (shown["registers a block, as allocated"], shown["as allocated"]) == ("10,240", "6,144")
+    assert (shown["active blocks an SM"], shown["active warps"], shown["waves"]) == ("6", "48", "2.03")
+    assert (shown["occupancy"], shown["by registers"], shown["by barriers"]) == ("100%", "6", "-")
+
+
+def test_bare_numbers_compile_and_start_nothing(run, monkeypatch):
+    monkeypatch.setattr(cuda, "nvcc", missing)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    monkeypatch.setenv("CUDAMM_CACHE", "/proc/nowhere")
+    assert run(BARE + "--why --ilp --curves").status == 0
+    rows = run("occupancy --arch sm_86 --arch all --arch 8.6 --threads 64 --json -").records
+    assert [row["arch"] for row in rows] == ["sm_86", *(name for name in ARCHITECTURES if name != "sm_86")]
+    run("occupancy --arch sm_86 -m tiled").refused(3, "not found", "do without a compiler")
+
+
+def test_lists_and_ranges_are_multiplied(run):
+    line = "occupancy --arch sm_86 --threads {} --registers 16,37,255 --shared {} --json -"
+    rows = run(line.format("32:1024:32", "0,8")).records
+    found = [(r["threads_per_block"], r["registers_per_thread"], r["shared_bytes_per_block"]) for r in rows]
+    assert found == [(t, r, s) for t in range(32, 1025, 32) for r in (16, 37, 255) for s in (0, 8)]
+    rows = run(line.format("1:1024:*4", "'max(8 * threads, 100)'")).records[::3]
+    assert [row["shared_bytes_per_block"] for row in rows] == [100, 100, 128, 512, 2048, 8192]
+
+
+def test_a_hundred_thousand_configurations(run, tmp_path):
+    line = "occupancy --arch sm_86 --threads 32:1024:32 --registers 0:255 --shared 0:12000:{} --json all.json"
+    ended = run(line.format(1000))
+    rows = json.loads((tmp_path / "all.json").read_text())["results"]
+    assert len(rows) == 32 * 256 * 13 == 106_496
+    full = sum(row["occupancy"] == 1 for row in rows)
+    assert "… and 106,456 more" in ended.stdout
+    assert f"{full:,} of all 106,496 have the highest occupancy, 100%" in ended.stdout
+    run(line.format(2)).refused(2, "configurations are more than 2,000,000")
+
+
+def test_what_fits_nowhere_is_a_row_that_says_why(run):
+    ended = run("occupancy --arch sm_86 --threads 288 --registers 255 --json -")
+    (record,) = ended.records
+    assert ended.status == 0 and (record["active_blocks"], record["occupancy"]) == (0, 0)
+    assert (
+        "9 warps of 255 registers a thread, spread evenly over 4 partitions, take 98,304" in record["reason"]
+    )
+    for given, reason in (
+        ("--threads 1024", "1,024 threads a block; sm_10 allows 512"),
+        ("--threads 64 --registers 128", "128 registers a thread; sm_10 allows 124"),
+        ("--threads 64 --shared 20000", "20,000 bytes of shared memory a block; sm_10 allows 16,384"),
+    ):
+        old, new = run(f"occupancy --arch sm_10 --arch sm_86 {given} --json -").records
+        assert (old["active_blocks"], old["reason"], new["reason"]) == (0, reason, "")
+
+
+def test_instructions_in_place_of_warps(run):
+    """SJTU: 4 instructions x 4 cycles x 24 warps are 384, less than 400; 8 x 4 x 16 are 512."""
+    rows = run("occupancy --arch sm_10 --threads 256 --registers 10,11 --ilp 4,8 --json -").records
+    found = [[(x["hidden_cycles"], x["covered"]) for x in row["latency"]] for row in rows]
+    assert found == [[(384, False), (768, True)], [(256, False), (512, True)]]
+    assert [row["latency"][0]["independent_needed"] for row in rows] == [5, 7]
+    run("occupancy --arch sm_50 --threads 32 --ilp").refused(2, "sm_50", "--load-cycles")
+    exact = run(BARE + "--ilp 5 --load-cycles 168 --instruction-cycles 0.7 --json -").records[0]["latency"][0]
+    assert exact["hidden_cycles"] == 168 and exact["covered"]
+
+
+def test_the_best_block_size(run, needs_nvcc):
+    (bare,) = run("occupancy --arch sm_86 --registers 37 --suggest --json -").records
+    (kernel,) = run("occupancy --arch sm_86 -m tiled-dynamic --suggest --sms 10 --json -").records
+    for record, sms in ((bare, 82), (kernel, 10)):
+        found = record["suggestion"]  # 768: the largest block of which whole ones fill an SM of 1536 threads
+        assert (found["threads_per_block"], found["min_grid_blocks"]) == (768, 2 * sms)
+        assert (found["rounded_threads"], found["block_edge"], record["threads_per_block"]) == (256, 16, 256)
+    assert kernel["params"] == {"BLOCK_SIZE": 16}
+    old, new = run("occupancy --arch sm_10 --arch sm_86 --registers 200 --suggest --json -").records
+    assert (old["active_blocks"], new["reason"]) == (0, "") and "124" in old["reason"]
+
+
+@pytest.mark.parametrize(
+    ("header", "takes"),
+    [
+        (("param: BLOCK_SIZE = 64 in 64, 128", "threads: BLOCK_SIZE"), {768}),
+        (("param: BLOCK_SIZE = 8 in 8, 16", "threads: 32, BLOCK_SIZE"), {768}),
+        (("threads: 64",), {64, 768}),  # fixed: what NVIDIA's search would say is told, not taken
+        (("param: BLOCK_SIZE = 8 in 8, 9", "threads: 256", "shared-bytes: 64 * BLOCK_SIZE"), {256}),
+        (("param: BLOCK_SIZE = 32 in 16, 32", "threads: BLOCK_SIZE // 2, BLOCK_SIZE"), {128, 512}),
+        (("param: BLOCK_SIZE = 32 in 16, 32", "threads: BLOCK_SIZE / 2, BLOCK_SIZE"), {128, 512}),
+        (("param: BLOCK_SIZE = 64 in 64, 128", "threads: BLOCK_SIZE", "requires: BLOCK_SIZE <= 128"), {128}),
+    ],
+)
+def test_a_suggestion_can_be_taken(run, mine, header, takes):
+    mine(*header, "grid: ceil(M / 64)")
+    (record,) = run(OURS + "--suggest --json -").records
+    assert record["reason"] == "" and record["threads_per_block"] in takes
+    assert record["suggestion"]["threads_per_block"] in takes
+
+
+def test_what_leads_to_the_next_step(run, mine):
+    shown = run("occupancy --arch sm_86 --threads 256 --registers 37,255 --shared 5000 --why").stdout
+    assert "5,000 bytes on sm_86: full: 48 warps are all an SM has room for" in shown
+    assert "at 128 registers a thread (now 255) 2 blocks fit (now 1): 33.3% occupancy (now 16.7%)" in shown
+    (record,) = run("occupancy --arch sm_86 --threads 256 --shared 17000 --why --json -").records
+    assert record["active_blocks"] == 5  # 102400 // 18048; of a sixth 17024 are given out, 1024 to the driver
+    assert record["steps"][0]["shared_bytes_per_block"] == 16000
+    mine(bounds="__launch_bounds__(64)")
+    (record,) = run(OURS + "--why --json -").records
+    assert record["max_threads_per_block"] == 64
+    assert all((step["threads_per_block"] or 0) <= 64 for step in record["steps"])
+    mine("param: P = 1 in 1, 2", "threads: 64", "grid: 1", body="static_assert(P == 1);" + BODY)
+    fine, broken = run(OURS + "-D P=1,2 --why --json -").records
+    assert fine["steps"] and "does not compile" in broken["reason"]
+    assert not broken.get("steps")
+
+
+def test_resources_are_what_the_compiler_says(run, mine, tmp_path):
+    header = ("param: BLOCK_SIZE = 64", "threads: BLOCK_SIZE", "grid: 1", "shared-bytes: 4 * BLOCK_SIZE")
+    mine(*header, body=RICH, before="__constant__ float table[777];", bounds="__launch_bounds__(256, 8)")
+    ended = run("occupancy --arch sm_80 --kernel my.cu -D W=64 --block 64,512 --json -")
+    record, too_large = ended.records
+    command = [str(find_nvcc()), "-arch=sm_80", "-cubin", "-Xptxas=-v", "-DW=64", "-o", "x.cubin", "my.cu"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
+    for field, pattern, least in (
+        ("registers_per_thread", r"Used (\d+) registers", 32),
+        ("spill_store_bytes", r"(\d+) bytes spill stores", 4),
+        ("spill_load_bytes", r"(\d+) bytes spill loads", 4),
+        ("local_bytes_per_thread", r"(\d+) bytes stack frame", 400),
+        ("barriers", r"used (\d+) barriers", 2),
+    ):
+        assert record[field] == int(re.search(pattern, said)[1]) >= least
+    assert (record["static_shared_bytes"], record["dynamic_shared_bytes"]) == (400, 256)
+    assert (record["constant_bytes"], record["max_threads_per_block"]) == (4 * 777, 256)
+    assert (record["shared_bytes_per_block"], record["active_blocks"]) == (656, 32)
+    assert (ended.status, too_large["active_blocks"]) == (1, 0)
+    assert too_large["reason"] == "512 threads a block; its __launch_bounds__ allow 256"
+
+
+def test_local_memory_of_called_functions_counts(run, mine):
+    mine(body="C[threadIdx.x] = functions[M](A, N);", before=CALLED)
+    (record,) = run(OURS + "--json -").records
+    assert record["local_bytes_per_thread"] >= 1024 and record["spill_store_bytes"] > 0
+
+
+def test_sizes_are_told_apart(run, needs_nvcc):
+    rows = run("occupancy --arch sm_80 -m tiled --block 16 -n 64 -n 100x50x30 --dtype int32 --json -").records
+    assert [(row["dtype"], row["grid_blocks"]) for row in rows] == [("int32", 16), ("int32", 4 * 7)]
+    assert [(row["m"], row["n"], row["k"]) for row in rows] == [(64, 64, 64), (100, 50, 30)]
+
+
+def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find"), "find_gpu", missing)
+    known = dataclasses.replace(cuda.nvcc(), architectures=("sm_80", "sm_90"))
+    monkeypatch.setattr(cuda, "nvcc", lambda: known)
+    for options in ("", "--json -"):
+        ended = run(f"occupancy -m tiled --block 16 {options}")
+        assert ended.status == 0 and "sm_80" in ended.stdout
+        assert re.fullmatch(r"cudamm: no GPU here, so this is for sm_80 \(A100.*\n", ended.stderr)
+    rows = run("occupancy --arch sm_90 --arch all --arch 9.0 -m tiled --block 16 --json -").records
+    assert [row["arch"] for row in rows] == ["sm_90", "sm_80"]
+    run("occupancy --arch sm_70 -m tiled").refused(3, "for sm_70, only for sm_80, sm_90", "--threads")
+    assert run("occupancy --arch sm_70 --threads 64").status == 0
+
+
+def test_a_kernel_for_some_architectures_only(run, mine):
+    mine("threads: 64", "grid: 1", "shared-bytes: 150000")
+    fits, does_not = run(OURS + "--arch sm_90 --json -").records[::-1]
+    assert (fits["active_blocks"], does_not["active_blocks"]) == (1, 0)
+    assert "150,000 bytes of shared memory" in does_not["reason"] and "101,376" in does_not["reason"]
+    mine(before="#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900\n#error for Hopper\n#endif")
+    fits, does_not = run(OURS + "--arch sm_90 --json -").records[::-1]
+    assert fits["active_blocks"] and "for Hopper" in does_not["reason"]
+
+
+def test_the_last_wave(run):
+    shown = run(BARE + "--grid 1000").stdout
+    assert "2.03 waves; the last has 16 of 492 blocks" in shown and "67.8% of the time is used" in shown
+    for launch, tail in (("1", 0), ("492", 0), ("493", 1), ("984", 0), ("48 --sms 1", 0), ("49 --sms 8", 1)):
+        assert ("tail: 256 threads" in run(f"{BARE} --grid {launch}").stdout) == tail
+
+
+@pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+def test_curves(run, tmp_path, suffix, begins):
+    (tmp_path / f"x.{suffix}").write_text("old")
+    assert len(run(f"{BARE} --plot x.{suffix} --json -").records) == 1
+    assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begins)
+    shown = run(BARE + "--curves").stdout
+    for here in ("threads a block; ● 256: 48", "registers a thread; ● 37: 48", "bytes a block; ● 5,000: 48"):
+        assert here in shown
+
+
+@pytest.mark.parametrize("name", ["a$b_{x$.cu", "漢字.cu"])
+def test_a_plot_shows_names_as_they_are(run, mine, name):
+    mine(name=name)
+    assert run(f"occupancy --arch sm_86 --kernel '{name}' --plot x.svg --json x.json").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--arch sm_85 --threads 32", ["nearest is sm_86"]), ("--arch '' --threads 32", ["architecture"]),
+        ("--device gpu --threads 32", ["--arch and --device"]),
+        *((f"--threads {v}", ["--threads"]) for v in ("0", "-1", "''", "abc", "1.5", "64:32", "9" * 30)),
+        ("--threads 1025", ["1,025 threads", "sm_86 allows 1,024"]),
+        ("--threads 32 --registers 256", ["256 registers", "sm_86 allows 255"]),
+        ("--threads 32 --shared 101377", ["101,377 bytes", "sm_86 allows 101,376"]),
+        ("--threads 32 --shared threads/0", ["by zero"]), ("--threads 32 --shared=-threads", ["-32 at 32"]),
+        ("--threads 32 --shared threads/3", ["10.6667, not a whole number"]),
+        *((f"--threads 32 --{v}", [f"--{v.split()[0]}"]) for v in ("barriers 17", "sms 0", "carveout 101")),
+        *((f"--threads 32 --{v} 0", [f"--{v}"]) for v in ("ilp", "grid", "load-cycles")),
+        ("--threads 32 --load-cycles 400", ["go with --ilp"]), ("--threads 32 -m tiled", ["bare numbers"]),
+        ("--threads 32 -n 64", ["leave out -n"]), ("--threads 32 --suggest", ["leave out --threads"]),
+        ("--threads 32:288:32", ["curves of 9", "at most 8"]),  # a plot is asked for
+        ("--threads 32 --plot x.jpg", [".png, .svg, .pdf"]),
+        ("--threads 32 --plot nowhere/x.png", ["nowhere/x.png", "cannot be written"]),
+        ("--threads 32 --plot same.svg --json same.svg", ["--plot", "--json"]),
+        ("--threads 32 --grid 1:4", ["--grid"]),  # 1 x 2 x 3 x 4
+        ("--registers 256 --suggest", ["allows 255"]), ("--shared 200000 --suggest", ["allows 101,376"]),
+        ("--threads 32 --sms " + "9" * 20, ["--sms"]), ("--threads 32 --grid 99," + "9" * 18, ["--grid"]),
+        ("--threads 32 --shared threads*" + "9" * 20, ["shared"]),
+        *((f"--threads 32 --ilp 4 --{v}-cycles {x}", [f"--{v}-cycles"])
+          for v in ("load", "instruction") for x in ("nan", "inf")),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line(run, tmp_path, options, words):
+    for name in ("old.json", "old.png"):
+        (tmp_path / name).write_text("old")
+    arch = "" if "--arch" in options else "--arch sm_86 "
+    files = "" if "--json" in options else "--json old.json " + "--plot old.png " * ("--plot" not in options)
+    run(f"occupancy {arch}{files}{options}").refused(2, *words)
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"old.json": "old", "old.png": "old"}
+
+
+def test_wrong_command_lines_about_kernels(run, mine):
+    run("occupancy --arch sm_86 -m cpu-simple").refused(2, "host methods have no occupancy")
+    run("occupancy --arch sm_86 -m tiled --block 33").refused(2, "1089 threads", "1024")
+    mine(body="C[0] = undeclared;")
+    run(OURS).refused(2, "my.cu(", "undeclared")
+    mine(body="__shared__ float s[20000]; s[threadIdx.x] = A[M]; C[0] = s[N];")
+    run(OURS).refused(2, "too much shared data")
+    mine(before="__global__ void other(float *C) {}")
+    run(OURS).refused(2, "--entry", "mine", "other")
+    run("occupancy --arch sm_86 -m tiled --block 16 --barriers 3").refused(2, "--barriers")
+
+
+def test_ctrl_c_keeps_the_architectures_that_are_done(run, monkeypatch, tmp_path):
+    original = numbers.results
+
+    def results(architecture, *rest):
+        if architecture.name == "sm_90":
+            raise KeyboardInterrupt
+        return original(architecture, *rest)
+
+    monkeypatch.setattr(numbers, "results", results)
+    ended = run("occupancy --arch sm_86 --arch sm_90 --threads 32,64 --json out.json")
+    assert ended.status == 130 and "sm_86" in ended.stdout and "sm_90" not in ended.stdout
+    assert ended.stderr.startswith("cudamm: interrupted: 2 results") and ended.stderr.count("\n") == 1
+    assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 2
+
+
+def test_a_reader_that_leaves_ends_it_quietly(tmp_path):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "cudamm", *BARE.split(), "--why", "--ilp", "--curves"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    os.close(theirs)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--threads 64,96 --registers 37,38 --ilp",
+        "-m tiled,naive --block 8,16 --suggest",
+        "-m tiled-transposed,naive --block 4,8,16,32",
+    ],
+)
+def test_tables_fit_the_terminal(on_terminal, needs_nvcc, options):
+    shown = on_terminal(f"occupancy --arch sm_86 {options}", COLUMNS="80", NO_COLOR="1").stdout
+    rows = [row for row in shown.splitlines() if re.search("[│─━]", row)]
+    assert rows and max(map(len, rows)) <= 80
+    assert "…" not in shown and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", shown)

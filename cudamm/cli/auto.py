@@ -53,10 +53,14 @@ def default_and_best(
     lines: list[str] = []
     for variant, problem in defaults:
         chosen.append((variant, problem))
-        if has_block_size(variant):
-            result = next(best)
-            suggested = Variant(variant.method, tuple(result.params.items()))
-            lines.append(suggestion_line(result) + (", the default" if suggested == variant else ""))
-            if suggested != variant:
-                chosen.append((suggested, problem))
+        if not has_block_size(variant):
+            continue
+        result = next(best)
+        if result.suggestion is None:
+            lines.append(f"{variant.method.name}: no block size can run on {result.arch}: {result.reason}")
+            continue
+        suggested = Variant(variant.method, tuple(result.params.items()))
+        lines.append(suggestion_line(result) + (", the default" if suggested == variant else ""))
+        if suggested != variant:
+            chosen.append((suggested, problem))
     return chosen, list(dict.fromkeys(lines))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, ladder, variants
+from cudamm.catalog import ELEMENT_TYPES, ladder, read_method, variants
 from cudamm.compile import program
 from cudamm.launch import plan
 from cudamm.measure import Settings, bench
@@ -285,6 +285,25 @@ def test_a_gpu_that_is_not_there(gpu):
     assert done.returncode == 2
     assert done.stderr.startswith("cudamm: there is no gpu:99")
     assert done.stderr.count("\n") == 1
+
+
+def test_the_best_block_size_is_timed_against_the_default(gpu, tmp_path):
+    """A kernel sized at launch whose default is not the best: its edge goes to constant memory both times."""
+    source = (Path(__file__).parents[2] / "cuda_src" / "13_tiled_dynamic.cu").read_text()
+    small = tmp_path / "small.cu"
+    small.write_text(source.replace("BLOCK_SIZE = 32 in", "BLOCK_SIZE = 8 in"))
+    done = cudamm("bench", "--kernel", small, "--block", "auto", "-n", 300, "--json", "-")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = json.loads(done.stdout)["results"]
+    bindings = pytest.importorskip("cuda.bindings.driver")
+    (variant,) = variants(read_method(small), {})
+    cubin = gpu.compile(program(variant, FLOAT32, True))
+    module = ask(bindings.cuModuleLoadData(cubin.image))
+    function = ask(bindings.cuModuleGetFunction(module, cubin.kernel.encode()))
+    _, threads = ask(bindings.cuOccupancyMaxPotentialBlockSize(function, None, 0, 0))
+    edge = next(2**i for i in range(5, -1, -1) if 4**i <= threads)
+    assert [row["params"]["BLOCK_SIZE"] for row in rows] == [8, edge]
+    assert all(row["correct"] for row in rows)
 
 
 def test_occupancy_and_devices_print(gpu):

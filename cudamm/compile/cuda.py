@@ -68,22 +68,23 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
                 if "nvcc fatal" in str(error) or "host_config.h" in str(error):
                     raise NoDeviceError(f"nvcc does not work: {error}") from None
                 raise
-            target.write_bytes(cubin.read_bytes() + _SEPARATOR + remarks.encode(errors="replace"))
+            target.write_bytes(cubin.read_bytes() + _SEPARATOR + remarks.encode(errors="replace") + _END)
 
     whole = program.text
     if program.include_folder:
         whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
     made_from = [whole, compiler.version, *command, *(os.environ.get(name, "") for name in _OWN_VARIABLES)]
     path = cached(made_from, ".cubin", make)
-    image, found, remarks = path.read_bytes().rpartition(_SEPARATOR)
-    if not found:  # cut off, by a power failure perhaps
+    made = path.read_bytes()
+    if not made.endswith(_END):  # cut off, by a power failure perhaps
         path.unlink()
-        image, _, remarks = cached(made_from, ".cubin", make).read_bytes().rpartition(_SEPARATOR)
+        made = cached(made_from, ".cubin", make).read_bytes()
+    image, _, remarks = made.removesuffix(_END).rpartition(_SEPARATOR)
     kernel = find_kernel(image, program.method.entry)
     return Cubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
 
 
-_SEPARATOR = b"\nptxas -v:\n"
+_SEPARATOR, _END = b"\nptxas -v:\n", b"\nend\n"
 _OWN_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 

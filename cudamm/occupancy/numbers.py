@@ -137,7 +137,9 @@ def results(
     waves: list[float | None] = [None] * size
     if grid_blocks is not None:
         at_a_time = active * of.multiprocessors
-        waves = [g / a if g and a else None for g, a in zip(grid_blocks, at_a_time, strict=True)]
+        waves = [
+            g / a if g and a else None for g, a in zip(grid_blocks.tolist(), at_a_time.tolist(), strict=True)
+        ]
     # A column a field: built so, a hundred thousand results take a third of a second.
     columns = {
         "arch": itertools.repeat(of.name),

@@ -12,6 +12,9 @@ from typing import IO, Any
 
 from cudamm.errors import UsageError
 
+OWN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+"""Names of what the process has open already, even where that is a file."""
+
 
 class OutputFile:
     """A file to be written once, at the end.
@@ -28,10 +31,11 @@ class OutputFile:
         if not path:
             raise UsageError(f"{option} needs the name of a file")
         self._target = Path(path)
-        if self._target.is_dir():
-            raise UsageError(f"{option} {path}: that is a folder; name a file in it")
         try:
-            if self._target.exists() and not self._target.is_file():
+            if self._target.is_dir():
+                raise UsageError(f"{option} {path}: that is a folder; name a file in it")
+            is_stream = self._target.exists() and not self._target.is_file()
+            if is_stream or path.startswith(OWN_STREAMS):
                 # A pipe, a terminal, /dev/null: never replaced, and a pipe's reader leaves when it is closed.
                 self._stream = self._target.open("ab")
                 return
@@ -43,6 +47,8 @@ class OutputFile:
             )
         except OSError as error:
             raise UsageError(f"{option} {path}: it cannot be written ({error.strerror})") from None
+        except RuntimeError:  # what Python before 3.13 says of links in a circle
+            raise UsageError(f"{option} {path}: it cannot be written (symbolic links in a loop)") from None
         os.close(handle)
         self._partial = Path(partial)
 

@@ -44,7 +44,7 @@ def render(
     """
     shown = results if len(results) <= MOST_ROWS else results[:SHOWN_OF_MORE]
     if any(result.suggestion for result in results):
-        _print_suggestions(console, results)
+        _print_suggestions(console, shown)
     elif len(results) <= MOST_COLUMNS:
         _print_sheet(console, results)
     else:
@@ -258,8 +258,9 @@ def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> 
 
     def table(detail: int) -> Table:
         shown = Table(title="The block size of highest occupancy", title_justify="left", title_style="bold")
-        for name in ["arch"] * (detail > 0) + ["method"]:
-            shown.add_column(name, no_wrap=detail > 0)
+        archs = detail > 0 or _several(results)
+        for name in [*["arch"] * archs, "method"]:
+            shown.add_column(name, no_wrap=name == "arch" or detail > 0)
         for name in (
             "threads",
             "occu-\npancy",
@@ -269,21 +270,22 @@ def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> 
         ):
             if detail > 0 or "GPU" not in name:
                 shown.add_column(name, justify="right", no_wrap=True)
-        shown.add_column("take", no_wrap=detail > 0)
+        longest = max(len(word) for r, _ in chosen for word in _take(r, results).split())
+        shown.add_column("take", no_wrap=detail > 0, min_width=longest)
         if detail > 1:
             shown.add_column("occu-\npancy", justify="right", no_wrap=True)
             shown.add_column("chosen from")
         for result, found in chosen:
             shown.add_row(
-                *[result.arch] * (detail > 0),
+                *[result.arch] * archs,
                 escape(result.method or _bare(result)),
                 str(found.threads_per_block),
-                f"{percent(found.occupancy)}",
+                percent(found.occupancy),
                 *[f"{found.min_grid_blocks:,}"] * (detail > 0),
                 str(found.rounded_threads),
                 str(found.block_edge),
-                escape(parameters(result.params)) or f"{result.threads_per_block} threads",
-                *[f"{percent(result.occupancy)}", escape(found.chosen_from)][: 2 * (detail > 1)],
+                escape(_take(result, results)),
+                *[percent(result.occupancy), escape(found.chosen_from)][: 2 * (detail > 1)],
             )
         return shown
 
@@ -296,6 +298,10 @@ def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> 
                 f"{percent(found.occupancy)}",
                 soft_wrap=True,
             )
+
+
+def _take(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
+    return _names(result, results) or f"{result.threads_per_block} threads"
 
 
 def _bare(result: OccupancyResult) -> str:
@@ -342,8 +348,9 @@ def _step(result: OccupancyResult, step: Step) -> str:
         now = result.registers_per_thread
         changes.append(f"at {step.registers_per_thread} registers a thread (now {now})")
     if step.shared_bytes_per_block is not None:
-        less = result.shared_bytes_per_block - step.shared_bytes_per_block
-        changes.append(f"with {less:,} bytes less shared memory ({step.shared_bytes_per_block:,} a block)")
+        left = step.shared_bytes_per_block
+        less = result.shared_bytes_per_block - left
+        changes.append(f"with {less:,} byte{'s' * (less > 1)} less shared memory ({left:,} a block)")
     blocks = (
         f"{step.active_blocks} block{'s' * (step.active_blocks > 1)} fit{'s' * (step.active_blocks == 1)}"
     )

@@ -23,7 +23,7 @@ from cudamm.compile.cuda import Cubin
 from cudamm.errors import KernelError, UsageError
 from cudamm.occupancy.kernels import Planned, compile_for_all, planned_for, results_of
 from cudamm.occupancy.numbers import Numbers, check_numbers, of_numbers
-from cudamm.occupancy.suggest import every_block_size, suggest
+from cudamm.occupancy.suggest import every_block_size, suggest, suggestion
 from cudamm.prepare import Progress
 from cudamm.problem import Problem
 from cudamm.results import OccupancyResult, Suggestion
@@ -80,10 +80,8 @@ def _best(
     case, result = cases[able[0]], results[able[0]]
     if not given and is_sized_at_launch(case):
         if BLOCK_SIZE not in case.variant.params:
-            suggestion = _search(
-                of, case, result, lambda threads: result.shared_bytes_per_block, carveout_percent
-            )
-            return result._replace(suggestion=suggestion)
+            found = _search(of, case, result, lambda threads: result.shared_bytes_per_block, carveout_percent)
+            return result._replace(suggestion=found)
         if _is_square(case):
             chosen = _square(of, case, result, compiled, carveout_percent)
             if chosen is not None:
@@ -113,16 +111,16 @@ def best_of_numbers(
     of_threads: list[Callable[[int], int]]
     of_threads = [shared] if callable(shared) else [functools.partial(_constant, size) for size in shared]
     for of, registers, shared_bytes in itertools.product(architectures, numbers.registers, of_threads):
-        suggestion = suggest(
+        best = suggest(
             of, every_block_size(of), registers, shared_bytes, numbers.barriers, WHOLE_WARPS, carveout_percent
         )
         # Where none can run, a single warp says why.
-        threads = suggestion.rounded_threads if suggestion else every_block_size(of)[-1]
+        threads = best.rounded_threads if best else every_block_size(of)[-1]
         one = Numbers(
             (threads,), (registers,), (shared_bytes(threads),), numbers.barriers, numbers.grid_blocks
         )
         for result in of_numbers([of], one, carveout_percent, checked=True):
-            yield result._replace(suggestion=suggestion)
+            yield result._replace(suggestion=best)
 
 
 def _constant(value: int, threads: int) -> int:
@@ -139,15 +137,8 @@ def is_sized_at_launch(case: Planned) -> bool:
 def _best_of(of: Architecture, results: Sequence[OccupancyResult], tried: str) -> OccupancyResult:
     """The result with most active threads; of equals the largest block, and of those the first."""
     best = max(results, key=lambda r: (r.active_threads, r.threads_per_block))
-    suggestion = suggest(
-        of,
-        [best.threads_per_block],
-        best.registers_per_thread,
-        [best.shared_bytes_per_block],
-        best.barriers,
-        tried,
-    )
-    return best._replace(suggestion=suggestion)
+    found = suggestion(of, best.threads_per_block, best.active_blocks, best.occupancy, tried)
+    return best._replace(suggestion=found)
 
 
 def _square(
@@ -166,13 +157,13 @@ def _square(
         value = case.variant.method.shared_bytes.value({**names, BLOCK_SIZE: Fraction(math.sqrt(threads))})
         return static + max(0, math.ceil(value - _ROUNDING))
 
-    suggestion = _search(of, case, result, shared_bytes, carveout_percent)
-    if suggestion is None:
+    best = _search(of, case, result, shared_bytes, carveout_percent)
+    if best is None:
         return None
-    sized = _with_block_size(case.variant, suggestion.block_edge)
+    sized = _with_block_size(case.variant, best.block_edge)
     chosen = planned_for(of, sized, case.problem, case.program.fmad)
     (found,) = results_of(of, [chosen], compiled, carveout_percent)
-    return found._replace(suggestion=suggestion) if found.active_blocks else None
+    return found._replace(suggestion=best) if found.active_blocks else None
 
 
 _ROUNDING = Fraction(1, 10**6)  # of the root in `shared_bytes`, in bytes: far above it, far below a byte

@@ -118,7 +118,7 @@ def results_of(
         reason, resources = case.impossible.removeprefix(f"{case.variant}: "), None
         if isinstance(made, KernelError):
             reason = reason or str(made)
-        elif made is not None:
+        elif made is not None and launch is not None:
             resources = made.resources
             most = resources.max_threads_per_block
             if most is not None and threads > most:

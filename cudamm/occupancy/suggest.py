@@ -47,11 +47,19 @@ def suggest(
     best = int(np.argmax(found.active * threads))
     if found.active[best] == 0:
         return None
-    rounded = power_of_four(int(threads[best]))
+    occupancy = int(found.warps[best]) / architecture.warps
+    return suggestion(architecture, int(threads[best]), int(found.active[best]), occupancy, chosen_from)
+
+
+def suggestion(
+    architecture: Architecture, threads: int, active_blocks: int, occupancy: float, chosen_from: str
+) -> Suggestion:
+    """A block size that was found, with what follows from it."""
+    rounded = power_of_four(threads)
     return Suggestion(
-        threads_per_block=int(threads[best]),
-        occupancy=int(found.warps[best]) / architecture.warps,
-        min_grid_blocks=int(found.active[best]) * architecture.multiprocessors,
+        threads_per_block=threads,
+        occupancy=occupancy,
+        min_grid_blocks=active_blocks * architecture.multiprocessors,
         rounded_threads=rounded,
         block_edge=int(rounded**0.5),
         chosen_from=chosen_from,

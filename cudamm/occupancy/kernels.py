@@ -16,7 +16,7 @@ from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, UsageError
 from cudamm.launch import Launch, Limits, check, plan
-from cudamm.occupancy.numbers import results
+from cudamm.occupancy.rows import results
 from cudamm.prepare import Progress, check_user_kernels
 from cudamm.problem import Problem
 from cudamm.results import OccupancyResult

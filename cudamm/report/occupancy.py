@@ -60,7 +60,7 @@ def render(
     for result in shown:
         if result.reason:
             console.print(
-                f"[bold red]cannot run[/] {escape(configuration(result))}: {escape(result.reason)}",
+                f"[bold red]cannot run[/] {escape(configuration(result, results))}: {escape(result.reason)}",
                 soft_wrap=True,
             )
     for line in tails(results):
@@ -72,10 +72,14 @@ def render(
     console.print(_LEGEND, style="dim")
 
 
-def configuration(result: OccupancyResult) -> str:
-    """What a configuration is called: `tiled BLOCK_SIZE=16 on sm_90`, or its numbers."""
+def configuration(result: OccupancyResult, among: Sequence[OccupancyResult] = ()) -> str:
+    """What a configuration is called: `tiled BLOCK_SIZE=16 on sm_90`, or its numbers.
+
+    Args:
+        among: results that it has to be told apart from, by size and type if need be.
+    """
     if result.method is not None:
-        return f"{result.method} {parameters(result.params)}".strip() + f" on {result.arch}"
+        return f"{result.method} {_names(result, among)}".strip() + f" on {result.arch}"
     return (
         f"{result.threads_per_block} threads, {result.registers_per_thread} registers, "
         f"{result.shared_bytes_per_block:,} bytes on {result.arch}"
@@ -91,7 +95,7 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
     ]
     worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
     return [
-        f"tail: {configuration(r)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and costs "
+        f"tail: {configuration(r, results)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and costs "
         f"nearly a whole one, so {percent(share)} of the time is used"
         for share, r in worst[:MOST_TAILS]
     ]
@@ -214,20 +218,24 @@ def _sheet(columns: Sequence[OccupancyResult], results: Sequence[OccupancyResult
 
 def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
     """A configuration a row."""
+    kernels = any(result.method is not None for result in results)
 
     def table(detail: int) -> Table:
+        one_name = detail < 0  # method and parameters in one column, one below the other
         rows = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
         if _several(results):
             rows.add_column("arch", no_wrap=True)
-        kernels = any(result.method is not None for result in results)
         if kernels:
-            rows.add_column("method", no_wrap=True)
+            longest = max(len(word) for r in results for word in f"{r.method} {_names(r, results)}".split())
+            rows.add_column("method", no_wrap=not one_name, min_width=longest if one_name else None)
+        if kernels and not one_name:
             longest = max((len(word) for r in results for word in _names(r, results).split()), default=0)
             rows.add_column("parameters", no_wrap=detail > 0, min_width=longest)
         shown = [
             (short, cell)
             for _, short, cell, least in _QUANTITIES
-            if least <= detail and any(cell(result) for result in results)
+            if (least <= detail or (not kernels and short in _GIVEN) or (one_name and short in _FEWEST))
+            and any(cell(result) for result in results)
         ]
         for short, _ in shown:
             rows.add_column(
@@ -239,7 +247,9 @@ def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
         for (_, method), group in itertools.groupby(results, key=lambda r: (r.arch, r.method)):
             for i, result in enumerate(group):
                 names = [result.arch] if _several(results) else []
-                if kernels:
+                if kernels and one_name:
+                    names.append(f"{method} {_names(result, results)}")
+                elif kernels:
                     names += [(method or "") if i == 0 else "", _names(result, results)]
                 rows.add_row(
                     *map(escape, names),
@@ -250,7 +260,14 @@ def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
                 rows.add_section()
         return rows
 
-    print_fitting(console, (table(detail) for detail in (3, 2, 1, 0)))
+    print_fitting(console, (table(detail) for detail in (3, 2, 1, 0, -1)))
+
+
+_GIVEN = ("threads", "regs", "shared\nbytes")
+"""Columns that tell bare numbers apart, at any width."""
+
+_FEWEST = ("threads", "active\nblocks", "occu-\npancy", "limited by")
+"""Columns of the narrowest table."""
 
 
 def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> None:
@@ -292,9 +309,9 @@ def _print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> 
     print_fitting(console, (table(detail) for detail in (2, 1, 0)))
     for result, found in chosen:
         if result.occupancy < found.occupancy:
-            name = result.method or _bare(result)
+            name = f"{result.method or _bare(result)} on {result.arch}"
             console.print(
-                f"{escape(name)}: the square block costs occupancy: {percent(result.occupancy)} in place of "
+                f"{escape(name)}: what is taken costs occupancy: {percent(result.occupancy)} in place of "
                 f"{percent(found.occupancy)}",
                 soft_wrap=True,
             )
@@ -325,7 +342,7 @@ def _print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
     console.print("\nThe next step up", style="bold")
     for result in results:
         for line in step_lines(result):
-            console.print(escape(f"{configuration(result)}: {line}"), soft_wrap=True)
+            console.print(escape(f"{configuration(result, results)}: {line}"), soft_wrap=True)
 
 
 def step_lines(result: OccupancyResult) -> list[str]:
@@ -367,7 +384,7 @@ def _print_latency(console: Console, results: Sequence[OccupancyResult], sources
     for result in results:
         for i, row in enumerate(result.latency or ()):
             table.add_row(
-                escape(configuration(result)) if i == 0 else "",
+                escape(configuration(result, results)) if i == 0 else "",
                 str(row.independent),
                 _decimal(row.instruction_cycles),
                 str(result.active_warps),

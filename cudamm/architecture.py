@@ -38,7 +38,8 @@ class Architecture:
         register_granularity: registers come in multiples of this, to a warp (on 1.x to a block).
         registers_by_block: whether registers are given to a block as a whole.
         shared_granularity_bytes: shared memory a block is given comes in multiples of this.
-        barriers: hardware barriers; None where they never run out before blocks do.
+        barriers_of_blocks: hardware barriers an SM has for each block it can hold; None where NVIDIA's
+            calculation leaves them out.
         fp32_per_cycle: float32 additions, multiplications or fused pairs that an SM finishes a clock cycle.
     """
 
@@ -59,13 +60,18 @@ class Architecture:
     register_granularity: int
     registers_by_block: bool
     shared_granularity_bytes: int
-    barriers: int | None
+    barriers_of_blocks: int | None
     fp32_per_cycle: int
 
     @property
     def capability(self) -> tuple[int, int]:
         """The compute capability, such as (8, 6)."""
         return _capability(self.name)
+
+    @property
+    def barriers(self) -> int | None:
+        """Hardware barriers of a multiprocessor; None where NVIDIA's calculation leaves them out."""
+        return None if self.barriers_of_blocks is None else self.barriers_of_blocks * self.blocks
 
     @property
     def warps(self) -> int:
@@ -131,9 +137,6 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
     major, minor = capability
     (threads_of_block, threads, blocks, registers, registers_of_block, registers_of_thread,
      shared_kb, shared_of_block_kb, fp32, gpu, multiprocessors) = _TABLE[capability]  # fmt: skip
-    # Before 9.0 NVIDIA's calculation leaves barriers out. A block may have 16 of them, and the pool is
-    # twice or once the blocks (cuda_occupancy.h of CUDA 13; of 10.3 as from CUDA 13.5 on).
-    pool = {(9, 0): 2, (10, 0): 2}.get(capability, 1) * blocks if major >= 9 else None
     return Architecture(
         name=f"sm_{major}{minor}",
         gpu=gpu,
@@ -154,7 +157,8 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
         ),
         registers_by_block=major == 1,
         shared_granularity_bytes={1: 512, 2: 128}.get(major, 256 if major <= 7 else 128),
-        barriers=pool,
+        # cuda_occupancy.h of CUDA 13; of 10.3 as from CUDA 13.5 on.
+        barriers_of_blocks={(9, 0): 2, (10, 0): 2}.get(capability, 1) if major >= 9 else None,
         fp32_per_cycle=fp32,
     )
 

@@ -15,6 +15,9 @@ import platformdirs
 
 from cudamm.errors import KernelError, NoDeviceError
 
+END = b"\nwhole\n"
+"""What every file in the cache ends with."""
+
 
 @functools.cache
 def cache_folder() -> Path:
@@ -32,11 +35,12 @@ def cache_folder() -> Path:
 def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]) -> Path:
     """The file made from all of `made_from`; `make` writes it, to the path it is given, where it is missing.
 
-    It appears under its final name only once it is whole.
+    It appears under its final name only once it is whole. One that was cut off all the same, by a power
+    failure perhaps, is made anew: its last bytes are missing, which loaders and linkers do not mind.
     """
     key = hashlib.sha256("\0".join(made_from).encode(errors="surrogateescape")).hexdigest()[:32]
     target = cache_folder() / f"{key}{suffix}"
-    if target.exists():
+    if _is_whole(target):
         return target
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, suffix=suffix)
@@ -48,11 +52,22 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
     partial = Path(name)
     try:
         make(partial)
+        with partial.open("ab") as file:
+            file.write(END)
         partial.chmod(0o755)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     return target
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(END), os.SEEK_END)
+            return file.read() == END
+    except OSError:
+        return False
 
 
 def run_compiler(command: Sequence[str], source: str = "") -> str:

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.cache import cached, preprocessed, run_compiler
+from cudamm.compile.cache import END, cached, preprocessed, run_compiler
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, find_kernel, read_resources
 from cudamm.compile.toolkit import find_nvcc, include_options, nvcc_version, run_nvcc
@@ -68,23 +68,19 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
                 if "nvcc fatal" in str(error) or "host_config.h" in str(error):
                     raise NoDeviceError(f"nvcc does not work: {error}") from None
                 raise
-            target.write_bytes(cubin.read_bytes() + _SEPARATOR + remarks.encode(errors="replace") + _END)
+            target.write_bytes(cubin.read_bytes() + _SEPARATOR + remarks.encode(errors="replace"))
 
     whole = program.text
     if program.include_folder:
         whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
     made_from = [whole, compiler.version, *command, *(os.environ.get(name, "") for name in _OWN_VARIABLES)]
-    path = cached(made_from, ".cubin", make)
-    made = path.read_bytes()
-    if not made.endswith(_END):  # cut off, by a power failure perhaps
-        path.unlink()
-        made = cached(made_from, ".cubin", make).read_bytes()
-    image, _, remarks = made.removesuffix(_END).rpartition(_SEPARATOR)
+    made = cached(made_from, ".cubin", make).read_bytes()
+    image, _, remarks = made.removesuffix(END).rpartition(_SEPARATOR)
     kernel = find_kernel(image, program.method.entry)
     return Cubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
 
 
-_SEPARATOR, _END = b"\nptxas -v:\n", b"\nend\n"
+_SEPARATOR = b"\nptxas -v:\n"
 _OWN_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 

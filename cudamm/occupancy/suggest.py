@@ -21,8 +21,8 @@ def every_block_size(architecture: Architecture, max_threads: int | None = None)
 def suggest(
     architecture: Architecture,
     sizes: Sequence[int],
-    registers: int | Sequence[int],
-    shared_bytes: Callable[[int], int] | Sequence[int],
+    registers: int,
+    shared_bytes: Callable[[int], int],
     barriers: int,
     chosen_from: str,
     carveout_percent: int | None = None,
@@ -34,16 +34,13 @@ def suggest(
 
     Args:
         sizes: threads a block to choose from.
-        registers: a thread; one number, or one for each size.
-        shared_bytes: a block, static and dynamic, as a function of its threads, or one for each size.
+        registers: a thread.
+        shared_bytes: a block, static and dynamic, as a function of its threads.
         chosen_from: how to call the sizes.
     """
-    ordered = sorted(range(len(sizes)), key=lambda i: -sizes[i])
-    threads = np.array([sizes[i] for i in ordered], np.int64)
-    shared = [shared_bytes(size) for size in sizes] if callable(shared_bytes) else shared_bytes
-    of_threads = np.broadcast_to(np.asarray(registers, np.int64), len(sizes))[ordered]
-    of_shared = np.array(shared, np.int64)[ordered]
-    found = active_blocks(architecture, threads, of_threads, of_shared, barriers, carveout_percent)
+    threads = np.array(sorted(sizes, reverse=True), np.int64)
+    shared = np.array([shared_bytes(size) for size in threads.tolist()], np.int64)
+    found = active_blocks(architecture, threads, registers, shared, barriers, carveout_percent)
     best = int(np.argmax(found.active * threads))
     if found.active[best] == 0:
         return None

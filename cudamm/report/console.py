@@ -60,11 +60,18 @@ def print_fitting(console: Console, tables: Iterable[Table]) -> None:
         if fits(console, table):
             break
     else:
-        table.box, table.padding = box.SIMPLE_HEAD, (0, 0)
+        table = frameless(table)
     console.print(table)
 
 
-def fits(console: Console, table: Table) -> bool:
-    """Whether a table is shown unfolded."""
+def frameless(table: Table) -> Table:
+    """The table without its frame, which takes three columns a column."""
+    table.box, table.padding = box.SIMPLE_HEAD, (0, 0)
+    return table
+
+
+def fits(console: Console, table: Table, folded: bool = False) -> bool:
+    """Whether a table fits, its cells unfolded or folded as far as they can be."""
     room = console.options.update(max_width=10_000)
-    return Measurement.get(console, room, table).maximum <= console.width
+    measured = Measurement.get(console, room, table)
+    return (measured.minimum if folded else measured.maximum) <= console.width

@@ -32,7 +32,7 @@ class OutputFile:
             raise UsageError(f"{option} needs the name of a file")
         self._target = Path(path)
         try:
-            if self._target.is_dir():
+            if self._target.is_dir() or path.endswith("/"):
                 raise UsageError(f"{option} {path}: that is a folder; name a file in it")
             is_stream = self._target.exists() and not self._target.is_file()
             if is_stream or path.startswith(OWN_STREAMS):

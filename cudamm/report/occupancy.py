@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import fits, parameters, percent, print_fitting
+from cudamm.report.console import fits, frameless, parameters, percent, print_fitting
 from cudamm.results import DeviceInfo, OccupancyResult, Step
 
 UNUSED = 2**31 - 1
@@ -95,8 +95,8 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
     ]
     worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
     return [
-        f"tail: {configuration(r, results)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and costs "
-        f"nearly a whole one, so {percent(share)} of the time is used"
+        f"tail: {configuration(r, results)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and "
+        f"costs nearly a whole one, so {percent(share)} of the time is used"
         for share, r in worst[:MOST_TAILS]
     ]
 
@@ -260,7 +260,8 @@ def _print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
                 rows.add_section()
         return rows
 
-    print_fitting(console, (table(detail) for detail in (3, 2, 1, 0, -1)))
+    narrowest = 0 if fits(console, frameless(table(0)), folded=True) else -1
+    print_fitting(console, (table(detail) for detail in (3, 2, 1, narrowest)))
 
 
 _GIVEN = ("threads", "regs", "shared\nbytes")

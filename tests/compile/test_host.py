@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,31 +18,6 @@ WriteKernel = Callable[..., Path]
 
 def program_of(path: Path, fmad: bool = True):
     return program(Variant(read_method(path, Overrides({"threads": "1", "grid": "1"})), ()), FLOAT32, fmad)
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, for one test."""
-    folder = tmp_path / "deep" / "cache"
-    monkeypatch.setenv("CUDAMM_CACHE", str(folder))
-    cache.cache_folder.cache_clear()
-    yield folder
-    monkeypatch.undo()
-    cache.cache_folder.cache_clear()
-
-
-@pytest.fixture
-def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that are run from here on."""
-    calls: list[list[str]] = []
-    run = subprocess.run
-
-    def watched(command, *args, **kwargs):
-        calls.append([str(word) for word in command])
-        return run(command, *args, **kwargs)
-
-    monkeypatch.setattr(subprocess, "run", watched)
-    return calls
 
 
 def test_nothing_is_compiled_twice(write_kernel: WriteKernel, compiler_calls: list[list[str]]) -> None:

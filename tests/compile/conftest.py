@@ -1,0 +1,38 @@
+"""A cache of one's own, and the compilations that are run."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cudamm.compile import cache
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, for one test."""
+    folder = tmp_path / "deep" / "cache"
+    monkeypatch.setenv("CUDAMM_CACHE", str(folder))
+    cache.cache_folder.cache_clear()
+    yield folder
+    monkeypatch.undo()
+    cache.cache_folder.cache_clear()
+
+
+@pytest.fixture
+def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that make something, from here on."""
+    calls: list[list[str]] = []
+    run = subprocess.run
+
+    def watched(command, *args, **kwargs):
+        words = [str(word) for word in command]
+        if "-o" in words:
+            calls.append(words)
+        return run(command, *args, **kwargs)
+
+    monkeypatch.setattr(subprocess, "run", watched)
+    return calls

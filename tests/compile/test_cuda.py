@@ -1,0 +1,277 @@
+"""Compiling with nvcc: what a kernel takes, held against ptxas and the source; the cache; messages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, Variant, read_method
+from cudamm.catalog.header import Overrides
+from cudamm.compile import Program, cuda, program
+from cudamm.compile.elf import sections
+from cudamm.compile.resources import Resources
+from cudamm.errors import KernelError, NoDeviceError
+
+pytestmark = pytest.mark.usefixtures("needs_nvcc")
+
+WriteKernel = Callable[..., Path]
+PLAIN = "__global__ void k(float *C) { C[threadIdx.x] = 1; }\n"
+
+# Some of everything; the sizes that tests expect are counted from here.
+KERNELS = """\
+__constant__ float weights[100];
+__constant__ int edge;
+__device__ float twice(float x) { return 2 * x; }
+__device__ double twice(double x) { return x + x; }
+template <int N> __global__ void __launch_bounds__(N) of_size(float *C) { C[threadIdx.x] = N; }
+template __global__ void of_size<96>(float *);
+__global__ void plain(float *C) { C[0] = twice(weights[threadIdx.x]) + edge; }
+extern "C" __global__ void unmangled(float *C) { C[0] = (float)twice((double)C[1]); }
+__global__ void shared(float *C) {
+    __shared__ float some[300];
+    __shared__ double more[10];
+    some[threadIdx.x] = C[threadIdx.x], more[threadIdx.x % 10] = C[0];
+    __syncthreads();
+    C[0] = some[C[1] > 0 ? 7 : 8] + more[C[2] > 0 ? 1 : 2];
+}
+__global__ void local(float *C) {
+    float a[150];
+    for (int i = 0; i < 150; ++i) a[i] = C[i] * C[i + 1];
+    a[(int)C[1] % 150] += 1;
+    C[0] = a[(int)C[2] % 150];
+}
+__global__ void __launch_bounds__(256) bounded(float *C) { C[threadIdx.x] = 1; }
+__global__ void __launch_bounds__(128, 4) twice_bounded(float *C) { C[threadIdx.x] = 1; }
+__device__ void rounds(float *C) {
+    float s[60];
+    for (int i = 0; i < 60; ++i) s[i] = C[i];
+    for (int j = 0; j < 99; ++j)
+        for (int i = 0; i < 60; ++i) s[i] = s[i] * s[(i + 1) % 60] + j;
+    for (int i = 0; i < 60; ++i) C[i] = s[i];
+}
+__global__ void greedy(float *C) { rounds(C); }
+__global__ void __launch_bounds__(1024, 1) spilling(float *C) { rounds(C); }
+__global__ void named(float *C) {
+    asm volatile("bar.sync 2, 64;");
+    asm volatile("bar.sync 6, 64;");
+    C[0] = 1;
+}
+__global__ void any_barrier(float *C, int which) { asm volatile("bar.sync %0, 64;" ::"r"(which)); C[0] = 1; }
+"""
+ENTRIES = {
+    "of_size": "_Z7of_sizeILi96EEvPf", "plain": "_Z5plainPf", "unmangled": "unmangled",
+    "shared": "_Z6sharedPf", "local": "_Z5localPf", "bounded": "_Z7boundedPf",
+    "twice_bounded": "_Z13twice_boundedPf", "greedy": "_Z6greedyPf", "spilling": "_Z8spillingPf",
+    "named": "_Z5namedPf", "any_barrier": "_Z11any_barrierPfi",
+}  # fmt: skip
+PTXAS = re.compile(
+    r"entry function '(?P<name>\w+)'.*?(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, "
+    r"(?P<loads>\d+) bytes spill loads.*?Used (?P<registers>\d+) registers(?P<rest>[^\n]*)",
+    re.DOTALL,
+)
+
+
+def program_of(path: Path, entry: str = "k", fmad: bool = True) -> Program:
+    method = read_method(path, Overrides({"threads": "1", "grid": "1", "entry": entry}))
+    return program(Variant(method, ()), ELEMENT_TYPES["float32"], fmad)
+
+
+@pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
+def test_resources_are_what_ptxas_and_the_source_say(
+    which: int, write_kernel: WriteKernel, tmp_path: Path, compiler_calls: list[list[str]]
+) -> None:
+    arch = cuda.nvcc().architectures[which]
+    path = write_kernel(KERNELS)
+    found = {entry: cuda.compile_for_gpu(program_of(path, entry), arch) for entry in ENTRIES}
+    assert len(compiler_calls) == 1  # all of a file at once
+    assert {entry: cubin.kernel for entry, cubin in found.items()} == ENTRIES
+
+    # A run of its own, with no option but these.
+    command = [cuda.nvcc().path, "-cubin", f"-arch={arch}", "-Xptxas", "-v", "-o", tmp_path / "x.cubin", path]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    by_ptxas = {match["name"]: match for match in PTXAS.finditer(said)}
+    assert set(by_ptxas) == set(ENTRIES.values())
+    for cubin in found.values():
+        ptxas, ours = by_ptxas[cubin.kernel], cubin.resources
+        smem = re.search(r"(\d+) bytes smem", ptxas["rest"])
+        assert ours.registers_per_thread == int(ptxas["registers"])
+        assert ours.static_shared_bytes == (int(smem[1]) if smem else 0)
+        assert ours.local_bytes_per_thread == int(ptxas["stack"])
+        assert (ours.spill_store_bytes, ours.spill_load_bytes) == (int(ptxas["stores"]), int(ptxas["loads"]))
+
+    def each(name: str) -> dict[str, object]:
+        return {entry: getattr(cubin.resources, name) for entry, cubin in found.items()}
+
+    others = dict.fromkeys(ENTRIES, 0)
+    assert each("constant_bytes") == dict.fromkeys(ENTRIES, 100 * 4 + 4)
+    assert each("static_shared_bytes") == others | {"shared": 300 * 4 + 10 * 8}
+    # Barriers have numbers, and those below the highest are taken too; one unknown may be any of 16.
+    assert each("barriers") == others | {"shared": 1, "named": 7, "any_barrier": 16}
+    bounds = {"of_size": 96, "bounded": 256, "twice_bounded": 128, "spilling": 1024}
+    assert each("max_threads_per_block") == dict.fromkeys(ENTRIES) | bounds
+    assert each("local_bytes_per_thread")["local"] == 150 * 4
+    # 65536 registers over 1024 threads are 64 each; what does not fit is spilled, where 255 are room enough.
+    spilling, greedy = found["spilling"].resources, found["greedy"].resources
+    assert spilling.registers_per_thread <= 64 < greedy.registers_per_thread
+    assert min(spilling.spill_store_bytes, spilling.spill_load_bytes, spilling.local_bytes_per_thread) > 0
+    assert (greedy.spill_store_bytes, greedy.spill_load_bytes, greedy.local_bytes_per_thread) == (0, 0, 0)
+
+
+def test_every_architecture_that_nvcc_lists(write_kernel: WriteKernel) -> None:
+    listed = subprocess.run([cuda.nvcc().path, "--list-gpu-code"], capture_output=True, text=True, check=True)
+    names = sorted(set(re.findall(r"sm_\d+", listed.stdout)))
+    assert names and set(cuda.nvcc().architectures) == set(names)
+    one = program_of(write_kernel(PLAIN))
+    with ThreadPoolExecutor() as pool:
+        compiled = list(pool.map(lambda arch: cuda.compile_for_gpu(one, arch), names))
+    assert [(cubin.arch, cubin.kernel) for cubin in compiled] == [(name, "_Z1kPf") for name in names]
+    for used in (cubin.resources for cubin in compiled):
+        assert 1 <= used.registers_per_thread <= 32
+        assert used == Resources(used.registers_per_thread, 0, 0, 0, 0, 0, 0, None)
+
+
+def test_an_architecture_that_nvcc_does_not_know(
+    write_kernel: WriteKernel, compiler_calls: list[list[str]]
+) -> None:
+    for arch in ("sm_10", "sm_30", "sm_99"):
+        with pytest.raises(NoDeviceError, match=rf"cannot compile for {arch}, only for sm_\d+, .*sm_90"):
+            cuda.compile_for_gpu(program_of(write_kernel(PLAIN)), arch)
+    cuda.check_architecture("sm_90a")
+    assert compiler_calls == []
+
+
+def test_without_nvcc_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda.nvcc.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(cuda, "find_nvcc", lambda: None)
+        with pytest.raises(NoDeviceError, match="nvcc was not found: run make setup"):
+            cuda.check_architecture("sm_90")
+
+
+def test_nothing_is_compiled_twice(
+    write_kernel: WriteKernel, compiler_calls: list[list[str]], own_cache: Path
+) -> None:
+    first = cuda.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90")
+    assert len(compiler_calls) == 1
+    assert cuda.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90") == first
+    assert len(compiler_calls) == 1
+    assert [path.suffix for path in own_cache.iterdir()] == [".cubin"]
+
+
+def opcodes(image: bytes, kernel: str) -> set[int]:
+    """Of a kernel's instructions: 16 bytes each from 7.0 on, the low 12 bits say what it does."""
+    (code,) = (section.data for section in sections(image) if section.name == f".text.{kernel}")
+    return {int.from_bytes(code[at : at + 2], "little") & 0xFFF for at in range(0, len(code), 16)}
+
+
+def test_fusing_is_forbidden_where_it_is_not_asked_for(write_kernel: WriteKernel) -> None:
+    ffma, fmul, fadd = 0x223, 0x220, 0x221
+    path = write_kernel("__global__ void k(float *C) { C[0] = C[1] * C[2] + C[3]; }")
+    for fmad, present, absent in ((True, {ffma}, {fmul, fadd}), (False, {fmul, fadd}, {ffma})):
+        cubin = cuda.compile_for_gpu(program_of(path, fmad=fmad), "sm_90")
+        found = opcodes(cubin.image, cubin.kernel)
+        assert present <= found
+        assert not absent & found
+
+
+def test_a_changed_include_is_noticed_and_marks_and_alphabets_are_no_trouble(
+    write_kernel: WriteKernel, compiler_calls: list[list[str]]
+) -> None:
+    path = write_kernel(
+        '\ufeff// Größe, 行列\n#include "one.h"\n__global__ void k(float *C) { C[0] = EDGE[1]; }\n'
+    )
+    for edge, calls in ((100, 1), (200, 2), (200, 2)):
+        # What the file includes, includes another: that one changes.
+        write_kernel('#include "two.h"  // größer — 大\n', "one.h")
+        write_kernel(f"__constant__ float EDGE[{edge}];\n", "two.h")
+        assert cuda.compile_for_gpu(program_of(path), "sm_90").resources.constant_bytes == 4 * edge
+        assert len(compiler_calls) == calls
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "words"),
+    [
+        ("\n\n__global__ void k(float *C) {\n    C[0] = 1\n}\n", "kernel.cu(5)", 'expected a ";"'),
+        ("// A.\n//\n// threads: 1\n\n__global__ void k(float *C) { C[0] = no; }\n", "kernel.cu(5)", '"no"'),
+        ("__global__ void k(float *C) { float error = no; C[0] = error; }\n", "kernel.cu(1)", '"no"'),
+        ("\n#include <no_such.h>\n" + PLAIN, "kernel.cu:2:", "no_such.h"),
+        ("__global__ void k(int *C) { __shared__ int a[12289]; *C = a[*C]; }", "ptxas error", "shared data"),
+    ],
+)
+def test_a_compile_error_is_one_line_with_the_files_own_number(
+    write_kernel: WriteKernel, own_cache: Path, source: str, place: str, words: str
+) -> None:
+    with pytest.raises(KernelError) as raised:
+        cuda.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
+    message = str(raised.value)
+    assert message.startswith(f"does not compile: {place}")
+    assert words in message and "\n" not in message
+    assert list(own_cache.iterdir()) == []
+    # Neither nvcc's own count of errors nor the source line that it shows is another.
+    assert "more)" not in message
+
+
+def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
+    source = "__global__ void k(float *C) {\n    C[0] = one;\n    C[1] = two;\n    C[2] = three;\n}\n"
+    with pytest.raises(KernelError, match=r"kernel\.cu\(2\).*one.*\(and 2 more\)$"):
+        cuda.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
+
+
+def test_a_kernel_inside_a_namespace_is_not_found(write_kernel: WriteKernel) -> None:
+    with pytest.raises(KernelError, match=r"no kernel k .*found: _ZN5inner1kEPf"):
+        cuda.compile_for_gpu(program_of(write_kernel("namespace inner {\n" + PLAIN + "}\n")), "sm_90")
+
+
+def test_of_two_kernels_of_one_name_none_is_taken_silently(write_kernel: WriteKernel) -> None:
+    path = write_kernel(PLAIN + PLAIN.replace("float", "double"))
+    with pytest.raises(KernelError, match=r"_Z1kPd.*_Z1kPf"):
+        cuda.compile_for_gpu(program_of(path), "sm_90")
+
+
+def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(bytes(tmp_path) + b"/k\xff.cu"))
+    path.write_text(PLAIN)
+    assert cuda.compile_for_gpu(program_of(path), "sm_90").kernel == "_Z1kPf"
+
+
+def test_nvccs_own_variables_are_part_of_what_a_kernel_is_made_from(
+    write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kernel(KERNELS)
+    assert cuda.compile_for_gpu(program_of(path, "greedy"), "sm_90").resources.registers_per_thread > 64
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-maxrregcount=64")
+    assert cuda.compile_for_gpu(program_of(path, "greedy"), "sm_90").resources.registers_per_thread <= 64
+
+
+def test_a_file_in_the_cache_that_was_cut_off(write_kernel: WriteKernel, own_cache: Path) -> None:
+    """As after a power failure: it is made anew."""
+    program = program_of(write_kernel(PLAIN))
+    first = cuda.compile_for_gpu(program, "sm_90")
+    (kept,) = own_cache.iterdir()
+    whole = kept.read_bytes()
+    for left in (0, 100, len(whole) // 2, len(whole) - 100):
+        kept.write_bytes(whole[:left])
+        assert cuda.compile_for_gpu(program, "sm_90") == first, left
+        assert len(kept.read_bytes()) >= len(whole) - 10  # ptxas states its time
+
+
+@pytest.mark.parametrize("compiler", ["missing", "too new"])
+def test_a_host_compiler_that_nvcc_cannot_use_is_not_the_kernels_fault(
+    write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    cuda.nvcc()
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("gcc", "g++") if compiler == "too new" else ():
+        (folder / name).write_text(f'#!/bin/sh\nexec {shutil.which(name)} -U__GNUC__ -D__GNUC__=99 "$@"\n')
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}" if compiler == "too new" else str(folder))
+    with pytest.raises(NoDeviceError, match=r"nvcc does not work: .*(gcc|host compiler|GNU)"):
+        cuda.compile_for_gpu(program_of(write_kernel(f"// {compiler}\n{PLAIN}")), "sm_90")

@@ -36,7 +36,8 @@ def curves_through(
 ) -> tuple[Curve, ...]:
     """The three curves through a configuration."""
     of = architecture
-    threads = np.arange(WARP_THREADS, of.threads_per_block + 1, WARP_THREADS)
+    # A block of a single thread takes a warp, as one of 32 does.
+    threads = np.array([1, *range(WARP_THREADS, of.threads_per_block + 1, WARP_THREADS)])
     registers = np.arange(1, of.registers_per_thread + 1)
     shared = np.arange(0, of.shared_bytes_per_block + 1, of.shared_granularity_bytes)
     here = (result.threads_per_block, result.registers_per_thread, result.shared_bytes_per_block)

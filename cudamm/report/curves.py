@@ -95,7 +95,7 @@ class Figure:
         for axes, (result, curves) in zip(rows, drawn, strict=True):
             for plot, curve in zip(axes, curves, strict=True):
                 plot.plot(*_steps(curve), linewidth=1.5)
-                plot.plot(*curve.present, "o", color="tab:red", label=f"{curve.present[0]:,}")
+                plot.plot(*curve.present, "o", color="tab:red", label="{:,}: {}".format(*curve.present))
                 plot.set_xlabel(curve.quantity)
                 plot.set_xlim(0, curve.values[-1])
                 plot.set_ylim(0, curve.warps * 1.05)

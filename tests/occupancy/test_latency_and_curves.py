@@ -161,7 +161,7 @@ def test_every_point_of_a_curve_is_nvidias(
         assert curve.warps == of.warps and max(curve.active_warps) <= of.warps
         assert curve.present == ((threads, registers, shared)[i], result.active_warps)
         assert curve.values == sorted(set(curve.values))
-    assert curves[0].values[-1] == of.threads_per_block
+    assert (curves[0].values[0], curves[0].values[-1]) == (1, of.threads_per_block)
     assert curves[1].values == list(range(1, of.registers_per_thread + 1))
     assert (curves[2].values[0], curves[2].values[-1]) == (0, of.shared_bytes_per_block)
 
@@ -172,7 +172,7 @@ def test_what_lies_between_two_points_is_what_the_next_has() -> None:
     result = one("sm_90", 192, 40, 20_000)
     threads, _, shared = curves_through(of, result, None)
     every = list(of_numbers([of], Numbers(tuple(range(1, 1025)), (40,), (20_000,)), None))
-    assert [r.active_warps for r in every] == [threads.active_warps[(t - 1) // 32] for t in range(1, 1025)]
+    assert [r.active_warps for r in every] == [threads.active_warps[-(-t // 32)] for t in range(1, 1025)]
     ends = list(itertools.pairwise(shared.values))[:300]
     inside = tuple(byte for low, high in ends for byte in (low + 1, high))
     found = [r.active_warps for r in of_numbers([of], Numbers((192,), (40,), inside), None)]

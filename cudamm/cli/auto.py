@@ -35,7 +35,7 @@ def default_and_best(
     from cudamm.cli.cases import cases
     from cudamm.devices.gpu import GpuDevice
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes
-    from cudamm.report.occupancy import suggestion_line
+    from cudamm.report.occupancy.suggestions import suggestion_line
 
     plain = dataclasses.replace(selection, block=None)
     defaults = cases(plain.variants(), sizes, dtypes, seed)

@@ -144,7 +144,7 @@ def occupancy(
             raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
 
         def show(console: Console, found: list[OccupancyResult]) -> None:
-            tables.render(console, info, found, sources)
+            tables.render(console, found, sources)
             plots.render(console, shown)
 
         session.show(show)

@@ -13,7 +13,7 @@ from rich.text import Text
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.occupancy.curves import Curve
 from cudamm.report.export import OutputFile
-from cudamm.report.occupancy import configuration
+from cudamm.report.occupancy.names import configuration
 from cudamm.results import OccupancyResult
 
 Drawn = Sequence[tuple[OccupancyResult, tuple[Curve, ...]]]

@@ -12,14 +12,13 @@ from rich.console import Console
 
 from cudamm.architecture import find_architecture
 from cudamm.compile.resources import Resources
-from cudamm.devices.device import DeviceInfo
 from cudamm.occupancy.answers import Questions, answered
 from cudamm.occupancy.block_size import best_of_numbers
 from cudamm.occupancy.numbers import Numbers, of_numbers
 from cudamm.report import occupancy
+from cudamm.report.occupancy import answers
 from cudamm.results import OccupancyResult, Step
 
-HERE = DeviceInfo("architecture", "sm_90", "sm_90", {})
 WIDTHS = [60, 80, 120, 240]
 UNUSED = 2**31 - 1
 # Of a sheet: the label and the field of the record; what kernels have besides.
@@ -71,7 +70,7 @@ def kernels(count: int, *names: str) -> list[OccupancyResult]:
 
 def shown(results, width=240, sources=()):
     file = io.StringIO()
-    occupancy.render(Console(file=file, width=width, highlight=False, emoji=False), HERE, results, sources)
+    occupancy.render(Console(file=file, width=width, highlight=False, emoji=False), results, sources)
     return file.getvalue()
 
 
@@ -287,7 +286,7 @@ def test_tails_are_the_worst_three() -> None:
 )  # fmt: skip
 def test_a_step_in_a_sentence(step: Step, line: str) -> None:
     (result,) = of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), (3000,)), None)
-    assert occupancy.step_lines(result._replace(steps=(step,))) == [line]
+    assert answers.step_lines(result._replace(steps=(step,))) == [line]
     assert f"256 threads, 48 registers, 3,000 bytes on sm_86: {line}" in shown(
         [result._replace(steps=(step,))], 60
     )
@@ -296,8 +295,8 @@ def test_a_step_in_a_sentence(step: Step, line: str) -> None:
 def test_where_there_is_no_step() -> None:
     of = find_architecture("sm_86")
     full, stuck = of_numbers([of], Numbers((256, 1024), (40,)), None)
-    assert occupancy.step_lines(full._replace(steps=())) == ["full: 48 warps are all an SM has room for"]
-    assert occupancy.step_lines(stuck._replace(steps=())) == [
+    assert answers.step_lines(full._replace(steps=())) == ["full: 48 warps are all an SM has room for"]
+    assert answers.step_lines(stuck._replace(steps=())) == [
         "no single change of registers, shared memory or block size gives more"
     ]
 

@@ -55,18 +55,20 @@ def chosen_architectures(
         NoDeviceError: a GPU is asked for and there is none; there is no nvcc that can compile for them.
     """
     from cudamm.architecture import ARCHITECTURES, find_architecture
-    from cudamm.devices.find import find_gpu
+    from cudamm.devices.find import find_gpu, is_left_out
     from cudamm.results import DeviceInfo
 
     if names and device_spec != "auto":
         raise UsageError("--arch and --device both say what it is for: name one of them")
+    missing = "no GPU here"
     if not names:
         try:
             with find_gpu(device_spec) as device:
                 return [_sized(device.architecture, multiprocessors)], device.info
-        except NoDeviceError:
+        except NoDeviceError as error:
             if device_spec != "auto":
                 raise
+            missing = f"no GPU is used ({error})" if is_left_out() else missing
     found: dict[str, Architecture] = {}
     for name in names or [DEFAULT]:
         every = name.strip().lower() == "all"
@@ -85,7 +87,7 @@ def chosen_architectures(
                     f"{error}; --threads, --registers and --shared do without a compiler"
                 ) from None
     shown = ", ".join(map(str, architectures))
-    note = "" if names else f"no GPU here, so this is for {shown}; --arch names another"
+    note = "" if names else f"{missing}, so this is for {shown}; --arch names another"
     info = DeviceInfo("architecture", ",".join(a.name for a in architectures), shown, note=note)
     return architectures, info
 

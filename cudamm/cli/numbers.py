@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from cudamm.architecture import WARP_THREADS
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,8 +112,5 @@ def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
             raise UsageError(f"--shared {text}: that is {value} at {threads} threads")
         return value
 
-    shared_bytes(WARP)  # what is no arithmetic is said before anything is computed
+    shared_bytes(WARP_THREADS)  # what is no arithmetic is said before anything is computed
     return shared_bytes
-
-
-WARP = 32

@@ -92,7 +92,7 @@ def occupancy(
     from cudamm.cli.cases import cases
     from cudamm.cli.session import Session, Tell
     from cudamm.occupancy.answers import Questions, answered, latency_sources
-    from cudamm.occupancy.block_size import best_block_sizes, best_of_numbers
+    from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
     from cudamm.occupancy.curves import drawn
     from cudamm.occupancy.kernels import of_kernels
     from cudamm.occupancy.numbers import of_numbers
@@ -115,7 +115,7 @@ def occupancy(
     architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
     sources = latency_sources(architectures, questions) if questions.independent else []
     if numbers is None:
-        swept = dataclasses.replace(selection, swept=() if curves and not suggest else ("BLOCK_SIZE",))
+        swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
         variants = [variant for variant in swept.variants() if not variant.method.runs_on_host]
         if not variants:
             raise UsageError("host methods have no occupancy: name a method that runs on a GPU")
@@ -128,7 +128,7 @@ def occupancy(
             compute = best_of_numbers if suggest else of_numbers
             yield from compute(architectures, numbers, carveout)
         elif suggest:
-            given = selection.block is not None
+            given = selection.gives(BLOCK_SIZE)
             yield from best_block_sizes(architectures, chosen, fmad, carveout, progress, given)
         else:
             yield from of_kernels(architectures, chosen, fmad, carveout, progress)

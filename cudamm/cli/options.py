@@ -109,6 +109,10 @@ class Selection:
         # A changed copy of one of ours must not be taken for it.
         return replace(method, name=method.path.name) if method.name in taken else method
 
+    def gives(self, name: str) -> bool:
+        """Whether values of a parameter are asked for."""
+        return name in self._asked()
+
     def _asked(self) -> dict[str, str]:
         """Parameter names and the values asked for, still as text."""
         asked: dict[str, str] = {}

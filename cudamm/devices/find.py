@@ -38,13 +38,18 @@ def find(spec: str = "auto") -> Device[Any]:
             return find_gpu()
         except NoDeviceError as error:
             device = host()
-            hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
-            if any(Path("/dev").glob("nvidia[0-9]*")) and not hidden:  # there is one: say why it is left out
+            if is_left_out():
                 device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
             return device
     near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown device {spec}: {hint}there are auto, cpu, gpu, gpu:1, …")
+
+
+def is_left_out() -> bool:
+    """Whether this machine has a GPU, and nobody hides it: if it cannot be used, it has to be said why."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    return any(Path("/dev").glob("nvidia[0-9]*")) and not hidden
 
 
 def find_gpu(spec: str = "auto") -> GpuDevice:

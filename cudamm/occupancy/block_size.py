@@ -22,7 +22,7 @@ from cudamm.compile import Program, program
 from cudamm.compile.cuda import Cubin
 from cudamm.errors import KernelError, UsageError
 from cudamm.occupancy.kernels import Planned, compile_for_all, planned_for, results_of
-from cudamm.occupancy.numbers import Numbers, check_numbers, of_numbers
+from cudamm.occupancy.numbers import Numbers, check_count, check_numbers, of_numbers
 from cudamm.occupancy.suggest import every_block_size, suggest, suggestion
 from cudamm.prepare import Progress
 from cudamm.problem import Problem
@@ -78,7 +78,8 @@ def _best(
     if not able:
         return results[0]
     case, result = cases[able[0]], results[able[0]]
-    if not given and is_sized_at_launch(case):
+    at_launch = is_sized_at_launch(case)
+    if at_launch and not given:
         if BLOCK_SIZE not in case.variant.params:
             found = _search(of, case, result, lambda threads: result.shared_bytes_per_block, carveout_percent)
             return result._replace(suggestion=found)
@@ -86,15 +87,18 @@ def _best(
             chosen = _square(of, case, result, compiled, carveout_percent)
             if chosen is not None:
                 return chosen
-        sizes = [_with_block_size(case.variant, size) for size in range(1, of.threads_per_block + 1)]
-        every = [planned_for(of, sized, case.problem, case.program.fmad) for sized in sizes]
-        possible = [one for one in every if not one.impossible]
-        if not _is_square(case) and possible:
-            return _best_of(of, results_of(of, possible, compiled, carveout_percent), "every BLOCK_SIZE")
+        else:
+            sizes = [_with_block_size(case.variant, size) for size in range(1, of.threads_per_block + 1)]
+            every = [planned_for(of, sized, case.problem, case.program.fmad) for sized in sizes]
+            possible = [one for one in every if not one.impossible]
+            if possible:
+                return _best_of(of, results_of(of, possible, compiled, carveout_percent), "every BLOCK_SIZE")
     cannot = [str(r.threads_per_block) for r in results if not r.active_blocks]
-    sizes_tried = ", ".join(str(results[i].threads_per_block) for i in able)
-    tried = f"compiled: {sizes_tried}" + (f"; cannot run: {', '.join(cannot)}" if cannot else "")
-    return _best_of(of, [results[i] for i in able], tried)
+    tried = "given: " if at_launch else "compiled: "
+    tried += ", ".join(str(results[i].threads_per_block) for i in able)
+    return _best_of(
+        of, [results[i] for i in able], tried + (f"; cannot run: {', '.join(cannot)}" if cannot else "")
+    )
 
 
 def best_of_numbers(
@@ -103,8 +107,9 @@ def best_of_numbers(
     """The best block size for each choice of registers and shared memory.
 
     Raises:
-        UsageError: a number that none of the architectures allows.
+        UsageError: a number that none of the architectures allows, or too many configurations.
     """
+    check_count(architectures, numbers)
     shared = numbers.shared_bytes
     sizes = np.array([] if callable(shared) else shared, np.int64)
     check_numbers(architectures, np.array([], np.int64), np.array(numbers.registers), sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ def results_of(
                 "method": case.variant.method.name,
                 "params": case.variant.params,
                 "dtype": case.problem.element.name,
-                "size": case.problem.shape,
+                **dataclasses.asdict(case.problem.shape),
                 "resources": resources,
                 "dynamic_shared_bytes": dynamic,
                 "reason": reason,

@@ -20,7 +20,9 @@ _AI_KERNELS = "pointer chase of github.com/markdewing/AI_kernels"
 _LUO = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024"
 # Cycles from a load that misses every cache to its result, and who says so.
 _LOADS: dict[tuple[int, int], tuple[int, str]] = {
-    **dict.fromkeys([(1, 0), (1, 1), (1, 2), (1, 3)], (400, f"SJTU CS427; {_GUIDE}: 400 to 600")),
+    **dict.fromkeys(
+        [(1, 0), (1, 1), (1, 2), (1, 3)], (400, "SJTU CS427; CUDA Best Practices Guide: 400 to 600")
+    ),
     **dict.fromkeys([(2, 0), (2, 1)], (600, f"{_GUIDE}: 400 to 800")),
     **dict.fromkeys([(3, 0), (3, 2), (3, 5), (3, 7)], (300, f"{_GUIDE}: 200 to 400")),
     (7, 0): (460, f"V100, {_AI_KERNELS}"),

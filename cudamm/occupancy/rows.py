@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ def results(
     """A result for each configuration; the arrays have one length.
 
     Args:
-        described: what more is known of each: the size of its problem, and fields of OccupancyResult, method,
-            params, dtype and reason among them. A reason means that it cannot run, whatever the numbers say.
+        described: what more is known of each: fields of OccupancyResult, `params` and `reason` among them. A
+            reason means that it cannot run, whatever the numbers say.
     """
     of = architecture
     found = active_blocks(of, np.maximum(threads, 1), registers, shared_bytes, barriers, carveout_percent)
@@ -61,12 +61,6 @@ def results(
         "arch": itertools.repeat(of.name),
         "gpu": itertools.repeat(of.gpu),
         "multiprocessors": itertools.repeat(of.multiprocessors),
-        "method": (what["method"] for what in more),
-        "params": (what["params"] for what in more),
-        "dtype": (what["dtype"] for what in more),
-        "m": (what.get("size") and what["size"].m for what in more),
-        "n": (what.get("size") and what["size"].n for what in more),
-        "k": (what.get("size") and what["size"].k for what in more),
         "threads_per_block": threads.tolist(),
         "registers_per_thread": registers.tolist(),
         "shared_bytes_per_block": shared_bytes.tolist(),
@@ -82,16 +76,17 @@ def results(
         "limits": (dict(zip(LIMITS, row, strict=True)) for row in limits),
         "limited_by": map(names.__getitem__, bits.tolist()),
         "reason": reasons,
-        "resources": (what.get("resources") for what in more),
-        "dynamic_shared_bytes": (what.get("dynamic_shared_bytes") for what in more),
         "grid_blocks": itertools.repeat(None) if grid_blocks is None else grid_blocks.tolist(),
         "waves": waves,
     }
-    in_order = (columns.get(name, itertools.repeat(None)) for name in OccupancyResult._fields)
-    return list(map(OccupancyResult._make, zip(*in_order, strict=False)))
+
+    def column(name: str) -> Iterable[Any]:
+        return columns[name] if name in columns else (what.get(name) for what in more)
+
+    return list(map(OccupancyResult._make, zip(*map(column, OccupancyResult._fields), strict=False)))
 
 
-_BARE: Mapping[str, Any] = {"method": None, "params": {}, "dtype": None, "reason": ""}
+_BARE: Mapping[str, Any] = {"params": {}, "reason": ""}
 
 
 def _why_not(of: Architecture, threads: int, registers: int, shared_bytes: int, limits: Sequence[int]) -> str:

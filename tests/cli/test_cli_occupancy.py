@@ -260,6 +260,25 @@ def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
     assert run("occupancy --arch sm_70 --threads 64").status == 0
 
 
+def test_a_gpu_that_cannot_be_used_is_not_passed_over_in_silence(run, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find"), "find_gpu", missing)
+    for left_out, said in ((True, r"no GPU is used \(it was not found\)"), (False, "no GPU here")):
+        monkeypatch.setattr(importlib.import_module("cudamm.devices.find"), "is_left_out", lambda: left_out)  # noqa: B023
+        ended = run("occupancy --threads 64")
+        assert ended.status == 0
+        assert re.match(rf"cudamm: {said}, so this is for sm_80", ended.stderr)
+
+
+def test_block_sizes_that_are_given_are_chosen_from(run, needs_nvcc):
+    for given in ("--block 8,16", "-D BLOCK_SIZE=8,16"):
+        (record,) = run(f"occupancy --arch sm_86 -m tiled-dynamic --suggest {given} --json -").records
+        assert record["suggestion"]["threads_per_block"] == record["threads_per_block"] == 256
+        assert record["suggestion"]["chosen_from"] == "given: 64, 256"
+    run("occupancy --arch all --suggest --registers 0:255 --shared 0:9999").refused(
+        2, "74,240,000 configurations"
+    )
+
+
 def test_a_kernel_for_some_architectures_only(run, mine):
     mine("threads: 64", "grid: 1", "shared-bytes: 150000")
     fits, does_not = run(OURS + "--arch sm_90 --json -").records[::-1]

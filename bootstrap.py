@@ -321,6 +321,25 @@ def add_gpu_support(driver: Driver) -> None:
             f"PyCUDA is installed but fails: {failure_reason(completed.stdout)}", completed.stdout
         )
     BUILD_LOG.unlink(missing_ok=True)
+    add_nvml()
+
+
+def add_nvml() -> None:
+    """Install what else the extra `gpu` has: nvidia-ml-py. A failure is reported, and costs no PyCUDA."""
+    if python_status("import pynvml") == 0:
+        return
+    try:
+        pip_install(
+            [name for name in extra_requirements("gpu") if not is_pycuda(name)],
+            "nvidia-ml-py could not be installed",
+        )
+    except SetupError as error:
+        say(f"{error}; cudamm works without, but cannot see the GPU's clock, power and temperature")
+
+
+def is_pycuda(requirement: str) -> bool:
+    """Whether it is PyCUDA that is required, the one package of the extra `gpu` that is built here."""
+    return requirement.lower().startswith("pycuda")
 
 
 def provide_toolkit(driver: Driver) -> None:
@@ -388,7 +407,7 @@ def provide_python_headers() -> None:
 
 
 def add_pycuda(driver: Driver) -> None:
-    """Install PyCUDA from what pip finds for the extra `gpu`: as it is if a wheel, else built here."""
+    """Install PyCUDA, as the extra `gpu` requires it: as it is if pip finds a wheel, else built here."""
     say(
         "adding PyCUDA for {} (driver of CUDA {}.{}); a build takes some minutes".format(
             "the GPU" if driver.device_count == 1 else f"{driver.device_count} GPUs", *driver.cuda_version
@@ -397,7 +416,7 @@ def add_pycuda(driver: Driver) -> None:
     with tempfile.TemporaryDirectory(prefix="cudamm-setup-") as name:
         folder = Path(name)
         pip(
-            ["download", "--no-deps", "--dest", folder, *extra_requirements("gpu")],
+            ["download", "--no-deps", "--dest", folder, *filter(is_pycuda, extra_requirements("gpu"))],
             "PyCUDA could not be downloaded (is pip's package index in reach?)",
         )
         [package] = folder.iterdir()

@@ -6,6 +6,8 @@ line and exits, and nothing else does.
 
 from __future__ import annotations
 
+import signal
+
 
 class CudammError(Exception):
     """Base of every error that is reported to the user rather than shown as a traceback."""
@@ -33,7 +35,31 @@ class KernelError(CudammError):
     """One variant failed: it did not compile, could not be launched, or crashed. Costs its row only."""
 
 
-class Interrupted(CudammError):
-    """The user pressed Ctrl-C; what was measured by then has been reported."""
+class Signalled(KeyboardInterrupt):
+    """A signal that asks the program to end, as Ctrl-C does.
 
-    exit_status = 130
+    Attributes:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Interrupted(CudammError):
+    """The user pressed Ctrl-C, or another signal asked the program to end; what was measured is reported."""
+
+    def __init__(self, by: KeyboardInterrupt, what: str = "") -> None:
+        number = by.number if isinstance(by, Signalled) else signal.SIGINT
+        name = "" if number == signal.SIGINT else f" by {signal_name(number)}"
+        super().__init__(f"interrupted{name}" + (f": {what}" if what else ""))
+        self.exit_status = 128 + number
+
+
+def signal_name(number: int) -> str:
+    """Such as SIGKILL; most real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudamm.catalog.method import Execution
 from cudamm.catalog.variant import Variant
-from cudamm.compile import Program, compile_all, program
+from cudamm.compile import Program, compile_each, program
+from cudamm.compile.cache import CompilerKilled
 from cudamm.compile.signature import check_arguments
-from cudamm.devices import Device, Run
-from cudamm.devices.device import padded
+from cudamm.devices import Target
+from cudamm.devices.find import host
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.launch import Launch, check, plan
 from cudamm.problem import Problem, Shape
-from cudamm.results import UNVERIFIED, Result, Status, Verdict
+from cudamm.results import UNTIMED, UNVERIFIED, Result, Status, Timing, Verdict
+
+if TYPE_CHECKING:
+    from cudamm.executor import Executor
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done now, how many steps are done, and of how many."""
@@ -28,16 +31,18 @@ class Prepared:
     """A variant on a problem, compiled and ready to run, or the reason why it is not.
 
     Attributes:
-        device: the one that runs it; the host's own methods run on the CPU device whatever was chosen.
-        launch: None where it is skipped.
+        position: among the cases asked for.
+        target: the device that runs it; the host's own methods run on the CPU device whatever was chosen.
+        launch: None where there is none to make.
         compiled: what the device made of the program; the failure, where it did not compile.
         skipped: why it is not run at all; empty where it is.
     """
 
+    position: int
     variant: Variant
     problem: Problem
     fmad: bool
-    device: Device[Any]
+    target: Target[Any]
     program: Program
     launch: Launch | None
     compiled: Any | KernelError
@@ -46,24 +51,18 @@ class Prepared:
     @property
     def execution(self) -> Execution:
         """Where it runs."""
-        return self.device.execution(self.variant.method)
+        return self.target.execution(self.variant.method)
 
-    @contextmanager
-    def open(self) -> Iterator[Run]:
-        """A run on the problem's inputs. Raises KernelError where there is no kernel to run."""
-        if self.launch is None:
-            raise KernelError(self.skipped)
-        if isinstance(self.compiled, KernelError):
-            raise self.compiled
-        a, b = padded(self.launch, *self.problem.inputs)
-        with self.device.open(self.program, self.compiled, self.launch, a, b) as run:
-            yield run
+    @property
+    def on_host(self) -> bool:
+        """Whether the CPU device runs it."""
+        return self.target.info.kind == "cpu"
 
     def result(
         self,
         status: Status,
         reason: str = "",
-        runs_ms: list[float] | None = None,
+        timing: Timing = UNTIMED,
         verdict: Verdict = UNVERIFIED,
     ) -> Result:
         """The row that says what came of it."""
@@ -80,13 +79,15 @@ class Prepared:
             padded=self.launch is not None and self.launch.shape != shape,
             status=status,
             reason=reason,
-            runs_ms=runs_ms or [],
+            timing=timing,
             verdict=verdict,
+            source=self.program.hash,
+            position=self.position,
         )
 
 
 def prepare(
-    device: Device[Any], cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+    executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
 ) -> list[Prepared]:
     """Plan, check and compile every case; nothing is launched.
 
@@ -94,47 +95,100 @@ def prepare(
         UsageError: a case is impossible on the device, or nothing that was asked for can be run.
         NoDeviceError: a compiler is missing.
     """
-    planned = [_planned(device, variant, problem, fmad) for variant, problem in cases]
+    planned = plan_all(executor, cases, fmad)
+    return sorted(compiled_as_ready(planned, progress, at_once=False), key=lambda case: case.position)
+
+
+def plan_all(
+    executor: Executor,
+    cases: Sequence[tuple[Variant, Problem]],
+    fmad: bool,
+    positions: Sequence[int] | None = None,
+    *,
+    each_may_fail: bool = False,
+) -> list[Prepared]:
+    """Plan and check every case, before anything is compiled.
+
+    Args:
+        positions: of the cases, where they are some of many.
+        each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+
+    Raises:
+        UsageError: as `prepare` does.
+    """
+    numbered = zip(positions or range(len(cases)), cases, strict=True)
+    planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
     to_run = [case for case in planned if not case.skipped]
     if planned and not to_run:
         raise RequirementError(planned[0].skipped)
-    for problem, launch, runner in {(c.problem, c.launch, c.device): None for c in to_run}:
-        _check_memory(runner, problem, launch.shape if launch else problem.shape)
+    for problem, launch, on_host in {(c.problem, c.launch, c.on_host): None for c in to_run}:
+        _check_memory(executor, on_host, problem, launch.shape if launch else problem.shape)
+    return planned
 
-    compiled: dict[Program, Any] = {}
-    for runner in dict.fromkeys(case.device for case in to_run):
-        programs = {case.program: None for case in to_run if case.device is runner}
-        done = 0
 
-        def step(method: str, total: int = len(programs)) -> None:
-            nonlocal done
-            done += 1
-            progress(f"compiling {method}", done, total)
+def compiled_as_ready(
+    planned: Sequence[Prepared], progress: Progress, *, at_once: bool = True
+) -> Iterator[Prepared]:
+    """Each case, compiled, as soon as its program is: others compile while it is measured.
 
-        compiled |= compile_all(programs, runner.compile, step)
-    check_user_kernels(list(compiled.items()))
-    return [dataclasses.replace(case, compiled=compiled.get(case.program)) for case in planned]
+    What the host runs comes when nothing compiles any more, which would disturb its times.
+
+    Args:
+        at_once: False: give out nothing before all is compiled.
+    """
+    waiting: dict[Program, list[Prepared]] = {}
+    held: list[Prepared] = []
+    for case in planned:
+        if case.launch is None:
+            held.append(case)
+        else:
+            waiting.setdefault(case.program, []).append(case)
+    done: list[tuple[Program, Any]] = []
+    total = len(waiting)
+    for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
+        programs = [p for p, cases in waiting.items() if cases[0].target is target]
+        for source, made in compile_each(programs, target.compile):
+            done.append((source, made))
+            progress(f"compiling {source.method.name}", len(done), total)
+            ready = [dataclasses.replace(case, compiled=made) for case in waiting[source]]
+            broken = isinstance(made, KernelError) and not source.method.builtin
+            if broken or not at_once or ready[0].on_host:
+                held += ready
+            else:
+                yield from ready
+    check_user_kernels(done)
+    yield from sorted(held, key=lambda case: case.position)
 
 
 def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
     """Raise UsageError where a user's kernel compiles in no variant: a broken file, not a failed row."""
-    if compiled and all(isinstance(c, KernelError) and not p.method.builtin for p, c in compiled):
+    if compiled and all(
+        isinstance(c, KernelError) and not isinstance(c, CompilerKilled) and not p.method.builtin
+        for p, c in compiled
+    ):
         first, failure = compiled[0]
         raise UsageError(f"{first.method.path} {failure}")
 
 
-def _planned(device: Device[Any], variant: Variant, problem: Problem, fmad: bool) -> Prepared:
+def _planned(
+    target: Target[Any], position: int, variant: Variant, problem: Problem, fmad: bool, may_fail: bool
+) -> Prepared:
     """A case with its launch checked, or skipped where the variant's own requirements do not hold."""
-    runner = executor(device, variant)
+    runner = _runner(target, variant)
     source = program(variant, problem.element, fmad)
+    case = Prepared(position, variant, problem, fmad, runner, source, None, None, "")
     try:
         launch = plan(variant, problem.shape, problem.element)
+        check(variant, launch, runner.limits)
     except RequirementError as error:
-        return Prepared(variant, problem, fmad, runner, source, None, None, str(error))
-    check(variant, launch, runner.limits)
+        return dataclasses.replace(case, skipped=str(error))
+    except UsageError as error:
+        if not may_fail:
+            raise
+        return dataclasses.replace(case, compiled=KernelError(f"cannot be launched: {error}"))
     if variant.method.language != "python":
         check_arguments(source, launch)
-    return Prepared(variant, problem, fmad, runner, source, launch, None, "")
+    return dataclasses.replace(case, launch=launch)
 
 
 def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepared]:
@@ -146,39 +200,36 @@ def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepar
             case.problem.release()
 
 
-def executor(device: Device[Any], variant: Variant) -> Device[Any]:
-    """The device that runs a variant: the host's own methods run natively, beside whatever was chosen."""
-    if not variant.method.runs_on_host or device.info.kind == "cpu":
-        return device
-    from cudamm.devices.find import host
-
+def _runner(target: Target[Any], variant: Variant) -> Target[Any]:
+    """What runs a variant: the host's own methods run natively, beside whatever was chosen."""
+    if not variant.method.runs_on_host or target.info.kind == "cpu":
+        return target
     return host()
 
 
-def _check_memory(device: Device[Any], problem: Problem, padded_shape: Shape) -> None:
+def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
     """Refuse a problem whose matrices do not fit, padding included. Raises UsageError."""
     size = problem.element.size_bytes
     on_device = padded_shape.elements * size
+    device = host() if on_host else executor
     free = device.free_bytes()
     what = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
     if on_device > free:
         raise UsageError(
             f"{what} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
-            f"{device.info.name} has {_gigabytes(free)} free"
+            f"{(host() if on_host else executor.target).info.name} has {_gigabytes(free)} free"
         )
     # Inputs, a copy of everything (shared with the CPU device's kernels, or on its way to a GPU), and
     # float64 versions of the inputs, product and error bound.
-    from cudamm.devices.find import host
-
-    on_host = (
+    needed = (
         problem.shape.elements * (size + 8)
         + padded_shape.elements * 2 * size
         + problem.shape.m * problem.shape.n * 24
     )
     free = host().free_bytes()
-    if on_host > free:
+    if needed > free:
         raise UsageError(
-            f"{what} {problem.element.name} needs {_gigabytes(on_host)} of this machine's memory, "
+            f"{what} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
             f"verification included; {_gigabytes(free)} are free"
         )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import importlib.metadata
 import platform
-import statistics
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -15,8 +15,16 @@ from cudamm import __version__
 from cudamm.catalog.method import Execution, Value
 from cudamm.compile.resources import Resources
 from cudamm.devices.device import DeviceInfo as DeviceInfo
+from cudamm.samples import Statistics, statistics_of
 
-Status = Literal["ok", "failed", "skipped"]
+Status = Literal["ok", "failed", "skipped", "dropped"]
+"""`dropped`: right, but so much slower than the best of a sweep that it was not measured further."""
+
+Cache = Literal["cold", "hot"]
+"""Before a sample the L2 cache is written over, or it is left as the launch before it left it."""
+
+Ended = Literal["runs", "noise", "time", "dropped", ""]
+"""What ended the sampling: as many as asked for, stable enough, out of time, too slow; or nothing did."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,34 @@ UNVERIFIED = Verdict(None)
 
 
 @dataclass(frozen=True)
+class Timing:
+    """How long the launches of a row took, and how that was found.
+
+    Attributes:
+        samples_ms: each sample, in milliseconds a launch.
+        launches_per_sample: timed together, where one alone is too short.
+        clock_mhz: of the multiprocessors, median over the batches of samples; None where it is not known.
+        throttled: samples among them that were taken while the device was throttled.
+        throttle_reasons: why it was.
+        retaken: samples that were set aside for that and taken again.
+        event_floor_ms: what is read around a kernel that does nothing.
+    """
+
+    samples_ms: list[float] = field(default_factory=list)
+    cache: Cache = "hot"
+    launches_per_sample: int = 1
+    ended_by: Ended = ""
+    clock_mhz: float | None = None
+    throttled: int = 0
+    throttle_reasons: tuple[str, ...] = ()
+    retaken: int = 0
+    event_floor_ms: float | None = None
+
+
+UNTIMED = Timing()
+
+
+@dataclass(frozen=True)
 class Result:
     """One variant on one problem: a row of a table.
 
@@ -53,7 +89,8 @@ class Result:
         execution: where it ran: on a GPU, natively on the host, or emulated by the CPU device.
         padded: whether the matrices on the device were padded with zeros; rates count the real size.
         reason: why it failed or was skipped; empty otherwise.
-        runs_ms: each timed launch; empty where only verified.
+        source: a hash of the program's text.
+        position: of the row among those asked for.
     """
 
     method: str
@@ -67,23 +104,20 @@ class Result:
     padded: bool
     status: Status
     reason: str = ""
-    runs_ms: list[float] = field(default_factory=list)
+    timing: Timing = UNTIMED
     verdict: Verdict = UNVERIFIED
+    source: str = ""
+    position: int = 0
 
-    @property
-    def mean_ms(self) -> float | None:
-        """Arithmetic mean of the runs."""
-        return statistics.fmean(self.runs_ms) if self.runs_ms else None
+    @functools.cached_property
+    def statistics(self) -> Statistics | None:
+        """Of its samples; None where there are none."""
+        return statistics_of(self.timing.samples_ms) if self.timing.samples_ms else None
 
     @property
     def median_ms(self) -> float | None:
-        """Median of the runs; rates and speed-ups are taken from it."""
-        return statistics.median(self.runs_ms) if self.runs_ms else None
-
-    @property
-    def min_ms(self) -> float | None:
-        """The fastest run."""
-        return min(self.runs_ms) if self.runs_ms else None
+        """Median of the samples; rates and speed-ups are taken from it."""
+        return self.statistics.median_ms if self.statistics else None
 
     @property
     def gflops(self) -> float | None:
@@ -92,15 +126,19 @@ class Result:
         return 2 * self.m * self.n * self.k / median_ms / 1e6 if median_ms else None
 
     def bench_record(self) -> dict[str, Any]:
-        """The row of a `cudamm.bench/1` file."""
-        times = {
-            "runs_ms": self.runs_ms,
-            "mean_ms": self.mean_ms,
-            "median_ms": self.median_ms,
-            "min_ms": self.min_ms,
+        """The row of a `cudamm.bench/2` file."""
+        of = self.statistics
+        times = dataclasses.asdict(self.timing) | {
+            "median_ms": of and of.median_ms,
+            "mean_ms": of and of.mean_ms,
+            "min_ms": of and of.min_ms,
+            "q1_ms": of and of.q1_ms,
+            "q3_ms": of and of.q3_ms,
+            "noise": of and of.noise,
+            "outliers": of and of.outliers,
             "gflops": self.gflops,
         }
-        return self._what() | times | self._verdict()
+        return self._what() | {"source": self.source} | times | self._verdict()
 
     def verify_record(self) -> dict[str, Any]:
         """The row of a `cudamm.verify/1` file."""
@@ -278,12 +316,23 @@ class Latency:
     covered: bool
 
 
-def document(schema: str, device: DeviceInfo) -> dict[str, Any]:
-    """The JSON document of a command, but for its results: where and when."""
+def result_of(record: dict[str, Any], position: int) -> Result:
+    """The result that a `bench_record` was made of."""
+    made = {f.name: record[f.name] for f in dataclasses.fields(Result) if f.name in record}
+    timing = {f.name: record[f.name] for f in dataclasses.fields(Timing) if f.name in record}
+    verdict = {f.name: record[f.name] for f in dataclasses.fields(Verdict) if f.name in record}
+    timing["throttle_reasons"] = tuple(timing.get("throttle_reasons", ()))
+    verdict["reason"] = made["reason"]
+    return Result(**made | {"timing": Timing(**timing), "verdict": Verdict(**verdict), "position": position})
+
+
+def document(schema: str, device: DeviceInfo, options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON document of a command, but for its results: where, when and how."""
     return {
         "schema": schema,
         "device": {"kind": device.kind, "spec": device.spec, "name": device.name, **device.properties},
         "environment": environment(),
+        **({"options": options} if options is not None else {}),
     }
 
 

@@ -105,10 +105,12 @@ def verify_one() -> Callable[..., Result]:
         **values: Value,
     ) -> Result:
         from cudamm.catalog import variants
+        from cudamm.executor import Here
         from cudamm.verify import verify_all
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
-        (result,) = verify_all(device, [(variant, _problem(shape, dtype, seed))], fmad, _silent)
+        with Here(device) as here:
+            (result,) = verify_all(here, [(variant, _problem(shape, dtype, seed))], fmad, _silent)
         return result
 
     return verify_one
@@ -124,12 +126,14 @@ def open_run() -> Callable[..., Any]:
         device: Device[Any], method: str | Path, shape: str, dtype: str = "float32", **values: Value
     ) -> Iterator[Run]:
         from cudamm.catalog import variants
+        from cudamm.executor import Here
         from cudamm.prepare import prepare
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
-        (case,) = prepare(device, [(variant, _problem(shape, dtype, 0))], True, _silent)
-        with case.open() as run:
-            yield run
+        with Here(device) as here:
+            (case,) = prepare(here, [(variant, _problem(shape, dtype, 0))], True, _silent)
+            with here.open(case) as run:
+                yield run
 
     return open_run
 

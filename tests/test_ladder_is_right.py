@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, ladder, variants
 from cudamm.devices import Device
+from cudamm.executor import Here
 from cudamm.prepare import prepare
 from cudamm.problem import Problem, Shape, parse_shape
 from cudamm.results import Result
@@ -27,7 +28,8 @@ def silent(doing: str, done: int, total: int) -> None:
 
 def verified(device: Device[Any], cases: list[tuple[Variant, Problem]], fmad: bool) -> list[Result]:
     """Every case in one go, so that their programs are compiled side by side."""
-    results = list(verify_all(device, cases, fmad, silent))
+    with Here(device) as here:
+        results = list(verify_all(here, cases, fmad, silent))
     assert len(results) == len(cases)
     return results
 
@@ -80,11 +82,12 @@ def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) 
     """Looked at directly, not through what verifies everything else."""
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problem = Problem(Shape(17, 31, 13), ELEMENT_TYPES[dtype], seed=9)
-    (case,) = prepare(device, [(variant, problem)], False, silent)
-    with case.open() as run:
-        run.fill_output()
-        run.launch()
-        product = run.product()[:17, :31].astype(np.float64)
+    with Here(device) as here:
+        (case,) = prepare(here, [(variant, problem)], False, silent)
+        with here.open(case) as run:
+            run.fill_output()
+            run.launch()
+            product = run.product()[:17, :31].astype(np.float64)
     a, b = (x.astype(np.float64) for x in problem.inputs)
     expected = np.array([[sum(a[i, k] * b[k, j] for k in range(13)) for j in range(31)] for i in range(17)])
     if dtype == "int32":

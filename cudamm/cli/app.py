@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -13,10 +15,13 @@ import click
 
 from cudamm import __version__
 from cudamm.cli.bench import bench
+from cudamm.cli.compare import compare
 from cudamm.cli.devices import devices
+from cudamm.cli.doctor import doctor
 from cudamm.cli.occupancy import occupancy
+from cudamm.cli.sweep import sweep
 from cudamm.cli.verify import verify
-from cudamm.errors import CudammError, Interrupted, UsageError
+from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
 
 
 class _App(click.Group):
@@ -42,8 +47,10 @@ class _App(click.Group):
                 f"{error.format_message().rstrip('.')}; cudamm --help lists what there is",
                 UsageError.exit_status,
             )
-        except click.Abort:
-            _end("interrupted", Interrupted.exit_status)
+        except click.Abort as error:
+            by = error.__cause__ if isinstance(error.__cause__, KeyboardInterrupt) else KeyboardInterrupt()
+            interrupted = Interrupted(by)
+            _end(str(interrupted), interrupted.exit_status)
         except MemoryError:
             _end("out of memory: a smaller size would do", CudammError.exit_status)
         except OSError as error:
@@ -51,8 +58,7 @@ class _App(click.Group):
                 _end(f"{error.filename}: {error.strerror}", CudammError.exit_status)
             # Standard output broke off, and the flush at exit would find the same again. A reader that has
             # seen enough (head, less) needs no message.
-            if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+            _give_up_standard_output()
             if isinstance(error, BrokenPipeError):
                 sys.exit(CudammError.exit_status)
             _end(f"standard output cannot be written: {error.strerror}", CudammError.exit_status)
@@ -60,8 +66,19 @@ class _App(click.Group):
 
 
 def _end(message: str, status: int) -> NoReturn:
-    click.echo(f"cudamm: {' '.join(message.split())}", err=True)
+    with contextlib.suppress(OSError):  # the terminal may be what went away
+        click.echo(f"cudamm: {' '.join(message.split())}", err=True)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        _give_up_standard_output()
     sys.exit(status)
+
+
+def _give_up_standard_output() -> None:
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -77,7 +94,7 @@ def app() -> None:
     """
 
 
-for command in (bench, verify, occupancy, devices):
+for command in (bench, sweep, verify, compare, occupancy, devices, doctor):
     app.add_command(command)
 
 
@@ -86,4 +103,13 @@ def main() -> NoReturn:
     # What a command computes lives until it ends: looking for garbage in it again and again costs more than
     # it frees.
     gc.set_threshold(100_000)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+            signal.signal(number, _interrupt)
     app.main(prog_name="cudamm")
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    # Once: what is done about it, writing results, must not be interrupted by the next.
+    signal.signal(number, signal.SIG_IGN)
+    raise Signalled(number)

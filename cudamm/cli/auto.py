@@ -12,13 +12,13 @@ from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.catalog import Variant
-    from cudamm.devices import Device
+    from cudamm.devices import Target
     from cudamm.problem import Problem
 
 
 def default_and_best(
     selection: Selection,
-    device: Device[Any],
+    target: Target[Any],
     sizes: Sequence[str],
     dtypes: Sequence[str],
     seed: int,
@@ -33,7 +33,7 @@ def default_and_best(
     from cudamm.architecture import find_architecture
     from cudamm.catalog.variant import Variant
     from cudamm.cli.cases import cases
-    from cudamm.devices.gpu import GpuDevice
+    from cudamm.devices.gpu import GpuTarget
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes
     from cudamm.report.occupancy.suggestions import suggestion_line
 
@@ -47,7 +47,7 @@ def default_and_best(
     tried = [case for case in cases(swept.variants(), sizes, dtypes, seed) if has_block_size(case[0])]
     if not tried:
         raise UsageError(f"--block auto: no method chosen has the parameter {BLOCK_SIZE} and runs on a GPU")
-    architecture = device.architecture if isinstance(device, GpuDevice) else find_architecture(DEFAULT)
+    architecture = target.architecture if isinstance(target, GpuTarget) else find_architecture(DEFAULT)
     best = best_block_sizes([architecture], tried, fmad, None, lambda doing, done, total: None)
     chosen: list[tuple[Variant, Problem]] = []
     lines: list[str] = []

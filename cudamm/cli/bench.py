@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import click
 
+from cudamm.cli.measuring import Measuring, first_problem, measure_and_show, measuring_options
 from cudamm.cli.options import (
     AUTO,
     Selection,
-    device_option,
     dtype_option,
     fmad_option,
-    json_option,
-    seed_option,
     selection_options,
     sizes_option,
 )
+
+REPORT_RUNS = 5
+"""A variant, in a course report, where --runs does not say otherwise."""
 
 DEFAULT_SIZE = {"gpu": "1024", "cpu": "256"}
 
@@ -24,34 +27,20 @@ DEFAULT_SIZE = {"gpu": "1024", "cpu": "256"}
 @sizes_option("1024 on a GPU, 256 on the CPU device")
 @dtype_option("float32")
 @fmad_option
-@click.option(
-    "--runs", type=click.IntRange(1, 100_000), default=5, help="Timed launches a variant; 5 by default."
-)
-@click.option(
-    "--warmup", type=click.IntRange(0), help="Launches before them; by default until 100 ms are spent."
-)
-@click.option("--verify/--no-verify", default=True, help="Verify each variant before it is timed (it is).")
-@seed_option
-@device_option
+@measuring_options
 @click.option(
     "--style",
     type=click.Choice(["table", "report"]),
     default="table",
     help="Tables, or a course report's lines.",
 )
-@json_option
 def bench(
     selection: Selection,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
     fmad: bool,
-    runs: int,
-    warmup: int | None,
-    verify: bool,
-    seed: int,
-    device_spec: str,
+    measuring: Measuring,
     style: str,
-    json_path: str | None,
 ) -> int:
     """Time every chosen variant on every size, each verified before it is timed.
 
@@ -62,29 +51,25 @@ def bench(
     cudamm bench -n 1024 -n 640x480x320 -m cosimple  sizes, and CMU's names
     cudamm bench --kernel my.cu -m tiled             your kernel beside ours
     cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
+    cudamm bench -n 4096 --resume all.json           written as it comes; the same again goes on from there
     """
-    from cudamm import devices, measure
     from cudamm.cli.auto import default_and_best
     from cudamm.cli.cases import cases
-    from cudamm.cli.session import Session
     from cudamm.report import bench as tables
     from cudamm.report import course
-    from cudamm.results import Result
+    from cudamm.worker import Worker
 
     auto = selection.block == AUTO
     variants = [] if auto else selection.variants()
-    settings = measure.Settings(fmad=fmad, runs=runs, warmup=warmup, verify=verify)
-    with devices.find(device_spec) as device:
-        sizes = sizes or (DEFAULT_SIZE[device.info.kind],)
+    if style == "report" and measuring.runs is None:
+        measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
+    expected = first_problem(sizes, dtypes, measuring)
+    with Worker(measuring.device_spec, measuring.timeout_s, expected) as worker:
+        sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
         found: list[str] = []
         if auto:
-            chosen, found = default_and_best(selection, device, sizes, dtypes, seed, fmad)
+            chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
         else:
-            chosen = cases(variants, sizes, dtypes, seed)
-        with Session[Result]("cudamm.bench/1", json_path, device.info) as session:
-            session.collect(lambda progress: measure.bench(device, chosen, settings, progress))
-            printed = course.render if style == "report" else tables.render
-            session.show(lambda console, results: printed(console, device.info, results))
-            session.say(found)
-            session.save(Result.bench_record)
-            return session.status(all(result.status != "failed" for result in session.results))
+            chosen = cases(variants, sizes, dtypes, measuring.seed)
+        render = course.render if style == "report" else tables.render
+        return measure_and_show(worker, chosen, measuring, measuring.settings(fmad), render, found)

@@ -30,7 +30,7 @@ class Selection:
 
     Attributes:
         kernel_fields: the options that stand in for a header's fields, by the fields' names.
-        swept: parameters that take every value worth trying where none is asked for.
+        swept: parameters that take every value worth trying where none is asked for; None: all of them.
     """
 
     methods: tuple[str, ...]
@@ -39,7 +39,7 @@ class Selection:
     defines: tuple[str, ...]
     kernel: str | None
     kernel_fields: dict[str, str]
-    swept: tuple[str, ...] = ()
+    swept: tuple[str, ...] | None = ()
 
     def variants(self) -> list[Variant]:
         """The variants chosen, in order.
@@ -61,7 +61,9 @@ class Selection:
             )
 
         def chosen(method: Method) -> Mapping[str, Sequence[Value]]:
-            swept = {p.name: p.values for p in method.parameters if p.name in self.swept}
+            swept = {
+                p.name: p.values for p in method.parameters if self.swept is None or p.name in self.swept
+            }
             return swept | {
                 p.name: _values(p.name, asked[p.name], p.values) for p in method.parameters if p.name in asked
             }
@@ -212,6 +214,10 @@ seed_option = click.option(
 device_option = click.option(
     "--device", "device_spec", default="auto", metavar="NAME",
     help="gpu, gpu:1, cpu, or auto (the default): a GPU if there is one.",
+)  # fmt: skip
+timeout_option = click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
+    metavar="SECONDS", help="How long a variant may give no answer before it counts as hung; 60.",
 )  # fmt: skip
 json_option = click.option(
     "--json",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import bisect
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -10,12 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cudamm.errors import Interrupted
+from cudamm.errors import Interrupted, NoDeviceError
 from cudamm.report.console import console, messages
-from cudamm.report.export import JsonFile
-from cudamm.results import DeviceInfo, document
+from cudamm.report.export import JsonFile, LiveJson
+from cudamm.results import DeviceInfo, Result, document
 
 R = TypeVar("R")
+S = TypeVar("S", bound="Session[Any]")
 Tell = Callable[[str, int, int], None]
 
 
@@ -31,10 +34,14 @@ class Session(Generic[R]):
         self.results: list[R] = []
         self._schema = schema
         self._device = device
-        self._interrupted = False
-        self._json = JsonFile(json_path) if json_path is not None else None
+        self._interrupted: KeyboardInterrupt | None = None
+        self._lost: NoDeviceError | None = None
+        self._json = self._opened(json_path) if json_path is not None else None
 
-    def __enter__(self) -> Session[R]:
+    def _opened(self, path: str) -> JsonFile | LiveJson:
+        return JsonFile(path)
+
+    def __enter__(self: S) -> S:
         return self
 
     def __exit__(
@@ -52,7 +59,8 @@ class Session(Generic[R]):
             TimeElapsedColumn(),
         )
         stderr = messages()
-        with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+        shown = Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)
+        with self._while_it_takes_anything(), shown as bar:
             task = bar.add_task("starting", total=None)
 
             def tell(doing: str, done: int, total: int) -> None:
@@ -60,33 +68,101 @@ class Session(Generic[R]):
 
             try:
                 for result in measure(tell):  # one by one: those before an interrupt are kept
-                    self.results.append(result)
-            except KeyboardInterrupt:
-                self._interrupted = True
+                    self.keep(result)
+            except KeyboardInterrupt as interrupt:
+                self._interrupted = interrupt
+            except NoDeviceError as error:
+                if not self.results:
+                    raise
+                self._lost = error  # a GPU that was there: what it measured is kept
+
+    def keep(self, result: R) -> None:
+        """Add a result."""
+        self.results.append(result)
 
     def show(self, render: Callable[[Console, list[R]], None]) -> None:
         """Print the tables, unless standard output is taken by the JSON document."""
         if self._device.note:
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
         if self.results and not (self._json and self._json.is_standard_output):
-            render(console(), self.results)
+            with self._while_it_takes_anything():
+                render(console(), self.results)
 
     def say(self, lines: Sequence[str]) -> None:
         """Print remarks below the tables, under the same condition."""
         if self.results and not (self._json and self._json.is_standard_output):
-            for line in lines:
-                console().print(escape(line), soft_wrap=True)
+            with self._while_it_takes_anything():
+                for line in lines:
+                    console().print(escape(line), soft_wrap=True)
+
+    @contextlib.contextmanager
+    def _while_it_takes_anything(self) -> Iterator[None]:
+        """A terminal that was closed has told so by a signal: its errors must not cost the file."""
+        try:
+            yield
+        except OSError:
+            if self._interrupted is None:
+                raise
 
     def save(self, record: Callable[[R], dict[str, Any]]) -> None:
         """Write the JSON file, if one is wanted. After the tables: a full disk must not cost them."""
         # An older file is worth more than a document without results.
-        if self._json and (self.results or not self._interrupted):
+        if isinstance(self._json, JsonFile) and (self.results or not self._interrupted):
             self._json.write(document(self._schema, self._device), map(record, self.results))
 
     def status(self, all_well: bool) -> int:
-        """The exit status. Raises Interrupted after Ctrl-C."""
-        if self._interrupted:
-            count = len(self.results)
-            what = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
-            raise Interrupted(f"interrupted: {what}")
+        """The exit status. Raises Interrupted after Ctrl-C, NoDeviceError where the device was lost."""
+        count = len(self.results)
+        what = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
+        if self._interrupted is not None:
+            raise Interrupted(self._interrupted, what)
+        if self._lost is not None:
+            raise NoDeviceError(f"{self._lost}; {what}")
         return 0 if all_well else 1
+
+
+class LiveSession(Session[Result]):
+    """A session whose JSON file holds each result as soon as it is there."""
+
+    def __init__(
+        self,
+        schema: str,
+        json_path: str | None,
+        device: DeviceInfo,
+        record: Callable[[Result], dict[str, Any]],
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Raises UsageError where the JSON file cannot be written."""
+        self._record = record
+        self._options = options
+        self._unwritten: Result | None = None
+        super().__init__(schema, json_path, device)
+
+    def _opened(self, path: str) -> LiveJson:
+        return LiveJson(path, document(self._schema, self._device, self._options))
+
+    def restore(self, results: Sequence[Result], records: Mapping[int, dict[str, Any]]) -> None:
+        """Take over what an earlier run has measured.
+
+        Args:
+            results: to be shown with those to come.
+            records: of the file, by their positions in it: these results', and others that are to stay there.
+        """
+        self.results += results
+        if isinstance(self._json, LiveJson):
+            self._json.restore(records)
+
+    def keep(self, result: Result) -> None:
+        """Add a result, to its place."""
+        self._unwritten = result  # Ctrl-C may come at any moment
+        bisect.insort(self.results, result, key=lambda r: r.position)
+        if isinstance(self._json, LiveJson):
+            self._json.put(result.position, self._record(result))
+        self._unwritten = None
+
+    def finish(self) -> None:
+        """Write what could not be written yet. After the tables: a full disk must not cost them."""
+        if self._unwritten in self.results:
+            self.keep(self.results.pop(self.results.index(self._unwritten)))
+        if isinstance(self._json, LiveJson) and (self.results or not self._interrupted):
+            self._json.finish()

@@ -13,6 +13,7 @@ from cudamm.cli.options import (
     seed_option,
     selection_options,
     sizes_option,
+    timeout_option,
 )
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
@@ -26,6 +27,7 @@ SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 @fmad_option
 @seed_option
 @device_option
+@timeout_option
 @json_option
 def verify(
     selection: Selection,
@@ -34,6 +36,7 @@ def verify(
     fmad: bool,
     seed: int,
     device_spec: str,
+    timeout_s: float,
     json_path: str | None,
 ) -> int:
     """Check every element of every product against a float64 reference and the error rounding allows.
@@ -46,19 +49,18 @@ def verify(
     cudamm verify -m tiled --block all         every block size of one
     cudamm verify --kernel my.cu --device cpu  your own, without a GPU
     """
-    from cudamm import devices
     from cudamm import verify as verification
     from cudamm.cli.cases import cases
-    from cudamm.cli.session import Session
+    from cudamm.cli.session import LiveSession
     from cudamm.report import verify as tables
     from cudamm.results import Result
+    from cudamm.worker import Worker
 
     chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
-    with (
-        devices.find(device_spec) as device,
-        Session[Result]("cudamm.verify/1", json_path, device.info) as session,
-    ):
-        session.collect(lambda progress: verification.verify_all(device, chosen, fmad, progress))
-        session.show(lambda console, results: tables.render(console, device.info, results))
-        session.save(Result.verify_record)
-        return session.status(all(result.status != "failed" for result in session.results))
+    with Worker(device_spec, timeout_s) as worker:
+        info = worker.target.info
+        with LiveSession("cudamm.verify/1", json_path, info, Result.verify_record) as session:
+            session.collect(lambda progress: verification.verify_all(worker, chosen, fmad, progress))
+            session.show(lambda console, results: tables.render(console, info, results))
+            session.finish()
+            return session.status(all(result.status != "failed" for result in session.results))

@@ -5,7 +5,7 @@ device, `cuda` for a GPU. Both keep what they compiled, so nothing is compiled t
 batch over all cores.
 """
 
-from cudamm.compile.ahead import compile_all
+from cudamm.compile.ahead import compile_all, compile_each
 from cudamm.compile.program import Program, program
 
-__all__ = ["Program", "compile_all", "program"]
+__all__ = ["Program", "compile_all", "compile_each", "program"]

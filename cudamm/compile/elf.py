@@ -9,6 +9,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cudamm.errors import KernelError
+
 
 @dataclass(frozen=True)
 class Section:
@@ -26,6 +28,12 @@ class Section:
 
 
 _NO_CONTENTS = 8  # SHT_NOBITS
+
+
+def check_elf(image: bytes) -> None:
+    """Raise KernelError where a compiler that said it had succeeded made something else."""
+    if image[:5] != b"\x7fELF\x02":
+        raise KernelError("the compiler made no object file")
 
 
 def sections(image: bytes) -> Iterator[Section]:

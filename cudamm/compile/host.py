@@ -11,13 +11,12 @@ import platform
 import re
 import shlex
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.catalog.header import without_comments
-from cudamm.compile.cache import cached, preprocessed, run_compiler
-from cudamm.compile.elf import sections
+from cudamm.compile.cache import cached, finished, preprocessed, remembered, run_compiler
+from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
 
@@ -89,19 +88,24 @@ def compiler() -> _Compiler:
         command = shlex.split(name)
         if not shutil.which(command[0]):
             continue
-        try:
-            shown = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise NoDeviceError(f"the C++ compiler {name} does not start: {error.strerror}") from None
-        if shown.returncode != 0:
-            raise NoDeviceError(
-                f"the C++ compiler {name} does not work: {name} --version ends with {shown.returncode}"
-            )
-        return _Compiler(tuple(command), shown.stdout.split("\n")[0])
+        return _Compiler(tuple(command), _version([*command, "--version"]))
     wanted = (
         f"$CXX is {chosen}, which is not there" if chosen else "no C++ compiler was found (g++, c++, clang++)"
     )
     raise NoDeviceError(f"{wanted}: install one, for example with: apt install g++")
+
+
+def _version(asked: list[str]) -> str:
+    """The first line that the compiler answers with. Raises NoDeviceError where it does not work."""
+
+    def ask() -> str:
+        done = finished(asked)
+        if done.returncode != 0:
+            shown, status = shlex.join(asked), done.returncode
+            raise NoDeviceError(f"the C++ compiler {asked[0]} does not work: {shown} ends with {status}")
+        return done.stdout.split("\n")[0]
+
+    return remembered(asked, [], ask)
 
 
 @functools.cache
@@ -126,7 +130,12 @@ def _compile(source: str, options: list[str], includes: bool = False) -> Path:
     whole = preprocessed([*command, "-E"], source) if includes else source
     header = (RUNTIME / "cuda_on_cpu.h").read_text()
     made_from = [whole, header, *command, compiler().version, _processor()]
-    return cached(made_from, ".o", lambda path: run_compiler([*command, "-c", "-o", str(path)], source))
+
+    def make(target: Path) -> None:
+        run_compiler([*command, "-c", "-o", str(target)], source)
+        check_elf(target.read_bytes())  # what is no object file must not be kept
+
+    return cached(made_from, ".o", make)
 
 
 def _static_shared_bytes(object_file: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,11 @@ class Program:
     element: ElementType
     fmad: bool
     text: str
+
+    @property
+    def hash(self) -> str:
+        """Of the text, by which two runs know that they measured the same."""
+        return hashlib.sha256(self.text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     @property
     def include_folder(self) -> Path | None:

@@ -4,7 +4,7 @@ Both offer the one small interface of `device`: compile a program, open a run of
 memory. `find` opens the device a user names.
 """
 
-from cudamm.devices.device import Device, DeviceInfo, Run
+from cudamm.devices.device import Device, DeviceInfo, Run, Target
 from cudamm.devices.find import find
 
-__all__ = ["Device", "DeviceInfo", "Run", "find"]
+__all__ = ["Device", "DeviceInfo", "Run", "Target", "find"]

@@ -12,10 +12,10 @@ import mmap
 import os
 import platform
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ from cudamm.devices.device import (
     guarded,
     region_bytes,
 )
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import KernelError, NoDeviceError, signal_name
 from cudamm.launch import Argument, Launch, Limits, MatrixName
 from cudamm.problem import Matrix
 
@@ -42,7 +42,15 @@ PAGE_BYTES = mmap.PAGESIZE
 MatmulFunction = Callable[[Matrix, Matrix, Matrix], None]
 
 
-class CpuDevice(Device["Executable | MatmulFunction"]):
+@dataclass(frozen=True)
+class PythonFunction:
+    """A method's function, loaded where it runs."""
+
+    path: Path
+    entry: str
+
+
+class CpuDevice(Device["Executable | PythonFunction"]):
     """This machine's processor."""
 
     has_thread_order = True
@@ -72,19 +80,19 @@ class CpuDevice(Device["Executable | MatmulFunction"]):
         """Natively, or, for CUDA code, emulated."""
         return "native" if method.runs_on_host else "emulated"
 
-    def compile(self, program: Program) -> Executable | MatmulFunction:
-        """Compile with the host's C++ compiler; a Python method is loaded instead."""
+    def compile(self, program: Program) -> Executable | PythonFunction:
+        """Compile with the host's C++ compiler; of a Python method there is nothing to compile."""
         if program.method.language == "python":
-            return _load_function(program.method.path, program.method.entry)
+            return PythonFunction(program.method.path, program.method.entry)
         return compile_for_host(program)
 
     def open(
-        self, program: Program, compiled: Executable | MatmulFunction, launch: Launch, a: Matrix, b: Matrix
+        self, program: Program, compiled: Executable | PythonFunction, launch: Launch, a: Matrix, b: Matrix
     ) -> Run:
         """Place the matrices in memory shared with the kernel's process."""
         if isinstance(compiled, Executable):
             return _ProcessRun(program.method, compiled, launch, a, b, self.workers)
-        return _FunctionRun(compiled, launch, a, b)
+        return _FunctionRun(_load_function(compiled), launch, a, b)
 
     def free_bytes(self) -> int:
         """What the kernel says is available, or less where this process's memory is limited further."""
@@ -173,13 +181,19 @@ class _ProcessRun(Run):
         order: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
         arguments = " ".join(order[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
         if self._native:
-            nanoseconds = int(self._ask(f"call {arguments}"))
+            nanoseconds = self._time(f"call {arguments}")
         else:
             numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
             direction = "descending" if descending else "ascending"
-            nanoseconds = int(self._ask(f"launch {numbers} {direction} {arguments}"))
+            nanoseconds = self._time(f"launch {numbers} {direction} {arguments}")
         self.check_memory()
         return nanoseconds / 1e6
+
+    def _time(self, command: str) -> int:
+        answer = self._ask(command)
+        if not answer.isdecimal():
+            raise KernelError(f"the process running the kernel answered “{answer[:40]}”, and no time")
+        return int(answer)
 
     def _ask(self, command: str) -> str:
         """Send a command and return its answer. Raises KernelError for a fault, or a process that died."""
@@ -199,9 +213,7 @@ class _ProcessRun(Run):
         if kind == "failed":
             raise KernelError(text)
         status = self._exited or 0
-        died = (
-            f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        )
+        died = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
         raise KernelError(f"the process running the kernel {died}")
 
     def _stop(self) -> None:
@@ -270,13 +282,13 @@ class _FunctionRun(Run):
         """Nothing to free."""
 
 
-def _load_function(path: Path, entry: str) -> MatmulFunction:
-    spec = importlib.util.spec_from_file_location(f"cudamm_method_{path.stem}", path)
+def _load_function(function: PythonFunction) -> MatmulFunction:
+    spec = importlib.util.spec_from_file_location(f"cudamm_method_{function.path.stem}", function.path)
     assert spec is not None and spec.loader is not None  # noqa: S101 - a .py file always has them
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    function: MatmulFunction = getattr(module, entry)
-    return function
+    loaded: MatmulFunction = getattr(module, function.entry)
+    return loaded
 
 
 def _processor_name() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -14,7 +15,7 @@ from cudamm.catalog.method import Execution, Method
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
 from cudamm.launch import Launch, Limits, MatrixName
-from cudamm.problem import Matrix
+from cudamm.problem import Matrix, Problem
 
 Region = npt.NDArray[np.uint8]
 Compiled = TypeVar("Compiled")
@@ -55,6 +56,35 @@ class DeviceInfo:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Ceilings:
+    """The fastest a device can be at all, measured.
+
+    Attributes:
+        fma_gflops: float32 fused multiply-adds from registers alone, two operations each.
+        copy_gbytes_per_s: bytes read and written by a copy within device memory.
+    """
+
+    fma_gflops: float
+    copy_gbytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A product held against its reference where it lies.
+
+    Attributes:
+        wrong: elements whose error is above their bound.
+        row, column: of the element that comes closest to its bound, or passes it furthest.
+        value: that element.
+    """
+
+    wrong: int
+    row: int
+    column: int
+    value: float
+
+
 class Run(ABC):
     """A compiled kernel with its matrices in place, to be launched any number of times.
 
@@ -77,6 +107,21 @@ class Run(ABC):
         Raises:
             KernelError: the launch was refused, or the kernel crashed.
         """
+
+    def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
+        """Milliseconds a launch takes, in `samples` readings over `launches` launches each.
+
+        Args:
+            cold: with an L2 cache that holds none of the matrices, on a device that can see to it.
+
+        Raises:
+            KernelError: as `launch` does.
+        """
+        return [sum(self.launch() for _ in range(launches)) / launches for _ in range(samples)]
+
+    def deviation(self, problem: Problem) -> Deviation | None:
+        """The product held against the problem's reference; None where that has to be done on the host."""
+        return None
 
     def load(self, a: Matrix, b: Matrix) -> None:
         """Replace the inputs; both have the launch's shape."""
@@ -125,8 +170,8 @@ class Run(ABC):
         self.close()
 
 
-class Device(ABC, Generic[Compiled]):
-    """Something that compiles and runs methods written in CUDA C."""
+class Target(ABC, Generic[Compiled]):
+    """What has to be known of a device to plan and compile for it; it may be open in another process."""
 
     info: DeviceInfo
     limits: Limits
@@ -140,6 +185,40 @@ class Device(ABC, Generic[Compiled]):
     @abstractmethod
     def compile(self, program: Program) -> Compiled:
         """Compile a program. Raises KernelError if it does not compile, NoDeviceError without a compiler."""
+
+
+class Device(Target[Compiled]):
+    """Something that compiles and runs methods written in CUDA C."""
+
+    when_broken: Callable[[], None] | None = None
+    """Called as soon as the device answers nothing any more, in this process at least."""
+
+    def target(self) -> Target[Compiled]:
+        """What another process needs to know of it."""
+        return self
+
+    def clock_mhz(self) -> int | None:
+        """The multiprocessors' clock now; None where it cannot be read."""
+        return None
+
+    def throttle_reasons(self) -> tuple[str, ...]:
+        """Why the device is slower now than it would be by itself; empty where it is not."""
+        return ()
+
+    def ceilings(self) -> Ceilings | None:
+        """How fast it can be at all; None where that is not known."""
+        return None
+
+    @property
+    def event_floor_ms(self) -> float | None:
+        """What is read around a kernel that does nothing; None where times are not read by events."""
+        return None
+
+    def check(self) -> None:
+        """Raise KernelError where the device answers nothing any more, in this process at least."""
+
+    def forget(self) -> None:
+        """Give up what a faulty kernel may have damaged; every run is closed by then."""
 
     @abstractmethod
     def open(self, program: Program, compiled: Compiled, launch: Launch, a: Matrix, b: Matrix) -> Run:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from cudamm.architecture import of_gpu
+from cudamm.architecture import Architecture, of_gpu
 from cudamm.catalog.method import Execution, Method
 from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.program import Program
@@ -17,23 +19,48 @@ from cudamm.devices.device import (
     GUARD_BYTES,
     GUARDS,
     POISON,
+    Ceilings,
+    Deviation,
     Device,
     DeviceInfo,
     Region,
     Run,
+    Target,
     region_bytes,
 )
+from cudamm.devices.gpu_support import Support
+from cudamm.devices.nvml import open_monitor
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.launch import Launch, Limits, MatrixName
-from cudamm.problem import Matrix
+from cudamm.problem import Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 
 
-class GpuDevice(Device[Cubin]):
-    """One GPU, its primary context current from here to `close`."""
+class GpuTarget(Target[Cubin]):
+    """What has to be known of a GPU to compile for it."""
 
     has_thread_order = False
+
+    def __init__(self, info: DeviceInfo, limits: Limits, architecture: Architecture) -> None:
+        self.info, self.limits, self.architecture = info, limits, architecture
+
+    @property
+    def arch(self) -> str:
+        """Such as `sm_90`."""
+        return self.architecture.name
+
+    def execution(self, method: Method) -> Execution:
+        """On the GPU."""
+        return "gpu"
+
+    def compile(self, program: Program) -> Cubin:
+        """Compile with nvcc for this GPU's architecture, or take it from the cache."""
+        return compile_for_gpu(program, self.arch)
+
+
+class GpuDevice(GpuTarget, Device[Cubin]):
+    """One GPU, its primary context current from here to `close`."""
 
     def __init__(self, index: int) -> None:
         """Raises NoDeviceError without PyCUDA, driver or GPU, UsageError for an index that no GPU has."""
@@ -50,20 +77,20 @@ class GpuDevice(Device[Cubin]):
         except cuda.Error as error:
             raise NoDeviceError(f"gpu:{index} cannot be used ({error})") from None
         of = {str(name).lower(): int(value) for name, value in self._device.get_attributes().items()}
-        self.arch = "sm_{}{}".format(*self._device.compute_capability())
-        self.architecture = of_gpu(self.arch, self._device.name(), of)
-        self.limits = Limits(
+        arch = "sm_{}{}".format(*self._device.compute_capability())
+        limits = Limits(
             of["max_threads_per_block"],
             (of["max_block_dim_x"], of["max_block_dim_y"], of["max_block_dim_z"]),
             (of["max_grid_dim_x"], of["max_grid_dim_y"], of["max_grid_dim_z"]),
             of.get("max_shared_memory_per_block_optin", of["max_shared_memory_per_block"]),
         )
-        self.info = DeviceInfo(
+        self._monitor = open_monitor(self._device.pci_bus_id())
+        info = DeviceInfo(
             kind="gpu",
             spec=f"gpu:{index}",
             name=self._device.name(),
             properties={
-                "arch": self.arch,
+                "arch": arch,
                 "multiprocessors": of["multiprocessor_count"],
                 "clock_mhz": of["clock_rate"] // 1000,
                 "memory_bytes": self._device.total_memory(),
@@ -74,22 +101,85 @@ class GpuDevice(Device[Cubin]):
                 "max_registers_per_multiprocessor": of["max_registers_per_multiprocessor"],
                 "max_shared_bytes_per_multiprocessor": of["max_shared_memory_per_multiprocessor"],
                 "max_threads_per_block": of["max_threads_per_block"],
-                "max_shared_bytes_per_block": self.limits.shared_bytes_per_block,
+                "max_shared_bytes_per_block": limits.shared_bytes_per_block,
                 "driver_cuda": _version(cuda.get_driver_version()),
+                "driver": self._monitor.driver_version() if self._monitor else None,
             },
         )
+        super().__init__(info, limits, of_gpu(arch, self._device.name(), of))
+        self._placed: dict[tuple[int, int, Shape], _Matrices] = {}
+        self._judged: _Judged | None = None
 
-    def execution(self, method: Method) -> Execution:
-        """On the GPU."""
-        return "gpu"
+    def target(self) -> GpuTarget:
+        """Without what only this process can use."""
+        return GpuTarget(self.info, self.limits, self.architecture)
 
-    def compile(self, program: Program) -> Cubin:
-        """Compile with nvcc for this GPU's architecture, or take it from the cache."""
-        return compile_for_gpu(program, self.arch)
+    @functools.cached_property
+    def support(self) -> Support:
+        """Timing and judging, on this GPU."""
+        properties = self.info.properties
+        return Support(import_driver(), self.arch, properties["l2_bytes"], properties["multiprocessors"])
+
+    def clock_mhz(self) -> int | None:
+        """As NVML reads it."""
+        return self._monitor.sm_clock_mhz() if self._monitor else None
+
+    def throttle_reasons(self) -> tuple[str, ...]:
+        """As NVML reads them."""
+        return self._monitor.throttle_reasons() if self._monitor else ()
+
+    def ceilings(self) -> Ceilings | None:
+        """Measured once for this GPU and driver."""
+        uuid = self._monitor.uuid() if self._monitor else self.info.name
+        key = f"{uuid} {self.info.properties['driver']} {self.info.properties['driver_cuda']}"
+        return self.support.ceilings(key)
+
+    @property
+    def event_floor_ms(self) -> float | None:
+        """What two events around an empty kernel read."""
+        return self.support.floor_ms
 
     def open(self, program: Program, compiled: Cubin, launch: Launch, a: Matrix, b: Matrix) -> Run:
-        """Load the kernel, and place the matrices in device memory."""
-        return _GpuRun(_Kernel(program, compiled, launch), launch, a, b)
+        """Load the kernel, and place the matrices in device memory.
+
+        Runs on the same inputs share the memory: they are launched one after the other.
+        """
+        kernel = _Kernel(program, compiled, launch)
+        key = (id(a), id(b), launch.shape)
+        if key not in self._placed:
+            self._placed[key] = _Matrices(launch.shape, a, b)
+        return _GpuRun(self, kernel, launch, self._placed[key])
+
+    def judged(self, problem: Problem) -> _Judged:
+        """A problem's reference and bound in device memory. Raises KernelError where there is no room."""
+        if self._judged is None or self._judged.problem is not problem:
+            if self._judged:
+                self._judged.free()
+            self._judged = None
+            self._judged = _Judged(problem)
+        return self._judged
+
+    def check(self) -> None:
+        """Ask for something small."""
+        with _answering():
+            import_driver().Context.synchronize()
+
+    def notice(self) -> None:
+        """Tell, where the device is broken, before PyCUDA frees what it has there and remarks on each."""
+        try:
+            self.check()
+        except KernelError:
+            if self.when_broken is not None:
+                self.when_broken()
+
+    def forget(self) -> None:
+        """Free every matrix; open runs must not be used any more."""
+        for matrices in self._placed.values():
+            matrices.free()
+        self._placed.clear()
+        if self._judged:
+            self._judged.free()
+            self._judged = None
 
     def free_bytes(self) -> int:
         """Free device memory."""
@@ -98,6 +188,12 @@ class GpuDevice(Device[Cubin]):
 
     def close(self) -> None:
         """Leave the context: one left on PyCUDA's stack at exit aborts the process."""
+        self.forget()
+        if "support" in self.__dict__:
+            with contextlib.suppress(import_driver().Error):  # after a crashed kernel nothing can be freed
+                self.support.close()
+        if self._monitor:
+            self._monitor.close()
         self._context.pop()
         self._context.detach()
 
@@ -123,75 +219,183 @@ class _Kernel:
         self.function.prepare(self.formats)
 
 
-class _GpuRun(Run):
-    """A kernel on the GPU, with its matrices in device memory."""
+class _Matrices:
+    """A, B and C of a shape in device memory, each between guards."""
 
-    def __init__(self, kernel: _Kernel, launch: Launch, a: Matrix, b: Matrix) -> None:
-        super().__init__(launch, a, b)
-        self._cuda = cuda = import_driver()
-        self._kernel = kernel
+    def __init__(self, shape: Shape, a: Matrix, b: Matrix) -> None:
+        """Raises KernelError where there is no place for them."""
+        cuda = import_driver()
+        self.a, self.b = a, b  # what the memory is known by is alive as long as it is
+        self.c = np.empty((shape.m, shape.n), a.dtype)
+        self.fingerprints: dict[MatrixName, int] = {}
         self._memory: dict[MatrixName, Any] = {}
+        matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": self.c}
         try:
-            for name, matrix in self.matrices.items():
+            for name, matrix in matrices.items():
                 bytes_ = region_bytes(matrix)
                 self._memory[name] = cuda.mem_alloc(bytes_)
                 cuda.memset_d32(self._memory[name], int(GUARDS[name]), bytes_ // 4)
-            self.load(a, b)
-            self._start, self._end = cuda.Event(), cuda.Event()
         except cuda.Error as error:
-            self.close()
+            self.free()
             raise KernelError(f"no place for the matrices: {error}") from None
+
+    def address(self, name: MatrixName) -> int:
+        """Where a matrix's memory begins, its guard first."""
+        return int(self._memory[name])
+
+    def free(self) -> None:
+        """Free device memory; after a crashed kernel there is nothing left to free."""
+        for memory in self._memory.values():
+            with contextlib.suppress(import_driver().Error):
+                memory.free()
+        self._memory.clear()
+
+
+class _Judged:
+    """A problem's reference and error bound in device memory."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Raises KernelError where there is no place for them."""
+        cuda = import_driver()
+        self.problem = problem
+        self._memory: list[Any] = []
+        try:
+            for matrix in (problem.reference[0], problem.error_bound):
+                self._memory.append(cuda.mem_alloc(matrix.nbytes))
+                cuda.memcpy_htod(self._memory[-1], np.ascontiguousarray(matrix))
+        except cuda.Error as error:
+            self.free()
+            raise KernelError(f"no place for the reference: {error}") from None
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Of the reference and of the bound."""
+        reference, bound = self._memory
+        return int(reference), int(bound)
+
+    def free(self) -> None:
+        """Free device memory."""
+        for memory in self._memory:
+            with contextlib.suppress(import_driver().Error):
+                memory.free()
+        self._memory.clear()
+
+
+class _GpuRun(Run):
+    """A kernel on the GPU, with its matrices in device memory."""
+
+    def __init__(self, device: GpuDevice, kernel: _Kernel, launch: Launch, place: _Matrices) -> None:
+        super().__init__(launch, place.a, place.b)
+        self._cuda = import_driver()
+        self._device, self._kernel, self._place_ = device, kernel, place
+        if not place.fingerprints:
+            self.load(place.a, place.b)
         self._arguments = [
             self._address(value) if isinstance(value, str) else float(value) if letter in "fd" else value
             for letter, value in zip(kernel.formats, launch.arguments, strict=True)
         ]
 
     def _address(self, name: MatrixName) -> int:
-        return int(self._memory[name]) + GUARD_BYTES
+        return self._place_.address(name) + GUARD_BYTES
 
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        try:
+        with _answering():
             self._cuda.memcpy_htod(self._address(name), np.ascontiguousarray(matrix))
-        except self._cuda.Error as error:
-            raise KernelError(f"the GPU does not answer: {error}") from None
+            self._place_.fingerprints[name] = self._fingerprint(name)
+
+    def _fingerprint(self, name: MatrixName) -> int:
+        words = self.matrices[name].nbytes // 4
+        return self._device.support.fingerprint(self._address(name), words)
+
+    def _enqueue(self) -> None:
+        plan = self.plan
+        self._kernel.function.prepared_async_call(
+            plan.grid, plan.block, None, *self._arguments, shared_size=plan.shared_bytes
+        )
 
     def launch(self, descending: bool = False) -> float:
-        """Run the kernel once between two events."""
-        plan = self.plan
+        """Run the kernel once between two events, without holding the stream: it may be the first launch."""
+        start, end = self._cuda.Event(), self._cuda.Event()
         try:
-            self._start.record()
-            self._kernel.function.prepared_async_call(
-                plan.grid, plan.block, None, *self._arguments, shared_size=plan.shared_bytes
-            )
-            self._end.record()
-            self._end.synchronize()
-            elapsed_ms: float = self._start.time_till(self._end)
+            start.record()
+            self._enqueue()
+            end.record()
+            end.synchronize()
+            elapsed_ms: float = start.time_till(end)
         except self._cuda.Error as error:
+            self._device.notice()
             raise KernelError(f"launch failed: {error}") from None
         return elapsed_ms
 
+    def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
+        """By events, on a stream that is held until all is queued; with `cold`, L2 is written over first."""
+        try:
+            return self._device.support.time(self._enqueue, samples, launches, cold)
+        except self._cuda.Error as error:
+            self._device.notice()
+            raise KernelError(f"launch failed: {error}") from None
+
     def fill_output(self, word: np.uint32 = POISON) -> None:
         """Fill C with a 32-bit pattern."""
-        try:
+        with _answering():
             self._cuda.memset_d32(self._address("C"), int(word), self.matrices["C"].nbytes // 4)
-        except self._cuda.Error as error:
-            raise KernelError(f"the GPU does not answer: {error}") from None
+
+    def deviation(self, problem: Problem) -> Deviation | None:
+        """Judged on the GPU; float64 needs more precision than that has."""
+        if problem.element.name == "float64":
+            return None
+        try:
+            reference, bound = self._device.judged(problem).addresses
+        except KernelError:
+            return None  # no room for it: the host has
+        m, n = problem.shape.m, problem.shape.n
+        with _answering():
+            wrong, worst = self._device.support.judge(
+                problem.element.name, self._address("C"), self.plan.shape.n, m, n, reference, bound
+            )
+        row, column = divmod(worst, n)
+        return Deviation(wrong, row, column, self._element(row, column))
+
+    def _element(self, row: int, column: int) -> float:
+        c = self.matrices["C"]
+        found = np.empty(1, c.dtype)
+        with _answering():
+            index = row * c.shape[1] + column
+            self._cuda.memcpy_dtoh(found, self._address("C") + index * c.itemsize)
+        return float(found[0])
+
+    def check_memory(self) -> None:
+        """On the GPU; only where something is amiss is the memory fetched, to say what."""
+        support = self._device.support
+        with _answering():
+            changed = 0
+            for name, matrix in self.matrices.items():
+                begin, guard = self._place_.address(name), int(GUARDS[name])
+                end = GUARD_BYTES + matrix.nbytes
+                changed += support.count_changed(begin, GUARD_BYTES // 4, guard)
+                changed += support.count_changed(begin + end, (region_bytes(matrix) - end) // 4, guard)
+                changed += name != "C" and self._fingerprint(name) != self._place_.fingerprints[name]
+        if changed:
+            super().check_memory()
 
     def region(self, name: MatrixName) -> Region:
         """A copy from device memory."""
         region: Region = np.empty(region_bytes(self.matrices[name]), np.uint8)
-        try:
-            self._cuda.memcpy_dtoh(region, self._memory[name])
-        except self._cuda.Error as error:
-            raise KernelError(f"the GPU does not answer: {error}") from None
+        with _answering():
+            self._cuda.memcpy_dtoh(region, self._place_.address(name))
         return region
 
     def close(self) -> None:
-        """Free device memory; after a crashed kernel there is nothing left to free."""
-        for memory in self._memory.values():
-            with contextlib.suppress(self._cuda.Error):
-                memory.free()
-        self._memory.clear()
+        """The matrices stay for the next run on them; the device frees them."""
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    """Make a KernelError of what the driver says."""
+    try:
+        yield
+    except import_driver().Error as error:
+        raise KernelError(f"the GPU does not answer: {error}") from None
 
 
 def import_driver() -> Any:

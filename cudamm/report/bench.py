@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import milliseconds, parameters, print_fitting, significant
+from cudamm.report.console import milliseconds, parameters, percent, print_fitting, significant
+from cudamm.report.numbers import ratio
 from cudamm.results import DeviceInfo, Result
+from cudamm.samples import ratio_of_medians
 
 EXECUTION_NOTES = {
     "emulated": (
@@ -20,15 +22,20 @@ EXECUTION_NOTES = {
     "native": "‡ runs natively on the host",
 }
 MOST_TROUBLES = 5
+FEWEST_FOR_INTERVAL = 8
+"""Samples, below which a bootstrap says nothing of how sure a speed-up is."""
 _RUNS, _MEAN, _MEDIAN, _MIN = "runs (ms)", "mean (ms)", "median (ms)", "min (ms)"
+_SAMPLES, _NOISE = "samples", "noise"
+MOST_RUNS = 10
+"""That are shown one by one; of more, their number and noise are."""
 _SPEED_UP = "speed-up"
 _ONE_LINE = "all in one line"
 _LEFT_OUT_IN_NARROW_TERMINALS = (
     (),
     (_RUNS,),
-    (_RUNS, _MEAN, _MIN),
-    (_RUNS, _MEAN, _MIN, _ONE_LINE),
-    (_RUNS, _MEAN, _MIN, _ONE_LINE, _SPEED_UP),
+    (_RUNS, _MEAN, _MIN, _SAMPLES),
+    (_RUNS, _MEAN, _MIN, _SAMPLES, _ONE_LINE),
+    (_RUNS, _MEAN, _MIN, _SAMPLES, _NOISE, _ONE_LINE, _SPEED_UP),
 )
 _MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
 
@@ -48,7 +55,8 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
 def print_troubles(console: Console, results: Sequence[Result]) -> None:
     """Print what failed or was skipped, where and why; of a variant that fails everywhere, a few cases."""
     for (method, params), group in itertools.groupby(
-        (r for r in results if r.status != "ok"), key=lambda r: (r.method, parameters(r.params))
+        (r for r in results if r.status not in ("ok", "dropped")),
+        key=lambda r: (r.method, parameters(r.params)),
     ):
         troubles = list(group)
         for result in troubles[:MOST_TROUBLES]:
@@ -67,7 +75,36 @@ def notes(results: Sequence[Result]) -> list[str]:
     found = [note for kind, note in EXECUTION_NOTES.items() if any(r.execution == kind for r in results)]
     if any(r.padded for r in results):
         found.append("padded with zeros to the multiples the kernel needs; rates count the real size")
+    return found + _timing_notes(results)
+
+
+def _timing_notes(results: Sequence[Result]) -> list[str]:
+    """What may be wrong with the times of these rows."""
+    found = []
+    throttled = [r for r in results if r.timing.throttled]
+    if throttled:
+        reasons = ", ".join(dict.fromkeys(reason for r in throttled for reason in r.timing.throttle_reasons))
+        found.append(f"~ the GPU was slowed down while this was measured ({reasons}); pauses did not help")
+    near = [r for r in results if _is_near_floor(r)]
+    if near:
+        floor_us = max(r.timing.event_floor_ms or 0.0 for r in near) * 1e3
+        found.append(
+            f"° so short that the {floor_us:.1f} µs which two events around an empty kernel read count; "
+            "--hot times many launches together"
+        )
+    if any(r.timing.ended_by == "time" for r in results):
+        found.append("… sampling ended with --max-time, before the noise was below --max-noise")
+    dropped = sum(r.status == "dropped" for r in results)
+    if dropped:
+        found.append(f"{dropped} dropped early, as clearly slower than the best; --full measures all")
     return found
+
+
+def _is_near_floor(result: Result) -> bool:
+    floor_ms, median_ms = result.timing.event_floor_ms, result.median_ms
+    if floor_ms is None or median_ms is None:
+        return False
+    return floor_ms / result.timing.launches_per_sample > 0.1 * median_ms
 
 
 def best_of_sweeps(results: Sequence[Result]) -> set[int]:
@@ -84,18 +121,22 @@ def best_of_sweeps(results: Sequence[Result]) -> set[int]:
 def outcome(result: Result) -> str:
     """`Success!`, or what became of the row instead."""
     if result.status != "ok":
-        return result.status.upper()
+        return result.status.upper() if result.status != "dropped" else "dropped"
     return "Success!" if result.verdict.correct else "not verified"
 
 
 def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) -> Table:
     first = rows[0]
     fmad = "" if first.fmad else ", no fused multiply-add"
-    title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}{fmad}, on {device.name}"
+    caches = {r.timing.cache for r in rows if r.execution == "gpu" and r.timing.samples_ms}
+    cache = f", L2 {' and '.join(sorted(caches))}" if caches else ""
+    title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}{fmad}, on {device.name}{cache}"
     table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
     table.add_column("method", no_wrap=True)
     table.add_column("parameters", no_wrap=True)
-    times = [name for name in (_RUNS, _MEAN, _MEDIAN, _MIN) if name not in left_out]
+    as_runs = all(r.timing.ended_by in ("runs", "") and len(r.timing.samples_ms) <= MOST_RUNS for r in rows)
+    wanted = (_RUNS, _MEAN, _MEDIAN, _MIN) if as_runs else (_SAMPLES, _MEDIAN, _MIN, _NOISE)
+    times = [name for name in wanted if name not in left_out]
     space = "\n" if _ONE_LINE in left_out else " "
     for name in times:
         table.add_column(name.replace(" ", space), justify="right", no_wrap=name != _RUNS, max_width=60)
@@ -108,13 +149,16 @@ def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) 
     several = len({r.method for r in rows}) < len(rows)
     for method, group in itertools.groupby(rows, key=lambda r: r.method):
         for i, row in enumerate(group):
+            of, timing = row.statistics, row.timing
             time = {
-                _RUNS: " ".join(milliseconds(run) for run in row.runs_ms),
-                _MEAN: milliseconds(row.mean_ms),
-                _MEDIAN: milliseconds(row.median_ms),
-                _MIN: milliseconds(row.min_ms),
+                _RUNS: " ".join(milliseconds(sample) for sample in timing.samples_ms),
+                _SAMPLES: (f"{of.count}" + " …" * (timing.ended_by == "time")) if of else "",
+                _MEAN: milliseconds(of.mean_ms) if of else "",
+                _MEDIAN: milliseconds(of.median_ms) + _doubts(row) if of else "",
+                _MIN: milliseconds(of.min_ms) if of else "",
+                _NOISE: percent(of.noise) if of and of.count > 1 else "",
             }
-            speed_up = f"{first.median_ms / row.median_ms:.2f}x" if first.median_ms and row.median_ms else ""
+            speed_up = _speed_up(first, row)
             result = outcome(row) + (", padded" if row.padded else "") + (" *" if id(row) in best else "")
             table.add_row(
                 escape(method) + _MARKS[row.execution] if i == 0 else "",
@@ -128,3 +172,19 @@ def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) 
         if several:
             table.add_section()
     return table
+
+
+def _doubts(row: Result) -> str:
+    return " ~" * bool(row.timing.throttled) + " °" * _is_near_floor(row)
+
+
+def _speed_up(first: Result, row: Result) -> str:
+    """Over the first row: with the interval that the samples leave open, where there are enough of them."""
+    of, to = first.timing.samples_ms, row.timing.samples_ms
+    if not of or not to:
+        return ""
+    if row is first:
+        return "1.00x"
+    if min(len(of), len(to)) < FEWEST_FOR_INTERVAL or row.status == "dropped":
+        return f"{(first.median_ms or 0.0) / (row.median_ms or 1.0):.2f}x"
+    return ratio(ratio_of_medians(of, to))

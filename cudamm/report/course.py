@@ -28,9 +28,10 @@ def _print_method(console: Console, rows: Sequence[Result]) -> None:
     for row in rows:
         title = " ".join((row.method, parameters(row.params).replace("=", " = "))).strip()
         console.print(escape(title) + (" (padded)" if row.padded else ""))
-        if row.runs_ms and row.mean_ms is not None:
-            runs = " + ".join(f"{run:.6f}" for run in row.runs_ms)
-            console.print(f"(ms) ({runs}) / {len(row.runs_ms)} = {row.mean_ms:.6f}", soft_wrap=True)
+        if row.statistics is not None:
+            runs = " + ".join(f"{run:.6f}" for run in row.timing.samples_ms)
+            count, mean_ms = row.statistics.count, row.statistics.mean_ms
+            console.print(f"(ms) ({runs}) / {count} = {mean_ms:.6f}", soft_wrap=True)
         console.print(escape(": ".join(filter(None, (outcome(row), row.reason)))), soft_wrap=True)
         console.print()
     marked = best_of_sweeps(rows)

@@ -158,15 +158,21 @@ def kernel(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The methods whose kernels were opened to be run, as it happens."""
-    from cudamm.devices.cpu import CpuDevice
+    """The methods that the worker was asked to launch, as it happens."""
+    from cudamm.prepare import Prepared
+    from cudamm.worker import Worker
 
-    opened: list[str] = []
-    original = CpuDevice.open
+    launched: list[str] = []
 
-    def open_(self: CpuDevice, program: Any, *rest: Any) -> Any:
-        opened.append(program.method.name)
-        return original(self, program, *rest)
+    def watched(name: str) -> Callable[..., Any]:
+        original = getattr(Worker, name)
 
-    monkeypatch.setattr(CpuDevice, "open", open_)
-    return opened
+        def ask(self: Worker, case: Prepared, *rest: Any, **named: Any) -> Any:
+            launched.append(case.variant.method.name)
+            return original(self, case, *rest, **named)
+
+        return ask
+
+    for name in ("verify", "sample"):
+        monkeypatch.setattr(Worker, name, watched(name))
+    return launched

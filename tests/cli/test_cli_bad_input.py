@@ -194,7 +194,7 @@ def test_other_commands_refuse_in_one_line_too(run, launches, line, words):
 def test_no_command_prints_the_help(run):
     ended = run("")
     assert ended.stdout.startswith("Usage: cudamm ")
-    assert all(command in ended.stdout for command in ("bench", "verify", "occupancy", "devices"))
+    assert all(command in ended.stdout for command in ("bench", "sweep", "verify", "occupancy", "devices"))
 
 
 def test_a_value_that_breaks_the_file_is_not_blamed_on_another_file(run):

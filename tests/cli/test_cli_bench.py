@@ -67,7 +67,7 @@ def test_sizes_and_types_can_be_repeated(run):
 
 def test_gflops_and_statistics_come_from_the_runs(run):
     (row,) = run("bench --device cpu -m naive -n 17x31x13 --runs 4 --warmup 1 --json -").records
-    runs = sorted(row["runs_ms"])
+    runs = sorted(row["samples_ms"])
     assert len(runs) == 4 and runs[0] > 0
     assert row["mean_ms"] == pytest.approx(sum(runs) / 4)
     assert row["median_ms"] == pytest.approx((runs[1] + runs[2]) / 2)
@@ -177,7 +177,7 @@ def test_a_wrong_kernel_fails_and_the_others_are_still_timed(run, kernel, tmp_pa
     assert ended.stderr == ""
     right, wrong = json.loads((tmp_path / "out.json").read_text())["results"]
     assert (right["status"], right["correct"], right["reason"]) == ("ok", True, "")
-    assert (wrong["status"], wrong["correct"], wrong["runs_ms"]) == ("failed", False, [])
+    assert (wrong["status"], wrong["correct"], wrong["samples_ms"]) == ("failed", False, [])
     assert wrong["mean_ms"] is wrong["gflops"] is None
     assert wrong["max_error"] > wrong["error_bound"] > 0
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from cudamm.devices.cpu import CpuDevice
+from cudamm.worker import Worker
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
 
@@ -20,15 +20,15 @@ def interrupted_at(monkeypatch):
     """Have Ctrl-C come when the kernel of that number, counted from one, is about to be run."""
 
     def arrange(number: int) -> None:
-        original, calls = CpuDevice.open, []
+        original, calls = Worker.verify, []
 
-        def open_(self, *arguments):
+        def verify(self, *arguments, **named):
             calls.append(arguments)
             if len(calls) == number:
                 raise KeyboardInterrupt
-            return original(self, *arguments)
+            return original(self, *arguments, **named)
 
-        monkeypatch.setattr(CpuDevice, "open", open_)
+        monkeypatch.setattr(Worker, "verify", verify)
 
     return arrange
 
@@ -68,17 +68,25 @@ def test_before_the_first_result_there_is_nothing_to_print(run, interrupted_at):
 
 
 def test_before_a_device_is_found(run, monkeypatch):
-    def find(spec):
+    def answer(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cudamm.devices.find", find)
+    monkeypatch.setattr(Worker, "_answer", answer)
     ended = run(f"{BENCH} -m naive")
     assert (ended.status, ended.stdout) == (130, "")
     # Click ends the line that the terminal's ^C stands in, then comes the message.
     assert [line for line in ended.stderr.splitlines() if line] == ["cudamm: interrupted"]
 
 
-def test_a_real_signal_during_a_launch_that_never_ends(kernel, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGINT, 130, "cudamm: interrupted: 1 result by then\n"),
+        (signal.SIGTERM, 143, "cudamm: interrupted by SIGTERM: 1 result by then\n"),
+        (signal.SIGHUP, 129, "cudamm: interrupted by SIGHUP: 1 result by then\n"),
+    ],
+)
+def test_a_real_signal_during_a_launch_that_never_ends(kernel, tmp_path, number, status, said):
     spin = 'if (row + col == 0) { std::fputs("spinning\\n", stderr); for (volatile int i = 0; i < 1;) {} }'
     path = kernel("spin.cu", "float sum = 0;", f"float sum = 0; {spin}")
     path.write_text(path.read_text().replace("__global__", "#include <cstdio>\n__global__", 1))
@@ -90,13 +98,13 @@ def test_a_real_signal_during_a_launch_that_never_ends(kernel, tmp_path):
     try:
         assert process.stderr is not None
         assert process.stderr.readline() == "spinning\n"  # ours has been measured, the user's is running
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
         stdout, stderr = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == status
     assert "naive" in stdout and "Success!" in stdout
-    assert stderr.startswith("cudamm: interrupted") and stderr.count("\n") == 1
+    assert stderr == said
     records = json.loads((tmp_path / "out.json").read_text())["results"]
     assert [record["method"] for record in records] == ["naive"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "spin.cu"]

@@ -12,29 +12,34 @@ import pytest
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 -m naive --block 16 "
 RECORD = {
-    "method", "params", "m", "n", "k", "dtype", "fmad", "padded", "status", "reason", "runs_ms", "mean_ms",
-    "median_ms", "min_ms", "gflops", "correct", "max_error", "error_bound",
+    "method", "params", "m", "n", "k", "dtype", "fmad", "execution", "padded", "status", "reason",
+    "correct", "bit_equal", "max_error", "error_bound",
 }  # fmt: skip
-TIMES = {"runs_ms", "mean_ms", "median_ms", "min_ms", "gflops"}
+TIMES = {
+    "source", "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",
+    "throttle_reasons", "retaken", "event_floor_ms", "median_ms", "mean_ms", "min_ms", "q1_ms", "q3_ms",
+    "noise", "outliers", "gflops",
+}  # fmt: skip
+HEAD = ["schema", "device", "environment"]
 
 
 @pytest.mark.parametrize(
-    ("line", "schema", "fields"),
+    ("line", "schema", "head", "fields"),
     [
-        (BENCH, "cudamm.bench/1", RECORD),
-        ("verify --device cpu -n 16 -m naive --block 16 ", "cudamm.verify/1", RECORD - TIMES),
+        (BENCH, "cudamm.bench/2", [*HEAD, "options"], RECORD | TIMES),
+        ("verify --device cpu -n 16 -m naive --block 16 ", "cudamm.verify/1", HEAD, RECORD),
     ],
 )
-def test_the_document(run, line, schema, fields):
+def test_the_document(run, line, schema, head, fields):
     ended = run(f"{line} --dtype float32 --json -")
     document = json.loads(ended.stdout)  # nothing but JSON is there
     assert ended.stderr == ""
-    assert list(document) == ["schema", "device", "environment", "results"]
+    assert list(document) == [*head, "results"]
     assert document["schema"] == schema
     assert document["device"]["kind"] == "cpu" and document["device"]["name"]
     assert {"cudamm", "date", "python", "numpy"} <= set(document["environment"])
     (record,) = document["results"]
-    assert fields <= set(record)
+    assert fields == set(record)
     assert record["method"] == "naive" and record["params"] == {"BLOCK_SIZE": 16}
     assert (record["m"], record["n"], record["k"], record["dtype"]) == (16, 16, 16, "float32")
     assert (record["status"], record["correct"], record["reason"]) == ("ok", True, "")
@@ -126,13 +131,13 @@ def test_a_named_pipe_takes_it(tmp_path):
         process.kill()
         process.wait()
     reader.join(timeout=5)
-    assert json.loads(read[0])["schema"] == "cudamm.bench/1"
+    assert json.loads(read[0])["schema"] == "cudamm.bench/2"
 
 
 def test_an_inherited_pipe_takes_it(spawn):
     ended = spawn(f"{BENCH} --json /dev/fd/3", redirect="3>&1 >/dev/null")
     assert ended.status == 0
-    assert json.loads(ended.stdout)["schema"] == "cudamm.bench/1"
+    assert json.loads(ended.stdout)["schema"] == "cudamm.bench/2"
 
 
 def test_a_file_name_that_is_not_utf_8_is_no_traceback(spawn, tmp_path):

@@ -13,7 +13,9 @@ BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
 ESCAPE = "\x1b"
 
 
-@pytest.mark.parametrize("command", ["", "bench", "verify", "occupancy", "devices"])
+@pytest.mark.parametrize(
+    "command", ["", "bench", "sweep", "verify", "compare", "occupancy", "devices", "doctor"]
+)
 def test_help_loads_nothing_large(command):
     program = (
         "import sys\n"

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import cache
+from cudamm.compile import cache, cuda, host
+from cudamm.compile.toolkit import find_nvcc
 
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, for one test."""
+    """An empty cache, for one test. What compilers say of themselves is known already."""
+    host.compiler()
+    if find_nvcc():
+        cuda.nvcc()
     folder = tmp_path / "deep" / "cache"
     monkeypatch.setenv("CUDAMM_CACHE", str(folder))
     cache.cache_folder.cache_clear()

@@ -10,6 +10,7 @@ import pytest
 
 from cudamm.catalog import ELEMENT_TYPES, ladder, read_method, variants
 from cudamm.compile import program
+from cudamm.executor import Here
 from cudamm.launch import plan
 from cudamm.measure import Settings, bench
 from cudamm.occupancy.blocks import active_blocks
@@ -38,7 +39,8 @@ def cudamm(*arguments):
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=lambda e: e.name)
 def test_every_method_is_right_on_every_shape(gpu, element, fmad):
     cases = [(v, Problem(s, element)) for m in ladder() for v in variants(m, {}) for s in SHAPES]
-    results = list(verify_all(gpu, cases, fmad, silent))
+    with Here(gpu) as here:
+        results = list(verify_all(here, cases, fmad, silent))
     assert len(results) == len(cases)
     assert [r for r in results if r.status != "ok"] == []
     ordered = {m.name for m in ladder() if m.sums_in_k_order}
@@ -51,7 +53,8 @@ def test_every_method_is_right_on_every_shape(gpu, element, fmad):
 def test_every_value_worth_sweeping_is_right(gpu, method):
     chosen = variants(method, {p.name: p.values for p in method.parameters})
     problem = Problem(Shape(70, 90, 50), FLOAT32)
-    results = list(verify_all(gpu, [(v, problem) for v in chosen], True, silent))
+    with Here(gpu) as here:
+        results = list(verify_all(here, [(v, problem) for v in chosen], True, silent))
     assert [r for r in results if r.status != "ok"] == []
 
 
@@ -71,6 +74,7 @@ def test_gpu_and_cpu_device_agree_to_the_bit(gpu, cpu):
                 run.fill_output()
                 run.launch()
                 product = run.product()[:45, :67].copy()
+            device.forget()
             products.setdefault(method.name, []).append(product)
     assert len(products) > 5
     for name, (on_gpu, on_cpu) in products.items():
@@ -88,6 +92,7 @@ def test_fused_multiply_add_changes_bits(gpu):
         with gpu.open(source, gpu.compile(source), launch, *problem.inputs) as run:
             run.launch()
             products.append(run.product().copy())
+    gpu.forget()
     assert not np.array_equal(*products)
     assert np.allclose(*products, rtol=0, atol=1e-4)
 
@@ -196,10 +201,14 @@ def test_bench_measures_on_the_gpu(gpu):
         if m.name in ("numpy", "tiled")
         for v in variants(m, {})
     ]
-    on_host, on_gpu = bench(gpu, chosen, Settings(runs=7), silent)
+    with Here(gpu) as here:
+        results = bench(here, chosen, Settings(runs=7), silent)
+        on_host, on_gpu = sorted(results, key=lambda result: result.position)
     assert (on_host.execution, on_gpu.execution) == ("native", "gpu")
-    assert len(on_gpu.runs_ms) == 7
-    assert all(0 < run < 1000 for run in on_gpu.runs_ms)
+    assert len(on_gpu.timing.samples_ms) == 7
+    assert all(0 < sample < 1000 for sample in on_gpu.timing.samples_ms)
+    assert (on_gpu.timing.cache, on_gpu.timing.ended_by) == ("cold", "runs")
+    assert on_gpu.timing.event_floor_ms > 0
     assert on_gpu.verdict.correct
 
 

@@ -9,20 +9,21 @@ import pytest
 from rich.console import Console
 
 from cudamm.devices.device import DeviceInfo
-from cudamm.report import bench, course, verify
+from cudamm.report import bench, course, sweep, verify
 from cudamm.report.console import console, milliseconds, significant
-from cudamm.results import Result, Verdict
+from cudamm.results import Result, Timing, Verdict
 
 GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
 RIGHT = Verdict(True, "", None, 1e-6, 4e-6)
 
 
-def result(method="naive", runs=(1.0, 2.0, 6.0), *, status="ok", size=1000, **other):
+def result(method="naive", runs=(1.0, 2.0, 6.0), *, status="ok", size=1000, timing=None, **other):
     fields = {"params": {"BLOCK_SIZE": 16}, "dtype": "float32", "execution": "gpu", "padded": False} | other
+    is_right = status in ("ok", "dropped")
     return Result(
         method=method, m=size, n=size, k=size, fmad=True, status=status,
-        runs_ms=list(runs) if status == "ok" else [],
-        verdict=RIGHT if status == "ok" else Verdict(False, fields.get("reason", "")), **fields,
+        timing=Timing(list(runs) if is_right else [], "cold", **timing or {"ended_by": "runs"}),
+        **{"verdict": RIGHT if is_right else Verdict(False, fields.get("reason", ""))} | fields,
     )  # fmt: skip
 
 
@@ -102,9 +103,81 @@ def test_the_table_of_bench_fits(width):
 
 
 def test_runs_are_left_out_where_they_do_not_fit():
-    text = shown(bench.render, [result(runs=(1.0,) * 40)], 110)
-    assert max(map(len, text.splitlines())) <= 110
-    assert "Success!" in text
+    assert "1.000 1.000" in shown(bench.render, [result(runs=(1.0,) * 10)], 170)
+    text = shown(bench.render, [result(runs=(1.0,) * 10)], 90)
+    assert max(map(len, text.splitlines())) <= 90
+    assert "Success!" in text and "1.000 1.000" not in text
+
+
+@pytest.mark.parametrize("many", [{"runs": (1.0,) * 11}, {"timing": {"ended_by": "noise"}}])
+def test_samples_are_counted_where_they_are_many_or_nobody_said_how_many(many):
+    text = shown(bench.render, [result(**many)])
+    assert "samples" in text and "noise" in text and "runs (ms)" not in text
+    assert "1.000 1.000" not in text and "1.000 2.000" not in text
+
+
+def test_samples_median_least_and_noise():
+    text = shown(bench.render, [result(runs=(1.0, 2.0, 3.0), timing={"ended_by": "time"})])
+    (row,) = rows_of(text)
+    assert row[2:6] == ["3 …", "2.000", "1.000", "50%"]
+    assert "… sampling ended with --max-time" in text
+    assert "--max-time" not in shown(bench.render, [result(timing={"ended_by": "noise"})])
+
+
+def test_a_speed_up_of_many_samples_has_its_interval():
+    text = shown(bench.render, [result(runs=(2.0, 2.2) * 10), result("tiled", (1.0, 1.1) * 10)])
+    first, second = rows_of(text)
+    assert "1.00x" in first
+    assert any(re.fullmatch(r"2\.\d+× \(\d\.\d+–\d\.\d+\)", cell) for cell in second), second
+
+
+def test_times_that_are_in_doubt_are_marked_and_explained():
+    throttled = {"throttled": 2, "throttle_reasons": ("power cap",)}
+    text = shown(bench.render, [result(timing=throttled), result("tiled")])
+    first, second = rows_of(text)
+    assert "2.000 ~" in first and "2.000" in second
+    assert "~ the GPU was slowed down while this was measured (power cap)" in text
+    short = result(runs=(0.01,) * 3, timing={"event_floor_ms": 0.002})
+    text = shown(bench.render, [short])
+    assert "0.0100 °" in rows_of(text)[0] and "2.0 µs" in text and "--hot" in text
+    shared = result(runs=(0.01,) * 3, timing={"event_floor_ms": 0.002, "launches_per_sample": 200})
+    assert "°" not in shown(bench.render, [shared])
+
+
+def test_what_was_not_verified_is_never_the_best():
+    unverified = result(runs=(1.0,), params={"BLOCK_SIZE": 8}, verdict=Verdict(None))
+    failed = result(status="failed", reason="x", params={"BLOCK_SIZE": 16})
+    right = result(runs=(5.0,), params={"BLOCK_SIZE": 32})
+    for results in ([unverified, failed, right], [right, failed, unverified]):
+        marked = [row for row in rows_of(shown(bench.render, results)) if "*" in row[-1]]
+        assert [row[1] for row in marked] == ["BLOCK_SIZE=32"]
+        best = [row for row in rows_of(shown(render_sweep(), results)) if row[-1] == "best"]
+        assert [row[1] for row in best] == ["BLOCK_SIZE=32"]
+    assert "*" not in shown(bench.render, [unverified, failed])
+    assert "best" not in [row[-1] for row in rows_of(shown(render_sweep(), [unverified, failed]))]
+
+
+def render_sweep(top=None):
+    return lambda console, device, results: sweep.render(console, device, results, top)
+
+
+def test_a_sweep_is_shown_fastest_first():
+    results = [
+        result(runs=(3.0,) * 9, params={"BLOCK_SIZE": 8}),
+        result(runs=(9.0,), params={"BLOCK_SIZE": 4}, status="dropped"),
+        result(runs=(1.0, 1.0, 2.0), params={"BLOCK_SIZE": 16}),
+        result(params={"BLOCK_SIZE": 64}, status="failed", reason="4096 threads"),
+    ]
+    text = shown(render_sweep(), results)
+    rows = rows_of(text)
+    assert [row[1] for row in rows] == ["BLOCK_SIZE=16", "BLOCK_SIZE=8", "BLOCK_SIZE=4"]
+    assert [row[-1] for row in rows] == ["best", "", "dropped"]
+    assert rows[0][-2] == "" and rows[1][-2].startswith("3.00×") and rows[2][-2] == "9.00×"
+    assert "1 failed" in text and "4096 threads" in text
+    assert "1 dropped early" in text and "--full" in text
+    first = shown(render_sweep(1), results)
+    assert [row[1] for row in rows_of(first)] == ["BLOCK_SIZE=16"]
+    assert "2 slower, not shown, 1 failed" in first
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -586,9 +587,18 @@ void serve_commands(unsigned worker_count) {
 }  // namespace
 }  // namespace cudamm
 
+// Never outlive the program that started this one, not even in the middle of a kernel that never ends. The
+// signal comes when the thread that forked ends, not only its process: cudamm forks from its main thread.
+static void die_with_parent() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // A parent that died before that sends none, but it has closed the other end of standard input.
+    pollfd commands = {0, 0, 0};
+    if (poll(&commands, 1, 0) == 1 && commands.revents & POLLHUP) _exit(5);
+}
+
 int main(int, char** argv) {
     using namespace cudamm;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlive the program that started this one
+    die_with_parent();
     setvbuf(stdout, nullptr, _IONBF, 0);  // what a kernel prints is out before it crashes
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);

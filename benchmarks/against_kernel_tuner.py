@@ -1,0 +1,135 @@
+"""A sweep of 40 configurations of one kernel at n = 4096, by Kernel Tuner and by cudamm, as whole commands.
+
+Needs a GPU and Kernel Tuner: pip install kernel-tuner. Run with:
+python benchmarks/against_kernel_tuner.py
+
+Both get the text of tiled_xy.cu, the same 40 configurations and 32 iterations; Kernel Tuner uses its PyCUDA
+backend. cudamm verifies every configuration, and drops slow ones early; Kernel Tuner does neither.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+KERNEL = Path(__file__).with_name("tiled_xy.cu")
+N, ITERATIONS = 4096, 32
+VALUES = {
+    "block_size_x": [16, 32, 64],
+    "block_size_y": [2, 4, 8, 16, 32],
+    "tile_size_x": [1, 2, 4, 8],
+    "tile_size_y": [1, 2, 4, 8],
+}
+CONDITIONS = (
+    "block_size_x == block_size_y * tile_size_y",
+    "block_size_x * tile_size_x <= 256",
+    "block_size_x * tile_size_x * tile_size_y > 16",
+)
+
+
+def main() -> None:
+    """Time both, twice, and print the ratios."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CUDAMM_CACHE": f"{folder}/cache"}
+        rows: dict[str, Any] = {}
+        for name, command in (
+            ("Kernel Tuner", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs.json"]),
+            ("cudamm", _command(f"{folder}/ours.json")),
+            ("cudamm again", _command(f"{folder}/again.json")),
+            ("cudamm --full", [*_command(f"{folder}/full.json"), "--full"]),
+            ("Kernel Tuner again", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs2.json"]),
+        ):
+            begun = time.perf_counter()
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            rows[name] = time.perf_counter() - begun
+            if done.returncode not in (0, 1):
+                sys.exit(f"{name} ended with status {done.returncode}: {done.stdout}{done.stderr}")
+        theirs = json.loads(Path(folder, "theirs.json").read_text())
+        ours = {
+            name: json.loads(Path(folder, f"{name}.json").read_text()) for name in ("ours", "again", "full")
+        }
+    _show(rows, theirs, ours)
+
+
+def _command(json_path: str) -> list[str]:
+    command = [sys.executable, "-m", "cudamm", "sweep", "--kernel", str(KERNEL), "-n", str(N), "--hot"]
+    command += ["--runs", str(ITERATIONS), "--device", "gpu", "--json", json_path]
+    for name, values in VALUES.items():
+        command += ["-D", f"{name}={','.join(map(str, values))}"]
+    for condition in CONDITIONS:
+        command += ["--where", condition]
+    return command
+
+
+def kernel_tuner(path: str) -> None:
+    """What its own matrix multiplication example does, with this kernel."""
+    import kernel_tuner
+    import numpy as np
+
+    a, b = (np.random.default_rng(i).random((N, N), np.float32) for i in range(2))
+    results, _ = kernel_tuner.tune_kernel(
+        "tiled_xy",
+        'extern "C" {\n' + KERNEL.read_text() + "\n}",
+        (N, N),
+        [np.zeros_like(a), a, b],
+        VALUES,
+        restrictions=list(CONDITIONS),
+        grid_div_x=["block_size_x", "tile_size_x"],
+        grid_div_y=["block_size_y", "tile_size_y"],
+        iterations=ITERATIONS,
+        lang="CUDA",
+        quiet=True,
+    )
+    kept = [
+        {"params": {name: row[name] for name in VALUES}, "time_ms": row["time"]}
+        | {part: row.get(part) for part in ("compile_time", "benchmark_time")}
+        for row in results
+    ]
+    for row in kept:
+        if not isinstance(row["time_ms"], float):
+            row["time_ms"] = None
+    Path(path).write_text(json.dumps({"rows": kept, "version": kernel_tuner.__version__}))
+
+
+def _show(seconds: dict[str, float], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    device = ours["ours"]["device"]
+    print(
+        f"{device['name']}, driver {device['driver']}, {datetime.date.today()}, n = {N}, "
+        f"{ITERATIONS} iterations"
+    )
+    for name, took in seconds.items():
+        ratio = seconds["Kernel Tuner"] / took
+        print(f"{name:20} {took:6.2f} s   {ratio:5.2f} times as fast as Kernel Tuner")
+    timed = [row for row in theirs["rows"] if row["time_ms"]]
+    best = min(timed, key=lambda row: float(row["time_ms"]))
+    for row in sorted(timed, key=lambda row: float(row["time_ms"]))[:3]:
+        print(
+            f"Kernel Tuner {theirs['version']}: {len(timed)} timed, {row['time_ms']:.4f} ms {row['params']}"
+        )
+    for name, document in ours.items():
+        rows = document["results"]
+        right = [row for row in rows if row["status"] == "ok"]
+        counts = {s: sum(r["status"] == s for r in rows) for s in ("ok", "dropped", "failed", "skipped")}
+        first = min(right, key=lambda row: float(row["median_ms"]))
+        same = first["params"] == best["params"]
+        print(f"cudamm ({name}): {len(rows)} configurations, {counts}")
+        print(f"  best {first['median_ms']:.4f} ms {first['params']}: {'the same' if same else 'ANOTHER'}")
+        gpu_s = sum(sum(row["samples_ms"]) * row["launches_per_sample"] for row in rows) / 1e3
+        print(f"  {gpu_s:.2f} s of timed launches")
+    for row in ours["ours"]["results"]:
+        if row["status"] == "failed":
+            print(f"  failed {row['params']}: {row['reason'][:150]}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--kernel-tuner"]:
+        kernel_tuner(sys.argv[2])
+    else:
+        main()

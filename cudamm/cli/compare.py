@@ -1,0 +1,107 @@
+"""`cudamm compare`: is a variant faster than it was?"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudamm.cli.options import json_option
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudamm.saved import Saved
+
+
+@click.command(short_help="Compare two files of bench: what became faster, what slower?")
+@click.argument("old_path", metavar="OLD.json")
+@click.argument("new_path", metavar="NEW.json")
+@click.option(
+    "--confidence", metavar="SHARE", default="95%", help="Of each speed-up's interval, as 95% or 0.95."
+)
+@click.option(
+    "--fail-on", metavar="SHARE",
+    help="Exit with 1 where a variant fails now or takes longer by more than this, as 5% or 0.05: by more "
+    "even at the end of its interval that is nearest to no change.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Compare even results of different devices.")
+@json_option
+def compare(
+    old_path: str,
+    new_path: str,
+    confidence: str,
+    fail_on: str | None,
+    force: bool,
+    json_path: str | None,
+) -> int:
+    """Compare two files that bench --json wrote: every variant's speed-up, and whether it is more than noise.
+
+    The speed-up is the old median over the new, with its bootstrap interval. A variant is faster or slower
+    where that interval leaves out 1. What else changed (driver, compiler, clocks, options) is warned of.
+    The interval knows how times vary within a run, not from one run to the next: two files of the same
+    kernels show how much that is here.
+
+    \b
+    cudamm bench --json old.json
+    cudamm bench --json new.json                 after a change
+    cudamm compare old.json new.json
+    cudamm compare old.json new.json --fail-on 5%
+    """
+    from rich.markup import escape
+
+    from cudamm import compare as question
+    from cudamm.report import compare as tables
+    from cudamm.report.console import console, messages
+    from cudamm.report.export import JsonFile
+    from cudamm.saved import load
+
+    share = _share("--confidence", confidence)
+    if not 0 < share < 1:
+        raise UsageError(f"--confidence {confidence}: it has to be between 0% and 100%")
+    allowed = _share("--fail-on", fail_on) if fail_on is not None else None
+    old, new = load(old_path, question.SCHEMA_OF_FILES), load(new_path, question.SCHEMA_OF_FILES)
+    warnings = question.check_devices(old, new, force)
+    comparisons = question.compare(old, new, share)
+    warnings += question.differences(old, new, comparisons)
+    inputs = [Path(path).resolve() for path in (old_path, new_path)]
+    if json_path is not None and Path(json_path).resolve() in inputs:
+        raise UsageError(f"--json {json_path}: that is a file to compare, and would be replaced")
+    with contextlib.ExitStack() as closing:
+        file = JsonFile(json_path) if json_path is not None else None
+        if file:
+            closing.callback(file.discard)
+        for line in warnings:
+            messages().print(f"cudamm: {escape(line)}", soft_wrap=True)
+        if not (file and file.is_standard_output):
+            tables.render(console(), old, new, comparisons, share)
+        if file:
+            document = _document(old, new, share, allowed, warnings)
+            file.write(document, (c.record() for c in comparisons))
+    return 1 if allowed is not None and any(c.is_worse(allowed) for c in comparisons) else 0
+
+
+def _document(
+    old: Saved, new: Saved, confidence: float, fail_on: float | None, warnings: list[str]
+) -> dict[str, Any]:
+    from cudamm.compare import SCHEMA
+    from cudamm.results import environment
+
+    return {
+        "schema": SCHEMA,
+        "environment": environment(),
+        "old": {"path": old.path, **old.document},
+        "new": {"path": new.path, **new.document},
+        "options": {"confidence": confidence, "fail_on": fail_on},
+        "warnings": warnings,
+    }
+
+
+def _share(option: str, text: str) -> float:
+    """A share as `5%` or `0.05`. Raises UsageError where it is neither."""
+    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(%?)\s*", text, re.ASCII)
+    if not found or not (found[2] or float(found[1]) < 1):
+        raise UsageError(f"{option} {text}: it has to be a share such as 5% or 0.05")
+    return float(found[1]) / 100 if found[2] else float(found[1])

@@ -1,0 +1,213 @@
+"""What `bench` and `sweep` have in common: how to measure, and the way from cases to tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudamm.cli.fraction import FRACTION
+from cudamm.cli.options import Command, device_option, json_option, seed_option, timeout_option
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cudamm.catalog import Variant
+    from cudamm.executor import Executor
+    from cudamm.measure import Settings
+    from cudamm.problem import Problem
+    from cudamm.results import DeviceInfo, Result
+
+SCHEMA = "cudamm.bench/2"
+
+Cases = list[tuple["Variant", "Problem"]]
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What the options that say how to measure say, as given."""
+
+    runs: int | None
+    warmup: int | None
+    cold: bool
+    max_noise: float
+    max_time_s: float
+    timeout_s: float
+    verify: bool
+    seed: int
+    device_spec: str
+    json_path: str | None
+    resume: str | None
+
+    def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
+        """The same for `measure`."""
+        from cudamm.measure import Settings
+
+        return Settings(
+            fmad=fmad,
+            runs=self.runs,
+            warmup=self.warmup,
+            verify=self.verify,
+            cache="cold" if self.cold else "hot",
+            max_noise=self.max_noise,
+            max_time_s=self.max_time_s,
+            drop=drop,
+            each_may_fail=each_may_fail,
+        )
+
+
+def measuring_options(command: Command) -> Command:
+    """Add the options that say how to measure; the command receives them as `measuring`."""
+    options = [
+        click.option("--runs", type=click.IntRange(1, 100_000), help="Samples a variant, as many as this."),
+        click.option(
+            "--until-stable", is_flag=True, help="Sample until the median can be trusted (the default)."
+        ),
+        click.option(
+            "--max-noise", type=FRACTION, default="0.5%", metavar="SHARE",
+            help="Stable is what has less noise, or a median with a smaller standard error; 0.5% by default.",
+        ),
+        click.option(
+            "--max-time", "max_time_s", type=click.FloatRange(0, 86_400), default=2.0, metavar="SECONDS",
+            help="Of sampling a variant, after which it ends all the same; 2 by default.",
+        ),
+        click.option(
+            "--cold/--hot", default=True,
+            help="Write over the GPU's L2 cache before each sample (it is), or time launches back to back.",
+        ),
+        click.option(
+            "--warmup", type=click.IntRange(0),
+            help="Launches before the samples; by default until the device has been busy for 100 ms.",
+        ),
+        timeout_option,
+        click.option(
+            "--verify/--no-verify", default=True, help="Verify each variant before it is timed (it is)."
+        ),
+        seed_option,
+        device_option,
+        json_option,
+        click.option(
+            "--resume", metavar="FILE",
+            help="Go on where the run that wrote FILE stopped: what it holds is not measured again.",
+        ),
+    ]  # fmt: skip
+
+    @functools.wraps(command)
+    def collect(**given: Any) -> Any:
+        if given.pop("until_stable") and given["runs"] is not None:
+            raise UsageError("--runs and --until-stable both say when to stop: give one of them")
+        names = [field.name for field in dataclasses.fields(Measuring)]
+        given["measuring"] = Measuring(**{name: given.pop(name) for name in names})
+        return command(**given)
+
+    wrapped: Any = collect
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def first_problem(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> Problem | None:
+    """What will be measured first, as far as it is known before there is a device."""
+    from cudamm.catalog import ELEMENT_TYPES
+    from cudamm.problem import Problem, parse_shape
+
+    dtype = dtypes[0] if dtypes else "float32"
+    if not sizes or dtype not in ELEMENT_TYPES or not measuring.verify:
+        return None
+    return Problem(parse_shape(sizes[0]), ELEMENT_TYPES[dtype], measuring.seed)
+
+
+def measure_and_show(
+    executor: Executor,
+    cases: Cases,
+    measuring: Measuring,
+    settings: Settings,
+    show: Callable[[Console, DeviceInfo, list[Result]], None],
+    remarks: Sequence[str] = (),
+) -> int:
+    """Measure what no earlier run has, write results as they come, print tables; the exit status."""
+    from cudamm import measure
+    from cudamm.cli.session import LiveSession
+    from cudamm.results import Result
+
+    info = executor.target.info
+    options = _options(measuring, settings)
+    kept, records = _resumed(measuring.resume, info, options, cases, settings)
+    path = measuring.json_path or measuring.resume
+    left = [position for position in range(len(cases)) if position not in kept]
+    with LiveSession(SCHEMA, path, info, Result.bench_record, options) as session:
+        session.restore(list(kept.values()), records)
+        if left:
+            chosen = [cases[position] for position in left]
+            session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left))
+        session.show(lambda console, results: show(console, info, results))
+        if kept:
+            session.say([f"{len(kept)} of {len(cases)} were in {measuring.resume} already"])
+        session.say(remarks)
+        session.finish()
+        return session.status(all(result.status != "failed" for result in session.results))
+
+
+def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
+    """What a file of results says of how they were measured."""
+    return {
+        "fmad": settings.fmad,
+        "cache": settings.cache,
+        "runs": settings.runs,
+        "max_noise": settings.max_noise,
+        "max_time_s": settings.max_time_s,
+        "warmup": settings.warmup,
+        "verify": settings.verify,
+        "seed": measuring.seed,
+    }
+
+
+def _resumed(
+    path: str | None, info: DeviceInfo, options: dict[str, Any], cases: Cases, settings: Settings
+) -> tuple[dict[int, Result], dict[int, dict[str, Any]]]:
+    """Results of an earlier run by their position among the cases, and all its rows by their position.
+
+    What failed there, or was measured of another source, is measured again, and stays in the file until then.
+    Rows that are not among the cases come after them.
+
+    Raises:
+        UsageError: the file is none of ours, or of another device or other options.
+    """
+    from pathlib import Path
+
+    from cudamm.compile import program
+    from cudamm.results import result_of
+    from cudamm.saved import load
+
+    if path is None or not Path(path).exists():
+        return {}, {}
+    saved = load(path, SCHEMA)
+    here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
+    for what, then, now in (
+        *((name, saved.document["device"].get(name), value) for name, value in here.items()),
+        *((name, saved.document["options"].get(name), value) for name, value in options.items()),
+    ):
+        if then != now:
+            raise UsageError(f"--resume {path}: it was measured with {what} {then}, and this would be {now}")
+    rows = {_key(row): row for row in saved.rows}
+    kept: dict[int, Result] = {}
+    records: dict[int, dict[str, Any]] = {}
+    for position, (variant, problem) in enumerate(cases):
+        shape, dtype = str(problem.shape), problem.element.name
+        row = rows.pop((variant.method.name, tuple(variant.params.items()), shape, dtype), None)
+        if row is None:
+            continue
+        records[position] = row
+        same_source = row.get("source") == program(variant, problem.element, settings.fmad).hash
+        if same_source and row["status"] in (("ok", "dropped") if settings.drop else ("ok",)):
+            kept[position] = result_of(row, position)
+    return kept, records | dict(enumerate(rows.values(), len(cases)))
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["method"], tuple(row["params"].items()), "{m}x{n}x{k}".format(**row), row["dtype"]

@@ -1,0 +1,80 @@
+"""`cudamm sweep`: every combination of a method's parameters, and which is best."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from cudamm.cli.bench import DEFAULT_SIZE
+from cudamm.cli.measuring import Measuring, first_problem, measure_and_show, measuring_options
+from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
+from cudamm.errors import UsageError
+
+
+@click.command(short_help="Search a method's parameters for the fastest variant.")
+@selection_options
+@sizes_option("1024 on a GPU, 256 on the CPU device")
+@dtype_option("float32")
+@fmad_option
+@click.option(
+    "--where", "conditions", multiple=True, metavar="EXPR",
+    help="Only variants for which this holds, such as BLOCK_SIZE*COARSE<=64; repeatable.",
+)  # fmt: skip
+@click.option("--top", type=click.IntRange(1), metavar="K", help="Show the K fastest of each problem only.")
+@click.option("--full", is_flag=True, help="Measure slow variants too, which are dropped early otherwise.")
+@measuring_options
+def sweep(
+    selection: Selection,
+    sizes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    fmad: bool,
+    conditions: tuple[str, ...],
+    top: int | None,
+    full: bool,
+    measuring: Measuring,
+) -> int:
+    """Time every combination of a method's parameters, as many as its header finds worth it or you name.
+
+    What is clearly slower than the best so far after one sample is not measured further. Variants that
+    cannot be launched are listed as failed, and only what was verified is ever called best.
+
+    \b
+    cudamm sweep -m tiled-coarse -n 4096                     every value worth trying
+    cudamm sweep -m register-tile --block 8,16 --top 5       the five fastest
+    cudamm sweep --kernel my.cu -D TX=1,2,4 -D TY=1,2,4 --where "TX*TY<=8"
+    """
+    from cudamm.catalog import Variant
+    from cudamm.cli.cases import cases
+    from cudamm.expression import parse
+    from cudamm.problem import Problem
+    from cudamm.report import sweep as tables
+    from cudamm.worker import Worker
+
+    swept = dataclasses.replace(selection, swept=None)
+    variants = swept.variants()
+    restrictions = [parse(text) for text in conditions]
+
+    def is_wanted(case: tuple[Variant, Problem]) -> bool:
+        variant, problem = case
+        shape = problem.shape
+        names = variant.names(problem.element, shape.m, shape.n, shape.k)
+        return all(restriction.holds(names) for restriction in restrictions)
+
+    expected = first_problem(sizes, dtypes, measuring)
+    with Worker(measuring.device_spec, measuring.timeout_s, expected) as worker:
+        sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
+        asked = cases(variants, sizes, dtypes, measuring.seed)
+        chosen = [case for case in asked if is_wanted(case)]
+        if not chosen:
+            raise UsageError(f"--where leaves none of {len(asked)} variants")
+        settings = measuring.settings(fmad, drop=not full, each_may_fail=True)
+        remarks = [f"--where leaves {len(chosen)} of {len(asked)}"] if conditions else []
+        return measure_and_show(
+            worker,
+            chosen,
+            measuring,
+            settings,
+            lambda console, info, results: tables.render(console, info, results, top),
+            remarks,
+        )

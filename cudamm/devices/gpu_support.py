@@ -1,0 +1,225 @@
+"""What cudamm itself runs on a GPU: a stopwatch, judges of memory, and the device's ceilings."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cudamm.compile.cache import cached, contents, run_compiler
+from cudamm.compile.cuda import nvcc
+from cudamm.compile.toolkit import include_options
+from cudamm.devices.device import Ceilings
+from cudamm.errors import KernelError, NoDeviceError
+
+SOURCE = Path(__file__).parent / "gpu_runtime" / "support.cu"
+
+MOST_QUEUED = 400
+"""Launches behind a held stream: the driver's queue holds about a thousand, and then the host waits too."""
+
+HOLD_LIMIT_NS = 500_000_000
+"""Far more than queueing takes; where each launch waits for the last, it passes once."""
+
+MOST_GIVEN_UP = 3
+FLOOR_SAMPLES = 50
+
+
+class Support:
+    """The module of `gpu_runtime/support.cu`, loaded into the current context."""
+
+    def __init__(self, cuda: Any, arch: str, l2_bytes: int, multiprocessors: int) -> None:
+        """Raises NoDeviceError where it cannot be compiled or loaded."""
+        self._cuda = cuda
+        self._blocks = 8 * multiprocessors
+        self._l2_bytes = l2_bytes
+        try:
+            self._module = cuda.module_from_buffer(_compiled(arch))
+            self._flags = cuda.pagelocked_zeros(
+                2, np.int32, mem_flags=cuda.host_alloc_flags.DEVICEMAP | cuda.host_alloc_flags.PORTABLE
+            )
+            self._flags_address = int(self._flags.base.get_device_pointer())
+            self._flush_words = max(1, 2 * l2_bytes // 4)
+            self._flush = cuda.mem_alloc(4 * self._flush_words)
+            self._words = cuda.mem_alloc(16)
+            self._hold = self._function("hold", "PPQ")
+            self._nothing = self._function("nothing", "")
+            self._holds, self._gave_up = True, 0
+            # A first launch may wait for the device, which must not happen behind `hold`.
+            self._release()
+            self._hold_stream()
+            self._nothing.prepared_async_call((1, 1), (1, 1, 1), None)
+            self._flush_l2()
+            cuda.Context.synchronize()
+            self.floor_ms = self._floor_ms()
+        except cuda.Error as error:
+            raise NoDeviceError(f"the GPU does not work: {error}") from None
+
+    def _function(self, name: str, formats: str) -> Any:
+        function = self._module.get_function(name)
+        function.prepare(formats)
+        return function
+
+    # Timing
+
+    def time(self, launch: Callable[[], None], samples: int, launches: int, cold: bool) -> list[float]:
+        """Milliseconds a launch takes: `samples` readings over `launches` launches each.
+
+        Everything is queued while the stream is held, so that no time of the host is in a reading.
+
+        Args:
+            launch: queues one launch on the default stream.
+            cold: write over the L2 cache before each sample.
+        """
+        while True:
+            if not cold:
+                launch()  # whatever was done since the last one, the next finds what a launch leaves behind
+            readings = [self._reading(launch, launches, cold) for _ in range(samples)]
+            if not (self._holds and self._flags[1]):
+                return readings
+            # Once it may be this process that was held up. Under a profiler, or CUDA_LAUNCH_BLOCKING,
+            # launches wait for one another, and holding is no use.
+            self._flags[1], self._gave_up = 0, self._gave_up + 1
+            self._holds = self._gave_up < MOST_GIVEN_UP
+
+    def _reading(self, launch: Callable[[], None], launches: int, cold: bool) -> float:
+        start, end = self._cuda.Event(), self._cuda.Event()
+        if cold:
+            self._flush_l2()
+        # What is left of that must not reach into the reading.
+        self._cuda.Context.synchronize()
+        if self._holds:
+            self._hold_stream()
+        start.record()
+        for queued in range(launches):
+            if queued == MOST_QUEUED:
+                self._release()
+            launch()
+        end.record()
+        self._release()
+        end.synchronize()
+        elapsed_ms: float = start.time_till(end)
+        return elapsed_ms / launches
+
+    @property
+    def holds(self) -> bool:
+        """Whether launches queue up before they are timed; under some profilers they cannot."""
+        return self._holds
+
+    def _hold_stream(self) -> None:
+        self._flags[0] = 0
+        self._hold.prepared_async_call(
+            (1, 1), (1, 1, 1), None, self._flags_address, self._flags_address + 4, HOLD_LIMIT_NS
+        )
+
+    def _release(self) -> None:
+        self._flags[0] = 1
+
+    def _flush_l2(self) -> None:
+        self._cuda.memset_d32_async(self._flush, 0, self._flush_words, None)
+
+    def _floor_ms(self) -> float:
+        """What two events around an empty kernel read."""
+
+        def launch() -> None:
+            self._nothing.prepared_async_call((1, 1), (1, 1, 1), None)
+
+        return statistics.median(self.time(launch, FLOOR_SAMPLES, 1, cold=False))
+
+    # Judging
+
+    def count_changed(self, address: int, count: int, expected: int) -> int:
+        """How many of `count` words at an address are not `expected`."""
+        self._cuda.memset_d32(self._words, 0, 2)
+        self._launch("count_changed", "PQIP", address, count, expected, int(self._words))
+        return self._word64(0)
+
+    def fingerprint(self, address: int, count: int) -> int:
+        """A number that any change of the `count` words at an address changes."""
+        self._cuda.memset_d32(self._words, 0, 2)
+        self._launch("fingerprint", "PQP", address, count, int(self._words))
+        return self._word64(0)
+
+    def judge(
+        self, element: str, c: int, leading: int, rows: int, columns: int, reference: int, bound: int
+    ) -> tuple[int, int]:
+        """How many elements of C are further from the reference than the bound, and the worst one's index."""
+        self._cuda.memset_d32(self._words, 0, 4)
+        formats = "PiiiPPP"
+        arguments = (c, leading, rows, columns, reference, bound, int(self._words))
+        self._launch(f"judge_{element}", formats, *arguments)
+        return self._word64(0), self._word64(1) & 0xFFFFFFFF
+
+    def _launch(self, name: str, formats: str, *arguments: int) -> None:
+        self._function(name, formats).prepared_async_call((self._blocks, 1), (256, 1, 1), None, *arguments)
+
+    def _word64(self, index: int) -> int:
+        words = np.zeros(2, np.uint64)
+        self._cuda.memcpy_dtoh(words, self._words)
+        return int(words[index])
+
+    # Ceilings
+
+    def ceilings(self, key: str) -> Ceilings:
+        """The device's own, measured once and kept under `key`."""
+
+        def measure(path: Path) -> None:
+            found = {"fma_gflops": self._fma_gflops(), "copy_gbytes_per_s": self._copy_gbytes_per_s()}
+            path.write_text(json.dumps(found))
+
+        path = cached(["ceilings", key, SOURCE.read_text()], ".json", measure)
+        found = json.loads(contents(path))
+        return Ceilings(found["fma_gflops"], found["copy_gbytes_per_s"])
+
+    def _fma_gflops(self) -> float:
+        function, steps = self._function("multiply_add", "Pif"), 2000
+
+        def launch() -> None:
+            function.prepared_async_call((self._blocks, 1), (256, 1, 1), None, int(self._words), steps, 0.5)
+
+        launch()
+        flops: int = 2 * 8 * 16 * steps * self._blocks * 256
+        fastest_ms = min(self.time(launch, 10, 1, cold=False))
+        return flops / fastest_ms / 1e6
+
+    def _copy_gbytes_per_s(self) -> float:
+        count = max(2**26, 8 * self._l2_bytes)
+        free = self._cuda.mem_get_info()[0]
+        count = min(count, free // 4) // 16 * 16
+        from_, to = self._cuda.mem_alloc(count), self._cuda.mem_alloc(count)
+        self._cuda.memset_d32(from_, 1, count // 4)
+        function = self._function("copy", "PPQ")
+
+        def launch() -> None:
+            function.prepared_async_call(
+                (self._blocks, 1), (256, 1, 1), None, int(from_), int(to), count // 16
+            )
+
+        launch()
+        try:
+            fastest_ms = min(self.time(launch, 10, 1, cold=False))
+            return float(2 * count / fastest_ms / 1e6)
+        finally:
+            from_.free()
+            to.free()
+
+    def close(self) -> None:
+        """Free what it holds."""
+        self._flush.free()
+        self._words.free()
+
+
+def _compiled(arch: str) -> bytes:
+    compiler = nvcc()
+    command = [str(compiler.path), f"-arch={arch}", *include_options(compiler.path), "-cubin"]
+
+    def make(target: Path) -> None:
+        try:
+            run_compiler([*command, "-o", str(target), str(SOURCE)])
+        except KernelError as error:
+            raise NoDeviceError(f"nvcc does not work: {error}") from None
+
+    return contents(cached([SOURCE.read_text(), compiler.version, *command], ".cubin", make))

@@ -1,0 +1,148 @@
+"""`cudamm compare`: exit statuses, warnings, the JSON document and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+# Eleven samples around a median; those of slightly different medians overlap, of 10% they do not.
+SHAPE = (0.99, 0.992, 0.994, 0.996, 0.998, 1.0, 1.002, 1.004, 1.006, 1.008, 1.01)
+
+
+def row(method="tiled", median=1.0, **other):
+    fields = {
+        "method": method, "params": {"BLOCK_SIZE": 16}, "m": 64, "n": 64, "k": 64, "dtype": "float32",
+        "fmad": True, "execution": "gpu", "padded": False, "status": "ok", "reason": "", "source": "ab12",
+        "cache": "cold", "samples_ms": [median * share for share in SHAPE], "clock_mhz": 1980, "throttled": 0,
+    }  # fmt: skip
+    return fields | other
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file of results; further arguments replace parts of the document."""
+
+    def write(name, *rows, **replaced):
+        document = {
+            "schema": "cudamm.bench/2",
+            "device": {"kind": "gpu", "spec": "gpu", "name": "Some GPU", "driver": "580.1"},
+            "environment": {"cudamm": "1.0", "nvcc": "13.0"},
+            "options": {"cache": "cold"},
+        }
+        (tmp_path / name).write_text(json.dumps(document | replaced | {"results": rows}))
+
+    return write
+
+
+@pytest.fixture
+def files(write):
+    """One variant faster, one slower by a tenth, one as it was."""
+    write("old.json", row("naive"), row("tiled"), row("row"))
+    write("new.json", row("naive", 0.5), row("tiled", 1.1), row("row", 1.001))
+
+
+def test_a_table_and_its_summary(run, files):
+    ended = run("compare old.json new.json")
+    assert (ended.status, ended.stderr) == (0, "")
+    for word in ("2.00×", "0.91×", "faster", "slower", "no difference"):
+        assert word in ended.stdout
+    assert ended.stdout.endswith("1 faster, 1 slower, 1 no difference (95% confidence)\n")
+
+
+def test_the_confidence_asked_for(run, files):
+    assert "(99% confidence)" in run("compare old.json new.json --confidence 0.99").stdout
+    assert "(99.9% confidence)" in run("compare old.json new.json --confidence 99.9%").stdout
+
+
+@pytest.mark.parametrize(
+    ("allowed", "status"),
+    [("5%", 1), ("'5 %'", 1), ("0.05", 1), (".05", 1), ("0", 1), ("12%", 0), ("200%", 0)],
+)
+def test_a_slow_down_fails_where_it_is_more_than_allowed(run, files, allowed, status):
+    assert run(f"compare old.json new.json --fail-on {allowed}").status == status
+
+
+def test_nothing_fails_without_being_asked_to(run, write):
+    write("old.json", row(), row("naive"))
+    write("new.json", row(), row("naive", status="failed", reason="off by [one]", samples_ms=[]))
+    ended = run("compare old.json new.json")
+    assert ended.status == 0
+    assert "off by [one]" in ended.stdout and "1 now failing" in ended.stdout
+    assert run("compare old.json new.json --fail-on 50%").status == 1
+    assert run("compare new.json old.json --fail-on 50%").status == 0
+
+
+def test_warnings_go_to_standard_error(run, write):
+    write("old.json", row())
+    write("new.json", row(source="cd34", clock_mhz=1500, throttled=2), environment={"cudamm": "1.1"})
+    ended = run("compare old.json new.json")
+    assert ended.status == 0
+    lines = ended.stderr.splitlines()
+    assert len(lines) == 5 and all(line.startswith("cudamm: ") for line in lines)
+    for words in ("nvcc: 13.0 in old.json", "cudamm: 1.0", "source differs: tiled", "1500 MHz", "throttled"):
+        assert sum(words in line for line in lines) == 1, words
+    assert "1500 MHz" not in ended.stdout
+
+
+def test_other_devices_are_refused_unless_forced(run, write):
+    write("old.json", row())
+    write("new.json", row(), device={"kind": "gpu", "name": "Other GPU"})
+    run("compare old.json new.json").refused(2, "Some GPU", "Other GPU", "--force")
+    ended = run("compare old.json new.json --force")
+    assert ended.status == 0 and "devices differ" in ended.stderr and "1 no difference" in ended.stdout
+
+
+def test_files_with_nothing_in_common_are_refused(run, write):
+    write("old.json", row())
+    write("new.json", row("naive"))
+    run("compare old.json new.json").refused(2, "no variant is in both")
+
+
+def test_the_document(run, files):
+    ended = run("compare old.json new.json --json - --fail-on 5%")
+    document = json.loads(ended.stdout)
+    assert ended.status == 1
+    assert document["schema"] == "cudamm.compare/1"
+    assert document["old"]["path"] == "old.json" and document["new"]["device"]["name"] == "Some GPU"
+    assert document["options"] == {"confidence": 0.95, "fail_on": 0.05}
+    assert document["warnings"] == []
+    naive, tiled, same = document["results"]
+    assert (naive["verdict"], naive["ratio"]) == ("faster", 2.0)
+    assert tiled["low"] < tiled["ratio"] < tiled["high"] < 1 and tiled["verdict"] == "slower"
+    assert same["low"] <= 1 <= same["high"]
+
+
+def test_a_document_beside_the_table(run, files, tmp_path):
+    ended = run("compare old.json new.json --json out.json")
+    assert "1 faster" in ended.stdout
+    assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 3
+    before = (tmp_path / "old.json").read_text()
+    run("compare old.json new.json --json ./old.json").refused(2, "--json")
+    assert (tmp_path / "old.json").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--fail-on 5", "5% or 0.05"),
+        ("--fail-on -5%", "5% or 0.05"),
+        ("--fail-on nan", "5% or 0.05"),
+        ("--fail-on ''", "5% or 0.05"),
+        ("--confidence 0", "between"),
+        ("--confidence 100%", "between"),
+        ("--confidence 1e-3", "0.05"),
+        ("--json nowhere/out.json", "nowhere"),
+    ],
+)
+def test_options_that_are_wrong(run, files, options, words):
+    run(f"compare old.json new.json {options}").refused(2, words)
+
+
+def test_files_that_are_wrong(run, write, files, tmp_path):
+    run("compare old.json").refused(2, "NEW.json")
+    run("compare old.json nowhere.json").refused(2, "nowhere.json")
+    write("v1.json", row(), schema="cudamm.bench/1")
+    run("compare v1.json new.json").refused(2, "another version")
+    (tmp_path / "text.json").write_text("naive 1.0")
+    run("compare old.json text.json").refused(2, "text.json is not JSON")

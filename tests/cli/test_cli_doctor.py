@@ -1,0 +1,69 @@
+"""`cudamm doctor` as a user meets it, on a machine without a GPU or with all of them hidden."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hidden from CUDA, which counts as a machine without a GPU."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.mark.parametrize("line", ["doctor", "doctor --device cpu"])
+def test_the_cpu_device_is_enough(run, line: str) -> None:
+    ended = run(line)
+    assert ended.status == 0, ended.stderr
+    assert "can run on cpu" in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_a_gpu_that_is_not_there_ends_with_3_and_says_what_to_do_last(spawn) -> None:
+    ended = spawn("doctor --device gpu", redirect="2>&1")
+    assert ended.status == 3
+    assert "Traceback" not in ended.stdout
+    last = ended.stdout.splitlines()[-1]
+    assert last.startswith("cudamm: bench cannot run here: ") and len(last) > 40
+
+
+def test_without_a_compiler_it_says_which_to_install(spawn) -> None:
+    ended = spawn("doctor --device cpu", CXX="no-such-compiler")
+    assert ended.status == 3
+    assert ended.stderr.startswith("cudamm: bench cannot run here: ")
+    assert "no-such-compiler" in ended.stderr and "apt install g++" in ended.stderr
+
+
+def test_the_json_document_has_every_finding(run, tmp_path: Path) -> None:
+    assert run("doctor --device cpu --json found.json").status == 0
+    document = json.loads((tmp_path / "found.json").read_text())
+    assert (document["schema"], document["usable"]) == ("cudamm.doctor/1", True)
+    assert all(set(row) == {"subject", "status", "found", "advice"} for row in document["results"])
+    assert {"Python", "nvcc", "cache folder", "bench"} <= {row["subject"] for row in document["results"]}
+
+
+def test_the_json_document_is_written_where_bench_cannot_run(spawn) -> None:
+    ended = spawn("doctor --device gpu --json -")
+    assert ended.status == 3
+    assert json.loads(ended.stdout)["usable"] is False
+
+
+def test_a_name_of_no_device_is_a_usage_error(run) -> None:
+    run("doctor --device gpx").refused(2, "gpx")
+
+
+def test_a_cache_folder_that_takes_no_file_is_named(spawn, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ended = spawn("doctor --device cpu", CUDAMM_CACHE=str(tmp_path / "file"))
+    assert ended.status == 3
+    assert "CUDAMM_CACHE" in ended.stderr
+
+
+def test_it_takes_less_than_two_seconds(run) -> None:
+    begin = time.monotonic()
+    run("doctor --device cpu")
+    assert time.monotonic() - begin < 2

@@ -1,0 +1,300 @@
+"""`cudamm sweep`: which variants it measures, which it calls best, and how it goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+QUICK = "--device cpu --warmup 0 --runs 2 "
+DROPPING = f"sweep {QUICK} -n 16 "
+SWEEP = f"{DROPPING} --full "
+"""Such times as these vary too much for tests to know what would be dropped."""
+GRID = "--threads BX,BY --grid ceil(N/BX),ceil(M/BY)"
+
+
+@pytest.fixture
+def plane(kernel, tmp_path):
+    """A kernel whose block has two edges, neither of them declared."""
+    text = kernel().read_text()
+    text = text[text.index("__global__") :]
+    text = text.replace("blockIdx.y * BLOCK_SIZE", "blockIdx.y * BY")
+    (tmp_path / "plane.cu").write_text(text.replace("blockIdx.x * BLOCK_SIZE", "blockIdx.x * BX"))
+    return f"--kernel plane.cu {GRID}"
+
+
+def blocks(records):
+    return [record["params"]["BLOCK_SIZE"] for record in records]
+
+
+def pairs(ended):
+    return [(r["params"]["BX"], r["params"]["BY"]) for r in ended.records]
+
+
+def rows_of(text):
+    return [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if "│" in line
+    ]
+
+
+def saved(path):
+    return json.loads(path.read_text())
+
+
+# What is measured.
+
+
+def test_every_value_worth_trying_unless_some_are_named(run):
+    every = run(f"{SWEEP} -m register-tile --block 4,8 --json -").records
+    assert len(every) > 2 and {r["params"]["BLOCK_SIZE"] for r in every} == {4, 8}
+    tiles = {r["params"]["TILE_SIZE"] for r in every}
+    assert len(tiles) > 1 and len(every) == 2 * len(tiles)
+    assert blocks(run(f"{SWEEP} -m naive --json -").records) == [1, 2, 4, 8, 16, 32]
+    assert blocks(run(f"{SWEEP} -m naive --block 8,16 --json -").records) == [8, 16]
+
+
+def test_the_product_of_a_users_parameters(run, plane):
+    ended = run(f"{SWEEP} {plane} -D BX=4,8 -D BY=1,2,4 --json -")
+    assert ended.status == 0
+    assert sorted(pairs(ended)) == [(x, y) for x in (4, 8) for y in (1, 2, 4)]
+    assert all((r["status"], r["correct"]) == ("ok", True) for r in ended.records)
+    document = json.loads(ended.stdout)
+    assert document["schema"] == "cudamm.bench/2"
+    assert document["options"]["runs"] == 2 and document["options"]["cache"] == "cold"
+
+
+def test_where_leaves_those_for_which_all_of_it_holds(run, plane):
+    line = f'{SWEEP} {plane} -D BX=4,8 -D BY=1,2,4 --where "BX*BY<=16" --where "BY<M/4"'
+    assert sorted(pairs(run(f"{line} --json -"))) == [(4, 1), (4, 2), (8, 1), (8, 2)]
+    assert "--where leaves 4 of 6" in run(line).stdout
+    assert "--where" not in run(f"{SWEEP} -m naive --block 8").stdout
+
+
+def test_where_may_ask_for_the_size(run):
+    ended = run(f'sweep {QUICK} -m naive --block 8,16 -n 8 -n 24 --where "BLOCK_SIZE<=M" --json -')
+    assert [(r["m"], r["params"]["BLOCK_SIZE"]) for r in ended.records] == [(8, 8), (24, 8), (24, 16)]
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("BLOCK_SIZE>99", ["--where leaves none of 6 variants"]),
+        ("BLOCK_SIZE<", ["BLOCK_SIZE<"]),
+        ("EDGE<4", ["EDGE", "BLOCK_SIZE"]),
+        ("BLOCK_SIZE=8", ["BLOCK_SIZE=8"]),
+        ("__import__('os')", ["__import__"]),
+        ("M%0==0", ["zero"]),
+        ("", ["“” is not arithmetic"]),
+    ],
+)
+def test_a_where_that_says_nothing_is_refused(run, launches, where, words):
+    run(f'{SWEEP} -m naive --where "{where}"').refused(2, *words)
+    assert launches == []
+
+
+def test_variants_that_cannot_be_launched_are_failed_rows(run, tmp_path):
+    ended = run(f"{SWEEP} -m naive --block 8,33,16 --json out.json")
+    assert ended.status == 1 and ended.stderr == ""
+    records = saved(tmp_path / "out.json")["results"]
+    assert [(b, r["status"]) for b, r in zip(blocks(records), records, strict=True)] == [
+        (8, "ok"),
+        (33, "failed"),
+        (16, "ok"),
+    ]
+    assert "1089 threads" in records[1]["reason"] and records[1]["samples_ms"] == []
+    assert "1 failed" in ended.stdout and "1089 threads" in ended.stdout
+    assert sorted(row[1] for row in rows_of(ended.stdout)) == ["BLOCK_SIZE=16", "BLOCK_SIZE=8"]
+
+
+def test_one_that_can_be_launched_nowhere_is_no_traceback(run):
+    ended = run(f"{SWEEP} -m naive --block 33 --json -")
+    assert ended.status == 1
+    assert [r["status"] for r in ended.records] == ["failed"]
+    assert run(f"{SWEEP} -m naive --block 33").stderr == ""
+
+
+# What is shown.
+
+
+def test_the_fastest_comes_first_and_is_called_best(run, tmp_path):
+    ended = run(f"{SWEEP} -m naive --block 4,8,16 --json out.json")
+    assert ended.status == 0
+    records = sorted(saved(tmp_path / "out.json")["results"], key=lambda r: r["median_ms"])
+    rows = rows_of(ended.stdout)
+    assert [row[1] for row in rows] == [f"BLOCK_SIZE={b}" for b in blocks(records)]
+    assert [row[-1] for row in rows] == ["best", "", ""]
+
+
+def test_top_shows_no_more_and_the_file_has_them_all(run, tmp_path):
+    ended = run(f"{SWEEP} -n 24 -m naive --block 4,8,16 --top 1 --json out.json")
+    rows = rows_of(ended.stdout)
+    assert [row[-1] for row in rows] == ["best", "best"]
+    assert ended.stdout.count("2 slower, not shown") == 2
+    assert len(saved(tmp_path / "out.json")["results"]) == 6
+    run(f"{SWEEP} -m naive --top 0").refused(2, "--top")
+
+
+def test_a_wrong_variant_is_not_best_however_fast(run, kernel, tmp_path):
+    # Blocks of 8 write nothing.
+    kernel(
+        "hasty.cu",
+        "if (row >= M || col >= N) return;",
+        "if (BLOCK_SIZE == 8 || row >= M || col >= N) return;",
+    )
+    ended = run(f"{SWEEP} --kernel hasty.cu --block 8,16 --json out.json")
+    assert ended.status == 1
+    assert [r["status"] for r in saved(tmp_path / "out.json")["results"]] == ["failed", "ok"]
+    assert [(row[1], row[-1]) for row in rows_of(ended.stdout)] == [("BLOCK_SIZE=16", "best")]
+    assert "never written" in ended.stdout
+
+
+def test_nothing_is_best_that_was_not_verified(run):
+    ended = run(f"{SWEEP} -m naive --block 8,16 --no-verify")
+    assert ended.status == 0
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["", ""]
+
+
+def test_what_is_clearly_slower_is_dropped_unless_all_is_to_be_measured(run, kernel, tmp_path):
+    idle = "for (volatile int i = 0; BLOCK_SIZE == 8 && i < 100000;) i = i + 1;"
+    kernel("slow.cu", "float sum = 0;", f"float sum = 0; {idle}")
+    ended = run(f"{DROPPING} --kernel slow.cu --block 16,8 --json out.json")
+    assert ended.status == 0
+    found = [(r["status"], len(r["samples_ms"])) for r in saved(tmp_path / "out.json")["results"]]
+    assert found == [("ok", 2), ("dropped", 1)]
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["best", "dropped"]
+    assert "1 dropped early" in ended.stdout and "--full" in ended.stdout
+    ended = run(f"{SWEEP} --kernel slow.cu --block 16,8")
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["best", ""] and "dropped" not in ended.stdout
+
+
+# Going on.
+
+
+def test_what_a_file_holds_is_not_measured_again(run, tmp_path, launches):
+    path = tmp_path / "out.json"
+    first = run(f"{SWEEP} -m naive --block 8,16 --json out.json")
+    before = saved(path)["results"]
+    del launches[:]
+    again = run(f"{SWEEP} -m naive --block 8,16 --resume out.json")
+    assert (again.status, launches) == (0, [])
+    assert rows_of(again.stdout) == rows_of(first.stdout)
+    assert "2 of 2 were in out.json already" in again.stdout
+    assert saved(path)["results"] == before
+    more = run(f"{SWEEP} -m naive --block 4,8,16 --resume out.json")
+    assert more.status == 0 and "2 of 3 were in out.json already" in more.stdout
+    assert launches == ["naive"] * 3  # verified, and two samples
+    after = saved(path)["results"]
+    assert blocks(after) == [4, 8, 16] and after[1:] == before
+
+
+def test_a_file_that_is_not_there_yet_is_begun(run, tmp_path):
+    line = f"{SWEEP} -m naive --block 8 --resume out.json"
+    assert "already" not in run(line).stdout
+    assert blocks(saved(tmp_path / "out.json")["results"]) == [8]
+
+
+def test_rows_that_are_not_asked_for_stay_in_the_file(run, tmp_path):
+    run(f"{SWEEP} -m naive --block 8,16 --json out.json")
+    ended = run(f"{SWEEP} -m coalesced --block 8 --resume out.json")
+    assert ended.status == 0
+    records = saved(tmp_path / "out.json")["results"]
+    assert sorted((r["method"], r["params"]["BLOCK_SIZE"]) for r in records) == [
+        ("coalesced", 8),
+        ("naive", 8),
+        ("naive", 16),
+    ]
+    assert [row[0] for row in rows_of(ended.stdout)] == ["coalesced"]
+
+
+def test_the_rest_may_go_to_another_file(run, tmp_path):
+    run(f"{SWEEP} -m naive --block 8 --json old.json")
+    old = (tmp_path / "old.json").read_bytes()
+    run(f"{SWEEP} -m naive --block 8,16 --resume old.json --json new.json")
+    assert (tmp_path / "old.json").read_bytes() == old
+    assert blocks(saved(tmp_path / "new.json")["results"]) == [8, 16]
+
+
+def test_what_failed_and_what_has_changed_is_measured_again(run, kernel, tmp_path, launches):
+    kernel("my.cu", "= sum;", "= BLOCK_SIZE == 8 ? 0 : sum;")
+    line = f"{SWEEP} --kernel my.cu --block 8,16 --resume out.json"
+    assert run(line).status == 1
+    del launches[:]
+    assert run(line).status == 1
+    assert launches == ["my"]  # what failed, at its verification
+    del launches[:]
+    kernel("my.cu")
+    ended = run(line)
+    assert ended.status == 0 and "already" not in ended.stdout
+    assert launches.count("my") == 6
+    records = saved(tmp_path / "out.json")["results"]
+    assert [(b, r["status"]) for b, r in zip(blocks(records), records, strict=True)] == [
+        (8, "ok"),
+        (16, "ok"),
+    ]
+
+
+def test_what_was_dropped_is_measured_where_all_is_asked_for(run, tmp_path, launches):
+    path = tmp_path / "out.json"
+    run(f"{SWEEP} -m naive --block 8 --json out.json")
+    document = saved(path)
+    document["results"][0] |= {"status": "dropped", "ended_by": "dropped"}
+    path.write_text(json.dumps(document))
+    del launches[:]
+    assert "dropped" in run(f"{DROPPING} -m naive --block 8 --resume out.json").stdout
+    assert launches == []
+    for command in (SWEEP, f"bench {QUICK} -n 16"):
+        path.write_text(json.dumps(document))
+        assert run(f"{command} -m naive --block 8 --resume out.json").status == 0
+        assert [r["status"] for r in saved(path)["results"]] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--runs 3", ["runs 2", "would be 3"]),
+        ("--runs 2 --seed 1", ["seed 0", "would be 1"]),
+        ("--runs 2 --hot", ["cache cold", "would be hot"]),
+        ("--runs 2 --no-fmad", ["fmad"]),
+        ("--runs 2 --no-verify", ["verify"]),
+        ("--runs 2 --warmup 1", ["warmup 0", "would be 1"]),
+        ("--until-stable", ["runs 2", "would be None"]),
+        ("--runs 2 --until-stable", ["--runs and --until-stable"]),
+    ],
+)
+def test_a_file_of_other_options_is_refused(run, tmp_path, launches, options, words):
+    run(f"{SWEEP} -m naive --block 8 --json out.json")
+    before = (tmp_path / "out.json").read_bytes()
+    del launches[:]
+    line = f"sweep --device cpu --warmup 0 -n 16 -m naive --block 8,16 {options} --resume out.json"
+    run(line).refused(2, *words)
+    assert (tmp_path / "out.json").read_bytes() == before and launches == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "would be cpu"]),
+        ({"device": {"kind": "cpu", "name": "Another"}}, ["name Another"]),
+        ({"schema": "cudamm.bench/1"}, ["cudamm.bench/1", "another version"]),
+        ({"schema": "cudamm.verify/1"}, ["verify"]),
+        ({"results": 3}, ["damaged"]),
+    ],
+)
+def test_a_file_of_another_device_or_command_is_refused(run, tmp_path, launches, change, words):
+    path = tmp_path / "out.json"
+    run(f"{SWEEP} -m naive --block 8 --json out.json")
+    path.write_text(json.dumps(saved(path) | change))
+    before = path.read_bytes()
+    del launches[:]
+    run(f"{SWEEP} -m naive --block 8 --resume out.json").refused(2, "out.json", *words)
+    assert path.read_bytes() == before and launches == []
+
+
+def test_bench_goes_on_as_well(run, tmp_path, launches):
+    run(f"bench {QUICK} -n 16 -m naive --json out.json")
+    del launches[:]
+    ended = run(f"bench {QUICK} -n 16 -m naive,tiled --resume out.json")
+    assert ended.status == 0 and set(launches) == {"tiled"}
+    assert [r["method"] for r in saved(tmp_path / "out.json")["results"]] == ["naive", "tiled"]
+    assert re.search(r"1 of 2 were in out\.json already", ended.stdout)

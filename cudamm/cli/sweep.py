@@ -53,7 +53,10 @@ def sweep(
 
     swept = dataclasses.replace(selection, swept=None)
     variants = swept.variants()
-    restrictions = [parse(text) for text in conditions]
+    try:
+        restrictions = [parse(text) for text in conditions]
+    except UsageError as error:
+        raise UsageError(f"--where: {error}") from None
 
     def is_wanted(case: tuple[Variant, Problem]) -> bool:
         variant, problem = case

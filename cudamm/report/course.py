@@ -36,7 +36,7 @@ def _print_method(console: Console, rows: Sequence[Result]) -> None:
         console.print()
     marked = best_of_sweeps(rows)
     best = next((row for row in rows if id(row) in marked), None)
-    timed = [row for row in rows if row.median_ms]
+    timed = [row for row in rows if row.median_ms and row.status == "ok"]
     if best is not None and best.median_ms and len(timed) > 1:
         worst = max(timed, key=lambda row: row.median_ms or 0.0)
         console.print(

@@ -12,7 +12,7 @@ import numpy as np
 
 from cudamm.architecture import Architecture, of_gpu
 from cudamm.catalog.method import Execution, Method
-from cudamm.compile.cuda import Cubin, compile_for_gpu
+from cudamm.compile.cuda import Cubin, check_driver, compile_for_gpu
 from cudamm.compile.program import Program
 from cudamm.compile.signature import parameter_formats
 from cudamm.devices.device import (
@@ -55,7 +55,12 @@ class GpuTarget(Target[Cubin]):
         return "gpu"
 
     def compile(self, program: Program) -> Cubin:
-        """Compile with nvcc for this GPU's architecture, or take it from the cache."""
+        """Compile with nvcc for this GPU's architecture, or take it from the cache.
+
+        Raises NoDeviceError too where this GPU's driver could not load what nvcc makes.
+        """
+        major, minor = map(int, str(self.info.properties["driver_cuda"]).split("."))
+        check_driver((major, minor))
         return compile_for_gpu(program, self.arch)
 
 

@@ -1,0 +1,36 @@
+"""What is known of a GPU that is open in another process."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from cudamm.architecture import find_architecture
+from cudamm.catalog import ELEMENT_TYPES, find, variants
+from cudamm.compile import program
+from cudamm.devices import DeviceInfo
+from cudamm.devices.gpu import GpuTarget
+from cudamm.errors import NoDeviceError
+from cudamm.launch import Limits
+
+LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
+
+
+def target(driver_cuda: str) -> GpuTarget:
+    info = DeviceInfo("gpu", "gpu:0", "a GPU", {"driver_cuda": driver_cuda})
+    # As it comes out of the worker's socket.
+    made: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
+    return made
+
+
+def test_it_compiles_without_the_gpu(needs_nvcc: None) -> None:
+    (variant,) = variants(find("tiled"), {})
+    cubin = target("99.0").compile(program(variant, ELEMENT_TYPES["float32"], True))
+    assert cubin.arch == "sm_90" and cubin.image.startswith(b"\x7fELF")
+
+
+def test_nothing_is_compiled_that_the_driver_cannot_load(needs_nvcc: None) -> None:
+    (variant,) = variants(find("tiled"), {})
+    with pytest.raises(NoDeviceError, match=r"CUDA 11\.8"):
+        target("11.8").compile(program(variant, ELEMENT_TYPES["float32"], True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from cudamm.devices import Device, Run
     from cudamm.problem import Problem
     from cudamm.results import Result
+
+
+def pytest_configure() -> None:
+    # Of a shell's background job Ctrl-C is ignored, and so by all that it starts: tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -58,7 +57,7 @@ class _App(click.Group):
                 _end(f"{error.filename}: {error.strerror}", CudammError.exit_status)
             # Standard output broke off, and the flush at exit would find the same again. A reader that has
             # seen enough (head, less) needs no message.
-            _give_up_standard_output()
+            _give_up(sys.stdout, sys.__stdout__)
             if isinstance(error, BrokenPipeError):
                 sys.exit(CudammError.exit_status)
             _end(f"standard output cannot be written: {error.strerror}", CudammError.exit_status)
@@ -66,19 +65,23 @@ class _App(click.Group):
 
 
 def _end(message: str, status: int) -> NoReturn:
-    with contextlib.suppress(OSError):  # the terminal may be what went away
+    # The terminal may be what went away. What could not be written must not be tried again at exit, which
+    # would end with a status of its own.
+    try:
         click.echo(f"cudamm: {' '.join(message.split())}", err=True)
+    except OSError:
+        _give_up(sys.stderr, sys.__stderr__)
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _give_up_standard_output()
+        _give_up(sys.stdout, sys.__stdout__)
     sys.exit(status)
 
 
-def _give_up_standard_output() -> None:
-    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+def _give_up(stream: TextIO, original: TextIO | None) -> None:
+    if original is not None and stream is original:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), original.fileno())
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -24,17 +24,22 @@ from rich.table import Table
 
 from cudamm.catalog import ELEMENT_TYPES, Variant, find, variants
 from cudamm.devices.find import find_gpu
-from cudamm.executor import Here
+from cudamm.here import Here
 from cudamm.measure import Settings, bench
 from cudamm.prepare import Prepared, prepare
 from cudamm.problem import Problem, Shape
+from cudamm.results import Cache
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 METHODS = ("coalesced", "tiled", "register-tile")
+CACHES: tuple[Cache, ...] = ("cold", "hot")
 SHORT_US = 20.0
 """Below it differences are judged in microseconds, above it in percent."""
 
 MOST_US, MOST_SHARE = 0.3, 0.01
+
+
+_Times = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,8 @@ class Row:
 
     name: str
     n: int
-    cold_us: tuple[float, float]
-    hot_us: tuple[float, float]
+    cold_us: _Times
+    hot_us: _Times
 
 
 class _OfPyCuda:
@@ -64,42 +69,37 @@ def main() -> None:
         problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in SIZES]
         chosen = [variants(find(name), {})[0] for name in METHODS]
         cases = [(variant, problem) for problem in problems for variant in chosen]
-        ours: dict[str, list[float]] = {}
-        for cache in ("cold", "hot"):
-            results = bench(here, cases, Settings(cache=cache), lambda *_: None)  # type: ignore[arg-type]
-            by_position = sorted(results, key=lambda r: r.position)
-            failed = [r.reason for r in by_position if r.status != "ok"]
-            if failed:
-                sys.exit("\n".join(failed))
-            ours[cache] = [1e3 * (r.median_ms or 0.0) for r in by_position]
-        theirs = _nvbench(here, cases)
+        ours, theirs = _measured(here, cases)
         rows = [
-            Row(
-                str(variant), problem.shape.n, (ours["cold"][i], theirs[i][0]), (ours["hot"][i], theirs[i][1])
-            )
+            Row(str(variant), problem.shape.n, (ours[i][0], theirs[i][0]), (ours[i][1], theirs[i][1]))
             for i, (variant, problem) in enumerate(cases)
         ]
         _show(rows, f"{device.info.name}, driver {device.info.properties['driver']}", here)
 
 
-def _driver_call(case: Prepared, run: Any, stream: int) -> Callable[[], None]:
-    """The launch as one call of the driver, everything converted beforehand.
-
-    NVBench queues two launches before its clock runs, cudamm all of them: for kernels shorter than a call
-    from Python takes, NVBench would time Python.
-    """
+def _loaded(case: Prepared) -> ctypes.c_void_p:
+    """The kernel, for both: where its code lies in memory can make 3% of a difference for a cold launch."""
     cuda = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     if cuda.cuModuleLoadData(ctypes.byref(module), case.compiled.image) or cuda.cuModuleGetFunction(
         ctypes.byref(function), module, case.compiled.kernel.encode()
     ):
         sys.exit("the driver does not load the kernel again")
+    return function
+
+
+def _driver_call(function: ctypes.c_void_p, run: Any, stream: int) -> Callable[[], None]:
+    """The launch as one call of the driver, everything converted beforehand.
+
+    NVBench queues two launches before its clock runs, cudamm all of them: for kernels shorter than a call
+    from Python takes, NVBench would time Python.
+    """
     types = {"P": ctypes.c_uint64, "i": ctypes.c_int32}
     values = [types[kind](value) for kind, value in zip(run._kernel.formats, run._arguments, strict=True)]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
     numbers = [ctypes.c_uint(x) for x in (*run.plan.grid, *run.plan.block, run.plan.shared_bytes)]
     fixed = (function, *numbers, ctypes.c_void_p(stream), pointers, None)
-    call, _alive = cuda.cuLaunchKernel, values
+    call, _alive = ctypes.CDLL("libcuda.so.1").cuLaunchKernel, values
 
     def launch(_alive: Any = _alive) -> None:
         if call(*fixed):
@@ -108,33 +108,45 @@ def _driver_call(case: Prepared, run: Any, stream: int) -> Callable[[], None]:
     return launch
 
 
-def _nvbench(here: Here, cases: list[tuple[Variant, Problem]]) -> list[tuple[float, float]]:
-    """NVBench's cold median and its mean over batches, microseconds."""
+def _measured(here: Here, cases: list[tuple[Variant, Problem]]) -> tuple[list[_Times], list[_Times]]:
+    """Cold and hot microseconds by cudamm, and NVBench's cold median and mean over batches."""
     import cuda.bench
     from pycuda import driver
 
     stream = driver.Stream()
+    ours: list[_Times] = []
 
     def measure(state: Any) -> None:
-        case = prepared[state.get_int64("case")]
-        state.set_stream(_OfPyCuda(stream))
+        asked = [cases[state.get_int64("case")]]
+        (case,) = prepare(here, asked, True, _quiet)
         with here.open(case) as run:
-            run.launch()
-            launch = _driver_call(case, run, int(stream.handle))
+            function = _loaded(case)
+            run._enqueue = _driver_call(function, run, 0)  # type: ignore[attr-defined]
+            # Left where they are, they keep this run and its matrices.
+            ways = [bench(here, asked, Settings(cache=cache), _quiet) for cache in CACHES]
+            cold, hot = (next(way) for way in ways)
+            if cold.median_ms is None or hot.median_ms is None:
+                sys.exit(f"{case.variant}: {cold.reason} {hot.reason}")
+            ours.append((1e3 * cold.median_ms, 1e3 * hot.median_ms))
+            state.set_stream(_OfPyCuda(stream))
+            launch = _driver_call(function, run, int(stream.handle))
             state.exec(lambda _: launch(), batched=True)
 
-    prepared = prepare(here, cases, True, lambda *_: None)
-    found: list[tuple[float, float]] = []
     benchmark = cuda.bench.register(measure)
     benchmark.add_int64_axis("case", list(range(len(cases))))
+    theirs: list[_Times] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "nvbench.json")
         cuda.bench.run_all_benchmarks([sys.argv[0], "--json", str(path), "--quiet"])
         for state in json.loads(path.read_text())["benchmarks"][0]["states"]:
             times = {s["tag"]: float(s["data"][0]["value"]) for s in state["summaries"] or () if s.get("data")
                      and s["tag"].startswith(("nv/cold/time/gpu/", "nv/batch/time/gpu/"))}  # fmt: skip
-            found.append((1e6 * times["nv/cold/time/gpu/median"], 1e6 * times["nv/batch/time/gpu/mean"]))
-    return found
+            theirs.append((1e6 * times["nv/cold/time/gpu/median"], 1e6 * times["nv/batch/time/gpu/mean"]))
+    return ours, theirs
+
+
+def _quiet(doing: str, done: int, total: int) -> None:
+    """No progress."""
 
 
 def _show(rows: list[Row], where: str, here: Here) -> None:

@@ -1,24 +1,18 @@
-"""Runs the prepared cases: verifies and times them, a step at a time, in this process or behind a worker."""
+"""What runs the prepared cases, a step at a time: in this process (`here`), or in another (`worker`)."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cudamm.devices import Device, Run, Target
-from cudamm.devices.device import Ceilings, padded
-from cudamm.devices.find import host
-from cudamm.errors import CudammError, KernelError
-from cudamm.prepare import Prepared
-from cudamm.problem import Matrix, Problem, Shape
-from cudamm.results import Verdict
-from cudamm.verify import is_still_right, verify
+# Nothing here may import NumPy: the worker starts before that is loaded.
+if TYPE_CHECKING:
+    from cudamm.devices import Target
+    from cudamm.devices.device import Ceilings
+    from cudamm.prepare import Prepared
+    from cudamm.results import Verdict
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,10 @@ class Facts:
 class Executor(ABC):
     """What runs cases on one device, and the host's own methods beside it."""
 
-    target: Target[Any]
+    @property
+    @abstractmethod
+    def target(self) -> Target[Any]:
+        """The device, as much of it as is needed to compile for it."""
 
     @abstractmethod
     def free_bytes(self) -> int:
@@ -92,144 +89,3 @@ class Executor(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class Expected:
-    """A problem whose inputs and reference are made while a device is opened."""
-
-    def __init__(self, problem: Problem) -> None:
-        """Begins at once."""
-        self._problem = problem
-        self._thread = threading.Thread(target=self._make, daemon=True)
-        self._thread.start()
-
-    def _make(self) -> None:
-        # What fails here fails again where it is needed, and is reported there.
-        with contextlib.suppress(CudammError, MemoryError):
-            _ = self._problem.inputs, self._problem.reference, self._problem.error_bound
-
-    def made(self) -> Problem:
-        """The problem, once all of that is done."""
-        self._thread.join()
-        return self._problem
-
-
-class Here(Executor):
-    """Runs cases in this process."""
-
-    def __init__(self, device: Device[Any], expected: Expected | None = None) -> None:
-        """`expected`: a problem that is probably asked for first."""
-        self.device = device
-        self.target = device.target()
-        self._expected = expected
-        self._problem: Problem | None = None
-        self._padded: dict[Shape, tuple[Matrix, Matrix]] = {}
-        self._runs: dict[int, tuple[Prepared, Run]] = {}
-        self._facts: Facts | None = None
-
-    def free_bytes(self) -> int:
-        """Of the device."""
-        return self.device.free_bytes()
-
-    def facts(self) -> Facts:
-        """Measured when they are asked for first."""
-        if self._facts is None:
-            self._facts = Facts(self.device.event_floor_ms, self.device.ceilings())
-        return self._facts
-
-    def verify(self, case: Prepared, thread_order: bool) -> Verdict:
-        """Launch a case and judge its product."""
-        with self.open(case) as run:
-            verdict = verify(
-                run, self._same(case.problem), case.variant, fmad=case.fmad, thread_order=thread_order
-            )
-        if not verdict.correct:
-            self.release(keep_problem=True)  # what a faulty kernel may have damaged is made anew
-        return verdict
-
-    def sample(self, case: Prepared, samples: int, launches: int, cold: bool, check: bool) -> Batch:
-        """Time a case."""
-        with self.open(case) as run:
-            if check:
-                run.fill_output()
-            samples_ms = run.sample(samples, launches, cold)
-            reasons: tuple[str, ...] = ()
-            clock_mhz = None
-            if not case.on_host:
-                reasons, clock_mhz = self.device.throttle_reasons(), self.device.clock_mhz()
-            if check and not is_still_right(run, self._same(case.problem)):
-                raise KernelError("it was right when it was verified, but not when it was timed")
-            return Batch(samples_ms, clock_mhz, reasons)
-
-    def make_ready(self, problem: Problem) -> None:
-        """Make the inputs, the reference and its bound, which takes a while for a large problem."""
-        same = self._same(problem)
-        _ = same.inputs, same.reference, same.error_bound
-
-    @contextlib.contextmanager
-    def open(self, case: Prepared) -> Iterator[Run]:
-        """A run of a case, made when first needed. Raises KernelError where there is no kernel to run."""
-        try:
-            yield self._run(case)
-        except KernelError:
-            self.release(keep_problem=True)
-            raise
-
-    def _run(self, case: Prepared) -> Run:
-        if isinstance(case.compiled, KernelError):
-            raise case.compiled
-        if case.launch is None:
-            raise KernelError(case.skipped)
-        problem = self._same(case.problem)
-        known = self._runs.pop(case.position, None)
-        if known is None or known[0].program != case.program:
-            if known is not None:
-                known[1].close()
-            shape = case.launch.shape
-            if shape not in self._padded:
-                self._padded[shape] = padded(case.launch, *problem.inputs)
-            self._make_room(shape, problem.element.size_bytes)
-            device = host() if case.on_host else self.device
-            run = device.open(case.program, case.compiled, case.launch, *self._padded[shape])
-            known = case, run
-        self._runs[case.position] = known  # the last used stand last
-        return known[1]
-
-    def _make_room(self, shape: Shape, element_bytes: int) -> None:
-        """Close the runs used longest ago where all of them together take much of the host's memory."""
-        on_host = [i for i, (case, _) in self._runs.items() if case.on_host]
-        needed = shape.elements * element_bytes * (len(on_host) + 1)
-        while on_host and (needed > host().free_bytes() // 2 or len(on_host) >= MOST_OPEN):
-            self._runs.pop(on_host.pop(0))[1].close()
-            needed -= shape.elements * element_bytes
-
-    def _same(self, problem: Problem) -> Problem:
-        """The problem of that value whose matrices have been made already, if there is one."""
-        if self._expected is not None:
-            self._problem, self._expected = self._expected.made(), None
-        if self._problem != problem:
-            self.release()
-            # Never the caller's own: that would keep its matrices alive.
-            self._problem = dataclasses.replace(problem)
-        assert self._problem is not None  # noqa: S101 - it was set above
-        return self._problem
-
-    def release(self, keep_problem: bool = False) -> None:
-        """Close every run, and give up the matrices."""
-        for _, run in self._runs.values():
-            run.close()
-        self._runs.clear()
-        self._padded.clear()
-        self.device.forget()
-        if not keep_problem:
-            if self._problem is not None:
-                self._problem.release()
-            self._problem = None
-
-    def close(self) -> None:
-        """Close every run; the device is its opener's to close."""
-        self.release()
-
-
-MOST_OPEN = 32
-"""Kernels' processes on the CPU device at a time."""

@@ -37,8 +37,15 @@ MOST_LAUNCHES = 200
 DROP_FACTOR = 1.25
 """A sweep drops what takes that much longer than its best: far beyond what one sample is off by."""
 
-FIRST_LAUNCH_FACTOR = 2.0
-"""What a first launch takes longer than others, at the most, beside loading the kernel."""
+SURE_SAMPLES = 5
+SURE_FACTOR = 1.05
+"""And what has taken turns with the best for so many samples, even the fastest of them that much slower."""
+
+FIRST_LAUNCH_MS = 0.05
+FIRST_LAUNCH_FACTOR = 1.2
+IDLE_LAUNCH_FACTOR = 2.0
+"""What a first launch takes longer than others, at the most: time of the host's, and clocks, which are low
+where the device was idle."""
 
 MOST_PAUSES = 6
 FIRST_PAUSE_S = 0.1
@@ -115,7 +122,7 @@ def bench(
             if result is not None:
                 yield counted(result)
         while contest.entrants:
-            for entrant in list(contest.entrants):
+            for entrant in sorted(contest.entrants, key=_Entrant.standing):
                 told(entrant.case)
                 result = contest.turn(entrant)
                 if result is not None:
@@ -154,6 +161,10 @@ class _Entrant:
     def median_ms(self) -> float:
         return median(self.samples_ms)
 
+    def standing(self) -> float:
+        """Among others: the best comes first."""
+        return self.median_ms if self.samples_ms else 0.0
+
 
 class _Contest:
     """The variants of one problem, which are compared and therefore take turns."""
@@ -174,7 +185,7 @@ class _Contest:
         """Verify a case and take its first sample; a result where that is the end of it."""
         if case.skipped:
             return case.result("skipped", case.skipped)
-        verdict = UNVERIFIED
+        verdict, was_warm = UNVERIFIED, time.monotonic() < self._warm_until
         try:
             if isinstance(case.compiled, KernelError):
                 raise case.compiled
@@ -184,7 +195,7 @@ class _Contest:
                     return case.result("failed", verdict.reason, verdict=verdict)
             entrant = _Entrant(case, verdict)
             # On the host a first launch may take several times as long as the next.
-            if not case.on_host and self._is_far_behind(verdict):
+            if not case.on_host and self._is_far_behind(verdict, was_warm):
                 entrant.samples_ms.append(verdict.launch_ms)
                 return self._finish(entrant, "dropped")
             self._warm_up(entrant)
@@ -288,7 +299,8 @@ class _Contest:
         if not taken:
             return 1
         fitting = int(TURN_MS / max(entrant.median_ms * entrant.launches, 0.001))
-        missing = FEWEST_SAMPLES - taken if taken < FEWEST_SAMPLES else MOST_SAMPLES_A_TURN
+        next_look = SURE_SAMPLES if self._settings.drop and taken < SURE_SAMPLES else FEWEST_SAMPLES
+        missing = next_look - taken if taken < next_look else MOST_SAMPLES_A_TURN
         return max(1, min(fitting, missing, most, MOST_SAMPLES_A_TURN))
 
     def _ended(self, entrant: _Entrant) -> Ended:
@@ -306,15 +318,19 @@ class _Contest:
             return "noise"
         return "time" if entrant.spent_s >= settings.max_time_s else ""
 
-    def _is_far_behind(self, verdict: Verdict) -> bool:
+    def _is_far_behind(self, verdict: Verdict, was_warm: bool) -> bool:
         """Whether even the launch that was verified, which was the first, says that it is too slow."""
-        return self._settings.drop and verdict.launch_ms > FIRST_LAUNCH_FACTOR * DROP_FACTOR * self._best_ms
+        factor = FIRST_LAUNCH_FACTOR if was_warm else IDLE_LAUNCH_FACTOR
+        most_ms = factor * DROP_FACTOR * self._best_ms + FIRST_LAUNCH_MS
+        return self._settings.drop and verdict.launch_ms > most_ms
 
     def _is_hopeless(self, entrant: _Entrant) -> bool:
-        # A host's times vary by much more than a GPU's: one sample says little.
-        fewest = FEWEST_SLOW_SAMPLES if entrant.case.on_host else 1
-        if not self._settings.drop or len(entrant.samples_ms) < fewest:
+        # A host's times vary by much more than a GPU's, and are not taken in turn: one sample says little.
+        on_host, taken = entrant.case.on_host, len(entrant.samples_ms)
+        if not self._settings.drop or taken < (FEWEST_SLOW_SAMPLES if on_host else 1):
             return False
+        if not on_host and taken >= SURE_SAMPLES:
+            return min(entrant.samples_ms) > SURE_FACTOR * self._best_ms
         return entrant.median_ms > DROP_FACTOR * self._best_ms
 
     def _finish(self, entrant: _Entrant, ended: Ended) -> Result:

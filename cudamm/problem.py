@@ -90,7 +90,10 @@ class Problem:
             most = max(1, min(100, math.isqrt((2**31 - 1) // self.shape.k)))
             a, b = (random.integers(-most, most, s, np.int32, endpoint=True) for s in shapes)
         else:
-            a, b = (random.random(s, np.dtype(self.element.name)) * 2 - 1 for s in shapes)
+            a, b = (random.random(s, np.dtype(self.element.name)) for s in shapes)
+            for x in a, b:
+                x *= 2
+                x -= 1
         return a, b
 
     @functools.cached_property
@@ -104,14 +107,16 @@ class Problem:
         if self.element.name == "float64":
             return _product_of_slices(a, b)
         product = a @ b
-        return product, np.zeros_like(product)
+        return product, np.zeros(product.shape)
 
     @functools.cached_property
     def error_bound(self) -> Matrix:
         """The largest error (m x n) that summing in any order, fused or not, can make.
 
         |err| ≤ γ_k (|A| |B|)ᵢⱼ with γ_k = k u / (1 − k u), u the unit roundoff: Higham, Accuracy and
-        Stability of Numerical Algorithms, 2nd ed., equation (3.13). Zero for whole numbers.
+        Stability of Numerical Algorithms, 2nd ed., equation (3.13). By Cauchy and Schwarz (|A| |B|)ᵢⱼ is at
+        most the norm of A's row times that of B's column: for these inputs a third more, and no second
+        product to compute. Zero for whole numbers.
 
         Raises:
             UsageError: k u ≥ 1, where no bound holds.
@@ -126,9 +131,11 @@ class Problem:
                 "verify against; use --dtype float64 or --no-verify"
             )
         gamma = k * unit_roundoff / (1 - k * unit_roundoff)
-        a, b = (np.abs(x).astype(np.float64) for x in self.inputs)
+        a, b = self.inputs
+        rows = np.sqrt(np.einsum("ik,ik->i", a, a, dtype=np.float64))
+        columns = np.sqrt(np.einsum("kj,kj->j", b, b, dtype=np.float64))
         # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
-        bound: Matrix = (a @ b) * (gamma * (1 + 2.0**-20))
+        bound: Matrix = np.outer(rows * (gamma * (1 + 2.0**-20)), columns)
         return bound
 
     def release(self) -> None:

@@ -7,23 +7,22 @@ is started again where it dies, says that its device is broken, or does not answ
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cudamm import devices
-from cudamm.devices import Target
-from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
-from cudamm.executor import Batch, Executor, Expected, Facts, Here
-from cudamm.prepare import Prepared
-from cudamm.problem import Problem
-from cudamm.results import Verdict
+from cudamm.errors import KernelError, NoDeviceError, signal_name
+from cudamm.executor import Batch, Executor, Facts
+
+# The process is started first of all, so that what both need to import is imported at the same time.
+if TYPE_CHECKING:
+    from cudamm.devices import Target
+    from cudamm.prepare import Prepared
+    from cudamm.results import Verdict
 
 START_TIMEOUT_S = 120
 """For a driver to come up; the first context after a boot can take a while."""
@@ -31,34 +30,33 @@ START_TIMEOUT_S = 120
 HOST_WORK_TIMEOUT_S = 3600
 """For making inputs and references, which no kernel can hold up."""
 
-PR_SET_PDEATHSIG = 1
-
 
 class Worker(Executor):
     """Runs cases in another process."""
 
-    def __init__(self, device_spec: str, timeout_s: float, expected: Problem | None = None) -> None:
-        """Open a device there.
+    def __init__(
+        self, device_spec: str, timeout_s: float, expected: tuple[str, str, int] | None = None
+    ) -> None:
+        """Begin to open a device there; `target` says what came of it.
 
         Args:
             device_spec: as `devices.find` takes it.
             timeout_s: how long a kernel may take to answer.
-            expected: a problem that will be asked for, to be made while the device is opened.
-
-        Raises:
-            UsageError, NoDeviceError: as `devices.find` does.
+            expected: size, element type and seed of a problem that will be asked for, to be made meanwhile.
         """
         self._spec = device_spec
         self._timeout_s = timeout_s
+        self._target: Target[Any] | None = None
         self._facts: Facts | None = None
         self._sent: set[int] = set()
-        self._start(expected)
+        self._start(*map(str, expected or ()))
 
-    def _start(self, expected: Problem | None = None) -> None:
+    def _start(self, *expected: str) -> None:
         ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "cudamm.serve", self._spec, str(theirs.fileno()), str(os.getpid())]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "cudamm.worker", self._spec, str(theirs.fileno()), str(os.getpid())],
+                [*command, *expected],
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # what a kernel prints must not end up among the tables
                 pass_fds=[theirs.fileno()],
@@ -71,16 +69,34 @@ class Worker(Executor):
             theirs.close()
         self._connection = Connection(ours.detach())
         self._sent.clear()
+
+    @property
+    def target(self) -> Target[Any]:
+        """The device, once it is open.
+
+        Raises:
+            UsageError, NoDeviceError: as `devices.find` does.
+        """
+        if self._target is None:
+            self._target = self._started()
+            self._spec = self._target.info.spec  # what `auto` found stays the choice
+        return self._target
+
+    def _started(self) -> Target[Any]:
         try:
-            self._send(expected)
-            self.target: Target[Any] = self._answer(START_TIMEOUT_S, "it did not start")
+            target: Target[Any] = self._answer(START_TIMEOUT_S, "it did not start")
+            return target
         except KernelError as error:
             self.close()
             raise NoDeviceError(f"the process that is to run kernels did not start: {error}") from None
         except BaseException:
             self.close()
             raise
-        self._spec = self.target.info.spec  # what `auto` found stays the choice
+
+    def _restart(self) -> None:
+        self.close()
+        self._start()
+        self._started()
 
     def free_bytes(self) -> int:
         """Of the device."""
@@ -124,8 +140,7 @@ class Worker(Executor):
             answer = self._answer(self._timeout_s, f"no answer within {self._timeout_s:g} s (--timeout)")
         except _WorkerGone as error:
             # Whatever it was, the next case gets a process in which nothing is broken.
-            self.close()
-            self._start()
+            self._restart()
             raise KernelError(str(error)) from None
         self._sent.add(case.position)
         return answer
@@ -137,13 +152,13 @@ class Worker(Executor):
                 self._send((method, arguments))
                 return self._answer(HOST_WORK_TIMEOUT_S, "it did not answer")
             except _WorkerGone as error:
-                self.close()
                 if again:
                     raise NoDeviceError(f"the device cannot be used any more: {error}") from None
-                self._start()
+                self._restart()
         raise AssertionError("unreachable")
 
     def _send(self, message: object) -> None:
+        _ = self.target  # its first answer says how it started
         try:
             self._connection.send(message)
         except OSError:
@@ -176,97 +191,3 @@ class Worker(Executor):
 
 class _WorkerGone(KernelError):
     """The process died, hangs, or has a device that answers nothing any more."""
-
-
-class _Inside:
-    """The other end: answers what it is asked, on the device it owns."""
-
-    def __init__(self, connection: Connection, here: Here) -> None:
-        self._connection = connection
-        self._here = here
-        self._cases: dict[int, Prepared] = {}
-
-    def serve(self) -> None:
-        """Answer until nobody asks any more."""
-        while True:
-            try:
-                method, arguments = self._connection.recv()
-            except EOFError:
-                return
-            self._connection.send(self._answer(method, arguments))
-
-    def _answer(self, method: str, arguments: Sequence[Any]) -> tuple[str, Any]:
-        try:
-            value = getattr(self, method)(*arguments)
-            if isinstance(value, Verdict) and value.correct is False and not self._is_well():
-                return "broken", value.reason
-            return "value", value
-        except KernelError as error:
-            return ("error", KernelError(str(error))) if self._is_well() else ("broken", str(error))
-        except CudammError as error:
-            return "error", error
-        except MemoryError:
-            return "error", KernelError("out of memory: a smaller size would do")
-
-    def _is_well(self) -> bool:
-        """Whether the device still answers: after an illegal address nothing works in its context."""
-        try:
-            self._here.device.check()
-        except KernelError:
-            return False
-        return True
-
-    def free_bytes(self) -> int:
-        return self._here.free_bytes()
-
-    def facts(self) -> Facts:
-        return self._here.facts()
-
-    def make_ready(self, problem: Any) -> None:
-        self._here.make_ready(problem)
-
-    def verify(self, position: int, case: Prepared | None, thread_order: bool) -> Verdict:
-        return self._here.verify(self._case(position, case), thread_order)
-
-    def sample(self, position: int, case: Prepared | None, *how: Any) -> Batch:
-        return self._here.sample(self._case(position, case), *how)
-
-    def release(self) -> None:
-        self._cases.clear()
-        self._here.release()
-
-    def _case(self, position: int, case: Prepared | None) -> Prepared:
-        if case is not None:
-            self._cases[position] = case
-        return self._cases[position]
-
-
-def _mute() -> None:
-    """PyCUDA remarks on all that cannot be freed any more; this process is about to be replaced."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-
-def _main(device_spec: str, handle: str, parent: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        # A parent that is killed cannot end this process, and a kernel may never let it see that.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(parent):
-            return
-    connection = Connection(int(handle))
-    problem = connection.recv()
-    expected = None if problem is None else Expected(problem)
-    try:
-        device = devices.find(device_spec)
-    except CudammError as error:
-        connection.send(("error", error))
-        return
-    with device:
-        connection.send(("value", device.target()))
-        device.when_broken = _mute
-        with contextlib.suppress(BrokenPipeError):  # nobody is there to be answered
-            _Inside(connection, Here(device, expected)).serve()
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

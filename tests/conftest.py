@@ -111,7 +111,7 @@ def verify_one() -> Callable[..., Result]:
         **values: Value,
     ) -> Result:
         from cudamm.catalog import variants
-        from cudamm.executor import Here
+        from cudamm.here import Here
         from cudamm.verify import verify_all
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
@@ -132,7 +132,7 @@ def open_run() -> Callable[..., Any]:
         device: Device[Any], method: str | Path, shape: str, dtype: str = "float32", **values: Value
     ) -> Iterator[Run]:
         from cudamm.catalog import variants
-        from cudamm.executor import Here
+        from cudamm.here import Here
         from cudamm.prepare import prepare
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, ladder, variants
 from cudamm.devices import Device
-from cudamm.executor import Here
+from cudamm.here import Here
 from cudamm.prepare import prepare
 from cudamm.problem import Problem, Shape, parse_shape
 from cudamm.results import Result

@@ -79,15 +79,25 @@ def test_whole_numbers_never_overflow(k: int, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=["float32", "float64"])
 @pytest.mark.parametrize("k", [1, 2, 17])
-def test_the_error_bound_is_highams(element, k: int) -> None:
+def test_the_error_bound_is_never_below_highams_and_little_above(element, k: int) -> None:
     problem = Problem(Shape(3, 4, k), element, seed=1)
+    a, b = ([[Fraction(x.item()) for x in row] for row in matrix] for matrix in problem.inputs)
     u = Fraction(1, 2**24) if element is FLOAT32 else Fraction(1, 2**53)
     gamma = k * u / (1 - k * u)
     for i, row in enumerate(exact_product(*problem.inputs, absolute=True)):
         for j, size in enumerate(row):
             bound = Fraction(problem.error_bound[i, j].item())
-            # Never below the formula; above it by no more than its own float64 arithmetic needs.
-            assert gamma * size <= bound <= gamma * size * (1 + Fraction(1, 2**19))
+            assert bound >= gamma * size
+            # Above the product of the two norms by no more than its own float64 arithmetic needs.
+            squares = sum(x * x for x in a[i]) * sum(line[j] * line[j] for line in b)
+            assert bound**2 <= gamma**2 * squares * (1 + Fraction(1, 2**18))
+
+
+def test_the_error_bound_of_long_sums_is_a_third_above_highams() -> None:
+    problem = Problem(Shape(3, 4, 10_000), FLOAT32)
+    a, b = (np.abs(x).astype(np.float64) for x in problem.inputs)
+    gamma = 10_000 / 2**24 / (1 - 10_000 / 2**24)
+    assert problem.error_bound / (gamma * (a @ b)) == pytest.approx(4 / 3, rel=0.02)
 
 
 def test_whole_numbers_are_allowed_no_error() -> None:

@@ -13,7 +13,7 @@ import pytest
 from cudamm.catalog import ELEMENT_TYPES, find, read_method, variants
 from cudamm.devices import Device
 from cudamm.errors import RequirementError, UsageError
-from cudamm.executor import Here
+from cudamm.here import Here
 from cudamm.problem import Problem, Shape
 from cudamm.verify import verify_all
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import click
 
-from cudamm.cli.measuring import Measuring, first_problem, measure_and_show, measuring_options
+from cudamm.cli.measuring import Measuring, measure_and_show, measuring_options, worker_for
 from cudamm.cli.options import (
     AUTO,
     Selection,
@@ -53,18 +53,16 @@ def bench(
     cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
     cudamm bench -n 4096 --resume all.json           written as it comes; the same again goes on from there
     """
-    from cudamm.cli.auto import default_and_best
-    from cudamm.cli.cases import cases
-    from cudamm.report import bench as tables
-    from cudamm.report import course
-    from cudamm.worker import Worker
-
     auto = selection.block == AUTO
     variants = [] if auto else selection.variants()
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
-    expected = first_problem(sizes, dtypes, measuring)
-    with Worker(measuring.device_spec, measuring.timeout_s, expected) as worker:
+    with worker_for(sizes, dtypes, measuring) as worker:
+        from cudamm.cli.auto import default_and_best
+        from cudamm.cli.cases import cases
+        from cudamm.report import bench as tables
+        from cudamm.report import course
+
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
         found: list[str] = []
         if auto:

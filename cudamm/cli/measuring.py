@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cudamm.measure import Settings
     from cudamm.problem import Problem
     from cudamm.results import DeviceInfo, Result
+    from cudamm.worker import Worker
 
 SCHEMA = "cudamm.bench/2"
 
@@ -111,15 +112,17 @@ def measuring_options(command: Command) -> Command:
     return wrapped  # type: ignore[no-any-return]
 
 
-def first_problem(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> Problem | None:
-    """What will be measured first, as far as it is known before there is a device."""
-    from cudamm.catalog import ELEMENT_TYPES
-    from cudamm.problem import Problem, parse_shape
+def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> Worker:
+    """A process that opens the device, and makes meanwhile what will be measured first, if that is known.
 
-    dtype = dtypes[0] if dtypes else "float32"
-    if not sizes or dtype not in ELEMENT_TYPES or not measuring.verify:
-        return None
-    return Problem(parse_shape(sizes[0]), ELEMENT_TYPES[dtype], measuring.seed)
+    To be called before what needs long imports: they are imported there at the same time.
+    """
+    from cudamm.worker import Worker
+
+    expected = None
+    if sizes and measuring.verify:
+        expected = sizes[0], dtypes[0] if dtypes else "float32", measuring.seed
+    return Worker(measuring.device_spec, measuring.timeout_s, expected)
 
 
 def measure_and_show(

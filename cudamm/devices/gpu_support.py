@@ -49,8 +49,8 @@ class Support:
             self._nothing = self._function("nothing", "")
             self._holds, self._gave_up = True, 0
             # A first launch may wait for the device, which must not happen behind `hold`.
-            self._release()
             self._hold_stream()
+            self._release()
             self._nothing.prepared_async_call((1, 1), (1, 1, 1), None)
             self._flush_l2()
             cuda.Context.synchronize()

@@ -10,7 +10,7 @@ import pytest
 
 from cudamm.catalog import ELEMENT_TYPES, ladder, read_method, variants
 from cudamm.compile import program
-from cudamm.executor import Here
+from cudamm.here import Here
 from cudamm.launch import plan
 from cudamm.measure import Settings, bench
 from cudamm.occupancy.blocks import active_blocks

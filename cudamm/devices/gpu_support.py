@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class Support:
                 2, np.int32, mem_flags=cuda.host_alloc_flags.DEVICEMAP | cuda.host_alloc_flags.PORTABLE
             )
             self._flags_address = int(self._flags.base.get_device_pointer())
+            # NVBench writes as much as the cache holds, which can leave something of it in place.
             self._flush_words = max(1, 2 * l2_bytes // 4)
             self._flush = cuda.mem_alloc(4 * self._flush_words)
             self._words = cuda.mem_alloc(16)
@@ -104,11 +106,6 @@ class Support:
         elapsed_ms: float = start.time_till(end)
         return elapsed_ms / launches
 
-    @property
-    def holds(self) -> bool:
-        """Whether launches queue up before they are timed; under some profilers they cannot."""
-        return self._holds
-
     def _hold_stream(self) -> None:
         self._flags[0] = 0
         self._hold.prepared_async_call(
@@ -117,6 +114,17 @@ class Support:
 
     def _release(self) -> None:
         self._flags[0] = 1
+
+    @contextlib.contextmanager
+    def flushing(self, flush_bytes: int) -> Iterator[None]:
+        """Write over L2 with a buffer of another size meanwhile, to compare with what does so."""
+        own = self._flush, self._flush_words
+        self._flush, self._flush_words = self._cuda.mem_alloc(flush_bytes), flush_bytes // 4
+        try:
+            yield
+        finally:
+            self._flush.free()
+            self._flush, self._flush_words = own
 
     def _flush_l2(self) -> None:
         self._cuda.memset_d32_async(self._flush, 0, self._flush_words, None)

@@ -4,8 +4,8 @@ Needs a GPU and NVBench's Python package: pip install 'cuda-bench[cu13]'. Run wi
 python benchmarks/against_nvbench.py
 
 Cold, both write over the L2 cache before each sample: NVBench as many bytes as it holds, cudamm twice as
-many. What the former leaves in place depends on where the memory lies, and is worth several percent of a short
-kernel, so cudamm is run both ways, and compared where it writes as much as NVBench does, to the same place.
+many. What the former leaves in place depends on where the memory lies, and is worth several percent of a
+short kernel: cudamm is run both ways, and compared where it writes as much as NVBench, to the same place.
 
 Hot, both launch in batches; NVBench then reports the mean of all launches, so that is what the median of
 cudamm's batches is compared with.
@@ -37,11 +37,13 @@ from cudamm.results import Cache, Result
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 METHODS = ("coalesced", "tiled", "register-tile")
 CACHES: tuple[Cache, ...] = ("cold", "hot")
-HOT_LAUNCHES = 4
-"""A call of NVBench's into Python, which takes longer than a short kernel."""
-
 SHORT_US = 20.0
 """Below it differences are judged in microseconds, above it in percent."""
+
+SHORT_LAUNCHES = 200
+"""Of a short kernel in one call of NVBench's into Python: two calls are queued before its clock runs."""
+
+MAX_NOISE = 0.002
 
 MOST_US, MOST_SHARE = 0.3, 0.01
 
@@ -57,6 +59,7 @@ class Row:
     nvbench_cold_us: float = 0.0
     hot_us: float = 0.0
     nvbench_hot_us: float = 0.0
+    hot_launches: int = 1
 
 
 class _OfPyCuda:
@@ -93,11 +96,7 @@ def _loaded(case: Prepared) -> ctypes.c_void_p:
 
 
 def _driver_call(function: ctypes.c_void_p, run: Any, stream: int) -> Callable[[], None]:
-    """The launch as one call of the driver, everything converted beforehand.
-
-    NVBench queues two launches before its clock runs, cudamm all of them: for kernels shorter than a call
-    from Python takes, NVBench would time Python.
-    """
+    """The launch as one call of the driver, everything converted beforehand."""
     types = {"P": ctypes.c_uint64, "i": ctypes.c_int32}
     values = [types[kind](value) for kind, value in zip(run._kernel.formats, run._arguments, strict=True)]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
@@ -125,7 +124,8 @@ def _measure(here: Here, cases: list[tuple[Variant, Problem]], rows: list[Row]) 
         asked, row = [cases[index]], rows[index]
         (case,) = prepare(here, asked, True, _quiet)
         # Left where they are, they keep this run and its matrices.
-        ways = [bench(here, asked, Settings(cache=cache), _quiet) for _ in range(2)]
+        settings = Settings(cache=cache, max_noise=MAX_NOISE)
+        ways = [bench(here, asked, settings, _quiet) for _ in range(2)]
         state.set_stream(_OfPyCuda(stream))
         with here.open(case) as run:
             function = _loaded(case)
@@ -133,7 +133,11 @@ def _measure(here: Here, cases: list[tuple[Variant, Problem]], rows: list[Row]) 
             launch = _driver_call(function, run, int(stream.handle))
             if cache == "hot":
                 row.hot_us = _median_us(next(ways[0]))
-                state.exec(lambda _: [launch() for _ in range(HOT_LAUNCHES)], batched=True)
+                if row.hot_us < SHORT_US:  # one launch a call, and a batch of many, would time Python
+                    row.hot_launches = SHORT_LAUNCHES
+                    state.set_min_samples(2)
+                    state.set_batch_target_time(1e-6)
+                state.exec(lambda _: [launch() for _ in range(row.hot_launches)], batched=True)
             else:
                 row.cold_us = _median_us(next(ways[0]))
                 with run._device.support.flushing(here.target.info.properties["l2_bytes"]):  # type: ignore[attr-defined]
@@ -152,7 +156,7 @@ def _measure(here: Here, cases: list[tuple[Variant, Problem]], rows: list[Row]) 
         times_us = {s["tag"]: 1e6 * float(s["data"][0]["value"]) for s in state["summaries"] if s.get("data")
                     and s["tag"].startswith(("nv/cold/time/gpu/", "nv/batch/time/gpu/"))}  # fmt: skip
         if cache == "hot":
-            row.nvbench_hot_us = times_us["nv/batch/time/gpu/mean"] / HOT_LAUNCHES
+            row.nvbench_hot_us = times_us["nv/batch/time/gpu/mean"] / row.hot_launches
         else:
             row.nvbench_cold_us = times_us["nv/cold/time/gpu/median"]
 

@@ -24,7 +24,7 @@ MOST_OPEN = 32
 
 
 class Expected:
-    """A problem whose inputs and reference are made while a device is opened."""
+    """A problem that is made while a device is opened, as far as no device is needed for it."""
 
     def __init__(self, problem: Problem) -> None:
         """Begins at once."""
@@ -35,7 +35,8 @@ class Expected:
     def _make(self) -> None:
         # What fails here fails again where it is needed, and is reported there.
         with contextlib.suppress(CudammError, MemoryError):
-            _ = self._problem.inputs, self._problem.reference, self._problem.error_bound
+            self._problem.prepare()
+            _ = self._problem.error_bound
 
     def made(self) -> Problem:
         """The problem, once all of that is done."""
@@ -95,9 +96,8 @@ class Here(Executor):
             return Batch(samples_ms, clock_mhz, reasons)
 
     def make_ready(self, problem: Problem) -> None:
-        """Make the inputs, the reference and its bound, which takes a while for a large problem."""
-        same = self._same(problem)
-        _ = same.inputs, same.reference, same.error_bound
+        """Make its inputs, and what its products will be judged by."""
+        self.device.make_ready(self._same(problem))
 
     @contextlib.contextmanager
     def open(self, case: Prepared) -> Iterator[Run]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,16 +85,20 @@ class Problem:
         Reals are uniform in [-1, 1). Whole numbers are at most 100 in size, less for a very large k, so
         that no sum can overflow and the exact result is the only right one.
         """
-        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k])
-        shapes = (self.shape.m, self.shape.k), (self.shape.k, self.shape.n)
-        if self.element.name == "int32":
-            most = max(1, min(100, math.isqrt((2**31 - 1) // self.shape.k)))
-            a, b = (random.integers(-most, most, s, np.int32, endpoint=True) for s in shapes)
-        else:
-            a, b = (random.random(s, np.dtype(self.element.name)) for s in shapes)
-            for x in a, b:
-                x *= 2
-                x -= 1
+        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        most = max(1, min(100, math.isqrt((2**31 - 1) // k)))
+
+        def draw(matrix: int, shape: tuple[int, int]) -> Matrix:
+            random = np.random.default_rng([self.seed, m, n, k, matrix])
+            if self.element.name == "int32":
+                return random.integers(-most, most, shape, np.int32, endpoint=True)
+            drawn: Matrix = random.random(shape, np.dtype(self.element.name))
+            drawn *= 2
+            drawn -= 1
+            return drawn
+
+        with ThreadPoolExecutor(2) as both:
+            a, b = both.map(draw, (0, 1), ((m, k), (k, n)))
         return a, b
 
     @functools.cached_property
@@ -121,26 +126,75 @@ class Problem:
         Raises:
             UsageError: k u ≥ 1, where no bound holds.
         """
-        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        rows, columns = self._norms
+        # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
+        bound: Matrix = np.outer(rows * (self._gamma * (1 + 2.0**-20)), columns)
+        return bound
+
+    @property
+    def _gamma(self) -> float:
         if self.element.name == "int32":
-            return np.zeros((m, n))
+            return 0.0
+        k = self.shape.k
         unit_roundoff = float(np.finfo(self.element.name).eps) / 2
         if k * unit_roundoff >= 1:
             raise UsageError(
                 f"K = {k:,} terms can lose every digit of {self.element.name}: there is no error bound to "
                 "verify against; use --dtype float64 or --no-verify"
             )
-        gamma = k * unit_roundoff / (1 - k * unit_roundoff)
+        return k * unit_roundoff / (1 - k * unit_roundoff)
+
+    @functools.cached_property
+    def _norms(self) -> tuple[Matrix, Matrix]:
+        """Euclidean, of A's rows (m) and B's columns (n)."""
         a, b = self.inputs
-        rows = np.sqrt(np.einsum("ik,ik->i", a, a, dtype=np.float64))
-        columns = np.sqrt(np.einsum("kj,kj->j", b, b, dtype=np.float64))
-        # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
-        bound: Matrix = np.outer(rows * (gamma * (1 + 2.0**-20)), columns)
-        return bound
+        return (
+            np.sqrt(np.einsum("ik,ik->i", a, a, dtype=np.float64)),
+            np.sqrt(np.einsum("kj,kj->j", b, b, dtype=np.float64)),
+        )
+
+    @functools.cached_property
+    def _probe(self) -> tuple[Matrix, Matrix, Matrix]:
+        """A vector x (n), A (B x), and how far (A B) x may be from that by float64 arithmetic (both m)."""
+        a, b = self.inputs
+        rows, columns = self._norms
+        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, 2])
+        x = random.uniform(1, 2, self.shape.n) * random.choice((-1, 1), self.shape.n)
+        expected = np.einsum("ik,k->i", a, np.einsum("kj,j->k", b, x, dtype=np.float64), dtype=np.float64)
+        # (3.13) again, for both ways of summing: at most k + n terms one after the other, of either side.
+        tolerance = rows * (columns @ np.abs(x)) * (2 * (self.shape.k + self.shape.n + 8) * 2.0**-53)
+        return x, expected, tolerance
+
+    def prepare(self) -> None:
+        """Make all that `offer_reference` and `error_bound` are made from."""
+        _ = self._probe
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether `reference` is there already."""
+        return "reference" in self.__dict__
+
+    def offer_reference(self, product: Matrix) -> bool:
+        """Take a float64 product (m x n) made elsewhere as the reference, if it is one; say whether it was.
+
+        A product takes m n k operations to make, its check m n + m k + k n: (A B) x = A (B x) for a random
+        x. R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977. No element of x is
+        smaller than 1, so that any element is found that is wrong by a thousandth of what is allowed; several
+        of a row are, unless they cancel out times x. Where the check cannot be that sharp, nothing is taken.
+        """
+        x, expected, tolerance = self._probe
+        rows, columns = self._norms
+        finest = 0.25 if self.element.name == "int32" else rows * (self._gamma * columns.min() / 1000)
+        with np.errstate(invalid="ignore", over="ignore"):
+            is_right = bool((np.abs(product @ x - expected) <= tolerance).all())  # NaN is not
+        if not is_right or (tolerance > finest).any():
+            return False
+        self.__dict__["reference"] = product, np.zeros(product.shape)
+        return True
 
     def release(self) -> None:
         """Give the matrices' memory back; they are made again, the same, when they are asked for."""
-        for name in ("inputs", "reference", "error_bound"):
+        for name in ("inputs", "reference", "error_bound", "_norms", "_probe"):
             self.__dict__.pop(name, None)
 
     def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:

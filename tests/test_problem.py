@@ -42,9 +42,10 @@ def test_inputs_follow_from_the_seed_alone(element) -> None:
 def test_inputs_are_the_same_on_every_machine() -> None:
     """Written down once: results of two machines can only be compared on the same inputs."""
     a, b = Problem(Shape(1, 2, 3), INT32, seed=7).inputs
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([7, 1, 2, 3])))
-    assert a.tolist() == random.integers(-100, 100, (1, 3), np.int32, endpoint=True).tolist()
-    assert b.tolist() == random.integers(-100, 100, (3, 2), np.int32, endpoint=True).tolist()
+    for matrix, drawn in enumerate((a, b)):
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([7, 1, 2, 3, matrix])))
+        expected = random.integers(-100, 100, drawn.shape, np.int32, endpoint=True)
+        assert drawn.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
@@ -230,3 +231,54 @@ def test_counts() -> None:
     assert shape.elements == 2 * 5 + 5 * 3 + 2 * 3
     assert shape.flops == 60
     assert str(shape) == "2x3x5"
+
+
+# A reference that was made elsewhere.
+
+
+def product_of(problem: Problem) -> np.ndarray:
+    a, b = (x.astype(np.float64) for x in problem.inputs)
+    return a @ b
+
+
+@pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
+@pytest.mark.parametrize("size", ["1x1x1", "3x50x7", "200x100x300", "1000x1000x1000"])
+def test_a_right_product_is_taken_as_the_reference(element, size: str) -> None:
+    problem = Problem(parse_shape(size), element)
+    product = product_of(problem)
+    assert not problem.has_reference
+    assert problem.offer_reference(product)
+    assert problem.has_reference
+    assert problem.reference[0] is product
+    assert not problem.reference[1].any()
+    problem.release()
+    assert not problem.has_reference
+
+
+@pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
+def test_one_element_that_is_wrong_by_a_thousandth_of_what_is_allowed_is_found(element) -> None:
+    problem = Problem(Shape(200, 100, 300), element)
+    product = product_of(problem)
+    random = np.random.default_rng(0)
+    for row, column in zip(random.integers(0, 200, 100), random.integers(0, 100, 100), strict=True):
+        wrong = product.copy()
+        allowed = 1000 if element is INT32 else problem.error_bound[row, column]
+        wrong[row, column] += random.choice([-1, 1]) * allowed / 1000
+        assert not problem.offer_reference(wrong)
+        assert not problem.has_reference
+    assert np.array_equal(problem.reference[0], product)
+
+
+def test_products_that_are_none_are_not_taken() -> None:
+    problem = Problem(Shape(200, 200, 300), FLOAT32)
+    product = product_of(problem)
+    short = product.copy()
+    short[32:64] = 0
+    for wrong in (product.T, short, product.astype(np.float32), np.full_like(product, np.nan)):
+        assert not problem.offer_reference(wrong)
+
+
+def test_where_the_check_could_miss_something_nothing_is_taken() -> None:
+    """Sums of 16 terms may be off by little, and a row of 2²⁰ of them adds up to much rounding."""
+    problem = Problem(Shape(1, 2**20, 16), FLOAT32)
+    assert not problem.offer_reference(product_of(problem))

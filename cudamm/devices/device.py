@@ -217,6 +217,10 @@ class Device(Target[Compiled]):
     def check(self) -> None:
         """Raise KernelError where the device answers nothing any more, in this process at least."""
 
+    def make_ready(self, problem: Problem) -> None:
+        """Make what the problem's products will be judged by, which takes a while for a large one."""
+        _ = problem.reference, problem.error_bound
+
     def forget(self) -> None:
         """Give up what a faulty kernel may have damaged; every run is closed by then."""
 

@@ -36,6 +36,9 @@ from cudamm.problem import Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 
+LEAST_FLOPS = 10**9
+"""Of a problem whose reference the GPU computes, which takes a processor 10 ms or more."""
+
 
 class GpuTarget(Target[Cubin]):
     """What has to be known of a GPU to compile for it."""
@@ -161,8 +164,16 @@ class GpuDevice(GpuTarget, Device[Cubin]):
             if self._judged:
                 self._judged.free()
             self._judged = None
-            self._judged = _Judged(problem)
+            self._judged = _Judged(problem, self.support)
         return self._judged
+
+    def make_ready(self, problem: Problem) -> None:
+        """In device memory too, and the reference of a large problem by the GPU."""
+        if _is_judged_here(problem):
+            with contextlib.suppress(KernelError):  # no room for it: the host has
+                self.judged(problem)
+                return
+        super().make_ready(problem)
 
     def check(self) -> None:
         """Ask for something small."""
@@ -259,18 +270,34 @@ class _Matrices:
 class _Judged:
     """A problem's reference and error bound in device memory."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, support: Support) -> None:
         """Raises KernelError where there is no place for them."""
         cuda = import_driver()
         self.problem = problem
         self._memory: list[Any] = []
         try:
-            for matrix in (problem.reference[0], problem.error_bound):
-                self._memory.append(cuda.mem_alloc(matrix.nbytes))
-                cuda.memcpy_htod(self._memory[-1], np.ascontiguousarray(matrix))
+            self._memory = [cuda.mem_alloc(8 * problem.shape.m * problem.shape.n) for _ in range(2)]
+            if problem.has_reference or problem.shape.flops < LEAST_FLOPS or not self._made(problem, support):
+                cuda.memcpy_htod(self._memory[0], np.ascontiguousarray(problem.reference[0]))
+            cuda.memcpy_htod(self._memory[1], np.ascontiguousarray(problem.error_bound))
         except cuda.Error as error:
             self.free()
             raise KernelError(f"no place for the reference: {error}") from None
+
+    def _made(self, problem: Problem, support: Support) -> bool:
+        """Have the GPU compute the reference, and the problem judge it; whether it is one."""
+        cuda = import_driver()
+        m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
+        a, b = (cuda.to_device(matrix) for matrix in problem.inputs)
+        try:
+            reference = self._memory[0]
+            support.product(problem.element.name, int(a), int(b), int(reference), m, n, k)
+            product = np.empty((m, n))
+            cuda.memcpy_dtoh(product, reference)
+        finally:
+            a.free()
+            b.free()
+        return problem.offer_reference(product)
 
     @property
     def addresses(self) -> tuple[int, int]:
@@ -346,8 +373,8 @@ class _GpuRun(Run):
             self._cuda.memset_d32(self._address("C"), int(word), self.matrices["C"].nbytes // 4)
 
     def deviation(self, problem: Problem) -> Deviation | None:
-        """Judged on the GPU; float64 needs more precision than that has."""
-        if problem.element.name == "float64":
+        """Judged on the GPU, where it can be."""
+        if not _is_judged_here(problem):
             return None
         try:
             reference, bound = self._device.judged(problem).addresses
@@ -392,6 +419,11 @@ class _GpuRun(Run):
 
     def close(self) -> None:
         """The matrices stay for the next run on them; the device frees them."""
+
+
+def _is_judged_here(problem: Problem) -> bool:
+    """float64 needs more precision than the GPU has."""
+    return problem.element.name != "float64"
 
 
 @contextlib.contextmanager

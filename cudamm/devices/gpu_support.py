@@ -26,6 +26,13 @@ HOLD_LIMIT_NS = 500_000_000
 """Far more than queueing takes; where each launch waits for the last, it passes once."""
 
 MOST_GIVEN_UP = 3
+
+TILE = 32
+"""Of `product` in `support.cu`: a block has as many rows and columns."""
+
+MOST_FLOPS_A_LAUNCH = 2 * 10**10
+"""A fifth of a second where float64 is slow."""
+
 FLOOR_SAMPLES = 50
 
 
@@ -160,6 +167,20 @@ class Support:
         arguments = (c, leading, rows, columns, reference, bound, int(self._words))
         self._launch(f"judge_{element}", formats, *arguments)
         return self._word64(0), self._word64(1) & 0xFFFFFFFF
+
+    def product(self, element: str, a: int, b: int, c: int, m: int, n: int, k: int) -> None:
+        """The float64 product (m x n), at c, of two matrices of another type at a and b; none is padded."""
+        function = self._function(f"product_{element}", "PPPiii")
+        size = np.dtype(element).itemsize
+        # Some rows at a time: a GPU that also draws a screen ends kernels that take seconds.
+        rows = max(TILE, MOST_FLOPS_A_LAUNCH // (2 * n * k) // TILE * TILE)
+        for row in range(0, m, rows):
+            count = min(rows, m - row)
+            # Blocks of rows along x, where a grid may be longest.
+            grid = -(-count // TILE), -(-n // TILE)
+            first, out = a + row * k * size, c + row * n * 8
+            function.prepared_async_call(grid, (TILE, TILE, 1), None, first, b, out, count, n, k)
+        self._cuda.Context.synchronize()
 
     def _launch(self, name: str, formats: str, *arguments: int) -> None:
         self._function(name, formats).prepared_async_call((self._blocks, 1), (256, 1, 1), None, *arguments)

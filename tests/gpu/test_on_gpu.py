@@ -322,3 +322,24 @@ def test_occupancy_and_devices_print(gpu):
     done = cudamm("devices")
     assert (done.returncode, done.stderr) == (0, "")
     assert gpu.info.name in done.stdout
+
+
+@pytest.mark.parametrize("element", [FLOAT32, ELEMENT_TYPES["int32"]], ids=["float32", "int32"])
+def test_the_reference_of_a_large_problem_is_numpys_too(gpu, element):
+    problem = Problem(parse_shape("1100x901x1003"), element)
+    gpu.make_ready(problem)
+    assert problem.has_reference
+    made, _ = problem.reference
+    a, b = (x.astype(np.float64) for x in problem.inputs)
+    expected = a @ b
+    assert np.abs(made - expected).max() <= (0 if element.name == "int32" else 1e-11)
+    gpu.forget()
+
+
+def test_a_gpu_that_computes_no_right_reference_is_not_believed(gpu, monkeypatch):
+    problem = Problem(parse_shape("1024"), FLOAT32)
+    monkeypatch.setattr(gpu.support, "product", lambda *_: None)  # whatever the memory holds
+    gpu.make_ready(problem)
+    a, b = (x.astype(np.float64) for x in problem.inputs)
+    assert np.array_equal(problem.reference[0], a @ b)
+    gpu.forget()

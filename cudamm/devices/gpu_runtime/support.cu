@@ -27,6 +27,36 @@ extern "C" __global__ void hold(volatile int *go, volatile int *gave_up, word64 
 // Two events around it read what an event pair itself costs.
 extern "C" __global__ void nothing() {}
 
+// ---- The reference ------------------------------------------------------------------------------------
+
+// The product in float64 of matrices of another type, which the host holds against a check of its own. Tiles
+// through shared memory, as in `tiled`, and nothing more: float64 units are what limits it on most GPUs.
+const int TILE = 32;
+
+template <typename T>
+__device__ void product(const T *a, const T *b, double *c, int m, int n, int k) {
+    __shared__ double a_tile[TILE][TILE], b_tile[TILE][TILE];
+    const int row = blockIdx.x * TILE + threadIdx.y, col = blockIdx.y * TILE + threadIdx.x;
+    double sum = 0;
+    for (int from = 0; from < k; from += TILE) {
+        const int a_col = from + threadIdx.x, b_row = from + threadIdx.y;
+        a_tile[threadIdx.y][threadIdx.x] = row < m && a_col < k ? a[(word64)row * k + a_col] : 0;
+        b_tile[threadIdx.y][threadIdx.x] = b_row < k && col < n ? b[(word64)b_row * n + col] : 0;
+        __syncthreads();
+        for (int i = 0; i < TILE; ++i) sum += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < m && col < n) c[(word64)row * n + col] = sum;
+}
+
+extern "C" __global__ void product_float32(const float *a, const float *b, double *c, int m, int n, int k) {
+    product(a, b, c, m, n, k);
+}
+
+extern "C" __global__ void product_int32(const int *a, const int *b, double *c, int m, int n, int k) {
+    product(a, b, c, m, n, k);
+}
+
 // ---- Judging memory -----------------------------------------------------------------------------------
 
 struct Found {

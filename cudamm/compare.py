@@ -101,7 +101,7 @@ def compare(old: Saved, new: Saved, confidence: float) -> list[Comparison]:
     Raises:
         UsageError: no variant is in both.
     """
-    old_rows, new_rows = _by_variant(_with_caches(old, new)), _by_variant(_with_caches(new, old))
+    old_rows, new_rows = _by_variant(old.rows), _by_variant(new.rows)
     if not old_rows.keys() & new_rows.keys():
         raise UsageError(
             f"no variant is in both {old.path} and {new.path}: method, parameters, sizes, type, fmad and "
@@ -144,35 +144,13 @@ def differences(old: Saved, new: Saved, comparisons: Sequence[Comparison]) -> li
     ]
 
 
-def _with_caches(saved: Saved, other: Saved) -> list[Row]:
-    """Its rows, those that were not timed with the cache state they would have been timed with.
-
-    No cache was made cold for a row that failed before its first sample; that must not hide that it was
-    timed in the other file.
-    """
-    timed = {_variant(row): row["cache"] for row in other.rows if row["samples_ms"]}
-    asked = saved.document["options"].get("cache")
-    rows = []
-    for row in saved.rows:
-        if not row["samples_ms"]:
-            usual = asked if row["execution"] == "gpu" and asked in ("cold", "hot") else row["cache"]
-            row = row | {"cache": timed.get(_variant(row), usual)}
-        rows.append(row)
-    return rows
-
-
-def _variant(row: Row) -> Hashable:
-    """What has to be the same, but for the state of the cache."""
-    names = ("method", "m", "n", "k", "dtype", "fmad")
-    return tuple(sorted(row["params"].items())), *(row[name] for name in names)
-
-
 def _by_variant(rows: Iterable[Row]) -> dict[Hashable, Row]:
     """Rows by what has to be the same; of one that is there twice, the first goes with the first."""
+    names = ("method", "m", "n", "k", "dtype", "fmad", "cache")
     found: dict[Hashable, Row] = {}
     seen: Counter[Hashable] = Counter()
     for row in rows:
-        variant = (_variant(row), row["cache"])
+        variant = tuple(sorted(row["params"].items())), *(row[name] for name in names)
         found[variant, seen[variant]] = row
         seen[variant] += 1
     return found

@@ -41,11 +41,10 @@ SURE_SAMPLES = 5
 SURE_FACTOR = 1.05
 """And what has taken turns with the best for so many samples, even the fastest of them that much slower."""
 
-FIRST_LAUNCH_MS = 0.05
-FIRST_LAUNCH_FACTOR = 1.2
+FIRST_LAUNCH_MS = 0.1
 IDLE_LAUNCH_FACTOR = 2.0
-"""What a first launch takes longer than others, at the most: time of the host's, and clocks, which are low
-where the device was idle."""
+"""What a first launch takes longer than others, at the most: time of the host's (20 µs were seen), and low
+clocks where the device was idle."""
 
 MOST_PAUSES = 6
 FIRST_PAUSE_S = 0.1
@@ -88,6 +87,7 @@ def bench(
     settings: Settings,
     progress: Progress,
     positions: Sequence[int] | None = None,
+    kept: Sequence[Result] = (),
 ) -> Iterator[Result]:
     """Measure each case, one result as soon as it is there; results know their position.
 
@@ -96,6 +96,7 @@ def bench(
 
     Args:
         positions: of the cases, where they are some of many.
+        kept: the results of others, from an earlier run, against the best of which these are held too.
 
     Raises:
         UsageError, NoDeviceError: before anything is launched, where the request is impossible.
@@ -115,7 +116,7 @@ def bench(
         progress(f"{case.variant} at {shape} {element}", finished, len(planned))
 
     for problem in list(waiting):
-        contest = _Contest(executor, settings)
+        contest = _Contest(executor, settings, _best_ms(problem, kept))
         for case in _of(problem, waiting, ready):
             told(case)
             result = contest.enter(case)
@@ -140,6 +141,14 @@ def _of(
             yield case
         else:
             waiting[case.problem].append(case)
+
+
+def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
+    """The best of a problem's results; infinite where there is none that is right."""
+    of = problem.shape.m, problem.shape.n, problem.shape.k, problem.element.name
+    medians_ms = [r.median_ms for r in results if r.status == "ok" and (r.m, r.n, r.k, r.dtype) == of
+                  and r.verdict.correct and r.median_ms is not None]  # fmt: skip
+    return min(medians_ms, default=float("inf"))
 
 
 @dataclass
@@ -169,9 +178,11 @@ class _Entrant:
 class _Contest:
     """The variants of one problem, which are compared and therefore take turns."""
 
-    def __init__(self, executor: Executor, settings: Settings) -> None:
+    def __init__(self, executor: Executor, settings: Settings, kept_ms: float) -> None:
+        """`kept_ms`: the best that is known without them."""
         self._executor = executor
         self._settings = settings
+        self._kept_ms = kept_ms
         self._warm_until = 0.0
         # Of those verified and still in it, as they are now: an early sample may have been lucky.
         self._medians_ms: dict[int, float] = {}
@@ -179,12 +190,12 @@ class _Contest:
 
     @property
     def _best_ms(self) -> float:
-        return min(self._medians_ms.values(), default=float("inf"))
+        return min((self._kept_ms, *self._medians_ms.values()))
 
     def enter(self, case: Prepared) -> Result | None:
         """Verify a case and take its first sample; a result where that is the end of it."""
         if case.skipped:
-            return case.result("skipped", case.skipped)
+            return self._without_times(case, "skipped", case.skipped)
         verdict, was_warm = UNVERIFIED, time.monotonic() < self._warm_until
         try:
             if isinstance(case.compiled, KernelError):
@@ -192,7 +203,7 @@ class _Contest:
             if self._settings.verify:
                 verdict = self._executor.verify(case, thread_order=False)
                 if not verdict.correct:
-                    return case.result("failed", verdict.reason, verdict=verdict)
+                    return self._without_times(case, "failed", verdict.reason, verdict)
             entrant = _Entrant(case, verdict)
             # On the host a first launch may take several times as long as the next.
             if not case.on_host and self._is_far_behind(verdict, was_warm):
@@ -204,7 +215,7 @@ class _Contest:
             if self._settings.runs is None or self._settings.drop:
                 self._take(entrant, 1)
         except KernelError as error:
-            return case.result("failed", str(error), verdict=verdict)
+            return self._without_times(case, "failed", str(error), verdict)
         if self._is_hopeless(entrant):
             return self._finish(entrant, "dropped")
         self.entrants.append(entrant)
@@ -220,7 +231,7 @@ class _Contest:
         except KernelError as error:
             self.entrants.remove(entrant)
             self._medians_ms.pop(entrant.case.position, None)
-            return entrant.case.result("failed", str(error), verdict=entrant.verdict)
+            return self._without_times(entrant.case, "failed", str(error), entrant.verdict)
         ended = self._ended(entrant)
         if ended:
             self.entrants.remove(entrant)
@@ -266,18 +277,20 @@ class _Contest:
 
     def _take(self, entrant: _Entrant, samples: int) -> None:
         """Take samples; again after a pause, where the device was throttled meanwhile."""
-        begun = time.monotonic()
-        cold = self._settings.cache == "cold" and not entrant.case.on_host
+        begun, paused_s = time.monotonic(), 0.0
+        cold = self._cache(entrant.case) == "cold"
         check = self._settings.verify
         while True:
             batch = self._executor.sample(entrant.case, samples, entrant.launches, cold, check)
             if not batch.throttle_reasons or entrant.pauses >= MOST_PAUSES:
                 break
             entrant.retaken += samples
-            time.sleep(FIRST_PAUSE_S * 2**entrant.pauses)
+            pause_s = FIRST_PAUSE_S * 2**entrant.pauses
+            time.sleep(pause_s)
+            paused_s += pause_s
             entrant.pauses += 1
         self._keep(entrant, batch)
-        entrant.spent_s += time.monotonic() - begun
+        entrant.spent_s += time.monotonic() - begun - paused_s
         self._warm_until = time.monotonic() + 2 * WARM_UP_MS / 1e3
 
     def _keep(self, entrant: _Entrant, batch: Batch) -> None:
@@ -320,8 +333,7 @@ class _Contest:
 
     def _is_far_behind(self, verdict: Verdict, was_warm: bool) -> bool:
         """Whether even the launch that was verified, which was the first, says that it is too slow."""
-        factor = FIRST_LAUNCH_FACTOR if was_warm else IDLE_LAUNCH_FACTOR
-        most_ms = factor * DROP_FACTOR * self._best_ms + FIRST_LAUNCH_MS
+        most_ms = DROP_FACTOR * self._best_ms * (1.0 if was_warm else IDLE_LAUNCH_FACTOR) + FIRST_LAUNCH_MS
         return self._settings.drop and verdict.launch_ms > most_ms
 
     def _is_hopeless(self, entrant: _Entrant) -> bool:
@@ -340,12 +352,20 @@ class _Contest:
         impossible = self._impossible(result)
         return dataclasses.replace(result, status="failed", reason=impossible) if impossible else result
 
+    def _without_times(
+        self, case: Prepared, status: Status, reason: str, verdict: Verdict = UNVERIFIED
+    ) -> Result:
+        return case.result(status, reason, Timing(cache=self._cache(case)), verdict)
+
+    def _cache(self, case: Prepared) -> Cache:
+        return "hot" if case.on_host else self._settings.cache
+
     def _result(self, entrant: _Entrant, ended: Ended) -> Result:
         case = entrant.case
         facts = None if case.on_host else self._executor.facts()
         timing = Timing(
             samples_ms=entrant.samples_ms,
-            cache="hot" if case.on_host else self._settings.cache,
+            cache=self._cache(case),
             launches_per_sample=entrant.launches,
             ended_by=ended,
             clock_mhz=median(entrant.clocks_mhz) if entrant.clocks_mhz else None,

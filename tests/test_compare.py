@@ -69,19 +69,6 @@ def test_rows_match_by_what_they_are(name, value):
     assert all(c.ratio is None for c in found if c.outcome.startswith("only"))
 
 
-def test_a_row_that_failed_before_any_cache_was_cold_still_matches():
-    failed = row(**FAILED, cache="hot")
-    (found,) = compare(saved(row()), saved(failed), 0.95)
-    assert found.outcome == "now fails" and found.row["cache"] == "cold"
-    (found,) = compare(saved(failed), saved(row()), 0.95)
-    assert found.outcome == "works now"
-    # Host methods are timed hot whatever was asked for.
-    (found,) = compare(saved(row(execution="native", cache="hot")), saved(failed), 0.95)
-    assert found.outcome == "now fails" and found.row["cache"] == "hot"
-    (found,) = compare(saved(failed), saved(failed), 0.95)
-    assert found.outcome == "not compared" and found.row["cache"] == "cold"
-
-
 def test_rows_match_whatever_order_their_parameters_have():
     old, new = row(params={"A": 1, "B": "x"}), row(params={"B": "x", "A": 1})
     assert both(old, new).outcome == "no difference"

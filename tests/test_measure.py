@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, cycle, repeat
 from pathlib import Path
@@ -19,7 +20,7 @@ from cudamm.here import Here
 from cudamm.launch import Launch, Limits
 from cudamm.measure import Settings, bench
 from cudamm.problem import Problem, Shape
-from cudamm.results import Result
+from cudamm.results import UNVERIFIED, Result
 
 WriteKernel = Callable[..., Path]
 PROBLEM = Problem(Shape(4, 5, 6), ELEMENT_TYPES["float32"])
@@ -424,7 +425,7 @@ def test_what_is_far_slower_is_dropped_as_soon_as_it_is_verified(monkeypatch: py
     assert (slow.status, slow.timing.samples_ms, slow.verdict.correct) == ("dropped", [1.6], True)
     assert device.blocks.count(16) == 1
     # A first launch says less: a kernel of some microseconds may take as long to be launched.
-    for best_ms, first_ms, later_ms in ((1.0, 1.5, 0.98), (0.001, 0.05, 0.001)):
+    for best_ms, first_ms, later_ms in ((1.0, 1.3, 0.98), (0.001, 0.1, 0.001)):
         scripts = {8: repeat(best_ms), 16: chain([first_ms], repeat(later_ms))}
         device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
         assert [r.status for r in swept(device, Settings(drop=True), 8, 16)] == ["ok", "ok"]
@@ -506,6 +507,32 @@ def test_what_cannot_be_that_fast_drops_nobody(monkeypatch: pytest.MonkeyPatch) 
     assert [r.status for r in found] == ["failed", "ok", "dropped"]
 
 
+def test_what_an_earlier_run_found_drops_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).keeps_time(monkeypatch)
+    (best,) = swept(device, Settings(warmup=0, drop=True), 8)
+    (slow_variant,) = variants(find("coalesced"), {"BLOCK_SIZE": (16,)})
+    other = Problem(Shape(2, 3, 4), PROBLEM.element)
+    cases = [(slow_variant, PROBLEM), (slow_variant, other)]
+
+    def statuses(*kept: Result) -> list[str]:
+        settings = Settings(warmup=0, drop=True)
+        return [r.status for r in bench(Here(device), cases, settings, silent, None, kept)]
+
+    assert statuses() == ["ok", "ok"]
+    assert statuses(best) == ["dropped", "ok"]
+    assert statuses(dataclasses.replace(best, verdict=UNVERIFIED)) == ["ok", "ok"]
+    assert statuses(dataclasses.replace(best, status="dropped")) == ["ok", "ok"]
+
+
+def test_rows_without_times_say_which_cache_they_would_have_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cache in ("cold", "hot"):
+        result = measured(ScriptedDevice(repeat(1.0), error=1.0), Settings(cache=cache))
+        assert (result.status, result.timing.cache) == ("failed", cache)
+    device = ScriptedDevice(repeat(1.0), "cpu", error=1.0)
+    monkeypatch.setattr("cudamm.here.host", lambda: device)
+    assert measured(device, Settings(cache="cold")).timing.cache == "hot"
+
+
 # A device that is slowed down.
 
 
@@ -516,6 +543,14 @@ def test_samples_of_a_throttled_device_are_taken_again_after_a_pause(monkeypatch
     assert device.pauses_s == [0.1, 0.2]
     timing = result.timing
     assert (timing.retaken, timing.throttled, timing.throttle_reasons) == (2, 0, ())
+
+
+def test_pauses_do_not_count_as_time_of_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(cycle([1.0, 2.0]), throttled=[True] * 4).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0, max_time_s=0.3))
+    assert sum(device.pauses_s) > 1
+    assert result.timing.ended_by == "time"
+    assert sum(result.timing.samples_ms) > 290
 
 
 def test_where_pauses_do_not_help_samples_are_kept_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:

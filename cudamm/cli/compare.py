@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cudamm.cli.fraction import FRACTION, INCREASE
 from cudamm.cli.options import json_option
 from cudamm.errors import UsageError
 
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 @click.argument("old_path", metavar="OLD.json")
 @click.argument("new_path", metavar="NEW.json")
 @click.option(
-    "--confidence", metavar="SHARE", default="95%", help="Of each speed-up's interval, as 95% or 0.95."
+    "--confidence",
+    type=FRACTION,
+    metavar="SHARE",
+    default="95%",
+    help="Of each speed-up's interval, as 95% or 0.95.",
 )
 @click.option(
-    "--fail-on", metavar="SHARE",
+    "--fail-on", type=INCREASE, metavar="SHARE",
     help="Exit with 1 where a variant fails now or takes longer by more than this, as 5% or 0.05: by more "
     "even at the end of its interval that is nearest to no change.",
 )  # fmt: skip
@@ -32,8 +36,8 @@ if TYPE_CHECKING:
 def compare(
     old_path: str,
     new_path: str,
-    confidence: str,
-    fail_on: str | None,
+    confidence: float,
+    fail_on: float | None,
     force: bool,
     json_path: str | None,
 ) -> int:
@@ -58,13 +62,9 @@ def compare(
     from cudamm.report.export import JsonFile
     from cudamm.saved import load
 
-    share = _share("--confidence", confidence)
-    if not 0 < share < 1:
-        raise UsageError(f"--confidence {confidence}: it has to be between 0% and 100%")
-    allowed = _share("--fail-on", fail_on) if fail_on is not None else None
     old, new = load(old_path, question.SCHEMA_OF_FILES), load(new_path, question.SCHEMA_OF_FILES)
     warnings = question.check_devices(old, new, force)
-    comparisons = question.compare(old, new, share)
+    comparisons = question.compare(old, new, confidence)
     warnings += question.differences(old, new, comparisons)
     inputs = [Path(path).resolve() for path in (old_path, new_path)]
     if json_path is not None and Path(json_path).resolve() in inputs:
@@ -76,11 +76,11 @@ def compare(
         for line in warnings:
             messages().print(f"cudamm: {escape(line)}", soft_wrap=True)
         if not (file and file.is_standard_output):
-            tables.render(console(), old, new, comparisons, share)
+            tables.render(console(), old, new, comparisons, confidence)
         if file:
-            document = _document(old, new, share, allowed, warnings)
+            document = _document(old, new, confidence, fail_on, warnings)
             file.write(document, (c.record() for c in comparisons))
-    return 1 if allowed is not None and any(c.is_worse(allowed) for c in comparisons) else 0
+    return 1 if fail_on is not None and any(c.is_worse(fail_on) for c in comparisons) else 0
 
 
 def _document(
@@ -97,11 +97,3 @@ def _document(
         "options": {"confidence": confidence, "fail_on": fail_on},
         "warnings": warnings,
     }
-
-
-def _share(option: str, text: str) -> float:
-    """A share as `5%` or `0.05`. Raises UsageError where it is neither."""
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(%?)\s*", text, re.ASCII)
-    if not found or not (found[2] or float(found[1]) < 1):
-        raise UsageError(f"{option} {text}: it has to be a share such as 5% or 0.05")
-    return float(found[1]) / 100 if found[2] else float(found[1])

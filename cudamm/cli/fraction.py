@@ -13,6 +13,10 @@ class Fraction(click.ParamType[float]):
 
     name = "share"
 
+    def __init__(self, of_an_increase: bool = False) -> None:
+        """`of_an_increase`: it may also be 0, or above 100%."""
+        self._of_an_increase = of_an_increase
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Fails with a usage error for anything else."""
         if isinstance(value, float):
@@ -21,10 +25,13 @@ class Fraction(click.ParamType[float]):
         try:
             number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < 0 or (number >= 1 and not text.endswith("%")):
             self.fail(f"“{value}” is not a share such as 5% or 0.05", param, ctx)
-        if not (math.isfinite(number) and 0 < number < 1):
+        if not (self._of_an_increase or 0 < number < 1):
             self.fail(f"“{value}” is not between 0 and 100%", param, ctx)
         return number
 
 
 FRACTION = Fraction()
+INCREASE = Fraction(of_an_increase=True)

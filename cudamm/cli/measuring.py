@@ -147,7 +147,8 @@ def measure_and_show(
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]
-            session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left))
+            earlier = list(kept.values())
+            session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
         session.show(lambda console, results: show(console, info, results))
         if kept:
             session.say([f"{len(kept)} of {len(cases)} were in {measuring.resume} already"])

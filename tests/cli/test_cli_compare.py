@@ -131,7 +131,6 @@ def test_a_document_beside_the_table(run, files, tmp_path):
         ("--fail-on ''", "5% or 0.05"),
         ("--confidence 0", "between"),
         ("--confidence 100%", "between"),
-        ("--confidence 1e-3", "0.05"),
         ("--json nowhere/out.json", "nowhere"),
     ],
 )

@@ -125,13 +125,24 @@ def outcome(result: Result) -> str:
     return "Success!" if result.verdict.correct else "not verified"
 
 
-def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) -> Table:
+def of_a_problem(device: DeviceInfo, rows: Sequence[Result]) -> Table:
+    """An empty table, titled by the problem that the rows are of, and by how they were measured."""
     first = rows[0]
     fmad = "" if first.fmad else ", no fused multiply-add"
-    caches = {r.timing.cache for r in rows if r.execution == "gpu" and r.timing.samples_ms}
+    caches = {r.timing.cache for r in rows if r.execution == "gpu"}
     cache = f", L2 {' and '.join(sorted(caches))}" if caches else ""
     title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}{fmad}, on {device.name}{cache}"
-    table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
+    return Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
+
+
+def rate_unit(row: Result) -> str:
+    """Of operations a second: whole numbers are not floating-point operations."""
+    return "Gop/s" if row.dtype == "int32" else "GFLOP/s"
+
+
+def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) -> Table:
+    first = rows[0]
+    table = of_a_problem(device, rows)
     table.add_column("method", no_wrap=True)
     table.add_column("parameters", no_wrap=True)
     as_runs = all(r.timing.ended_by in ("runs", "") and len(r.timing.samples_ms) <= MOST_RUNS for r in rows)
@@ -140,7 +151,7 @@ def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) 
     space = "\n" if _ONE_LINE in left_out else " "
     for name in times:
         table.add_column(name.replace(" ", space), justify="right", no_wrap=name != _RUNS, max_width=60)
-    table.add_column("Gop/s" if first.dtype == "int32" else "GFLOP/s", justify="right", no_wrap=True)
+    table.add_column(rate_unit(first), justify="right", no_wrap=True)
     if _SPEED_UP not in left_out:
         table.add_column(_SPEED_UP, justify="right", no_wrap=True)
     table.add_column("result", no_wrap=True)

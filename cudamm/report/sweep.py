@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.bench import notes, print_troubles
+from cudamm.report.bench import notes, of_a_problem, print_troubles, rate_unit
 from cudamm.report.console import milliseconds, parameters, percent, significant
 from cudamm.report.numbers import ratio
 from cudamm.results import DeviceInfo, Result
@@ -26,17 +26,12 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result], top:
 
 
 def _table(device: DeviceInfo, rows: Sequence[Result], top: int | None) -> Table:
-    first = rows[0]
     timed = sorted((r for r in rows if r.median_ms is not None and r.status != "failed"), key=_time)
     best = next((r for r in timed if r.status == "ok" and r.verdict.correct), None)
-    fmad = "" if first.fmad else ", no fused multiply-add"
-    cache = f", L2 {first.timing.cache}" if first.execution == "gpu" else ""
-    title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}{fmad}, on {device.name}{cache}"
-    table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
+    table = of_a_problem(device, rows)
     for name in ("method", "parameters"):
         table.add_column(name, no_wrap=True)
-    rate = "Gop/s" if first.dtype == "int32" else "GFLOP/s"
-    for name in ("samples", "median (ms)", "noise", rate, "slower than the best"):
+    for name in ("samples", "median (ms)", "noise", rate_unit(rows[0]), "slower than the best"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     shown = timed[:top] if top else timed

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.report.export import JsonFile, OutputFile
+from cudamm.report.export import JsonFile, LiveJson, OutputFile
 
 DOCUMENT = {
     "schema": "cudamm.test/1",
@@ -208,6 +208,8 @@ def test_a_path_that_cannot_be_written_is_known_at_once(
     for option in ("--json", "--plot"):
         with pytest.raises(UsageError, match=f"^{option}.*({words})"):
             OutputFile(option, name)
+    with pytest.raises(UsageError, match=f"^--json.*({words})"):
+        LiveJson(name, {})
     only(tmp_path, "there", "file", "loop.json")
 
 

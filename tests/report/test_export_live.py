@@ -373,28 +373,9 @@ def test_standard_output_and_streams_get_it_at_the_end(
         live.finish()
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("", "needs the name of a file"),
-        ("there", "that is a folder"),
-        ("none/out.json", "No such file or directory"),
-        ("file/out.json", "Not a directory"),
-        ("x" * 300, "File name too long"),
-        ("loop.json", "loop|symbolic links"),
-        ("/sys/out.json", "Permission denied|Read-only|Operation not permitted"),
-    ],
-)
-def test_a_path_that_cannot_be_written_is_known_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("there").mkdir()
-    Path("file").touch()
-    Path("loop.json").symlink_to("loop.json")
-    with pytest.raises(UsageError, match=f"^--json.*({words})"):
-        LiveJson(name, DOCUMENT)
-    only(tmp_path, "there", "file", "loop.json")
+def test_a_folder_that_takes_no_files_is_known_at_once() -> None:
+    with pytest.raises(UsageError, match="^--json.*(Permission denied|Read-only|Operation not permitted)"):
+        LiveJson("/sys/out.json", DOCUMENT)
 
 
 @pytest.fixture

@@ -374,7 +374,7 @@ def test_standard_output_and_streams_get_it_at_the_end(
 
 
 def test_a_folder_that_takes_no_files_is_known_at_once() -> None:
-    with pytest.raises(UsageError, match="^--json.*(Permission denied|Read-only|Operation not permitted)"):
+    with pytest.raises(UsageError, match=r"^--json.*(Permission denied|Read-only|Operation not permitted)"):
         LiveJson("/sys/out.json", DOCUMENT)
 
 

@@ -78,6 +78,9 @@ class Executor(ABC):
     def release(self) -> None:
         """Give up the matrices of the problem that was run last."""
 
+    def dismiss(self) -> None:  # noqa: B027 - where nothing has to be waited for
+        """Nothing more will be asked: begin with what `close` has to wait for."""
+
     @abstractmethod
     def close(self) -> None:
         """Give the device back."""

@@ -62,7 +62,7 @@ class _Answers:
         while True:
             try:
                 method, arguments = self._connection.recv()
-            except EOFError:
+            except (EOFError, OSError):  # nobody does, or not any more amid a question
                 return
             self._connection.send(self._answer(method, arguments))
 
@@ -134,7 +134,7 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
             return
     connection = Connection(int(handle))
     expected = _expected(*problem) if problem else None
-    with contextlib.suppress(BrokenPipeError):  # nobody is there to be answered
+    with contextlib.suppress(ConnectionError):  # nobody is there to be answered
         try:
             device = devices.find(device_spec)
         except CudammError as error:

@@ -149,6 +149,7 @@ def measure_and_show(
             chosen = [cases[position] for position in left]
             earlier = list(kept.values())
             session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
+        executor.dismiss()
         session.show(lambda console, results: show(console, info, results))
         if kept:
             session.say([f"{len(kept)} of {len(cases)} were in {measuring.resume} already"])

@@ -15,6 +15,7 @@ import click
 from cudamm import __version__
 from cudamm.cli.bench import bench
 from cudamm.cli.compare import compare
+from cudamm.cli.completion import completion
 from cudamm.cli.devices import devices
 from cudamm.cli.doctor import doctor
 from cudamm.cli.occupancy import occupancy
@@ -97,7 +98,7 @@ def app() -> None:
     """
 
 
-for command in (bench, sweep, verify, compare, occupancy, devices, doctor):
+for command in (bench, sweep, verify, compare, occupancy, devices, doctor, completion):
     app.add_command(command)
 
 

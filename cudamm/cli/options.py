@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cudamm.cli.completion import complete_files, complete_methods, complete_words
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -150,7 +151,6 @@ def selection_options(command: Command) -> Command:
     described = [
         ("--block", "VALUES", "BLOCK_SIZE: 16, a list 8,16,32, a range 1:32:*2, or all worth trying."),
         ("--tile", "VALUES", "TILE_SIZE, likewise."),
-        ("--kernel", "FILE", "A kernel of your own; its header describes it, or the options below."),
         ("--entry", "NAME", "The function to launch."),
         ("--args", "LIST", "What it takes, in order, such as M,N,K,1.0,A,B,0.0,C."),
         ("--threads", "X,Y,Z", "Threads in a block, such as 16,16."),
@@ -159,14 +159,19 @@ def selection_options(command: Command) -> Command:
         ("--requires", "LIST", "Conditions, such as M%64==0; multiples are met by padding."),
     ]
     options = [click.option(flag, metavar=metavar, help=text) for flag, metavar, text in described]
-    repeated = [
-        (("-m", "--method", "methods"), "NAME", "A method or alias, or all (the default); repeatable."),
-        (("-D", "defines"), "NAME=VALUES", "Any other parameter, values as for --block; repeatable."),
-    ]
-    method, define = (
-        click.option(*flags, multiple=True, metavar=m, help=text) for flags, m, text in repeated
-    )
-    options = [method, *options[:2], define, *options[2:]]
+    method = click.option(
+        "-m", "--method", "methods", multiple=True, metavar="NAME", shell_complete=complete_methods,
+        help="A method or alias, or all (the default); repeatable.",
+    )  # fmt: skip
+    define = click.option(
+        "-D", "defines", multiple=True, metavar="NAME=VALUES",
+        help="Any other parameter, values as for --block; repeatable.",
+    )  # fmt: skip
+    kernel = click.option(
+        "--kernel", metavar="FILE", shell_complete=complete_files,
+        help="A kernel of your own; its header describes it, or the options below.",
+    )  # fmt: skip
+    options = [method, *options[:2], define, kernel, *options[2:]]
 
     @functools.wraps(command)
     def collect(**given: Any) -> Any:
@@ -199,6 +204,7 @@ def dtype_option(default: str) -> Callable[[Command], Command]:
     """`--dtype`, repeatable."""
     return click.option(
         "--dtype", "dtypes", multiple=True, metavar="TYPE",
+        shell_complete=complete_words("float32", "float64", "int32"),
         help=f"Element type: float32, float64 or int32; repeatable. Default: {default}.",
     )  # fmt: skip
 
@@ -213,6 +219,7 @@ seed_option = click.option(
 )
 device_option = click.option(
     "--device", "device_spec", default="auto", metavar="NAME",
+    shell_complete=complete_words("auto", "gpu", "cpu"),
     help="gpu, gpu:1, cpu, or auto (the default): a GPU if there is one.",
 )  # fmt: skip
 timeout_option = click.option(
@@ -223,5 +230,6 @@ json_option = click.option(
     "--json",
     "json_path",
     metavar="FILE",
+    shell_complete=complete_files,
     help="Write the results there; - for standard output and no tables.",
 )

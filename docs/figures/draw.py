@@ -1,0 +1,747 @@
+"""Draw the figures of docs/ladder.md, one a method: `python docs/figures/draw.py`.
+
+What a figure shows is computed: addresses from the kernel's own index arithmetic, measured times from the
+tables in docs/measured.md. The same bytes come out each time with one version of matplotlib, which the files
+name.
+
+Matrices are row-major, as in the kernels: element [row][col] of a matrix with `width` columns lies at
+row * width + col. Elements are float32, 4 bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+HERE = Path(__file__).resolve().parent
+MEASURED = HERE.parent / "measured.md"
+
+# Okabe and Ito's colours, which most colour-blind readers can tell apart. One meaning each, in all figures.
+A_COLOUR, B_COLOUR, C_COLOUR = "#0072B2", "#E69F00", "#009E73"
+TROUBLE = "#D55E00"
+INK, GRID, IDLE = "#222222", "#C8C8C8", "#DDDDDD"
+
+ELEMENT_BYTES = 4
+WARP = 32
+SECTOR = 32 // ELEMENT_BYTES  # elements in a sector, the unit in which a GPU fetches memory
+CACHE_LINE = 64 // ELEMENT_BYTES  # elements in a cache line of a usual processor
+BANKS = 32  # of shared memory, one element wide each
+MULTIPROCESSORS = 132  # of an H200
+REGISTER_BYTES = 255 * 4  # the most that one thread can have
+
+Place = tuple[int, int]  # row, column
+
+
+def warp_0(block_edge: int) -> list[tuple[int, int]]:
+    """(threadIdx.x, threadIdx.y) of the 32 threads of a block's first warp: x counts first."""
+    return [(lane % block_edge, lane // block_edge) for lane in range(WARP)]
+
+
+def units(addresses: Iterable[int], size: int) -> set[int]:
+    """The sectors, or cache lines, of `size` elements in which the addresses lie."""
+    return {address // size for address in addresses}
+
+
+def turns(words: Iterable[int]) -> int:
+    """How often shared memory must be read for one warp: a bank gives one of its words at a time."""
+    return max(Counter(word % BANKS for word in set(words)).values())
+
+
+def several(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+# --- drawing
+
+
+def new_figure(height: float, widths: list[float]) -> tuple[Figure, list[Axes]]:
+    """A white figure, `height` inches tall, with panels side by side in the given proportions."""
+    figure = Figure(figsize=(9, height), layout="constrained", facecolor="white")
+    grid = figure.add_gridspec(1, len(widths), width_ratios=widths)
+    return figure, [figure.add_subplot(grid[0, i]) for i in range(len(widths))]
+
+
+def bare(axes: Axes, left: float, right: float, top: float, bottom: float) -> None:
+    """Rows count downwards, a cell is square, and there are no ticks."""
+    axes.set(xlim=(left, right), ylim=(bottom, top), xticks=[], yticks=[], aspect="equal")
+    axes.spines[:].set_visible(False)
+
+
+def box(
+    axes: Axes,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    colour: str,
+    alpha: float = 1.0,
+    edge: str = "none",
+    line: float = 0.8,
+    hatch: str = "",
+) -> None:
+    axes.add_patch(
+        Rectangle((x, y), width, height, facecolor=colour, alpha=alpha, linewidth=0, edgecolor="none")
+    )
+    if edge != "none" or hatch:
+        axes.add_patch(
+            Rectangle((x, y), width, height, fill=False, edgecolor=edge, linewidth=line, hatch=hatch)
+        )
+
+
+def cells(axes: Axes, places: Iterable[Place], colour: str, alpha: float = 1.0) -> None:
+    """Fill single elements, given as (row, column)."""
+    squares = [Rectangle((col, row), 1, 1) for row, col in sorted(places)]
+    axes.add_collection(PatchCollection(squares, facecolor=colour, edgecolor="none", alpha=alpha))
+
+
+def lines(
+    axes: Axes, rows: int, cols: int, step: int = 1, x: float = 0, y: float = 0, width: float = 0.4
+) -> None:
+    """A grid over `rows` x `cols` elements, with its frame; step: elements between two lines."""
+    across = [((x, y + i), (x + cols, y + i)) for i in range(0, rows + 1, step)]
+    down = [((x + i, y), (x + i, y + rows)) for i in range(0, cols + 1, step)]
+    axes.add_collection(LineCollection(across + down, colors=GRID, linewidths=width))
+    axes.add_patch(Rectangle((x, y), cols, rows, fill=False, edgecolor=INK, linewidth=0.9))
+
+
+def corner(
+    axes: Axes, addresses: list[int], width: int, unit: int, shown: int, colour: str, title: str
+) -> None:
+    """The first `shown` rows and columns of a matrix of `width` columns: what is read, and what comes along.
+
+    Elements at `addresses` are dark; the rest of each fetched sector or cache line (`unit` elements) is pale.
+    """
+    fetched = {
+        divmod(first * unit + i, width) for first in units(addresses, unit) for i in range(min(unit, width))
+    }
+    used = {divmod(address, width) for address in addresses}
+    visible = {(row, col) for row, col in fetched if row < shown and col < shown}
+    cells(axes, visible - used, colour, 0.3)
+    cells(axes, {(row, col) for row, col in used if row < shown and col < shown}, colour)
+    lines(axes, shown, shown)
+    bare(axes, -0.3, shown + 0.3, -0.3, shown + 0.3)
+    axes.set_title(title, fontsize=10)
+
+
+def product(axes: Axes, m: int, n: int, k: int, gap: int = 3, step: int = 0) -> tuple[Place, Place]:
+    """The frames of A, B and C = A B, A left of C and B above it. Returns where A and B start, as (x, y)."""
+    a_at, b_at = (-k - gap, 0), (0, -k - gap)
+    for name, (x, y), rows, cols in (("A", a_at, m, k), ("B", b_at, k, n), ("C", (0, 0), m, n)):
+        lines(axes, rows, cols, step or max(rows, cols), x, y)
+        axes.text(x - 0.6, y - 0.5, name, fontsize=12, ha="right", va="bottom", weight="bold", color=INK)
+    bare(axes, -k - gap - 3, n + 0.5, -1.17 * k - gap, m + 0.5)
+    return a_at, b_at
+
+
+def label(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
+    defaults: dict[str, Any] = {"fontsize": 9, "ha": "center", "va": "center", "color": INK}
+    axes.text(x, y, text, **(defaults | style))
+
+
+def legend(figure: Figure, entries: list[tuple[str, str, float]]) -> None:
+    """One line below the panels: (words, colour, opacity)."""
+    handles = [Rectangle((0, 0), 1, 1, facecolor=colour, alpha=alpha) for _, colour, alpha in entries]
+    words = [text for text, _, _ in entries]
+    figure.legend(handles, words, loc="outside lower center", ncols=len(words), frameon=False, fontsize=9)
+
+
+# --- what was measured
+
+
+def measured_rates(n: int = 1024) -> dict[str, float]:
+    """GFLOP/s of each method, from the first table of docs/measured.md for that size."""
+    text = MEASURED.read_text(encoding="utf-8")
+    table = text[text.index(f"{n} x {n} x {n} (M x N x K)") :].split("└")[0]
+    rows = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in table.splitlines()]
+    rows = [row for row in rows if row]
+    column = rows[0].index("GFLOP/s")
+    return {row[0].removesuffix(" ‡"): float(row[column]) for row in rows[1:]}
+
+
+def measured_sweep(parameter: str) -> dict[int, float]:
+    """Milliseconds, the mean of five runs, at each value of the parameter: a course report's lines."""
+    text = MEASURED.read_text(encoding="utf-8")
+    section = text[text.index(f"the sweep over {parameter}\n") :].split("\n## ")[0]
+    found = re.findall(rf" {parameter} = (\d+).*\n\(ms\) .* = ([\d.]+)\n", section)
+    return {int(value): float(mean) for value, mean in found}
+
+
+# --- one figure a method
+
+
+def cpu_simple() -> Figure:
+    n, i, j = 16, 5, 9
+    figure, panels = new_figure(3.3, [1, 1, 1])
+    read_a = [i * n + k for k in range(n)]
+    read_b = [k * n + j for k in range(n)]
+    for axes, addresses, colour, what in (
+        (panels[0], read_a, A_COLOUR, "row i of A"),
+        (panels[1], read_b, B_COLOUR, "column j of B"),
+        (panels[2], [i * n + j], C_COLOUR, "C[i][j]"),
+    ):
+        count = several(len(units(addresses, CACHE_LINE)), "cache line")
+        corner(axes, addresses, n, CACHE_LINE, n, colour, f"{what}: {count}")
+    legend(
+        figure,
+        [
+            ("used for C[i][j] (dark)", INK, 0.9),
+            ("fetched with it (pale); here a row is one cache line of 64 bytes", INK, 0.3),
+        ],
+    )
+    return figure
+
+
+def cpu_block() -> Figure:
+    n, edge, bi, bj, bk = 20, 8, 8, 0, 8
+    figure, (left, right) = new_figure(4.1, [1.25, 1])
+    (ax, ay), (bx, by) = product(left, n, n, n, step=edge)
+    for step, k0 in enumerate(range(0, n, edge)):
+        depth = min(k0 + edge, n) - k0  # the last block is cut off at the edge
+        now = 0.85 if k0 == bk else 0.3
+        box(left, ax + k0, ay + bi, depth, edge, A_COLOUR, now)
+        box(left, bx + bj, by + k0, edge, depth, B_COLOUR, now)
+        ink = "white" if k0 == bk else INK
+        label(left, ax + k0 + depth / 2, ay + bi + edge / 2, f"{step + 1}", fontsize=11, color=ink)
+        label(left, bx + bj + edge / 2, by + k0 + depth / 2, f"{step + 1}", fontsize=11)
+    box(left, bj, bi, edge, edge, C_COLOUR, 0.85)
+    label(left, bj + edge / 2, bi + edge / 2, "1 + 2\n+ 3", fontsize=9, color="white")
+
+    # Times that an element of B comes from memory: cpu-simple walks all of B for each row of C; here the
+    # block of B stays in the cache for BLOCK_SIZE rows. Counted from the loops, for a cache that holds three
+    # blocks but not all of B.
+    edges = [1, 8, 16, 32, 64, 128]
+    right.bar(range(len(edges)), [1024 // e for e in edges], color=[IDLE] + [B_COLOUR] * 5, width=0.7)
+    for at, e in enumerate(edges):
+        label(right, at, 1024 // e * 1.15, str(1024 // e), va="bottom")
+    right.set_yscale("log", base=2)
+    right.set_ylim(4, 2600)
+    right.set_xticks(range(len(edges)), ["plain\nloops", *[str(e) for e in edges[1:]]], fontsize=9)
+    right.set_yticks([])
+    right.spines[["top", "right", "left"]].set_visible(False)
+    right.set_xlabel("BLOCK_SIZE", fontsize=9)
+    right.set_title("times each block of B is fetched, n = 1024 (log scale)", fontsize=10)
+    left.set_title("blocks of 8 on 20 × 20 matrices: step 2 of 3", fontsize=10)
+    return figure
+
+
+def numpy() -> Figure:
+    rates = measured_rates()
+    figure, (axes,) = new_figure(3.9, [1])
+    names = list(rates)
+    colours = [TROUBLE if name == "numpy" else IDLE if name.startswith("cpu") else A_COLOUR for name in names]
+    places = range(len(names))
+    axes.barh(places, [rates[name] for name in names], color=colours, height=0.7)
+    for at, name in enumerate(names):
+        words = f"{rates[name]:,.0f}" if rates[name] >= 1000 else f"{rates[name]:.4g}"
+        label(axes, rates[name] * 1.1, at, words, ha="left", fontsize=8.5)
+    axes.set_yticks(places, names, fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlim(0.1, 40000)
+    axes.set_xticks([0.1, 1, 10, 100, 1000, 10000], ["0.1", "1", "10", "100", "1,000", "10,000"])
+    axes.tick_params(axis="x", labelsize=8.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(
+        "GFLOP/s at n = 1024, measured: H200, cold; the host's 16 cores for numpy, one for cpu-…", fontsize=9
+    )
+    return figure
+
+
+def one_element_a_thread(row_from_x: bool) -> Figure:
+    """What warp 0 of block (0, 0) touches at one k; n = 1024, of which 32 x 32 elements are drawn."""
+    n, edge, k, shown = 1024, 32, 11, 32
+    places = [(tx, ty) if row_from_x else (ty, tx) for tx, ty in warp_0(edge)]
+    figure, panels = new_figure(3.8, [1, 1, 1])
+    for axes, addresses, colour, what in (
+        (panels[0], [row * n + k for row, _ in places], A_COLOUR, "A[row][k]"),
+        (panels[1], [k * n + col for _, col in places], B_COLOUR, "B[k][col]"),
+        (panels[2], [row * n + col for row, col in places], C_COLOUR, "C[row][col], at the end"),
+    ):
+        count = several(len(units(addresses, SECTOR)), "sector")
+        corner(axes, addresses, n, SECTOR, shown, colour, f"{what}: {count}")
+        axes.set_xlabel("columns 0 to 31 of 1024", fontsize=8.5)
+    panels[0].set_ylabel("rows 0 to 31", fontsize=8.5)
+    legend(
+        figure,
+        [
+            (f"used by warp 0, at k = {k} (dark)", INK, 0.9),
+            ("fetched with it (pale): sectors of 8 elements", INK, 0.3),
+        ],
+    )
+    return figure
+
+
+def naive() -> Figure:
+    return one_element_a_thread(row_from_x=True)
+
+
+def coalesced() -> Figure:
+    return one_element_a_thread(row_from_x=False)
+
+
+def multiprocessors(axes: Axes, n: int, edge: int, y: float) -> None:
+    """132 small squares, those that get a block filled."""
+    blocks = (-(-n // (edge * edge))) ** 2
+    busy = min(blocks, MULTIPROCESSORS)
+    for sm in range(MULTIPROCESSORS):
+        row, col = divmod(sm, 22)
+        box(axes, col + 0.1, y + row + 0.1, 0.8, 0.8, TROUBLE if sm < busy else IDLE)
+    label(axes, 11, y - 1, f"n = {n}: {several(blocks, 'block')} on 132 multiprocessors", fontsize=9.5)
+
+
+def block_coarse() -> Figure:
+    n, edge = 1024, 32
+    figure, (c, zoom, device) = new_figure(3.7, [1, 1, 1.25])
+    for tx, ty in warp_0(edge):
+        box(c, tx, ty, 1, 1, C_COLOUR, 0.45)
+    tx, ty = 4, 0
+    box(c, tx, ty, 1, 1, C_COLOUR, 1, edge=INK)
+    lines(c, n // edge, n // edge)
+    bare(c, -0.3, 32.3, -0.3, 32.3)
+    c.set_title("C, one square a thread", fontsize=10)
+    c.set_xlabel("32 × 32 threads: one block;\nits first warp is the coloured row", fontsize=8.5)
+
+    row0, col0 = ty * edge, tx * edge
+    box(zoom, 0, 0, edge, edge, C_COLOUR, 0.6)
+    lines(zoom, edge, edge)
+    bare(zoom, -0.3, 32.3, -0.3, 32.3)
+    zoom.set_title(f"what thread ({tx}, {ty}) owns", fontsize=10)
+    zoom.set_xlabel(
+        f"rows {row0} to {row0 + edge - 1}, columns {col0} to {col0 + edge - 1}:\n{edge * edge} elements",
+        fontsize=8.5,
+    )
+
+    multiprocessors(device, 1024, edge, 2)
+    multiprocessors(device, 2048, edge, 12)
+    bare(device, -0.5, 22.5, 0, 19)
+    device.set_title("who works", fontsize=10)
+    return figure
+
+
+def block_coarse_local() -> Figure:
+    n, edge, j, word = 1024, 32, 5, 5
+    figure, (far, near, sizes) = new_figure(3.7, [1, 1, 1.1])
+    # The warp reads B[k][col0 + j], col0 = threadIdx.x * BLOCK_SIZE; a row of B is drawn 32 elements a line.
+    from_global = [tx * edge + j for tx, _ in warp_0(edge)]
+    # Local memory lies so that the same word of 32 threads is 32 neighbours (CUDA C++ Programming Guide).
+    from_local = [word * WARP + lane for lane in range(WARP)]
+    for axes, addresses, what, below in (
+        (far, from_global, "B[k][col0 + j] in global memory", f"one row of B ({n} elements), 32 a line"),
+        (near, from_local, "the same from subB", "local memory of the warp, 32 words a line"),
+    ):
+        corner(
+            axes,
+            addresses,
+            WARP,
+            SECTOR,
+            32,
+            B_COLOUR,
+            f"{what}:\n{several(len(units(addresses, SECTOR)), 'sector')}",
+        )
+        axes.set_xlabel(below, fontsize=8.5)
+
+    edges = [1, 2, 4, 8, 16, 32]
+    amounts = [3 * e * e * ELEMENT_BYTES for e in edges]
+    colours = [C_COLOUR if amount <= REGISTER_BYTES else TROUBLE for amount in amounts]
+    sizes.barh(range(len(edges)), amounts, color=colours, height=0.75)
+    for at, amount in enumerate(amounts):
+        label(sizes, amount / 1.15, at, f"{amount:,}", ha="right", fontsize=8.5, color="white")
+    sizes.axvline(REGISTER_BYTES, color=INK, linewidth=0.9, linestyle="--", zorder=0)
+    label(sizes, REGISTER_BYTES * 1.2, 1, f"255 registers:\n{REGISTER_BYTES:,}", ha="left", fontsize=8.5)
+    sizes.set_xscale("log")
+    sizes.set_xlim(1, 20000)
+    sizes.set_xticks([])
+    sizes.minorticks_off()
+    sizes.set_yticks(range(len(edges)), [str(e) for e in edges], fontsize=9)
+    sizes.invert_yaxis()
+    sizes.spines[["top", "right", "bottom"]].set_visible(False)
+    sizes.set_ylabel("BLOCK_SIZE", fontsize=8.5)
+    sizes.set_title("bytes of subA, subB and subC\na thread (log scale)", fontsize=10)
+    return figure
+
+
+def register_tile() -> Figure:
+    tile, k, n, edge = 4, 2, 1024, 16
+    figure, (outer, work, time) = new_figure(3.5, [1.15, 1, 1])
+    gap = 1
+    (ax, ay), (bx, by) = product(outer, tile, tile, 6, gap=gap, step=1)
+    box(outer, ax + k, ay, 1, tile, A_COLOUR, 0.85)
+    box(outer, bx, by + k, tile, 1, B_COLOUR, 0.85)
+    box(outer, 0, 0, tile, tile, C_COLOUR, 0.6)
+    lines(outer, tile, tile)
+    label(outer, ax + k + 0.5, tile + 0.7, "a_vec", color=A_COLOUR)
+    label(outer, tile + 0.2, by + k + 0.5, "b_vec", ha="left", color="#9A6A00")
+    label(outer, tile / 2, tile + 0.7, "sum", color=C_COLOUR)
+    bare(outer, -9, 6.5, -9.5, 5.4)
+    outer.set_title(f"one thread at one k: {2 * tile} loads,\n{tile * tile} multiply-adds", fontsize=10)
+
+    tiles = [1, 2, 4, 8, 16, 32, 64]
+    blocks = [(-(-n // (edge * t))) ** 2 for t in tiles]
+    work.plot(tiles, blocks, "o-", color=A_COLOUR, markersize=4)
+    work.axhline(MULTIPROCESSORS, color=INK, linewidth=0.9, linestyle="--")
+    label(work, 64, MULTIPROCESSORS * 1.25, "132 multiprocessors", ha="right", va="bottom", fontsize=8.5)
+    for t, b in zip(tiles, blocks, strict=True):
+        label(work, t * 1.15, b * 1.1, f"{b:,}", ha="left", va="bottom", fontsize=8, color=A_COLOUR)
+    work.set_ylim(0.7, 12000)
+    work.set_title("blocks of 256 threads\nat n = 1024", fontsize=10)
+
+    sweep = measured_sweep("TILE_SIZE")
+    time.plot(list(sweep), list(sweep.values()), "o-", color=TROUBLE, markersize=4)
+    for t, ms in sweep.items():
+        if t < 8:
+            label(time, t, ms / 1.3, f"{ms:.3g}", va="top", fontsize=8)
+        else:
+            label(time, t / 1.15, ms * 1.1, f"{ms:.3g}", ha="right", va="bottom", fontsize=8)
+    time.set_ylim(0.1, 400)
+    time.set_title("ms at n = 1024, measured\n(H200, hot)", fontsize=10)
+    for axes in (work, time):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlim(0.7, 110)
+        axes.set_xticks(tiles, [str(t) for t in tiles], fontsize=9)
+        axes.set_yticks([])
+        axes.minorticks_off()
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.set_xlabel("TILE_SIZE", fontsize=9)
+    return figure
+
+
+def walk(axes: Axes, n: int, edge: int, by: int, bx: int, wide: int, now: int) -> None:
+    """Tiles of A and B on their way along K, for the block of C whose first element is [by][bx]."""
+    (a_x, a_y), (b_x, b_y) = product(axes, n, n, n, step=edge)
+    for step, k0 in enumerate(range(0, n, edge)):
+        alpha = 0.85 if step == now else 0.25
+        ink = "white" if step == now else INK
+        box(axes, a_x + k0, a_y + by, edge, edge, A_COLOUR, alpha)
+        label(axes, a_x + k0 + edge / 2, a_y + by + edge / 2, f"{step + 1}", color=ink, fontsize=11)
+        box(axes, b_x + bx, b_y + k0, wide, edge, B_COLOUR, alpha)
+        label(axes, b_x + bx + wide / 2, b_y + k0 + edge / 2, f"{step + 1}", fontsize=11)
+    box(axes, bx, by, wide, edge, C_COLOUR, 0.6)
+
+
+def bar(axes: Axes, start: float, end: float, y: float, colour: str, text: str, alpha: float = 0.85) -> None:
+    box(axes, start, y + 0.12, end - start, 0.76, colour, alpha)
+    label(axes, (start + end) / 2, y + 0.5, text, fontsize=8.5, color="white" if alpha > 0.5 else INK)
+
+
+def time_axes(axes: Axes, end: float, rows: int) -> None:
+    axes.set(xlim=(-0.1, end + 0.2), ylim=(rows + 0.1, -0.1), xticks=[])
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_xlabel("time, not to scale →", fontsize=9)
+    axes.tick_params(axis="y", length=0, labelsize=9)
+
+
+def tiled() -> Figure:
+    n, edge = 32, 8
+    figure, (left, right) = new_figure(4.0, [1.1, 1])
+    walk(left, n, edge, by=8, bx=16, wide=edge, now=1)
+    left.set_title("step 2 of 4: tiles of 8 on 32 × 32 matrices", fontsize=10)
+
+    # Three warps that need different times; each waits at a barrier for the slowest.
+    fill, use = [1.5, 2.3, 1.9], [2.6, 2.0, 2.3]
+    first = max(fill)
+    second = first + max(use)
+    end = second + max(fill)
+    for warp in range(3):
+        bar(right, 0, fill[warp], warp, A_COLOUR, "fill 1")
+        bar(right, first, first + use[warp], warp, C_COLOUR, "use 1")
+        bar(right, second, second + fill[warp], warp, A_COLOUR, "fill 2")
+        for start, stop in (
+            (fill[warp], first),
+            (first + use[warp], second),
+            (second + fill[warp], end),
+        ):
+            box(right, start, warp + 0.12, stop - start, 0.76, IDLE)
+    for at, words in (
+        (first, "first barrier:\nno use before\nall have filled"),
+        (second, "second barrier:\nno fill before\nall have used"),
+    ):
+        right.plot([at, at], [-0.1, 3.1], color=TROUBLE, linewidth=2)
+        label(right, at, 3.75, words, color=TROUBLE, fontsize=8.5)
+    time_axes(right, end, 3)
+    right.set_ylim(4.4, -0.5)
+    right.set_yticks([0.5, 1.5, 2.5], ["warp 0", "warp 1", "warp 2"])
+    right.set_title("the two barriers (grey: a warp waits)", fontsize=10)
+    return figure
+
+
+def shared_panel(
+    axes: Axes, words: list[int], rows: int, colour: str, title: str, below: str, padding: Iterable[int] = ()
+) -> None:
+    """Shared memory, 32 words a line, so that a column is a bank; the words that warp 0 touches."""
+    cells(axes, {divmod(word, BANKS) for word in padding}, "#9E9E9E", 0.8)
+    cells(axes, {divmod(word, BANKS) for word in words}, colour)
+    lines(axes, rows, BANKS)
+    bare(axes, -0.3, BANKS + 0.3, -0.3, 33.3)
+    axes.set_title(f"{title}\n{several(turns(words), 'turn')}", fontsize=10)
+    axes.set_ylabel("As, 32 words a line", fontsize=8.5)
+    axes.set_xticks([0.5, 15.5, 31.5], ["bank 0", "15", "31"], fontsize=8)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlabel(below, fontsize=8.5)
+
+
+def tiled_transposed() -> Figure:
+    edge, k, ty = 32, 6, 0
+    figure, panels = new_figure(4.1, [1, 1, 1])
+    warp = warp_0(edge)
+    shared_panel(
+        panels[0],
+        [tx * edge + k for tx, _ in warp],
+        edge,
+        TROUBLE,
+        "without the cure: read As[tx][k]",
+        "one bank holds all 32 words,\nat every k",
+    )
+    shared_panel(
+        panels[1],
+        [k * edge + tx for tx, _ in warp],
+        edge,
+        C_COLOUR,
+        "transposed: read As[k][tx]",
+        "32 banks, a word each,\nat every k",
+    )
+    shared_panel(
+        panels[2],
+        [tx * edge + ty for tx, _ in warp],
+        edge,
+        TROUBLE,
+        "transposed: store As[tx][ty]",
+        "the conflict has moved here,\nonce a tile",
+    )
+    return figure
+
+
+def tiled_padded() -> Figure:
+    edge, k, ty = 32, 6, 0
+    figure, panels = new_figure(4.6, [1, 1, 1])
+    warp = warp_0(edge)
+    stride = edge + 1
+    padding = [row * stride + edge for row in range(edge)]
+    shared_panel(
+        panels[0],
+        [tx * edge + k for tx, _ in warp],
+        edge,
+        TROUBLE,
+        "PAD = 0: read As[tx][k]",
+        "rows of 32 words:\ncolumn k is one bank",
+    )
+    shared_panel(
+        panels[1],
+        [tx * stride + k for tx, _ in warp],
+        stride,
+        C_COLOUR,
+        "PAD = 1: read As[tx][k]",
+        "rows of 33 words:\nrow tx starts tx banks further on",
+        padding,
+    )
+    shared_panel(
+        panels[2],
+        [ty * stride + tx for tx, _ in warp],
+        stride,
+        C_COLOUR,
+        "PAD = 1: store As[ty][tx]",
+        "along the row,\n32 banks as well",
+        padding,
+    )
+    legend(figure, [("words that warp 0 touches", INK, 0.9), ("unused: the padding", "#9E9E9E", 0.8)])
+    return figure
+
+
+def tiled_bounds() -> Figure:
+    m, n, k, edge = 50, 70, 40, 16
+    figure, (left, right) = new_figure(4.6, [1.35, 1])
+    whole_m, whole_n, whole_k = (-(-size // edge) * edge for size in (m, n, k))
+    gap = 6
+    a_at, b_at = (-whole_k - gap, 0), (0, -whole_k - gap)
+    for name, (x, y), rows, cols, whole_rows, whole_cols, colour in (
+        ("A", a_at, m, k, whole_m, whole_k, A_COLOUR),
+        ("B", b_at, k, n, whole_k, whole_n, B_COLOUR),
+        ("C", (0, 0), m, n, whole_m, whole_n, C_COLOUR),
+    ):
+        box(left, x, y, whole_cols, whole_rows, "white", 1, edge="#888888", line=0.0, hatch="////")
+        box(left, x, y, cols, rows, "white")
+        box(left, x, y, cols, rows, colour, 0.4, edge=INK)
+        lines(left, whole_rows, whole_cols, edge, x, y)
+        label(left, x + cols / 2, y + rows / 2, f"{name}\n{rows} × {cols}", fontsize=10)
+    by, bx = whole_m - edge, whole_n - edge
+    left.add_patch(Rectangle((bx, by), edge, edge, fill=False, edgecolor=TROUBLE, linewidth=2))
+    bare(left, -whole_k - gap - 1, whole_n + 1.5, -whole_k - gap - 1, whole_m + 1.5)
+    left.set_title(f"tiles of {edge}: zeros where hatched; no element of C there", fontsize=10)
+
+    threads = [(ty, tx) for ty in range(edge) for tx in range(edge)]
+    has_row = {(ty, tx) for ty, tx in threads if by + ty < m}  # row < M: loads an element of A
+    has_col = {(ty, tx) for ty, tx in threads if bx + tx < n}  # col < N: loads an element of B
+    kinds = (
+        (has_row & has_col, C_COLOUR, 1.0, "load A and B, store C"),
+        (has_row - has_col, A_COLOUR, 0.5, "load A"),
+        (has_col - has_row, B_COLOUR, 0.6, "load B"),
+        (set(threads) - has_row - has_col, IDLE, 1.0, "put zeros only"),
+    )
+    for places, colour, alpha, _ in kinds:
+        cells(right, places, colour, alpha)
+    lines(right, edge, edge)
+    bare(right, -0.3, edge + 0.3, -0.3, edge + 0.3)
+    right.set_title(f"the framed block: {edge * edge} threads, all at every barrier", fontsize=10)
+    legend(figure, [(f"{len(places)} {words}", colour, alpha) for places, colour, alpha, words in kinds])
+    return figure
+
+
+def tiled_dynamic() -> Figure:
+    figure, (axes,) = new_figure(2.3, [1])
+    for y, edge in ((0, 2), (4.6, 4)):
+        words = edge * edge
+        for word in range(2 * words):
+            colour = A_COLOUR if word < words else B_COLOUR
+            box(axes, word, y, 1, 1, colour, 0.7 if word // edge % 2 == 0 else 0.35)
+            label(axes, word + 0.5, y + 0.5, str(word), fontsize=8)
+        lines(axes, 1, 2 * words, 1, 0, y)
+        label(axes, -0.6, y + 0.5, f"block_edge = {edge}", ha="right", fontsize=9.5)
+        label(axes, 0, y - 0.7, "▼ As", ha="left", color=A_COLOUR)
+        label(axes, words, y - 0.7, f"▼ Bs = As + {words}", ha="left", color="#9A6A00")
+        ty, tx = 1, edge - 1
+        at = ty * edge + tx
+        label(
+            axes, at + 0.1, y + 1.7, f"▲ As[{ty}][{tx}]: {ty} × {edge} + {tx} = {at}", ha="left", fontsize=8.5
+        )
+        in_bytes = words * ELEMENT_BYTES
+        length = f"{2 * words} elements, {2 * in_bytes} bytes."
+        too_far = f"{length}\nAs + {in_bytes}, counted in\nbytes, is past the end"
+        label(axes, 33, y + 0.5, too_far, ha="left", fontsize=8.5, color=TROUBLE)
+    bare(axes, -7.5, 43, -1.6, 7)
+    axes.set_title("one array, two tiles; shades: the rows of a tile", fontsize=10)
+    return figure
+
+
+def tiled_coarse() -> Figure:
+    n, edge, coarse, tx, ty = 32, 8, 2, 3, 2
+    figure, (left, right) = new_figure(4.0, [1.1, 1])
+    by, bx = 8, 16
+    walk(left, n, edge, by=by, bx=bx, wide=edge * coarse, now=1)
+    for c in range(coarse):
+        box(left, bx + tx + c * edge, by + ty, 1, 1, INK)
+    left.plot([bx + edge] * 2, [by, by + edge], color="white", linewidth=1, linestyle="--")
+    left.set_title("two elements of C a thread (black: one thread's)", fontsize=10)
+
+    # Counted from the kernel's loops: elements of global memory that a thread loads for one multiply-add.
+    values = [1, 2, 4, 8]
+    from_a = [1 / (32 * c) * ELEMENT_BYTES for c in values]
+    from_b = [1 / 32 * ELEMENT_BYTES for _ in values]
+    places = range(len(values))
+    right.bar(places, from_b, color=B_COLOUR, alpha=0.85, width=0.65, label="of B")
+    right.bar(places, from_a, bottom=from_b, color=A_COLOUR, alpha=0.85, width=0.65, label="of A")
+    for at in places:
+        total = from_a[at] + from_b[at]
+        label(right, at, total + 0.005, f"{total:.3g}", va="bottom")
+    right.set_xticks(places, [str(c) for c in values], fontsize=9)
+    right.set_yticks([])
+    right.set_ylim(0, 0.29)
+    right.spines[["top", "right", "left"]].set_visible(False)
+    right.set_xlabel("COARSE", fontsize=9)
+    right.set_title("bytes requested a multiply-add, BLOCK_SIZE = 32", fontsize=10)
+    right.legend(frameon=False, fontsize=9, loc="upper right")
+    return figure
+
+
+def double_buffer() -> Figure:
+    load, fill, compute, steps = 2.4, 0.5, 2.0, 3
+    figure, (top,) = new_figure(3.3, [1])
+
+    # tiled: load, fill, compute, one after the other.
+    at, barriers = 0.0, []
+    for step in range(1, steps + 1):
+        bar(top, at, at + load, 0, A_COLOUR, f"load {step}")
+        box(top, at + load, 1.12, fill, 0.76, B_COLOUR)
+        barriers.append(at + load + fill)
+        bar(top, at + load + fill, at + load + fill + compute, 1, C_COLOUR, f"compute {step}")
+        at += load + fill + compute
+        barriers.append(at)
+    end = at
+    for barrier in barriers:
+        top.plot([barrier, barrier], [0, 2], color=TROUBLE, linewidth=1.4)
+
+    # double-buffer: the next load starts when the tile is filled; the next fill waits for it and for compute.
+    bar(top, 0, load, 3, A_COLOUR, "load 1")
+    at, barriers = load, []
+    for step in range(1, steps + 1):
+        box(top, at, 4.12, fill, 0.76, B_COLOUR)
+        at += fill
+        barriers.append(at)
+        bar(top, at, at + compute, 4, C_COLOUR, f"compute {step}")
+        barriers.append(at + compute)
+        if step < steps:
+            bar(top, at, at + load, 3, A_COLOUR, f"load {step + 1}")
+            at += max(load, compute)
+        else:
+            at += compute
+    for barrier in barriers:
+        top.plot([barrier, barrier], [3, 5], color=TROUBLE, linewidth=1.4)
+    top.plot([at, at], [2.2, 5], color=INK, linewidth=0.8, linestyle=":")
+    top.annotate("", (at, 2.5), (end, 2.5), arrowprops={"arrowstyle": "<->", "color": INK, "linewidth": 0.9})
+    label(top, (at + end) / 2, 2.8, "gained", fontsize=9)
+    label(top, 0, 2.5, "double-buffer", ha="left", weight="bold")
+    label(top, 0, -0.5, "tiled", ha="left", weight="bold")
+    time_axes(top, end, 5)
+    top.set_ylim(5.2, -0.9)
+    places = [0.5, 1.5, 3.5, 4.5]
+    top.set_yticks(places, ["global memory", "the block", "global memory", "the block"])
+    legend(
+        figure,
+        [
+            ("on its way to registers", A_COLOUR, 0.85),
+            ("fill the tiles in shared memory", B_COLOUR, 1),
+            ("compute on them", C_COLOUR, 0.85),
+            ("barrier", TROUBLE, 1),
+        ],
+    )
+    return figure
+
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "01_cpu_simple": cpu_simple,
+    "02_cpu_block": cpu_block,
+    "03_numpy": numpy,
+    "04_naive": naive,
+    "05_coalesced": coalesced,
+    "06_block_coarse": block_coarse,
+    "07_block_coarse_local": block_coarse_local,
+    "08_register_tile": register_tile,
+    "09_tiled": tiled,
+    "10_tiled_transposed": tiled_transposed,
+    "11_tiled_padded": tiled_padded,
+    "12_tiled_bounds": tiled_bounds,
+    "13_tiled_dynamic": tiled_dynamic,
+    "14_tiled_coarse": tiled_coarse,
+    "15_double_buffer": double_buffer,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Draw the figures of docs/ladder.md.")
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="default: beside this file")
+    parser.add_argument("--png", action="store_true", help="as PNG, to look at; the files kept are SVG")
+    options = parser.parse_args()
+
+    # What a user's matplotlibrc says must not matter; a fixed salt keeps the ids in a file the same.
+    matplotlib.rcdefaults()
+    matplotlib.rcParams["svg.hashsalt"] = "cudamm"
+    matplotlib.rcParams["svg.fonttype"] = "path"
+    matplotlib.rcParams["hatch.linewidth"] = 0.5
+    for name, draw in FIGURES.items():
+        if options.png:
+            draw().savefig(options.folder / f"{name}.png", dpi=110)
+        else:
+            draw().savefig(options.folder / f"{name}.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""docs/ladder.md and its figures: complete, in order, as the script draws them, with the times measured."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cudamm.catalog import Method, ladder
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+FIGURES = DOCS / "figures"
+LADDER = DOCS / "ladder.md"
+
+
+def sections() -> dict[str, str]:
+    """The text of each numbered section of docs/ladder.md, by the method it is named for, in order."""
+    text = LADDER.read_text(encoding="utf-8")
+    parts = re.split(r"^## \d+\. `([\w-]+)`\n", text.split("\n## The tiled kernels")[0], flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def measured(n: int) -> dict[str, str]:
+    """The median in docs/measured.md, as printed, of each method of `cudamm bench -m all` at that size."""
+    text = (DOCS / "measured.md").read_text(encoding="utf-8")
+    table = text.split(f"\n{n} x {n} x {n} (M x N x K)")[1].split("\n└")[0]
+    rows = re.findall(r"^│ ([\w-]+)(?: ‡)? *│[^│]*│[^│]*│ *([\d.]+) │", table, flags=re.MULTILINE)
+    return dict(rows)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the script draws now, under settings of the user's that must not matter."""
+    pytest.importorskip("matplotlib", reason="matplotlib draws the figures: pip install 'cudamm[plot]'")
+    folder = tmp_path_factory.mktemp("figures")
+    (folder / "matplotlibrc").write_text("axes.facecolor: black\nfont.size: 20\n", encoding="utf-8")
+    script = FIGURES / "draw.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return folder
+
+
+def test_every_method_has_a_section_in_the_ladders_order() -> None:
+    assert list(sections()) == [method.name for method in ladder()]
+
+
+def test_sections_are_numbered_as_the_files() -> None:
+    numbers = re.findall(r"^## (\d+)\. ", LADDER.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [int(number) for number in numbers] == [int(m.path.name.split("_")[0]) for m in ladder()]
+
+
+@pytest.mark.parametrize("method", ladder(), ids=lambda method: method.name)
+def test_a_section_has_its_figure_and_says_all_that_it_should(method: Method) -> None:
+    text = sections()[method.name]
+    assert re.findall(r"!\[[^\]]+\]\(figures/(\S+)\)", text) == [f"{method.path.stem}.svg"]
+    wanted = ["Cost", "Measured", "Limit", "Next"]
+    marked = re.findall(r"^\*\*([\w ]+)\.\*\*", text, flags=re.MULTILINE)
+    assert [word for word in marked if word != "From the courses"] == wanted
+
+
+@pytest.mark.parametrize("method", ladder(), ids=lambda method: method.name)
+def test_the_times_in_a_section_are_those_measured(method: Method) -> None:
+    line = sections()[method.name].split("**Measured.** ")[1].split("\n\n")[0]
+    quoted = {int(n): ms for ms, n in re.findall(r"([\d.]+) ms at n = (\d+)", re.split("[:.] ", line)[0])}
+    tables = {1024: measured(1024), 2048: measured(2048)}
+    expected = {n: table[method.name] for n, table in tables.items() if method.name in table}
+    assert quoted == expected
+    assert expected
+
+
+def test_every_file_that_the_page_links_to_exists() -> None:
+    text = LADDER.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert len(links) > len(ladder())
+    assert [link for link in links if not (DOCS / link).exists()] == []
+
+
+def test_the_script_draws_one_figure_a_method_and_no_other_is_kept(drawn: Path) -> None:
+    names = {f"{method.path.stem}.svg" for method in ladder()}
+    assert {path.name for path in drawn.glob("*.svg")} == names
+    assert {path.name for path in FIGURES.glob("*.svg")} == names
+
+
+def test_the_figures_kept_are_those_the_script_draws(drawn: Path) -> None:
+    import matplotlib
+
+    kept = sorted(FIGURES.glob("*.svg"))
+    versions = {re.findall(r"Matplotlib v([\w.]+),", path.read_text(encoding="utf-8"))[0] for path in kept}
+    assert len(versions) == 1, "all are drawn with one version"
+    if versions != {matplotlib.__version__}:
+        pytest.skip(f"drawn with matplotlib {versions.pop()}; here is {matplotlib.__version__}")
+    changed = [path.name for path in kept if path.read_bytes() != (drawn / path.name).read_bytes()]
+    assert changed == [], "run python docs/figures/draw.py"
+
+
+def test_a_figure_has_a_white_panel_and_needs_no_font() -> None:
+    for path in FIGURES.glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        first = re.search(r'<g id="patch_1">\s*<path [^>]*style="fill: (#\w+)"', text)
+        assert first, path.name
+        assert first[1] == "#ffffff", path.name
+        assert "<text" not in text, path.name

@@ -5,6 +5,8 @@
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(M / BLOCK_SIZE), ceil(N / BLOCK_SIZE)
+// traffic:   (M * N * K + M * N * K) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // The 32 threads of a warp are neighbours in x, and memory is read in sectors of 32 bytes. Here x is the row:

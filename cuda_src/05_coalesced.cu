@@ -5,6 +5,8 @@
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
+// traffic:   (M * N * K + M * N * K) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // The instructions are those of `naive`; only which thread does which element has changed. A warp now spans

@@ -4,6 +4,8 @@
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / (BLOCK_SIZE * BLOCK_SIZE)), ceil(M / (BLOCK_SIZE * BLOCK_SIZE))
+// traffic:   (M * N * K + M * N * K + M * N * ceil(K / BLOCK_SIZE)) * sizeof(element),
+//            (M * N + M * N * ceil(K / BLOCK_SIZE)) * sizeof(element)
 //
 // The blocked host loops, moved to the GPU as they are: each thread takes the place of the host and computes
 // BLOCK_SIZE x BLOCK_SIZE elements. A block of threads then covers BLOCK_SIZE^2 rows and columns, so at

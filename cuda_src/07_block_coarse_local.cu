@@ -5,6 +5,8 @@
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / (BLOCK_SIZE * BLOCK_SIZE)), ceil(M / (BLOCK_SIZE * BLOCK_SIZE))
+// traffic:   (M * K * ceil(N / BLOCK_SIZE) + K * N * ceil(M / BLOCK_SIZE)) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // As `block-coarse`, but what is used again is copied first. "Local" is the trap: arrays this large do not

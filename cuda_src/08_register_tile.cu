@@ -7,6 +7,8 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / (BLOCK_SIZE * TILE_SIZE)), ceil(M / (BLOCK_SIZE * TILE_SIZE))
 // requires:  M % TILE_SIZE == 0, N % TILE_SIZE == 0
+// traffic:   (M * K * N / TILE_SIZE + K * N * M / TILE_SIZE) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // At each k a thread loads TILE_SIZE elements of a column of A and of a row of B, and every one is used

@@ -7,6 +7,8 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
+// traffic:   (M * K * N / BLOCK_SIZE + K * N * M / BLOCK_SIZE) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // In `coalesced` the 32 threads of a column all fetch the same row of B. Here a block walks along K tile by

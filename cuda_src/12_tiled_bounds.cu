@@ -4,6 +4,8 @@
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
+// traffic:   (M * K * ceil(N / BLOCK_SIZE) + K * N * ceil(M / BLOCK_SIZE)) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // A thread beyond the edge of C may not leave or skip ahead: its loads fill the tiles that others use, and a

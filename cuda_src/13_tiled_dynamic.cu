@@ -6,12 +6,14 @@
 // grid:         ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
 // shared-bytes: 2 * BLOCK_SIZE * BLOCK_SIZE * sizeof(element)
 // constant:     block_edge = BLOCK_SIZE
+// traffic:      (M * K * ceil(N / BLOCK_SIZE) + K * N * ceil(M / BLOCK_SIZE)) * sizeof(element),
+//               M * N * sizeof(element)
 // sum-order:    k
 //
 // Compiled once, this runs at any block size, so a program can ask the device for the best one and use it.
 // A launch has one dynamic shared array: both tiles lie in it, one behind the other, and since the compiler
 // does not know the edge, rows are found by hand: [ty][tx] becomes [ty * block_edge + tx]. The offset of the
-// second tile counts elements, not bytes. The price: loops the compiler cannot unroll.
+// second tile counts elements, not bytes. The price: loops the compiler cannot unroll fully.
 
 __constant__ int block_edge;  // written by the host before the launch
 

@@ -6,6 +6,8 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      N / (BLOCK_SIZE * COARSE), M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % (BLOCK_SIZE * COARSE) == 0, K % BLOCK_SIZE == 0
+// traffic:   (M * K * N / (BLOCK_SIZE * COARSE) + K * N * M / BLOCK_SIZE) * sizeof(element),
+//            M * N * sizeof(element)
 // sum-order: k
 //
 // Blocks that are neighbours in x load the same tiles of A. Let one block do the work of COARSE of them: the

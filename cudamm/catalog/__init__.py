@@ -7,13 +7,14 @@ method with its parameters chosen (`variant`). `ladder` lists the methods in the
 from cudamm.catalog.header import read_method
 from cudamm.catalog.ladder import find, ladder
 from cudamm.catalog.method import ELEMENT_TYPES, ElementType, Method, Parameter, Value
-from cudamm.catalog.variant import Variant, parse_values, variants
+from cudamm.catalog.variant import Traffic, Variant, parse_values, variants
 
 __all__ = [
     "ELEMENT_TYPES",
     "ElementType",
     "Method",
     "Parameter",
+    "Traffic",
     "Value",
     "Variant",
     "find",

@@ -26,6 +26,7 @@ _ONCE = (
     "threads",
     "grid",
     "shared-bytes",
+    "traffic",
     "requires",
     "types",
     "sum-order",
@@ -92,6 +93,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         threads=parse_list(fields.get("threads", "")),
         grid=parse_list(fields.get("grid", "")),
         shared_bytes=parse(fields.get("shared-bytes", "0")),
+        traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
         requires=parse_list(fields.get("requires", "")),
         element_types=types,
@@ -216,6 +218,19 @@ def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
     if not re.fullmatch(r"[A-Za-z_]\w*", name) or not expression:
         raise UsageError(f"{path}: “constant: {text}” is not like “constant: block_edge = BLOCK_SIZE”")
     return name, parse(expression)
+
+
+def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | None:
+    """`loaded, stored`: both, because courses count the loads alone."""
+    parts = parse_list(text)
+    if not parts:
+        return None
+    if len(parts) != 2:
+        raise UsageError(
+            f"{path}: “traffic: {text}” has {len(parts)} number{'s' * (len(parts) > 1)}; it has to be two, "
+            "the bytes that all threads load from global memory and those that they store"
+        )
+    return parts[0], parts[1]
 
 
 def _find_entry(path: Path, source: str, language: Language, name: str) -> str:

@@ -74,6 +74,8 @@ class Method:
         threads: extents of a block in x, y and z; empty for a host function.
         grid: blocks in x, y and z; empty for a host function.
         shared_bytes: dynamic shared memory a block.
+        traffic: bytes that all threads of a launch load from global memory, and bytes that they store there,
+            as the source asks for them; None where the file does not say.
         constants: symbols in constant memory and what the host copies there.
         requires: conditions; `M % BLOCK_SIZE == 0` is met by padding with zeros, any other has to hold.
         element_types: those it can be compiled for.
@@ -95,6 +97,7 @@ class Method:
     threads: tuple[Expression, ...]
     grid: tuple[Expression, ...]
     shared_bytes: Expression
+    traffic: tuple[Expression, Expression] | None
     constants: tuple[tuple[str, Expression], ...]
     requires: tuple[Expression, ...]
     element_types: tuple[str, ...]

@@ -17,6 +17,21 @@ MOST_VALUES = 10_000
 
 
 @dataclass(frozen=True)
+class Traffic:
+    """Bytes that the threads of one launch ask global memory for, each access of each thread counted.
+
+    What caches hold, and what threads of a warp fetch together, is counted as often as it is asked for.
+
+    Attributes:
+        load_bytes: loaded by all threads together.
+        store_bytes: stored by them.
+    """
+
+    load_bytes: int
+    store_bytes: int
+
+
+@dataclass(frozen=True)
 class Variant:
     """A method with a value for each of its parameters.
 
@@ -60,6 +75,21 @@ class Variant:
             if not required.holds(names | rounded):
                 raise RequirementError(f"{self} requires {required}")
         return rounded["M"], rounded["N"], rounded["K"]
+
+    def traffic(self, element: ElementType, m: int, n: int, k: int) -> Traffic | None:
+        """What a launch on an M x N x K problem requests, padding included; None where the file does not say.
+
+        Raises:
+            RequirementError: as `padded` does.
+            UsageError: the header's numbers are not whole or cannot be right.
+        """
+        if self.method.traffic is None:
+            return None
+        names = self.names(element, *self.padded(element, m, n, k))
+        loaded, stored = (expression.whole(names) for expression in self.method.traffic)
+        if loaded < 1 or stored < 0:
+            raise UsageError(f"{self}: traffic of {loaded} bytes loaded and {stored} stored cannot be")
+        return Traffic(loaded, stored)
 
     def extents(
         self, what: str, expressions: Sequence[Expression], names: Mapping[str, int]

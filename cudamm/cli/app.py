@@ -18,7 +18,11 @@ from cudamm.cli.compare import compare
 from cudamm.cli.completion import completion
 from cudamm.cli.devices import devices
 from cudamm.cli.doctor import doctor
+from cudamm.cli.list import list_methods
 from cudamm.cli.occupancy import occupancy
+from cudamm.cli.report import report
+from cudamm.cli.roofline import roofline
+from cudamm.cli.show import show
 from cudamm.cli.sweep import sweep
 from cudamm.cli.verify import verify
 from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
@@ -98,7 +102,20 @@ def app() -> None:
     """
 
 
-for command in (bench, sweep, verify, compare, occupancy, devices, doctor, completion):
+for command in (
+    bench,
+    sweep,
+    verify,
+    compare,
+    report,
+    occupancy,
+    roofline,
+    devices,
+    doctor,
+    completion,
+    list_methods,
+    show,
+):
     app.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""Finds NVIDIA's compiler, nvcc, and the header files that belong to it.
+"""Finds NVIDIA's compiler, nvcc, its disassembler, and the header files that belong to them.
 
 Only the standard library and `cudamm.errors` are used here, because bootstrap.py loads this file before
 anything is installed.
@@ -46,6 +46,24 @@ def find_nvcc(site_packages: Sequence[Path] | None = None) -> Path | None:
         nvcc = root / "bin" / "nvcc"
         if nvcc.is_file() and os.access(nvcc, os.X_OK):
             return nvcc
+    return None
+
+
+def find_nvdisasm(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> Path | None:
+    """NVIDIA's disassembler, or None; the first of these that can be executed:
+
+    1. beside `nvcc`, in the toolkit that it belongs to;
+    2. `nvdisasm` on PATH;
+    3. in the toolkits that `find_nvcc` would search;
+    4. NVIDIA's wheel nvidia-cuda-nvdisasm in `site_packages` (those of the running Python, if not given).
+    """
+    beside = [] if nvcc is None else [nvcc.parent, toolkit_root(nvcc) / "bin"]
+    on_path = [] if (found := shutil.which("nvdisasm")) is None else [Path(found).absolute().parent]
+    others = (root / "bin" for root in (*toolkit_roots(), *wheel_roots(site_packages)))
+    for folder in (*beside, *on_path, *others):
+        nvdisasm = folder / "nvdisasm"
+        if nvdisasm.is_file() and os.access(nvdisasm, os.X_OK):
+            return nvdisasm
     return None
 
 

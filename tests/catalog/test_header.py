@@ -30,6 +30,8 @@ FULL = """\
 // threads:      TILE, 8
 // grid:         ceil(N / TILE), M, 2
 // shared-bytes: TILE * sizeof(element)
+// traffic:      M * N * (K + TILE) * sizeof(element),
+//               M * sizeof(element)
 // constant:     edge = TILE * 2
 // constant:     rows = M
 // requires:     M % TILE == 0, N > 3
@@ -63,6 +65,8 @@ def test_every_field(write_kernel: WriteKernel) -> None:
     assert [e.whole(names) for e in method.threads] == [4, 8]
     assert [e.whole(names) for e in method.grid] == [3, 8, 2]
     assert method.shared_bytes.whole(names) == 32
+    assert method.traffic is not None
+    assert [e.whole(names) for e in method.traffic] == [8 * 9 * 5 * 8, 64]
     assert [(name, e.whole(names)) for name, e in method.constants] == [("edge", 8), ("rows", 8)]
     assert [e.holds(names) for e in method.requires] == [True, True]
     assert method.element_types == ("float32", "int32")
@@ -79,6 +83,7 @@ def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
     assert method.entry == "own"
     assert method.arguments == ("M", "N", "K", "A", "B", "C")
     assert method.shared_bytes.whole({}) == 0
+    assert method.traffic is None
     assert not method.sums_in_k_order
 
 
@@ -149,6 +154,10 @@ def test_a_header_in_a_cpp_and_a_py_file(tmp_path: Path) -> None:
         (GEOMETRY + "// types: float16\n", "unknown element type float16"),
         (GEOMETRY + "// sum-order: j\n", "sum-order can only be k"),
         (GEOMETRY + "// requires: M %\n", "not arithmetic"),
+        (GEOMETRY + "// traffic: 8 * M\n", "“traffic: 8 \\* M” has 1 number; it has to be two"),
+        (GEOMETRY + "// traffic: M, N, K\n", "has 3 numbers; it has to be two"),
+        (GEOMETRY + "// traffic: M, N +\n", "not arithmetic"),
+        (GEOMETRY + "// traffic: M, N\n// traffic: M, N\n", "gives “traffic:” twice"),
         (GEOMETRY + "// entry: other\n", r"no function other in it \(kernels found: own\)"),
         ("// threads: 1\n", 'gives its grid.*give --grid "…"'),
         ("// grid: 1\n", 'gives its threads.*give --threads "…"'),

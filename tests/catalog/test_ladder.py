@@ -42,6 +42,7 @@ def test_headers_hold_together(method: Method) -> None:
         assert method.threads
         assert method.grid
         assert method.sources
+        assert method.traffic is not None
     for parameter in method.parameters:
         assert parameter.default in parameter.values
         assert len(parameter.values) > 1

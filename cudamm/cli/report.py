@@ -1,0 +1,106 @@
+"""`cudamm report`: a file of results as a page to read and to hand in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cudamm.errors import NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from cudamm.report.html.kernels import Kernel
+    from cudamm.results import OccupancyResult
+    from cudamm.saved import Saved
+
+
+STREAMS = ("/dev/", "/proc/")
+"""Where names are that no page can be named after, even where they stand for a file."""
+
+
+@click.command(short_help="One HTML page of a file of results: tables, charts, sources.")
+@click.argument("path", metavar="RESULTS.json")
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="The page; - for standard output. The file's own name with .html, if not given.",
+)  # fmt: skip
+@click.option(
+    "--occupancy/--no-occupancy", default=True,
+    help="Compute the occupancy of kernels that a GPU has run, which compiles them with nvcc; it is left out "
+    "where there is no nvcc.",
+)  # fmt: skip
+def report(path: str, output: str | None, occupancy: bool) -> None:
+    """Write one HTML page of a file that bench --json or sweep --json wrote.
+
+    It has a summary, the table with bars, charts against what was swept and against the size, the kernels'
+    sources, occupancy, and every statistic of the samples. The page is whole in itself: it loads nothing.
+
+    \b
+    cudamm bench --json results.json
+    cudamm report results.json                   writes results.html
+    cudamm sweep -m tiled-coarse --json sweep.json
+    cudamm report sweep.json -o handed-in.html
+    """
+    from cudamm.report.export import OutputFile
+    from cudamm.report.html.kernels import kernel_of
+    from cudamm.report.html.page import page
+    from cudamm.report.html.rows import SCHEMA, results_of
+    from cudamm.saved import load
+
+    saved = load(path, SCHEMA)
+    results = results_of(saved)
+    target = _target(path, output)
+    file = OutputFile("-o", target)
+    try:
+        kernels = [kernel_of(result) for result in results]
+        found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
+        text = page(saved, results, kernels, found, why_not)
+        content = text.encode()
+        file.write([content])
+    finally:
+        file.discard()
+    if output != "-":
+        click.echo(f"{target}: {len(results)} rows, {max(1, len(content) // 1000)} kB")
+
+
+def _target(path: str, output: str | None) -> str:
+    """Where the page goes. Raises UsageError where it would replace the file that is read."""
+    if output == "-":
+        return "/dev/stdout"
+    given = Path(path)
+    if output is None and (path.startswith(STREAMS) or not given.is_file()):
+        raise UsageError(f"{path} is no file that a page could be named after: say where with -o FILE")
+    target = given.with_suffix(".html") if output is None else Path(output)
+    if target.exists() and target.samefile(given):
+        raise UsageError(f"-o {target}: that is the file to report on, and would be replaced")
+    return str(target) if output is None else output
+
+
+def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:
+    """The occupancy of what can be compiled here, and what is to be said of the rest."""
+    from cudamm.cli.session import Session
+    from cudamm.report.html.kernels import architecture_of, occupancy_of, on_gpu
+    from cudamm.results import DeviceInfo, OccupancyResult
+
+    device = saved.document["device"]
+    if device["kind"] != "gpu":
+        return [], "Left out: these results are not of a GPU. cudamm occupancy computes it for any."
+    architecture = architecture_of(device)
+    if architecture is None:
+        return [], "Left out: the file names no architecture whose limits are known."
+    chosen = on_gpu(kernels)
+    timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")]
+    if not chosen:
+        return [], "Left out: of no row the source is at hand as it was measured."
+    left = len({k.row.method for k in timed} - {k.row.method for k in chosen})
+    why_not = f"{left} method{'s' * (left > 1)} left out, whose source is not at hand as it was measured."
+    info = DeviceInfo(device["kind"], "", device["name"])
+    with Session[OccupancyResult]("cudamm.occupancy/1", None, info) as session:
+        try:
+            session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
+            session.status(True)
+        except (NoDeviceError, UsageError) as error:
+            return [], f"Left out: {error}."
+        return session.results, why_not if left else ""

@@ -1,0 +1,314 @@
+"""`cudamm show`: what a compiler makes of a variant: its source, PTX, machine code, and what it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import click
+
+from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options
+from cudamm.errors import KernelError, UsageError
+
+if TYPE_CHECKING:
+    from cudamm.catalog import ElementType, Method, Variant
+    from cudamm.compile import Program
+    from cudamm.report.show import Shown
+
+What = Literal["source", "ptx", "sass", "resources"]
+Made = TypeVar("Made")
+
+DEFAULT = "sm_90"
+"""Where there is neither a GPU nor a name; the compiler's newest where it does not know this one."""
+
+_NO_LAUNCH = {"threads": "1", "grid": "1"}
+"""Nothing is launched here, so a kernel file need not say how."""
+
+
+@click.command(short_help="Print a variant's source, PTX, machine code or resources.")
+@selection_options
+@click.option("--source", is_flag=True, help="What the compiler gets, parameters substituted (the default).")
+@click.option("--ptx", is_flag=True, help="PTX, the virtual machine's code, by nvcc.")
+@click.option("--sass", is_flag=True, help="The GPU's machine code, by nvdisasm.")
+@click.option("--resources", is_flag=True, help="Registers, memory, spills and barriers, as a table.")
+@click.option(
+    "--diff", nargs=2, metavar="A B",
+    help="Two side by side, differences marked; a method or file each, as in tiled-padded,PAD=0.",
+)  # fmt: skip
+@click.option(
+    "--arch", metavar="NAME",
+    help=f"Compile for an architecture such as sm_86 or 8.6. Default: the present GPU's, else {DEFAULT}.",
+)  # fmt: skip
+@dtype_option("float32")
+@fmad_option
+@click.option(
+    "--numbers/--no-numbers", default=None,
+    help="Whether lines of a source are numbered: by default on a terminal, not in a file.",
+)  # fmt: skip
+def show(
+    selection: Selection,
+    source: bool,
+    ptx: bool,
+    sass: bool,
+    resources: bool,
+    diff: tuple[str, str] | None,
+    arch: str | None,
+    dtypes: tuple[str, ...],
+    fmad: bool,
+    numbers: bool | None,
+) -> int:
+    """Print what a compiler gets of a variant, and what it makes of it.
+
+    Nothing is run, and no GPU is needed. Several variants are printed one after the other.
+
+    \b
+    cudamm show -m tiled --block 16              the source, as it is compiled
+    cudamm show -m tiled --sass --arch sm_86     machine code
+    cudamm show --resources                      what every kernel takes
+    cudamm show --diff naive coalesced --ptx     do they have the same instructions?
+    """
+    from cudamm.cli.cases import cases
+    from cudamm.compile import listing, program
+    from cudamm.report import show as pages
+    from cudamm.report.console import console
+
+    given: dict[What, bool] = {"source": source, "ptx": ptx, "sass": sass, "resources": resources}
+    named = [what for what, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise UsageError(f"one at a time: {' or '.join(f'--{what}' for what in named)}")
+    what = named[0] if named else "source"
+    if diff is not None:
+        if what == "resources":
+            raise UsageError("--diff compares --source, --ptx or --sass; --resources lists several methods")
+        variants = _pair(selection, diff)
+    else:
+        if selection.kernel is not None:
+            selection = dataclasses.replace(selection, kernel_fields=_NO_LAUNCH | selection.kernel_fields)
+        variants = selection.variants()
+    if what != "source":
+        is_named = diff is not None or not {"all"}.issuperset(selection.methods)
+        variants = _of_a_gpu(variants, what, is_named)
+    chosen = [(v, p.element) for v, p in cases(variants, ("1",), dtypes, seed=0)]
+    if diff is not None and len(chosen) != 2:
+        raise UsageError("--diff compares two variants: name one --dtype that both have")
+    programs = [program(variant, element, fmad) for variant, element in chosen]
+    target = _architecture(arch) if what != "source" else ""
+    titles = [_title(v, p, target) for (v, _), p in zip(chosen, programs, strict=True)]
+
+    if what == "resources":
+        return _show_resources(target, chosen, programs)
+    if what == "source":
+        shown: list[Shown] = [
+            pages.Shown(t, str(v), p.method.language, p.text, pages.source_lines(p.text))
+            for t, (v, _), p in zip(titles, chosen, programs, strict=True)
+        ]
+    else:
+        compiled = _compiled(programs, lambda source: listing.LISTINGS[what](source, target))
+        if diff is not None or len(programs) == 1:
+            _refuse_failures(titles, programs, compiled)
+        shown = [
+            pages.Shown(t, str(v), what, made.text, made.lines)
+            for t, (v, _), made in zip(titles, chosen, compiled, strict=True)
+            if isinstance(made, listing.Listing)
+        ]
+        _tell_failures(titles, compiled)
+    out = console()
+    if diff is not None:
+        pages.render_diff(out, *_named_apart(shown))
+    else:
+        pages.render(out, shown, numbers=out.is_terminal if numbers is None else numbers)
+    return 0 if len(shown) == len(chosen) else 1
+
+
+def _pair(selection: Selection, texts: tuple[str, str]) -> list[Variant]:
+    """The two variants that `--diff` names; options that only one of them has a parameter for go to that one.
+
+    Raises:
+        UsageError: a name stands for nothing or for several variants, or a parameter belongs to neither.
+    """
+    if selection.methods or selection.kernel is not None:
+        raise UsageError("--diff names the two itself: leave out -m and --kernel")
+    shared = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
+    values = [(name, value) for name, value in shared if value is not None]
+    values += [(text.partition("=")[0], text.partition("=")[2]) for text in selection.defines]
+    if selection.kernel_fields and not any(map(_is_file, texts)):
+        given = " and ".join(f"--{name}" for name in selection.kernel_fields)
+        raise UsageError(f"{given} describes a kernel file, and --diff names none")
+    sides = [_side(selection, text) for text in texts]
+    methods = [side.variants()[0].method for side in sides]
+    for name, _ in values:
+        if not any(_has(method, name) for method in methods):
+            raise UsageError(f"neither {texts[0]} nor {texts[1]} has the parameter {name}")
+    found: list[Variant] = []
+    for text, side, method in zip(texts, sides, methods, strict=True):
+        own = {define.partition("=")[0] for define in side.defines}
+        added = tuple(f"{name}={value}" for name, value in values if _has(method, name) and name not in own)
+        variants = dataclasses.replace(side, defines=(*side.defines, *added)).variants()
+        if len(variants) != 1:
+            raise UsageError(
+                f"--diff compares two variants, and {text} stands for {len(variants)} here: name one method "
+                "and one value of each parameter"
+            )
+        found += variants
+    return found
+
+
+def _side(selection: Selection, text: str) -> Selection:
+    """What one of the two names says by itself: a method or file, and values of its own."""
+    name, *values = (part.strip() for part in text.split(","))
+    is_file = _is_file(text)
+    return dataclasses.replace(
+        selection,
+        methods=() if is_file else (name,),
+        kernel=name if is_file else None,
+        kernel_fields=_NO_LAUNCH | selection.kernel_fields if is_file else {},
+        block=None,
+        tile=None,
+        defines=tuple(values),
+    )
+
+
+def _is_file(text: str) -> bool:
+    name = text.split(",")[0].strip()
+    return name.endswith((".cu", ".cpp")) or "/" in name
+
+
+def _has(method: Method, name: str) -> bool:
+    """Whether a value of that name changes the method's program. A user's file need not declare it."""
+    from cudamm.catalog.header import without_comments
+
+    declared = any(parameter.name == name for parameter in method.parameters)
+    mentioned = name.isidentifier() and re.search(rf"\b{name}\b", without_comments(method.source))
+    return declared or (not method.builtin and mentioned is not None)
+
+
+def _of_a_gpu(variants: list[Variant], what: What, named: bool) -> list[Variant]:
+    """Those that a GPU runs; nothing else is compiled by nvcc.
+
+    Args:
+        named: whether the methods are named one by one, so that none may be left out.
+
+    Raises:
+        UsageError: a host method is named, or there is no other.
+    """
+    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
+    if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
+        kernels = "a host method is" if len(on_host) == 1 else "host methods are"
+        raise UsageError(
+            f"{', '.join(on_host)}: {kernels} not compiled for a GPU, so there is no --{what}; --source works"
+        )
+    return [variant for variant in variants if not variant.method.runs_on_host]
+
+
+def _title(variant: Variant, program: Program, arch: str) -> str:
+    """Such as `tiled BLOCK_SIZE=16, float32, sm_90, no fmad`; no architecture where there is none yet."""
+    parts = [str(variant), program.element.name, arch, "" if program.fmad else "no fmad"]
+    return ", ".join(filter(None, parts))
+
+
+def _named_apart(shown: Sequence[Shown]) -> list[Shown]:
+    """With the method alone for a name, where that tells the two apart."""
+    short = [of.name.split()[0] for of in shown]
+    if len(set(short)) != len(shown):
+        return list(shown)
+    return [dataclasses.replace(of, name=name) for of, name in zip(shown, short, strict=True)]
+
+
+def _architecture(name: str | None) -> str:
+    """The architecture to compile for; says on standard error which one was taken where none is named.
+
+    Raises:
+        UsageError: there is no such architecture.
+        NoDeviceError: there is no nvcc, or it cannot compile for it.
+    """
+    from cudamm.architecture import find_architecture
+    from cudamm.compile.cuda import check_architecture, nvcc
+    from cudamm.devices.find import find_gpu, is_left_out
+    from cudamm.errors import NoDeviceError
+    from cudamm.report.console import messages
+
+    if name is not None:
+        if name.strip().lower() == "all":
+            raise UsageError("--arch all: show is for one architecture at a time")
+        taken = find_architecture(name).name
+        check_architecture(taken)
+        return taken
+    known = nvcc().architectures
+    try:
+        with find_gpu() as device:
+            return device.arch
+    except NoDeviceError as error:
+        why = f"no GPU is used ({error})" if is_left_out() else "no GPU here"
+    taken = DEFAULT if DEFAULT in known else known[-1]
+    messages().print(
+        f"cudamm: {why}, so this is for {taken}; --arch names another", soft_wrap=True, markup=False
+    )
+    return taken
+
+
+def _compiled(
+    programs: Sequence[Program], compile_one: Callable[[Program], Made]
+) -> list[Made | KernelError]:
+    """What became of each program, in order, with a word on what is being done where that takes long.
+
+    Raises:
+        UsageError: a user's kernel that does not compile at all.
+    """
+    from cudamm.compile import compile_all
+    from cudamm.prepare import check_user_kernels
+    from cudamm.report.console import messages
+
+    with messages().status("compiling") as status:
+        made = compile_all(programs, compile_one, lambda name: status.update(f"compiled {name}"))
+    check_user_kernels(list(made.items()))
+    return [made[program] for program in programs]
+
+
+def _refuse_failures(
+    titles: Sequence[str], programs: Sequence[Program], compiled: Sequence[Made | KernelError]
+) -> None:
+    """Raise KernelError, or UsageError where it is a user's file, for the first that does not compile."""
+    from cudamm.prepare import check_user_kernels
+
+    for title, program, made in zip(titles, programs, compiled, strict=True):
+        check_user_kernels([(program, made)])
+        if isinstance(made, KernelError):
+            raise KernelError(f"{title}: {made}")
+
+
+def _tell_failures(titles: Sequence[str], compiled: Sequence[object]) -> None:
+    """Say of each variant that does not compile why."""
+    from cudamm.report.console import messages
+
+    for title, made in zip(titles, compiled, strict=True):
+        if isinstance(made, KernelError):
+            messages().print(f"cudamm: {title}: {made}", soft_wrap=True, markup=False)
+
+
+def _show_resources(
+    arch: str, chosen: Sequence[tuple[Variant, ElementType]], programs: Sequence[Program]
+) -> int:
+    from cudamm.compile.cuda import compile_for_gpu, nvcc
+    from cudamm.report import show as pages
+    from cudamm.report.console import console
+
+    rows: list[pages.Row] = []
+    compiled = _compiled(programs, lambda source: compile_for_gpu(source, arch))
+    for (variant, element), made in zip(chosen, compiled, strict=True):
+        failed = isinstance(made, KernelError)
+        dynamic = str(variant.method.shared_bytes)
+        rows.append(
+            pages.Row(
+                variant.method.name,
+                variant.params,
+                element.name,
+                None if isinstance(made, KernelError) else made.resources,
+                "" if failed or dynamic == "0" else dynamic,
+                str(made) if failed else "",
+            )
+        )
+    release = ".".join(map(str, nvcc().release))
+    pages.render_resources(console(), arch, f"nvcc {release}", rows)
+    return 1 if any(row.reason for row in rows) else 0

@@ -1,0 +1,115 @@
+"""`cudamm list`: what the headers say, in full at every width."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[2] / "cuda_src"
+FILES = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".cpp", ".py"))
+
+
+def names_of(path: Path) -> list[str]:
+    """A method's name and aliases, from its file's own text."""
+    name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
+    aliases = re.search(r"^// aliases: *(.+)$", path.read_text(), re.MULTILINE)
+    return [name, *(re.split(r",\s*", aliases[1]) if aliases else [])]
+
+
+def squeezed(text: str) -> str:
+    """Without the lines and spaces that a table adds."""
+    return re.sub(r"[\s│┃]+", "", text)
+
+
+def test_the_records_are_what_the_headers_say(run) -> None:
+    ended = run("list --json -")
+    assert ended.status == 0 and ended.stderr == ""
+    document = json.loads(ended.stdout)
+    assert document["schema"] == "cudamm.list/1"
+    assert document["environment"]["cudamm"]
+    assert [row["file"] for row in document["results"]] == [path.name for path in FILES]
+    for row, path in zip(document["results"], FILES, strict=True):
+        text = path.read_text()
+        assert [row["method"], *row["aliases"]] == names_of(path)
+        assert row["runs_on_host"] == (path.suffix != ".cu")
+        assert row["summary"] == text.splitlines()[0].lstrip("/# ")
+        declared = re.findall(r"^// param: +(\w+) = (\d+) in (.+)$", text, re.MULTILINE)
+        assert row["parameters"] == [
+            {"name": name, "default": int(default), "values": list(map(int, values.split(",")))}
+            for name, default, values in declared
+        ]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 160, 240])
+def test_it_is_whole_at_every_width(on_terminal, columns: int) -> None:
+    ended = on_terminal("list", COLUMNS=str(columns), NO_COLOR="1")
+    assert ended.status == 0
+    assert max(map(len, ended.stdout.splitlines())) <= columns
+    assert "…" not in ended.stdout
+    words = set(re.split(r"[\s│┃,]+", ended.stdout))
+    for path in FILES:
+        assert set(names_of(path)) <= words
+    positions = [re.search(rf"\b{re.escape(names_of(path)[0])}\s", ended.stdout) for path in FILES]
+    assert all(positions)
+    for name, default, values in [("TILE_SIZE", 4, "1, 2, 4, 8, 16, 32, 64"), ("PAD", 1, "0, 1")]:
+        assert f"{name} = {default}" in ended.stdout
+        assert values in ended.stdout
+    assert "host" in words
+
+
+def test_every_summary_and_source_can_be_read(run) -> None:
+    for path in FILES:
+        # One method a time: cells that are folded are then a text without anything between.
+        record = run(f"list -m {names_of(path)[0]} --json -").records[0]
+        shown = run(f"list -m {names_of(path)[0]}").stdout
+        rows = [line.split("│") for line in shown.splitlines() if line.startswith("│")]
+        columns = ["".join(cells) for cells in zip(*rows, strict=True)]
+        assert squeezed(columns[5]) == squeezed(record["summary"])
+        assert squeezed(columns[6]) == squeezed(record["sources"])
+
+
+def test_the_order_is_the_ladders_and_aliases_are_names(run) -> None:
+    rows = run("list -m method3,cosimple -m numpy -m tiled --json -").records
+    assert [row["method"] for row in rows] == ["numpy", "naive", "tiled"]
+    assert "coalesced" not in run("list -m tiled").stdout
+
+
+def test_the_json_document_goes_into_a_file_beside_the_table(run, tmp_path: Path) -> None:
+    ended = run("list -m naive --json methods.json")
+    assert "naive" in ended.stdout
+    assert [r["method"] for r in json.loads((tmp_path / "methods.json").read_text())["results"]] == ["naive"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("list -m tild", ["unknown method tild", "did you mean tiled"]),
+        ("list --json nowhere/methods.json", ["--json", "nowhere"]),
+        ("list tiled", ["tiled"]),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(run, line: str, words: list[str]) -> None:
+    run(line).refused(2, *words)
+
+
+def test_a_file_without_colour_has_no_escape_codes(spawn) -> None:
+    ended = spawn("list")
+    assert ended.status == 0 and ended.stderr == ""
+    assert "\x1b" not in ended.stdout
+
+
+@pytest.mark.parametrize("command", ["list", "show"])
+def test_help_loads_nothing_large(command: str) -> None:
+    program = (
+        f"import sys\nsys.argv = ['cudamm', '{command}', '--help']\nfrom cudamm.cli import main\n"
+        "try:\n    main()\nfinally:\n"
+        "    print(*{'numpy', 'rich', 'matplotlib', 'pycuda'} & set(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"Usage: cudamm {command} ")
+    assert done.stderr == "\n"

@@ -1,0 +1,193 @@
+"""`cudamm report`: where the page goes, what is refused, and that the file that is read stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+GPU_FILE = Path(__file__).parent.parent / "report" / "data" / "gpu.json"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A file of results in the folder that commands run in."""
+    path = tmp_path / "results.json"
+    path.write_bytes(GPU_FILE.read_bytes())
+    return path
+
+
+def only(folder, *names):
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+
+
+def test_a_page_beside_the_file(run, results, tmp_path):
+    before = results.read_bytes()
+    ended = run("report results.json --no-occupancy")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert re.fullmatch(r"results\.html: 34 rows, \d+ kB\n", ended.stdout)
+    page = (tmp_path / "results.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n")
+    assert "Matrix multiplication on Made-up GPU" in page and 'id="occupancy"' not in page
+    assert results.read_bytes() == before
+    only(tmp_path, "results.json", "results.html")
+
+
+def test_a_page_elsewhere(run, results, tmp_path):
+    (tmp_path / "out").mkdir()
+    assert run("report results.json --no-occupancy -o out/page.htm").stdout.startswith(
+        "out/page.htm: 34 rows"
+    )
+    only(tmp_path / "out", "page.htm")
+    older = (tmp_path / "out" / "page.htm").read_bytes()
+    assert run("report results.json --no-occupancy -o out/page.htm").status == 0  # replaced
+    assert (tmp_path / "out" / "page.htm").read_bytes() == older  # the same file gives the same page
+
+
+def test_a_page_on_standard_output(spawn, results, tmp_path):
+    ended = spawn("report results.json --no-occupancy -o -")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("<!DOCTYPE html>") and ended.stdout.endswith("</html>\n")
+    only(tmp_path, "results.json")
+
+
+@pytest.mark.parametrize("name", ["results.json", "./results.json", "link.json", "hard.json"])
+def test_the_file_that_is_read_is_never_replaced(run, results, tmp_path, name):
+    (tmp_path / "link.json").symlink_to("results.json")
+    (tmp_path / "hard.json").hardlink_to(results)
+    before = results.read_bytes()
+    run(f"report results.json -o {name}").refused(2, "that is the file to report on")
+    assert results.read_bytes() == before
+
+
+def test_a_file_of_results_called_html(run, results, tmp_path):
+    results.rename(tmp_path / "results.html")
+    run("report results.html").refused(2, "that is the file to report on", "-o results.html")
+    assert run("report results.html --no-occupancy -o page.html").status == 0
+
+
+def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
+    spawn("report /dev/stdin", redirect="< results.json").refused(2, "/dev/stdin is no file", "-o FILE")
+    page = spawn("report /dev/stdin --no-occupancy -o page.html", redirect="< results.json")
+    assert (page.status, page.stdout[:18]) == (0, "page.html: 34 rows")
+    only(tmp_path, "results.json", "page.html")
+    assert not Path("/dev/stdin.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("report", ("RESULTS.json",)),
+        ("report nowhere.json", ("nowhere.json", "no such file")),
+        ("report .", ("folder",)),
+        ("report results.json other.json", ("other.json",)),
+        ("report results.json -o none/page.html", ("-o none/page.html", "No such file or directory")),
+        ("report results.json -o .", ("-o .", "folder")),
+        ("report results.json -o ''", ("-o needs the name of a file",)),
+        ("report text.json", ("text.json is not JSON",)),
+        ("report old.json", ("another version of cudamm",)),
+        ("report other.json", ("holds what cudamm occupancy writes",)),
+        ("report empty.json", ("empty.json holds no results yet",)),
+        ("report damaged.json", ("damaged", "“launches_per_sample” of result 1")),
+    ],
+)
+def test_what_is_refused(run, results, tmp_path, line, words):
+    document = json.loads(results.read_text())
+    rows = document["results"]
+    written = {
+        "old.json": document | {"schema": "cudamm.bench/1"},
+        "other.json": document | {"schema": "cudamm.occupancy/1"},
+        "empty.json": document | {"results": []},
+        "damaged.json": document | {"results": [rows[0] | {"launches_per_sample": "many"}]},
+    }
+    for name, content in written.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    (tmp_path / "text.json").write_text("naive 1.0")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    run(line).refused(2, *words)
+    only(tmp_path, *before)
+
+
+def test_a_full_disk_leaves_no_half_a_page(run, results):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    run("report results.json --no-occupancy -o /dev/full").refused(2, "No space left on device")
+
+
+def test_from_measuring_to_the_page(run, tmp_path):
+    """Rows that were measured just now are of the sources that are here."""
+    run("bench --device cpu -m numpy,naive --block 8 -n 24 -n 40 --runs 2 --json results.json")
+    assert run("report results.json").status == 0
+    page = (tmp_path / "results.html").read_text(encoding="utf-8")
+    assert page.count("The source is that of this version of cudamm.") == 2
+    assert "4 rows: 4 measured and right." in page
+    assert "say nothing about a GPU" in page
+    assert "Left out: these results are not of a GPU." in page
+
+
+def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
+    kernel("my.cu")
+    run("sweep --device cpu --kernel my.cu -D BLOCK_SIZE=4,8 -n 24 --runs 2 --full --json sweep.json")
+    assert run("report sweep.json -o sweep.htm").status == 0
+    page = (tmp_path / "sweep.htm").read_text(encoding="utf-8")
+    assert "against BLOCK_SIZE, 24 × 24 × 24" in page and "Not one of cudamm's own methods" in page
+
+
+@pytest.fixture
+def measured(results):
+    """Have the file's rows be of the sources that are here, so that occupancy is computed."""
+    from cudamm.catalog import ELEMENT_TYPES, Variant, find
+    from cudamm.compile import program
+
+    document = json.loads(results.read_text())
+    rows = [row for row in document["results"] if row["method"] in ("naive", "mine") and row["n"] == 1024]
+    variant = Variant(find("naive"), (("BLOCK_SIZE", 32),))
+    rows[0]["source"] = program(variant, ELEMENT_TYPES["float32"], True).hash
+    results.write_text(json.dumps(document | {"results": rows}))
+    return document
+
+
+def test_occupancy_where_there_is_nvcc(run, measured, needs_nvcc, tmp_path):
+    ended = run("report results.json")
+    assert (ended.status, ended.stderr) == (0, "")
+    page = (tmp_path / "results.html").read_text(encoding="utf-8")
+    assert "On Made-up GPU (sm_90, 132 multiprocessors)" in page
+    assert "1 method left out, whose source is not at hand" in page  # mine
+
+
+def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request, tmp_path):
+    from cudamm.compile import cuda
+
+    request.addfinalizer(cuda.nvcc.cache_clear)
+    monkeypatch.setattr(cuda, "find_nvcc", lambda: None)
+    cuda.nvcc.cache_clear()
+    ended = run("report results.json")
+    assert (ended.status, ended.stderr) == (0, "")
+    page = (tmp_path / "results.html").read_text(encoding="utf-8")
+    assert "Left out: nvcc was not found" in page
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ({"kind": "gpu", "name": "Old one"}, "names no architecture"),
+        ({"kind": "gpu", "name": "New one", "arch": "sm_999"}, "names no architecture"),
+        ({"kind": "gpu", "name": "Ancient one", "arch": "sm_30"}, "Left out: nvcc"),
+    ],
+)
+def test_no_occupancy_of_what_is_not_known(run, measured, needs_nvcc, results, tmp_path, device, words):
+    document = json.loads(results.read_text())
+    results.write_text(json.dumps(document | {"device": device}))
+    assert run("report results.json").status == 0
+    assert words in (tmp_path / "results.html").read_text(encoding="utf-8")
+
+
+def test_no_occupancy_of_other_sources(run, results, tmp_path):
+    document = json.loads(results.read_text())
+    rows = [row | {"source": "0123456789abcdef"} for row in document["results"]]
+    results.write_text(json.dumps(document | {"results": rows}))
+    assert run("report results.json").status == 0
+    page = (tmp_path / "results.html").read_text(encoding="utf-8")
+    assert "Left out: of no row the source is at hand" in page and "has changed since" in page

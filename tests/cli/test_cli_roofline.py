@@ -1,0 +1,295 @@
+"""`cudamm roofline`: bounds of a device by its numbers, and what is refused without a GPU."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm.architecture import find_architecture
+from cudamm.devices import Device
+from cudamm.devices.device import Ceilings, DeviceInfo
+from cudamm.devices.find import host
+from cudamm.devices.gpu import GpuTarget
+from cudamm.here import Here
+
+PAPER = "roofline --peak 19500 --bandwidth 1555 "
+A100 = "roofline --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120 "
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    """The cells of a table by the first, frames left out."""
+    lines = [line for line in text.splitlines() if line.startswith("│")]
+    cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
+    return {row[0]: row[1:] for row in cells}
+
+
+def test_the_books_a100_gives_the_books_figures(run):
+    ended = run(PAPER + "-m tiled,naive --block 16")
+    assert ended.status == 0 and ended.stderr == ""
+    rows = rows_of(ended.stdout)
+    assert rows["tiled"] == ["BLOCK_SIZE=16", "4.000", "3.969", "6220", "32%", "memory-bound"]
+    assert rows["naive"] == ["BLOCK_SIZE=16", "0.2500", "0.2499", "388.8", "2.0%", "memory-bound"]
+    assert rows["A, B and C once"] == ["", "170.7", "", "19500", "100%", "compute-bound"]
+    for words in ("19,500 GFLOP/s", "1,555 GB/s", "12.54 op/B", "1024 x 1024 x 1024"):
+        assert words in ended.stdout
+    assert "measured" not in ended.stdout
+
+
+def test_every_method_of_the_ladder_has_a_bound(run):
+    rows = rows_of(run(PAPER).stdout)
+    assert {"naive", "block-coarse", "register-tile", "tiled-dynamic", "double-buffer"} <= rows.keys()
+    assert "numpy" not in rows and "cpu-simple" not in rows
+    assert "?" not in str(rows)
+
+
+def test_theoretical_roofs_of_a_gpu_that_is_not_here(run):
+    document = json.loads(run(A100 + "-m tiled --block 16 --json -").stdout)
+    device = document["device"]
+    assert device["peak_gflops"] == 2 * 64 * 108 * 1410 / 1e3
+    assert device["bandwidth_gbytes_per_s"] == 2 * 1215 * 5120 / 8 / 1e3
+    assert "108 SMs" in device["peak_from"] and "5,120 bits" in device["bandwidth_from"]
+    (row,) = document["results"]
+    assert row["bound_gflops"] == 4 * device["bandwidth_gbytes_per_s"]
+    given = json.loads(run("roofline --arch 8.0 --clock 1410 --bandwidth 1555 --json -").stdout)["device"]
+    assert (given["peak_gflops"], given["bandwidth_gbytes_per_s"]) == (device["peak_gflops"], 1555)
+
+
+def test_the_json_document(run, tmp_path: Path):
+    assert run(PAPER + "-m register-tile,tiled --dtype float64 -n 100 --json f.json").status == 0
+    document = json.loads((tmp_path / "f.json").read_text())
+    assert document["schema"] == "cudamm.roofline/1"
+    assert document["device"]["ridge_intensity"] == 19500 / 1555
+    tile, tiled = document["results"]
+    assert tile["load_bytes"] == 2 * 100**3 // 4 * 8 and tile["store_bytes"] == 100**2 * 8
+    assert tile["intensity"] == 0.5 and tile["region"] == "memory-bound"
+    assert tile["compulsory_bytes"] == 3 * 100**2 * 8
+    assert tiled["padded"] is True and tiled["operations"] == 2 * 100**3
+    assert tiled["load_bytes"] == 2 * 128**3 // 32 * 8
+    assert tiled["gflops"] is None and tiled["share_of_bound"] is None
+
+
+def test_padding_is_named(run):
+    assert "padded with zeros" in run(PAPER + "-m tiled -n 100").stdout
+    assert "padded with zeros" not in run(PAPER + "-m tiled -n 128").stdout
+
+
+def test_a_kernel_that_does_not_say_its_traffic(run, kernel):
+    kernel()
+    ended = run(PAPER + "--kernel my.cu")
+    assert ended.status == 0
+    assert rows_of(ended.stdout)["my"][1] == "?"
+    assert "my: it is not known what its threads load" in ended.stdout and "--traffic" in ended.stdout
+    assert "170.7" in ended.stdout
+    said = run(PAPER + '--kernel my.cu --traffic "8*M*N*K,4*M*N"')
+    assert rows_of(said.stdout)["my"][1:] == ["0.2500", "0.2499", "388.8", "2.0%", "memory-bound"]
+    assert "not known" not in said.stdout
+    kernel("said.cu", "// grid:", "// traffic: M * N * K * (4 + 4), 4 * M * N\n// grid:")
+    assert rows_of(run(PAPER + "--kernel said.cu").stdout)["said"][1] == "0.2500"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("line", [PAPER, A100 + "-m register-tile,tiled-coarse"])
+def test_tables_fit_the_terminal(on_terminal, columns, line):
+    shown = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1", CUDA_VISIBLE_DEVICES="").stdout
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown)
+    table = [line for line in text.splitlines() if not line.startswith(("op/B", "of th"))]
+    assert max(map(len, table)) <= columns
+    (row,) = [line for line in table if line.strip("│ ").startswith("register-tile")]
+    assert "…" not in row
+    assert "1555" in text and "8.0%" in row and "memory" in row
+    assert "TILE_SIZE=4" in text and "A, B and C once" in text
+
+
+def test_on_the_cpu_device_nothing_is_measured(run):
+    ended = run(PAPER + "--device cpu -m naive")
+    assert ended.status == 0
+    assert "times on the CPU device are no GPU's" in ended.stderr
+    assert "388.8" in ended.stdout
+
+
+def test_without_a_gpu_it_says_what_to_give(run):
+    run("roofline -m naive").refused(3, "--peak", "--bandwidth", "no GPU")
+    run("roofline -m naive --theoretical").refused(3, "--peak")
+    run("roofline -m naive --device gpu").refused(3)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--device cpu", ["CPU device", "--peak", "--bandwidth"]),
+        ("--peak 19500", ["--bandwidth"]),
+        ("--bandwidth 1555", ["--peak"]),
+        ("--peak 0 --bandwidth 1", ["--peak"]),
+        ("--peak nan --bandwidth 1", ["--peak"]),
+        ("--peak inf --bandwidth 1", ["--peak"]),
+        ("--peak 1 --bandwidth -1", ["--bandwidth"]),
+        ("--peak many --bandwidth 1", ["--peak", "many"]),
+        ("--peak 1 --bandwidth 1 --theoretical", ["--theoretical"]),
+        ("--peak 1 --bandwidth 1 --sms 4", ["--sms", "--arch"]),
+        ("--clock 1410", ["--clock", "--arch"]),
+        ("--arch sm_80", ["--clock", "--memory-clock", "--bus-width"]),
+        ("--arch sm_80 --clock 1410 --memory-clock 1215", ["--bus-width"]),
+        ("--arch sm_80 --clock 1410 --bandwidth 1555 --bus-width 5120", ["--bus-width", "--bandwidth"]),
+        ("--arch sm_80 --clock 1410 --bandwidth 1555 --peak 19500", ["--peak", "--arch"]),
+        ("--arch sm_80 --clock 1410 --bandwidth 1555 --device gpu", ["--arch", "--device"]),
+        ("--arch sm_81 --clock 1410 --bandwidth 1555", ["sm_81", "sm_80"]),
+        ("--arch all --clock 1410 --bandwidth 1555", ["one device"]),
+        ("--arch sm_80 --clock 1410 --bandwidth 1555 --dtype float64", ["float32", "float64", "--peak"]),
+        ("--peak 1 --bandwidth 1 -m numpy", ["host"]),
+        ("--peak 1 --bandwidth 1 -m tiled --block 64", ["4096 threads", "a GPU allows 1024"]),
+        ("--peak 1 --bandwidth 1 --block auto", ["--block auto"]),
+        ("--peak 1 --bandwidth 1 -m tild", ["did you mean tiled"]),
+        ("--peak 1 --bandwidth 1 -n 0", ["-n", "at least 1"][1:]),
+        ("--peak 1 --bandwidth 1 --traffic 1,1", ["--traffic", "--kernel"]),
+        ("--peak 1 --bandwidth 1 --kernel my.cu --traffic 8*M", ["1 number", "two"]),
+        ("--peak 1 --bandwidth 1 --kernel my.cu --traffic M,N,K", ["3 numbers", "two"]),
+        ("--peak 1 --bandwidth 1 --kernel my.cu --traffic X,N", ["unknown name X"]),
+        ("--peak 1 --bandwidth 1 --kernel my.cu --traffic M//0,N", ["divides by zero"]),
+        ("--peak 1 --bandwidth 1 --kernel my.cu --traffic ''", ["--traffic", "empty"]),
+        ("--peak 1 --bandwidth 1 --kernel my.cu --dtype int32", ["float32", "int32"]),
+        ("--peak 1 --bandwidth 1 --device gpx", ["gpx"]),
+        ("--peak 1 --bandwidth 1 --json no/such/folder/f.json", ["--json"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run, kernel, line, words):
+    kernel()
+    run(f"roofline {line}").refused(2, *words)
+
+
+class _Gpu(GpuTarget, Device[Any]):
+    """A GPU as far as the program can tell: the CPU device with times and ceilings of a test's."""
+
+    def __init__(self, milliseconds: float, ceilings: Ceilings) -> None:
+        clocks = {"clock_mhz": 1410, "memory_clock_mhz": 1215, "memory_bus_bits": 5120}
+        info = DeviceInfo("gpu", "gpu:0", "a test's GPU", clocks)
+        super().__init__(info, host().limits, find_architecture("sm_80"))
+        self.milliseconds, self._ceilings = milliseconds, ceilings
+
+    def compile(self, program: Any) -> Any:
+        return host().compile(program)
+
+    def open(self, *arguments: Any) -> Any:
+        run = host().open(*arguments)
+        launch = run.launch
+        run.launch = lambda descending=False: launch(descending) * 0 + self.milliseconds
+        return run
+
+    def ceilings(self) -> Ceilings:
+        return self._ceilings
+
+    def free_bytes(self) -> int:
+        return host().free_bytes()
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
+    """Run a command line where there is a GPU whose every launch takes 1 ms."""
+
+    def run_there(line: str, ceilings: Ceilings) -> Any:
+        here = Here(_Gpu(1.0, ceilings))
+        monkeypatch.setattr("cudamm.worker.Worker", lambda spec, timeout_s: here)
+        return run(line)
+
+    return run_there
+
+
+MEASURED = "roofline --runs 3 -m naive,tiled --block 8 -n 64 "
+RATE = 2 * 64**3 / 1e6  # GFLOP/s at 1 ms
+
+
+def test_rates_under_measured_roofs(on_gpu):
+    # 0.25 op/B allow 0.25 GFLOP/s, 2 op/B allow 2, A, B and C once the peak.
+    ended = on_gpu(MEASURED, Ceilings(5, 1))
+    assert ended.status == 0, ended.stderr
+    rows = rows_of(ended.stdout)
+    assert rows["naive"][1:] == [
+        "0.2500",
+        "0.2481",
+        "0.2500",
+        "5.0%",
+        "0.5243",
+        "210%",
+        "10%",
+        "memory-bound",
+    ]
+    assert rows["tiled"][1:] == ["2.000", "1.882", "2.000", "40%", "0.5243", "26%", "10%", "memory-bound"]
+    assert list(rows) == ["naive", "tiled", "A, B and C once"]
+    assert "L2 cold" in ended.stdout and "on a test's GPU" in ended.stdout
+    above = [line for line in ended.stdout.splitlines() if "came from caches" in line]
+    assert len(above) == 1
+    for words in ("naive BLOCK_SIZE=8", "load 2 GB/s", "2.1 times", "at least 52%"):
+        assert words in above[0]
+
+
+def test_a_rate_above_the_compulsory_bound_is_pointed_out(on_gpu):
+    # From a hot cache nothing need come from memory.
+    ended = on_gpu(MEASURED + "--hot", Ceilings(5, 0.02))
+    assert ended.status == 0, ended.stderr
+    assert "the bound of “A, B and C once”" in ended.stdout and "L2 hot" in ended.stdout
+
+
+def test_measured_rows_are_rows_of_bench_and_more(on_gpu):
+    document = json.loads(on_gpu(MEASURED + "--json -", Ceilings(5, 1)).stdout)
+    assert document["device"]["peak_gflops"] == 5 and "measured" in document["device"]["peak_from"]
+    for row, intensity in zip(document["results"], (0.25, 2.0), strict=True):
+        assert row["samples_ms"] == [1.0] * 3 and row["correct"] is True and row["cache"] == "cold"
+        assert row["gflops"] == pytest.approx(RATE)
+        assert row["share_of_bound"] == pytest.approx(RATE / intensity)
+        assert row["share_of_compulsory_bound"] == pytest.approx(RATE / 5)
+
+
+def test_roofs_by_the_clocks_of_the_gpu(on_gpu):
+    document = json.loads(on_gpu(MEASURED + "--theoretical --json -", Ceilings(5, 1)).stdout)
+    assert document["device"]["peak_gflops"] == 2 * 64 * 108 * 1410 / 1e3
+    assert document["device"]["bandwidth_gbytes_per_s"] == 2 * 1215 * 5120 / 8 / 1e3
+    assert document["results"][0]["gflops"] == pytest.approx(RATE)
+
+
+def test_a_gpu_held_against_given_roofs(on_gpu):
+    # The measured peak is of float32; with one's own, other types have a roof too.
+    line = MEASURED + "--dtype float64 "
+    on_gpu(line, Ceilings(5, 1)).refused(2, "float64", "--peak")
+    document = json.loads(
+        on_gpu(line + "--device gpu --peak 4 --bandwidth 2 --json -", Ceilings(5, 1)).stdout
+    )
+    naive = document["results"][0]
+    assert (naive["intensity"], naive["bound_gflops"]) == (0.125, 0.25)
+    assert naive["gflops"] == pytest.approx(RATE)
+
+
+def test_what_a_header_gets_wrong_is_said_before_anything_is_launched(on_gpu, kernel, monkeypatch):
+    kernel()
+    monkeypatch.setattr(Here, "verify", lambda *_: pytest.fail("it was launched"))
+    on_gpu("roofline --kernel my.cu --traffic X,N", Ceilings(5, 1)).refused(2, "unknown name X")
+
+
+def test_a_wrong_kernel_ends_with_1_and_has_no_rate(on_gpu, kernel):
+    kernel("wrong.cu", "float sum = 0;", "float sum = 1;")
+    ended = on_gpu(MEASURED + "--kernel wrong.cu", Ceilings(5, 1))
+    assert ended.status == 1
+    assert rows_of(ended.stdout)["wrong"][4:7] == ["", "", ""]
+    assert "failed wrong" in ended.stdout
+
+
+def test_help_loads_nothing_large():
+    program = (
+        "import sys\n"
+        "sys.argv = ['cudamm', 'roofline', '--help']\n"
+        "from cudamm.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(sorted({'numpy', 'rich', 'matplotlib'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+    assert done.stdout.startswith("Usage: cudamm roofline")

@@ -1,0 +1,301 @@
+"""PTX and machine code, held against nvcc and nvdisasm themselves, and where nvdisasm is found."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
+from cudamm.catalog.header import Overrides
+from cudamm.compile import Program, cuda, listing, program, toolkit
+from cudamm.compile.listing import Listing
+from cudamm.errors import KernelError, NoDeviceError
+
+WriteKernel = Callable[..., Path]
+
+# Calls by name and by pointer, another kernel, assembly with two statements on a line, three barriers.
+CALLS = """\
+__device__ __noinline__ float twice(float x) { return x / 3; }
+__device__ __noinline__ float thrice(float x) { return x / 7; }
+__device__ float (*pointers[2])(float) = {thrice, thrice};
+__global__ void other(float *C) { C[0] = sqrtf(C[1]); }
+__global__ void mine(float *C, int n) {
+    __syncthreads();
+    C[0] = twice(C[1]) + pointers[n](C[2]);
+    __syncthreads();
+    asm volatile("{ .reg .u32 t; membar.gl; membar.sys; }");
+    if (n > 7) __trap();
+    __syncthreads();
+}
+"""
+
+# What nvdisasm of CUDA 13 prints of two kernels of a cubin for sm_90, shortened.
+DISASSEMBLED = """\
+	.target	sm_90
+
+	.elftype	@"ET_EXEC"
+
+
+//--------------------- .text._Z5otherPf          --------------------------
+	.section	.text._Z5otherPf,"ax",@progbits
+_Z5otherPf:
+.text._Z5otherPf:
+        /*0000*/                   MUFU.RSQ R5, R1 ;
+        /*0010*/                   EXIT ;
+
+
+//--------------------- .text._Z4minePfi          --------------------------
+	.section	.text._Z4minePfi,"ax",@progbits
+	.align	128
+        .global         _Z4minePfi
+_Z4minePfi:
+.text._Z4minePfi:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/              @!P0 BRA `(.L_x_0) ;
+        /*0020*/                   IMAD.WIDE R20, R7.reuse, 0x4, R20 ;
+        /*0030*/              @UP1 UIADD3 UR6, UR4, 0x400, URZ ;
+.L_x_0:
+        /*0040*/                   NOP;
+        /*0050*/                   EXIT ;
+.L_x_1:
+        /*0060*/                   BRA `(.L_x_1);
+        /*0070*/                   NOP;
+        /*0080*/                   NOP;
+.L_x_4:
+
+
+//--------------------- SYMBOLS --------------------------
+
+	.type		.nv.reservedSmem.offset0,@object
+"""
+
+
+def opcodes_of(made: Listing) -> list[str]:
+    return [line.opcode for line in made.lines if line.opcode]
+
+
+def program_of(path: Path, entry: str = "mine", fmad: bool = True) -> Program:
+    method = read_method(path, Overrides({"threads": "1", "grid": "1", "entry": entry}))
+    return program(Variant(method, ()), ELEMENT_TYPES["float32"], fmad)
+
+
+def of_ladder(name: str, fmad: bool = True, **values: int) -> Program:
+    (variant,) = variants(find(name), {name: (value,) for name, value in values.items()})
+    return program(variant, ELEMENT_TYPES["float32"], fmad)
+
+
+@pytest.fixture
+def real_nvdisasm(needs_nvcc: None) -> Path:
+    """NVIDIA's own. Setup installs none, so that nothing can be held against a test that is skipped."""
+    found = toolkit.find_nvdisasm(cuda.nvcc().path)
+    if found is None:
+        pytest.skip("nvdisasm was not found: pip install nvidia-cuda-nvdisasm")
+    return found
+
+
+@pytest.fixture
+def made_up_nvdisasm(needs_nvcc: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that prints DISASSEMBLED, whatever it is given."""
+    path = tmp_path / "nvdisasm"
+    (tmp_path / "printed").write_text(DISASSEMBLED)
+    path.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo release 13.0 && exit\n'
+        f'for image; do :; done\nhead -c 4 "$image" | grep -q ELF && exec cat {tmp_path}/printed\nexit 9\n'
+    )
+    path.chmod(0o755)
+    monkeypatch.setattr(listing, "find_nvdisasm", lambda nvcc: path)
+    return path
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+class TestPtx:
+    def test_it_is_what_nvcc_writes(self, write_kernel: WriteKernel, tmp_path: Path) -> None:
+        path = write_kernel(CALLS)
+        made = listing.ptx(program_of(path), "sm_80")
+        expected = tmp_path / "expected.ptx"
+        subprocess.run([cuda.nvcc().path, "-arch=sm_80", "--ptx", "-o", expected, path], check=True)
+        assert made.text == expected.read_text()
+        assert (made.kind, made.arch, made.kernel) == ("ptx", "sm_80", "_Z4minePfi")
+
+    def test_instructions_are_those_of_the_kernel_and_of_what_it_calls(
+        self, write_kernel: WriteKernel
+    ) -> None:
+        found = Counter(opcodes_of(listing.ptx(program_of(write_kernel(CALLS)), "sm_80")))
+        assert found["bar.sync"] == 3
+        assert found["call.uni"] + found["call"] == 2
+        assert (found["membar.gl"], found["membar.sys"], found["trap"]) == (1, 1, 1)
+        assert found["ret"] == 2  # its own, and that of twice, which is called by name
+        assert found["div.rn.f32"] == 1
+        assert not any(opcode.startswith("sqrt") for opcode in found)
+        # Nothing that is no instruction: a directive, a label, a predicate, a prototype.
+        assert all(re.fullmatch(r"[a-z][a-z0-9]*(\.[a-z0-9:]+)*", opcode) for opcode in found), found
+
+    def test_every_statement_of_the_ladder_is_counted(self) -> None:
+        for name in ("naive", "tiled", "register-tile"):
+            made = listing.ptx(of_ladder(name), "sm_90")
+            body = made.text[made.text.index("\n{\n") :]
+            statements = [
+                line
+                for line in body.splitlines()
+                if line.rstrip().endswith(";") and not line.strip().startswith(".")
+            ]
+            assert len(opcodes_of(made)) == len(statements) > 20, name
+
+    def test_naive_and_coalesced_have_the_same_instructions(self) -> None:
+        # CMU 15-418, recitation 2: coalescing is the hardware's doing.
+        naive, coalesced = (listing.ptx(of_ladder(name), "sm_90") for name in ("naive", "coalesced"))
+        assert opcodes_of(naive) == opcodes_of(coalesced)
+        assert opcodes_of(naive) != opcodes_of(listing.ptx(of_ladder("tiled"), "sm_90"))
+        differing = {
+            (ours.text, theirs.text)
+            for ours, theirs in zip(naive.lines, coalesced.lines, strict=True)
+            if ours.compared != theirs.compared
+        }
+        # Only where the thread's place comes from.
+        assert len(differing) == 4
+        assert all(re.search(r"%(ctaid|tid)\.[xy]", line) for lines in differing for line in lines)
+
+    def test_without_fmad_nothing_is_fused(self) -> None:
+        fused, apart = (opcodes_of(listing.ptx(of_ladder("naive", fmad=f), "sm_90")) for f in (True, False))
+        assert "fma.rn.f32" in fused and "fma.rn.f32" not in apart
+        assert "mul.f32" in apart or "mul.rn.f32" in apart
+
+    def test_it_is_compiled_once(
+        self, own_cache: Path, compiler_calls: list[list[str]], write_kernel: WriteKernel
+    ) -> None:
+        source = program_of(write_kernel(CALLS))
+        first = listing.ptx(source, "sm_80")
+        done = len(compiler_calls)
+        assert listing.ptx(source, "sm_80") == first
+        assert len(compiler_calls) == done
+        assert listing.ptx(source, "sm_90").text != first.text
+        assert len(compiler_calls) > done
+
+    def test_an_include_that_changes_is_noticed(self, write_kernel: WriteKernel) -> None:
+        path = write_kernel('#include "value.h"\n__global__ void mine(int *C) { C[0] = VALUE; }\n')
+        write_kernel("#define VALUE 41\n", "value.h")
+        assert " 41;" in listing.ptx(program_of(path), "sm_80").text
+        write_kernel("#define VALUE 43\n", "value.h")
+        assert " 43;" in listing.ptx(program_of(path), "sm_80").text
+
+    def test_what_does_not_compile_says_where(self, write_kernel: WriteKernel) -> None:
+        path = write_kernel("__global__ void mine(int *C) {\n    C[0] = nothing;\n}\n")
+        with pytest.raises(KernelError, match=r"kernel\.cu\(2\).*nothing"):
+            listing.ptx(program_of(path), "sm_80")
+        with pytest.raises(NoDeviceError, match="cannot compile for sm_10"):
+            listing.ptx(program_of(path), "sm_10")
+
+
+class TestSass:
+    def test_it_is_the_kernels_part_of_what_nvdisasm_prints(
+        self, made_up_nvdisasm: Path, write_kernel: WriteKernel
+    ) -> None:
+        made = listing.sass(program_of(write_kernel(CALLS)), "sm_90")
+        assert made.text.startswith("//--------------------- .text._Z4minePfi")
+        assert "MUFU" not in made.text and "SYMBOLS" not in made.text
+        # The NOPs behind the last branch fill up the section; the one before is the compiler's.
+        assert opcodes_of(made) == ["LDC", "BRA", "IMAD.WIDE", "UIADD3", "NOP", "EXIT", "BRA"]
+        assert [line.text.strip() for line in made.lines if not line.opcode] == [".L_x_0:", ".L_x_1:"]
+        assert [line.compared for line in made.lines[1:4]] == [
+            "@!P BRA `(.L)",
+            "IMAD.WIDE R, R, 0x4, R",
+            "@UP UIADD3 UR, UR, 0x400, URZ",
+        ]
+
+    def test_it_is_disassembled_once(
+        self, made_up_nvdisasm: Path, own_cache: Path, write_kernel: WriteKernel
+    ) -> None:
+        source = program_of(write_kernel(CALLS))
+        first = listing.sass(source, "sm_90")
+        (made_up_nvdisasm.parent / "printed").unlink()
+        assert listing.sass(source, "sm_90") == first
+
+    def test_one_that_cannot_read_the_code_is_told(
+        self, made_up_nvdisasm: Path, own_cache: Path, write_kernel: WriteKernel
+    ) -> None:
+        made_up_nvdisasm.write_text(
+            '#!/bin/sh\n[ "$1" = --version ] && echo 9 && exit\necho "nvdisasm fatal : no SM90" >&2; exit 1\n'
+        )
+        with pytest.raises(NoDeviceError, match=r"cannot read code for sm_90 \(nvdisasm fatal : no SM90\)"):
+            listing.sass(program_of(write_kernel(CALLS)), "sm_90")
+
+    def test_where_there_is_none_the_package_is_named(
+        self, needs_nvcc: None, monkeypatch: pytest.MonkeyPatch, write_kernel: WriteKernel
+    ) -> None:
+        monkeypatch.setattr(listing, "find_nvdisasm", lambda nvcc: None)
+        with pytest.raises(NoDeviceError, match="pip install nvidia-cuda-nvdisasm"):
+            listing.sass(program_of(write_kernel(CALLS)), "sm_90")
+
+    @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+    def test_naive_and_coalesced_load_add_and_store_alike(self, real_nvdisasm: Path, arch: str) -> None:
+        naive, coalesced = (
+            Counter(opcodes_of(listing.sass(of_ladder(name), arch))) for name in ("naive", "coalesced")
+        )
+        for opcode in ("LDG.E", "FFMA", "STG.E", "BRA"):
+            assert naive[opcode] == coalesced[opcode] > 0, opcode
+        # From 10.0 on ptxas computes their addresses in different ways.
+        assert (naive == coalesced) == (arch != "sm_120")
+
+    def test_barriers_and_fused_pairs_are_in_it(self, real_nvdisasm: Path, write_kernel: WriteKernel) -> None:
+        found = Counter(opcodes_of(listing.sass(program_of(write_kernel(CALLS)), "sm_90")))
+        assert sum(count for opcode, count in found.items() if opcode.startswith("BAR.SYNC")) == 3
+        apart = opcodes_of(listing.sass(of_ladder("naive", fmad=False), "sm_90"))
+        assert "FFMA" not in apart and "FMUL" in apart and "FADD" in apart
+
+
+class TestFindingNvdisasm:
+    @pytest.fixture(autouse=True)
+    def bare_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A machine without any toolkit: nothing of the real one is found."""
+        monkeypatch.setenv("PATH", "/nonexistent")
+        for variable in toolkit.TOOLKIT_VARIABLES:
+            monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setattr(toolkit, "INSTALLED_TOOLKIT", tmp_path / "usr-local-cuda")
+        monkeypatch.setattr(toolkit.sysconfig, "get_path", lambda name: str(tmp_path / name))
+
+    def make(self, *folders: Path) -> list[Path]:
+        made = [folder / "nvdisasm" for folder in folders]
+        for path in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("#!/bin/sh\n")
+            path.chmod(0o755)
+        return made
+
+    def test_a_bare_machine_has_none(self, tmp_path: Path) -> None:
+        assert toolkit.find_nvdisasm(None) is None
+        assert toolkit.find_nvdisasm(tmp_path / "toolkit" / "bin" / "nvcc") is None
+
+    def test_each_place_is_preferred_to_those_after_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # nvcc is a script that hands on to a toolkit elsewhere, as distributions have it.
+        nvcc = tmp_path / "usr-bin" / "nvcc"
+        places = self.make(
+            nvcc.parent,
+            tmp_path / "toolkit" / "bin",
+            tmp_path / "path",
+            tmp_path / "home" / "bin",
+            tmp_path / "usr-local-cuda" / "bin",
+            tmp_path / "purelib" / "nvidia" / "cu14" / "bin",
+            tmp_path / "platlib" / "nvidia" / "cu13" / "bin",
+        )
+        nvcc.write_text(f"#!/bin/sh\necho '#$ TOP={tmp_path}/toolkit'\n")
+        nvcc.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}/path:/usr/bin:/bin")
+        monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
+        for place in places:
+            assert toolkit.find_nvdisasm(nvcc) == place
+            place.unlink()
+        assert toolkit.find_nvdisasm(nvcc) is None
+
+    def test_a_file_that_cannot_be_executed_is_passed_over(self, tmp_path: Path) -> None:
+        first, second = self.make(
+            tmp_path / "usr-local-cuda" / "bin", tmp_path / "purelib" / "nvidia" / "cu13" / "bin"
+        )
+        first.chmod(0o644)
+        assert toolkit.find_nvdisasm(None) == second

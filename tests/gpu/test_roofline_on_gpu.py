@@ -1,0 +1,50 @@
+"""The roofline of a GPU that is here."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+
+def roofline(*arguments):
+    """Run the command as a user does, and return its JSON document."""
+    command = [sys.executable, "-m", "cudamm", "roofline", "--device", "gpu", "--json", "-", *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_the_ladder_lies_under_measured_roofs():
+    document = roofline("-n", "1024", "--runs", "5", "--timeout", "120")
+    device = document["device"]
+    assert device["peak_from"].startswith("measured") and device["bandwidth_from"].startswith("measured")
+    rows = {row["method"]: row for row in document["results"]}
+    assert "numpy" not in rows and "cpu-simple" not in rows
+    for name, row in rows.items():
+        assert row["status"] == "ok" and row["correct"] is True, (name, row["reason"])
+        # What verifying calls impossible is above that, by the ceilings' own error.
+        assert 0 < row["share_of_compulsory_bound"] < 1.05, name
+        assert row["share_of_bound"] == pytest.approx(row["gflops"] / row["bound_gflops"])
+    assert rows["naive"]["intensity"] == rows["coalesced"]["intensity"] == 0.25
+    # A warp's threads share what they load, and L2 holds what blocks do: far more than memory delivers.
+    assert rows["coalesced"]["share_of_bound"] > 1
+    assert rows["block-coarse-local"]["share_of_bound"] < 0.1
+
+
+def test_roofs_by_clocks_are_near_the_measured_ones():
+    measured = roofline("-m", "tiled", "-n", "256", "--runs", "2")["device"]
+    theoretical = roofline("-m", "tiled", "-n", "256", "--runs", "2", "--theoretical")["device"]
+    assert f"{theoretical['multiprocessors']} SMs" in theoretical["peak_from"]
+    for name in ("peak_gflops", "bandwidth_gbytes_per_s"):
+        assert 0.5 < measured[name] / theoretical[name] < 1.05, name
+
+
+def test_float64_against_a_peak_of_its_own():
+    document = roofline("-m", "tiled", "-n", "256", "--runs", "2", "--dtype", "float64",
+                        "--peak", "30000", "--bandwidth", "4000")  # fmt: skip
+    (row,) = document["results"]
+    assert row["intensity"] == 4.0 and row["bound_gflops"] == 16_000
+    assert row["share_of_bound"] == pytest.approx(row["gflops"] / 16_000)

@@ -21,6 +21,7 @@ from cudamm.cli.doctor import doctor
 from cudamm.cli.list import list_methods
 from cudamm.cli.occupancy import occupancy
 from cudamm.cli.report import report
+from cudamm.cli.reproduce import reproduce
 from cudamm.cli.roofline import roofline
 from cudamm.cli.show import show
 from cudamm.cli.sweep import sweep
@@ -110,6 +111,7 @@ for command in (
     report,
     occupancy,
     roofline,
+    reproduce,
     devices,
     doctor,
     completion,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -44,6 +45,7 @@ class Measuring:
     device_spec: str
     json_path: str | None
     resume: str | None
+    plot: str | None = None
 
     def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
         """The same for `measure`."""
@@ -96,6 +98,10 @@ def measuring_options(command: Command) -> Command:
             "--resume", metavar="FILE",
             help="Go on where the run that wrote FILE stopped: what it holds is not measured again.",
         ),
+        click.option(
+            "--plot", metavar="FILE",
+            help="Draw the results in a .png, .svg or .pdf file; - for the terminal.",
+        ),
     ]  # fmt: skip
 
     @functools.wraps(command)
@@ -136,6 +142,7 @@ def measure_and_show(
     """Measure what no earlier run has, write results as they come, print tables; the exit status."""
     from cudamm import measure
     from cudamm.cli.session import LiveSession
+    from cudamm.report.plots import Plot, drawing_of
     from cudamm.results import Result
 
     info = executor.target.info
@@ -143,18 +150,31 @@ def measure_and_show(
     kept, records = _resumed(measuring.resume, info, options, cases, settings)
     path = measuring.json_path or measuring.resume
     left = [position for position in range(len(cases)) if position not in kept]
-    with LiveSession(SCHEMA, path, info, Result.bench_record, options) as session:
+    with contextlib.ExitStack() as closing:
+        plot = None
+        if measuring.plot is not None:
+            others = {"--json": measuring.json_path, "--resume": measuring.resume}
+            plot = closing.enter_context(Plot(measuring.plot, others))
+
+        def present(console: Console, results: list[Result]) -> None:
+            show(console, info, results)
+            if plot is not None:
+                plot.show(console, drawing_of(info, results))
+
+        session = closing.enter_context(LiveSession(SCHEMA, path, info, Result.bench_record, options))
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]
             earlier = list(kept.values())
             session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
         executor.dismiss()
-        session.show(lambda console, results: show(console, info, results))
+        session.show(present)
         if kept:
             session.say([f"{len(kept)} of {len(cases)} were in {measuring.resume} already"])
         session.say(remarks)
         session.finish()
+        if plot is not None and session.results:
+            plot.write(drawing_of(info, session.results))  # last: a full disk must not cost the results
         return session.status(all(result.status != "failed" for result in session.results))
 
 

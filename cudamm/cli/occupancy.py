@@ -7,7 +7,6 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -53,7 +52,7 @@ MOST_CURVES = 8
 @click.option("--load-cycles", metavar="NUMBER", help="--ilp: of a load.")
 @click.option("--instruction-cycles", metavar="NUMBER", help="--ilp: of an instruction.")
 @click.option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory.")
-@click.option("--plot", metavar="FILE", help="The curves in a file: PNG, SVG or PDF.")
+@click.option("--plot", metavar="FILE", help="The curves in a .png, .svg or .pdf file; - for the terminal.")
 @json_option
 def occupancy(
     selection: Selection,
@@ -96,8 +95,9 @@ def occupancy(
     from cudamm.occupancy.curves import drawn
     from cudamm.occupancy.kernels import of_kernels
     from cudamm.occupancy.numbers import of_numbers
-    from cudamm.report import curves as plots
+    from cudamm.report import curves as drawings
     from cudamm.report import occupancy as tables
+    from cudamm.report.plots import Plot, check_terminal
     from cudamm.results import OccupancyResult
 
     numbers = bare_numbers(selection, registers, shared, barriers, fmad, searched=suggest)
@@ -109,8 +109,6 @@ def occupancy(
     )
     if (load_cycles or instruction_cycles) and not questions.independent:
         raise UsageError("--load-cycles and --instruction-cycles go with --ilp")
-    if plot is not None and json_path is not None and Path(plot).resolve() == Path(json_path).resolve():
-        raise UsageError(f"--plot and --json are the same file, {plot}")
     curves = curves or plot is not None
     architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
     sources = latency_sources(architectures, questions) if questions.independent else []
@@ -134,9 +132,9 @@ def occupancy(
             yield from of_kernels(architectures, chosen, fmad, carveout, progress)
 
     if curves:
-        plots.check_terminal()
+        check_terminal()
     with contextlib.ExitStack() as closing:
-        figure = closing.enter_context(plots.Figure(plot)) if plot is not None else None
+        figure = closing.enter_context(Plot(plot, {"--json": json_path})) if plot is not None else None
         session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", json_path, info))
         session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
         shown = drawn(session.results, architectures, carveout) if curves else []
@@ -145,11 +143,11 @@ def occupancy(
 
         def show(console: Console, found: list[OccupancyResult]) -> None:
             tables.render(console, found, sources)
-            plots.render(console, shown)
+            drawings.render(console, shown)
 
         session.show(show)
         if figure:
-            figure.draw(shown)
+            figure.write(drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
         return session.status(numbers is not None or not any(r.reason for r in session.results))

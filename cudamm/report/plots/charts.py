@@ -1,0 +1,157 @@
+"""What can be drawn, as plain data: the same for a picture and for the terminal."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Scale = Literal["linear", "log2", "log10"]
+Kind = Literal["line", "curve", "points", "level", "ceiling", "published"]
+"""Of a series: measured points joined by lines; a line alone; points alone; a value that holds all along
+the axis; the limit of a roofline; somebody else's figures, dashed."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with its interval, in the units of its axes.
+
+    Attributes:
+        low, high: of the interquartile range; None where there is a single sample.
+        hollow: whether it is drawn hollow: a row that was dropped, a bound that nobody measured.
+        best: whether it is the best of its series.
+        label: beside the point; empty for none.
+    """
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    hollow: bool = False
+    best: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points that belong together.
+
+    Attributes:
+        label: in the legend; empty for none.
+        style: the number of its colour, marker and line style, the same in every chart of a drawing.
+    """
+
+    label: str
+    points: tuple[Point, ...]
+    kind: Kind = "line"
+    style: int = 0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a line chart.
+
+    Attributes:
+        label: the quantity, with its unit.
+        ticks: positions and what is written there; empty where the scale decides.
+        limits: of what is shown; None where the points decide.
+    """
+
+    label: str
+    scale: Scale = "linear"
+    ticks: tuple[tuple[float, str], ...] = ()
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Series over two axes."""
+
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value and what is written at its end.
+
+    Attributes:
+        low, high: of the interquartile range; None where there is a single sample.
+    """
+
+    label: str
+    value: float
+    text: str
+    low: float | None = None
+    high: float | None = None
+    hollow: bool = False
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Horizontal bars, the first one at the top."""
+
+    title: str
+    label: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value of a heat map and what is written there."""
+
+    value: float
+    text: str
+    hollow: bool = False
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Positive values over two parameters, the smaller the better.
+
+    Attributes:
+        label: the quantity in the cells, with its unit.
+        columns, rows: what is written along the two axes.
+        cells: a tuple a row; None where there is no value.
+    """
+
+    title: str
+    label: str
+    x_label: str
+    y_label: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: tuple[tuple[Cell | None, ...], ...]
+
+
+Chart = LineChart | BarChart | HeatMap
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Charts that make one picture.
+
+    Attributes:
+        caption: below them: device, date, what is left out, what the marks mean.
+        columns: charts side by side; 0 where their number decides.
+    """
+
+    charts: tuple[Chart, ...]
+    caption: str
+    columns: int = 0
+
+
+def caption(device: str, remarks: Iterable[str] = (), date: str | None = None) -> str:
+    """The caption of a drawing: where, when, and what has to be known of it.
+
+    Args:
+        date: of the measurement, as YYYY-MM-DD; today's where it is None.
+    """
+    if date is None:
+        date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return ". ".join([f"{device}, {date}", *remarks]) + "."

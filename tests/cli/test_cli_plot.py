@@ -1,0 +1,120 @@
+"""`--plot` of `bench` and `sweep`, and of `occupancy` in the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from cudamm import measure
+
+ON_CPU = "--device cpu -n 16 --runs 3"
+
+
+@pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("SVG", b"<?xml"), ("pdf", b"%PDF")])
+def test_bench_draws_a_picture(run, tmp_path, suffix, begins):
+    (tmp_path / f"x.{suffix}").write_text("old")
+    ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot x.{suffix} --json -")
+    assert (ended.status, ended.stderr, len(ended.records)) == (0, "", 2)
+    assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begins)
+    assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
+
+
+def test_a_picture_shows_what_the_table_shows(run, tmp_path):
+    ended = run(f"sweep {ON_CPU} -m tiled --block 4,8,16 --plot x.svg --json x.json")
+    assert (ended.status, ended.stderr) == (0, "")
+    rows = json.loads((tmp_path / "x.json").read_text())["results"]
+    best = min((row for row in rows if row["status"] == "ok"), key=lambda row: row["median_ms"])
+    svg = (tmp_path / "x.svg").read_text()
+    assert f"best at {best['params']['BLOCK_SIZE']}: {best['median_ms']:.4f} ms" in svg
+    assert "BLOCK_SIZE" in svg and "Tsinghua 2022, scaled" in svg and "† executed by the CPU device" in svg
+
+
+def test_bench_draws_in_the_terminal_below_the_table(run):
+    ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot -")
+    assert (ended.status, ended.stderr) == (0, "")
+    table, bars = ended.stdout.split("GFLOP/s\n")
+    assert "Success!" in table
+    assert re.search(r"^naive † BLOCK_SIZE=32 +\S* +[\d.]+", bars, re.M) and "best" in bars
+    two = run(f"sweep {ON_CPU} -m tiled-coarse --block 4,8 -D COARSE=1,2 --plot -").stdout
+    assert re.search(r"median time \(ms\); (BLOCK_SIZE down, COARSE|COARSE down, BLOCK_SIZE) across", two)
+    sizes = run("bench --device cpu -n 8 -n 16 --runs 2 -m naive --plot -").stdout
+    assert "GFLOP/s against n (M = N = K)" in sizes and "●" in sizes
+
+
+def test_a_course_report_can_be_drawn_too(run):
+    shown = run(f"bench {ON_CPU} -m tiled --block 4,8 --style report --plot -").stdout
+    assert "(ms) (" in shown and "median time (ms) against BLOCK_SIZE" in shown
+
+
+def test_what_failed_is_counted(run, kernel):
+    kernel("wrong.cu", "sum += A", "sum -= A")
+    ended = run(f"bench {ON_CPU} --kernel wrong.cu -m naive --plot -")
+    assert ended.status == 1 and "Not drawn: 1 failed" in ended.stdout
+
+
+def test_where_nothing_was_timed_nothing_is_drawn(run, kernel, tmp_path):
+    kernel("wrong.cu", "sum += A", "sum -= A")
+    for path in ("x.png", "-"):
+        ended = run(f"bench {ON_CPU} --kernel wrong.cu --plot {path}")
+        assert ended.status == 1 and ended.stderr.startswith(f"cudamm: --plot {path}: nothing to draw")
+    assert [found.name for found in tmp_path.iterdir()] == ["wrong.cu"]
+
+
+def test_after_ctrl_c_what_was_measured_is_drawn(run, monkeypatch, tmp_path):
+    original = measure.bench
+
+    def interrupted(*arguments):
+        found = original(*arguments)
+        yield next(found)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "bench", interrupted)
+    ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot x.svg")
+    assert ended.status == 130 and ended.stderr.startswith("cudamm: interrupted: 1 result")
+    svg = (tmp_path / "x.svg").read_text()
+    assert "naive †" in svg and "coalesced" not in svg
+
+
+def test_a_resumed_run_draws_what_the_file_holds_too(run, tmp_path):
+    assert run(f"bench {ON_CPU} -m naive --json x.json").status == 0
+    shown = run(f"bench {ON_CPU} -m naive -m coalesced --resume x.json --plot -").stdout
+    bars = shown.split("GFLOP/s\n")[1]
+    assert "naive †" in bars and "coalesced †" in bars
+
+
+@pytest.mark.parametrize("command", ["bench", "sweep"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--plot x.jpg", ["--plot x.jpg", ".png, .svg, .pdf"]),
+        ("--plot png", [".png, .svg, .pdf"]),
+        ("--plot ''", [".png, .svg, .pdf"]),
+        ("--plot nowhere/x.png", ["nowhere/x.png", "cannot be written"]),
+        ("--plot same.svg --json same.svg", ["--plot", "--json", "same"]),
+        ("--plot ./same.svg --json same.svg", ["--plot", "--json", "same"]),
+        ("--plot same.svg --resume same.svg", ["--plot", "--resume"]),
+        ("--plot - --json -", ["--plot -", "--json -", "standard output"]),
+    ],
+)
+def test_a_wrong_plot_costs_no_measurement(run, launches, tmp_path, command, options, words):
+    run(f"{command} {ON_CPU} -m tiled --block 8 {options}").refused(2, *words)
+    assert launches == [] and list(tmp_path.iterdir()) == []
+
+
+def test_occupancy_draws_in_the_terminal(run):
+    numbers = "occupancy --arch sm_86 --threads 256 --registers 42 --shared 5000"
+    drawn = run(f"{numbers} --plot -")
+    assert drawn == run(f"{numbers} --curves") and "┤" in drawn.stdout
+    run(f"{numbers} --plot - --json -").refused(2, "standard output")
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_it_fits_the_terminal_and_respects_no_color(on_terminal, columns):
+    line = f"bench {ON_CPU} -m tiled --block 4,8,16 --plot -"
+    plain = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
+    axes = [row for row in plain.splitlines() if re.search("[┤└┌]", row) and "├" not in row]
+    assert axes and max(map(len, axes)) <= columns and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", plain)
+    coloured = on_terminal(line, COLUMNS=str(columns), COLORTERM="truecolor").stdout
+    assert "\x1b[38;2;0;114;178m" in coloured

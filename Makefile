@@ -15,7 +15,7 @@ bench: setup
 	@.venv/bin/cudamm bench $(ARGS)
 
 test: setup
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: setup
 	.venv/bin/python -m ruff check .

@@ -80,6 +80,9 @@ class Timing:
 
 UNTIMED = Timing()
 
+NEAR_FLOOR = 0.1
+"""Of a time that the event pair itself may be before a row is marked."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -108,6 +111,14 @@ class Result:
     verdict: Verdict = UNVERIFIED
     source: str = ""
     position: int = 0
+
+    @property
+    def is_near_floor(self) -> bool:
+        """Whether what two events around an empty kernel read is a notable part of its time."""
+        floor_ms, median_ms = self.timing.event_floor_ms, self.median_ms
+        if floor_ms is None or median_ms is None:
+            return False
+        return floor_ms / self.timing.launches_per_sample > NEAR_FLOOR * median_ms
 
     @functools.cached_property
     def statistics(self) -> Statistics | None:

@@ -248,23 +248,6 @@ class RooflineResult:
         }
 
 
-@dataclass(frozen=True)
-class Point:
-    """What a plot draws of a result.
-
-    Attributes:
-        label: the method and its parameters.
-        intensity: requested, in operations a byte.
-        measured_gflops: None where nothing was measured.
-        bound_gflops: of the roof above it.
-    """
-
-    label: str
-    intensity: float
-    measured_gflops: float | None
-    bound_gflops: float
-
-
 def bounds(cases: Cases, roofline: Roofline, fmad: bool) -> Iterator[RooflineResult]:
     """The bounds of each case, of which nothing is run.
 
@@ -298,16 +281,6 @@ def measure(
         _placed(variant, problem, roofline, 0)  # what is wrong with it is said before anything runs
     for result in bench(executor, cases, settings, progress):
         yield _placed(*cases[result.position], roofline, result.position, result)
-
-
-def points(results: Sequence[RooflineResult]) -> list[Point]:
-    """One for each result whose requested intensity is known, in order."""
-    found = []
-    for r in results:
-        if r.requested is not None:
-            label = " ".join((r.method, *(f"{name}={value}" for name, value in r.params.items())))
-            found.append(Point(label, r.requested.intensity, r.gflops, r.requested.gflops))
-    return found
 
 
 def _placed(

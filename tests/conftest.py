@@ -23,6 +23,13 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means: tests on a GPU take times, which nothing else may disturb."""
+    has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
+    return 0 if has_gpu else min(4, os.cpu_count() or 1)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu"):
         missing = _why_no_gpu()
@@ -48,7 +55,10 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """What the session compiles, for itself and for the processes it starts; never the user's own cache."""
     from cudamm.compile import cache
 
-    folder = tmp_path_factory.mktemp("compiled")
+    folder = tmp_path_factory.getbasetemp() / "compiled"
+    if "PYTEST_XDIST_WORKER" in os.environ:  # then that is a worker's own, in the session's
+        folder = folder.parent.parent / folder.name
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
         cache.cache_folder.cache_clear()

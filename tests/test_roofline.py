@@ -24,13 +24,12 @@ from cudamm.here import Here
 from cudamm.launch import Launch, Limits, plan
 from cudamm.measure import Settings
 from cudamm.problem import Problem, Shape, parse_shape
+from cudamm.report.roofline import drawing_of
 from cudamm.roofline import (
-    Point,
     bounds,
     given,
     measure,
     measured,
-    points,
     theoretical,
     theoretical_bandwidth,
     theoretical_peak,
@@ -256,11 +255,14 @@ def test_what_cannot_be_launched_is_skipped_unless_nothing_can(write_kernel):
         list(bounds(cases[:1], A100, True))
 
 
-def test_points_are_what_a_plot_draws(write_kernel):
+def test_a_picture_has_a_point_for_each_known_intensity_and_counts_the_others(write_kernel):
     silent = _own(write_kernel)
     cases = [*_case("tiled", "64", BLOCK_SIZE=16), (silent, Problem(Shape(64, 64, 64), FLOAT32))]
-    results = list(bounds(cases, A100, True))
-    assert points(results) == [Point("tiled BLOCK_SIZE=16", 4.0, None, 6220.0)]
+    drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
+    (chart,) = drawing.charts
+    points = [(p.x, p.y, p.label) for p in chart.series[-1].points]
+    assert points == [(4.0, 6220.0, "tiled BLOCK_SIZE=16 at 64x64x64 ≤ 6220")]
+    assert "an A100" in drawing.caption and "1 left out" in drawing.caption
 
 
 # ---- Rates under the roofs ------------------------------------------------------------------------------
@@ -278,8 +280,6 @@ def test_a_rate_is_held_against_both_bounds(milliseconds, share):
     assert result.share_of_compulsory_bound == pytest.approx(rate / 5)
     # At twice the rate that memory delivers, at least half of it came from elsewhere.
     assert result.share_not_from_memory == (pytest.approx(0.5) if share > 1 else None)
-    (point,) = points([result])
-    assert point.measured_gflops == result.gflops
     record = result.record()
     assert record["samples_ms"] == [milliseconds] * 3 and record["correct"] is True
     assert record["intensity"] == 0.25 and record["share_of_bound"] == result.share_of_bound

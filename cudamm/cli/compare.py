@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cudamm.cli.fraction import FRACTION, INCREASE
-from cudamm.cli.options import json_option
+from cudamm.cli.output import Output, Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
     "even at the end of its interval that is nearest to no change.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Compare even results of different devices.")
-@json_option
+@output_options
 def compare(
     old_path: str,
     new_path: str,
     confidence: float,
     fail_on: float | None,
     force: bool,
-    json_path: str | None,
+    outputs: Outputs,
 ) -> int:
     """Compare two files that bench --json wrote: every variant's speed-up, and whether it is more than noise.
 
@@ -58,28 +57,25 @@ def compare(
 
     from cudamm import compare as question
     from cudamm.report import compare as tables
-    from cudamm.report.console import console, messages
-    from cudamm.report.export import JsonFile
+    from cudamm.report.console import messages
     from cudamm.saved import load
 
     old, new = load(old_path, question.SCHEMA_OF_FILES), load(new_path, question.SCHEMA_OF_FILES)
     warnings = question.check_devices(old, new, force)
     comparisons = question.compare(old, new, confidence)
     warnings += question.differences(old, new, comparisons)
-    inputs = [Path(path).resolve() for path in (old_path, new_path)]
-    if json_path is not None and Path(json_path).resolve() in inputs:
-        raise UsageError(f"--json {json_path}: that is a file to compare, and would be replaced")
-    with contextlib.ExitStack() as closing:
-        file = JsonFile(json_path) if json_path is not None else None
-        if file:
-            closing.callback(file.discard)
+    inputs = {os.path.realpath(path) for path in (old_path, new_path)}
+    for option, path in outputs.named.items():
+        if os.path.realpath(path) in inputs:
+            raise UsageError(f"{option} {path}: that is a file to compare, and would be replaced")
+    with Output(outputs) as output:
         for line in warnings:
             messages().print(f"cudamm: {escape(line)}", soft_wrap=True)
-        if not (file and file.is_standard_output):
-            tables.render(console(), old, new, comparisons, confidence)
-        if file:
-            document = _document(old, new, confidence, fail_on, warnings)
-            file.write(document, (c.record() for c in comparisons))
+        output.present(
+            lambda console: tables.render(console, old, new, comparisons, confidence),
+            _document(old, new, confidence, fail_on, warnings),
+            (c.record() for c in comparisons),
+        )
     return 1 if fail_on is not None and any(c.is_worse(fail_on) for c in comparisons) else 0
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import click
+
+from cudamm.cli.output import Output, Outputs, output_options
 
 
 @click.command(short_help="List the devices here, with the properties that matter.")
-def devices() -> None:
+@output_options
+def devices(outputs: Outputs) -> None:
     """List the CPU device and every GPU, with the properties that matter for matrix products."""
     from cudamm.devices.find import every
     from cudamm.report import devices as tables
-    from cudamm.report.console import console
+    from cudamm.results import environment
 
     infos, missing = every()
-    tables.render(console(), infos, missing)
+    with Output(outputs) as output:
+        output.present(
+            lambda console: tables.render(console, infos, missing),
+            {"schema": "cudamm.devices/1", "environment": environment()},
+            map(dataclasses.asdict, infos),
+        )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudamm.cli.fraction import FRACTION
-from cudamm.cli.options import Command, device_option, json_option, seed_option, timeout_option
+from cudamm.cli.options import Command, device_option, seed_option, timeout_option
+from cudamm.cli.output import OUTPUT_OPTIONS, Outputs, take_outputs
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Measuring:
     verify: bool
     seed: int
     device_spec: str
-    json_path: str | None
+    outputs: Outputs
     resume: str | None
     plot: str | None = None
 
@@ -93,7 +94,7 @@ def measuring_options(command: Command) -> Command:
         ),
         seed_option,
         device_option,
-        json_option,
+        *OUTPUT_OPTIONS,
         click.option(
             "--resume", metavar="FILE",
             help="Go on where the run that wrote FILE stopped: what it holds is not measured again.",
@@ -108,6 +109,7 @@ def measuring_options(command: Command) -> Command:
     def collect(**given: Any) -> Any:
         if given.pop("until_stable") and given["runs"] is not None:
             raise UsageError("--runs and --until-stable both say when to stop: give one of them")
+        given["outputs"] = take_outputs(given)
         names = [field.name for field in dataclasses.fields(Measuring)]
         given["measuring"] = Measuring(**{name: given.pop(name) for name in names})
         return command(**given)
@@ -148,12 +150,14 @@ def measure_and_show(
     info = executor.target.info
     options = _options(measuring, settings)
     kept, records = _resumed(measuring.resume, info, options, cases, settings)
-    path = measuring.json_path or measuring.resume
+    outputs = dataclasses.replace(
+        measuring.outputs, json=measuring.outputs.json or measuring.resume
+    ).checked()
     left = [position for position in range(len(cases)) if position not in kept]
     with contextlib.ExitStack() as closing:
         plot = None
         if measuring.plot is not None:
-            others = {"--json": measuring.json_path, "--resume": measuring.resume}
+            others = {**measuring.outputs.named, "--resume": measuring.resume}
             plot = closing.enter_context(Plot(measuring.plot, others))
 
         def present(console: Console, results: list[Result]) -> None:
@@ -161,7 +165,7 @@ def measure_and_show(
             if plot is not None:
                 plot.show(console, drawing_of(info, results))
 
-        session = closing.enter_context(LiveSession(SCHEMA, path, info, Result.bench_record, options))
+        session = closing.enter_context(LiveSession(SCHEMA, outputs, info, Result.bench_record, options))
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]

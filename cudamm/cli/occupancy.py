@@ -18,10 +18,10 @@ from cudamm.cli.options import (
     device_option,
     dtype_option,
     fmad_option,
-    json_option,
     selection_options,
     sizes_option,
 )
+from cudamm.cli.output import Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ MOST_CURVES = 8
 @click.option("--instruction-cycles", metavar="NUMBER", help="--ilp: of an instruction.")
 @click.option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory.")
 @click.option("--plot", metavar="FILE", help="The curves in a .png, .svg or .pdf file; - for the terminal.")
-@json_option
+@output_options
 def occupancy(
     selection: Selection,
     registers: str | None,
@@ -73,7 +73,7 @@ def occupancy(
     instruction_cycles: str | None,
     curves: bool,
     plot: str | None,
-    json_path: str | None,
+    outputs: Outputs,
 ) -> int:
     """Say how full each kernel can keep a multiprocessor, and what limits it.
 
@@ -134,8 +134,8 @@ def occupancy(
     if curves:
         check_terminal()
     with contextlib.ExitStack() as closing:
-        figure = closing.enter_context(Plot(plot, {"--json": json_path})) if plot is not None else None
-        session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", json_path, info))
+        figure = closing.enter_context(Plot(plot, outputs.named)) if plot is not None else None
+        session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", outputs, info))
         session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
         shown = drawn(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:

@@ -226,10 +226,3 @@ timeout_option = click.option(
     "--timeout", "timeout_s", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
     metavar="SECONDS", help="How long a variant may give no answer before it counts as hung; 60.",
 )  # fmt: skip
-json_option = click.option(
-    "--json",
-    "json_path",
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="Write the results there; - for standard output and no tables.",
-)

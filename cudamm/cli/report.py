@@ -80,6 +80,7 @@ def _target(path: str, output: str | None) -> str:
 
 def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:
     """The occupancy of what can be compiled here, and what is to be said of the rest."""
+    from cudamm.cli.output import Outputs
     from cudamm.cli.session import Session
     from cudamm.report.html.kernels import architecture_of, occupancy_of, on_gpu
     from cudamm.results import DeviceInfo, OccupancyResult
@@ -97,7 +98,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     left = len({k.row.method for k in timed} - {k.row.method for k in chosen})
     why_not = f"{left} method{'s' * (left > 1)} left out, whose source is not at hand as it was measured."
     info = DeviceInfo(device["kind"], "", device["name"])
-    with Session[OccupancyResult]("cudamm.occupancy/1", None, info) as session:
+    with Session[OccupancyResult]("cudamm.occupancy/1", Outputs(), info) as session:
         try:
             session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
             session.status(True)

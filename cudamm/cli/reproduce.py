@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cudamm.cli.options import device_option, json_option, seed_option, timeout_option
+from cudamm.cli.options import device_option, seed_option, timeout_option
+from cudamm.cli.output import Outputs, output_options
 from cudamm.reproduce import NAMES
 
 ALL = "all"
@@ -21,14 +22,14 @@ SCHEMA = "cudamm.reproduce/1"
 @seed_option
 @device_option
 @timeout_option
-@json_option
+@output_options
 def reproduce(
     names: tuple[str, ...],
     size: str | None,
     seed: int,
     device_spec: str,
     timeout_s: float,
-    json_path: str | None,
+    outputs: Outputs,
 ) -> int:
     """Run just what a course document ran, and say which of its conclusions hold on this device.
 
@@ -74,7 +75,7 @@ def reproduce(
             seed=seed,
         )
         sources = [find(name) for name in (NAMES if ALL in names else dict.fromkeys(names))]
-        with Session[Reproduction](SCHEMA, json_path, target.info) as session:
+        with Session[Reproduction](SCHEMA, outputs, target.info) as session:
             session.collect(lambda tell: run_again(worker, sources, setting, tell))
             worker.dismiss()
             session.show(tables.render)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,20 +16,22 @@ from cudamm.cli.options import (
     device_option,
     dtype_option,
     fmad_option,
-    json_option,
     seed_option,
     selection_options,
     sizes_option,
     timeout_option,
 )
+from cudamm.cli.output import Outputs, output_options
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cudamm.devices import Target
     from cudamm.executor import Executor
     from cudamm.measure import Settings
     from cudamm.results import DeviceInfo
-    from cudamm.roofline import Cases, Roofline
+    from cudamm.roofline import Cases, Roofline, RooflineResult
 
 SCHEMA = "cudamm.roofline/1"
 
@@ -150,7 +153,8 @@ class _Roofs:
 @timeout_option
 @seed_option
 @device_option
-@json_option
+@click.option("--plot", metavar="FILE", help="Draw it in a .png, .svg or .pdf file; - for the terminal.")
+@output_options
 def roofline(
     selection: Selection,
     traffic: str | None,
@@ -162,7 +166,8 @@ def roofline(
     timeout_s: float,
     seed: int,
     device_spec: str,
-    json_path: str | None,
+    plot: str | None,
+    outputs: Outputs,
     **given: Any,
 ) -> int:
     """Say what rate the peak and the memory of a device allow each method.
@@ -192,52 +197,90 @@ def roofline(
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
     paper = roofs.on_paper
     if paper is not None and device_spec in ("auto", "cpu"):
-        return _bounds(chosen, *paper, fmad, device_spec, json_path)
+        return _bounds(chosen, *paper, fmad, device_spec, outputs, plot)
     from cudamm.measure import Settings
     from cudamm.worker import Worker
 
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with Worker(device_spec, timeout_s) as worker:
         own = paper[0] if paper is not None else _of_device(worker, roofs.theoretical)
-        return _measured(worker, chosen, own, settings, json_path)
+        return _measured(worker, chosen, own, settings, outputs, plot)
 
 
 def _bounds(
-    cases: Cases, roofline: Roofline, info: DeviceInfo, fmad: bool, device_spec: str, json_path: str | None
+    cases: Cases,
+    roofline: Roofline,
+    info: DeviceInfo,
+    fmad: bool,
+    device_spec: str,
+    outputs: Outputs,
+    plot: str | None,
 ) -> int:
     """Print bounds alone; the exit status."""
-    from cudamm.cli.session import Session
-    from cudamm.report import roofline as tables
-    from cudamm.roofline import RooflineResult, bounds
+    from cudamm.roofline import bounds
 
     if device_spec == "cpu":
         note = "nothing is measured: times on the CPU device are no GPU's"
         info = dataclasses.replace(info, note=note)
     info = dataclasses.replace(info, properties=info.properties | roofline.record())
-    with Session[RooflineResult](SCHEMA, json_path, info) as session:
-        session.collect(lambda tell: bounds(cases, roofline, fmad))
-        session.show(lambda console, results: tables.render(console, info, roofline, results))
-        session.save(RooflineResult.record)
-        return session.status(True)
+    with _Shown(roofline, info, outputs, plot) as shown:
+        shown.session.collect(lambda tell: bounds(cases, roofline, fmad))
+        shown.show()
+        return shown.session.status(True)
 
 
 def _measured(
-    executor: Executor, cases: Cases, roofline: Roofline, settings: Settings, json_path: str | None
+    executor: Executor,
+    cases: Cases,
+    roofline: Roofline,
+    settings: Settings,
+    outputs: Outputs,
+    plot: str | None,
 ) -> int:
     """Measure, and print rates under their bounds; the exit status."""
-    from cudamm.cli.session import Session
-    from cudamm.report import roofline as tables
-    from cudamm.roofline import RooflineResult, measure
+    from cudamm.roofline import measure
 
     info = executor.target.info
     info = dataclasses.replace(info, properties=info.properties | roofline.record())
-    with Session[RooflineResult](SCHEMA, json_path, info) as session:
-        session.collect(lambda tell: measure(executor, cases, settings, roofline, tell))
+    with _Shown(roofline, info, outputs, plot) as shown:
+        results = shown.session.results
+        shown.session.collect(lambda tell: measure(executor, cases, settings, roofline, tell))
         executor.dismiss()
-        session.results.sort(key=lambda result: result.position)
-        session.show(lambda console, results: tables.render(console, info, roofline, results))
-        session.save(RooflineResult.record)
-        return session.status(all(result.status != "failed" for result in session.results))
+        results.sort(key=lambda result: result.position)
+        shown.show()
+        return shown.session.status(all(result.status != "failed" for result in results))
+
+
+class _Shown(contextlib.ExitStack):
+    """A session, its tables and its picture."""
+
+    def __init__(self, roofline: Roofline, info: DeviceInfo, outputs: Outputs, plot: str | None) -> None:
+        """Raises UsageError where a file cannot be written, NoDeviceError without what draws."""
+        from cudamm.cli.session import Session
+        from cudamm.report.plots import Plot
+        from cudamm.roofline import RooflineResult
+
+        super().__init__()
+        self._roofline, self._info = roofline, info
+        self._plot = self.enter_context(Plot(plot, outputs.named)) if plot is not None else None
+        self.session = self.enter_context(Session[RooflineResult](SCHEMA, outputs, info))
+
+    def show(self) -> None:
+        """Print, draw and write what the session has."""
+        from cudamm.report import roofline as tables
+        from cudamm.roofline import RooflineResult
+
+        drawing = tables.drawing_of(self._info, self._roofline, self.session.results)
+
+        def render(console: Console, results: list[RooflineResult]) -> None:
+            tables.render(console, self._info, self._roofline, results)
+            if self._plot:
+                self._plot.show(console, drawing)
+
+        self.session.show(render)
+        self.session.save(RooflineResult.record)
+        if self._plot and self.session.results:
+            self._plot.write(drawing)
 
 
 def _of_device(executor: Executor, by_clocks: bool) -> Roofline:

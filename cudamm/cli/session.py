@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from cudamm.cli.output import Forms, Outputs
 from cudamm.errors import Interrupted, NoDeviceError
 from cudamm.report.console import console, messages
 from cudamm.report.export import JsonFile, LiveJson
+from cudamm.report.forms import Render
 from cudamm.results import DeviceInfo, Result, document
 
 R = TypeVar("R")
@@ -29,14 +31,20 @@ class Session(Generic[R]):
     measurement. Ctrl-C ends the measuring; what was measured is printed and written all the same.
     """
 
-    def __init__(self, schema: str, json_path: str | None, device: DeviceInfo) -> None:
-        """Raises UsageError where the JSON file cannot be written."""
+    def __init__(self, schema: str, outputs: Outputs, device: DeviceInfo) -> None:
+        """Raises UsageError where a file cannot be written."""
         self.results: list[R] = []
         self._schema = schema
         self._device = device
         self._interrupted: KeyboardInterrupt | None = None
         self._lost: NoDeviceError | None = None
-        self._json = self._opened(json_path) if json_path is not None else None
+        self._printed: list[Render] = []
+        self._forms = Forms(outputs)
+        try:
+            self._json = self._opened(outputs.json) if outputs.json is not None else None
+        except BaseException:
+            self._forms.discard()
+            raise
 
     def _opened(self, path: str) -> JsonFile | LiveJson:
         return JsonFile(path)
@@ -47,6 +55,7 @@ class Session(Generic[R]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._forms.discard()
         if self._json:
             self._json.discard()
 
@@ -81,19 +90,35 @@ class Session(Generic[R]):
         self.results.append(result)
 
     def show(self, render: Callable[[Console, list[R]], None]) -> None:
-        """Print the tables, unless standard output is taken by the JSON document."""
+        """Print the tables, unless standard output is taken by a file's contents."""
         if self._device.note:
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
-        if self.results and not (self._json and self._json.is_standard_output):
-            with self._while_it_takes_anything():
-                render(console(), self.results)
+        self._print(lambda console: render(console, self.results))
 
     def say(self, lines: Sequence[str]) -> None:
         """Print remarks below the tables, under the same condition."""
-        if self.results and not (self._json and self._json.is_standard_output):
+
+        def render(console: Console) -> None:
+            for line in lines:
+                console.print(escape(line), soft_wrap=True)
+
+        self._print(render)
+
+    def _print(self, render: Render) -> None:
+        if not self.results:
+            return
+        self._printed.append(render)
+        if not (self._forms.take_standard_output or (self._json and self._json.is_standard_output)):
             with self._while_it_takes_anything():
-                for line in lines:
-                    console().print(escape(line), soft_wrap=True)
+                render(console())
+
+    def _write_forms(self, record: Callable[[R], dict[str, Any]]) -> None:
+        def render(console: Console) -> None:
+            for printed in self._printed:
+                printed(console)
+
+        if self.results:
+            self._forms.write(render, map(record, self.results))
 
     @contextlib.contextmanager
     def _while_it_takes_anything(self) -> Iterator[None]:
@@ -105,10 +130,11 @@ class Session(Generic[R]):
                 raise
 
     def save(self, record: Callable[[R], dict[str, Any]]) -> None:
-        """Write the JSON file, if one is wanted. After the tables: a full disk must not cost them."""
+        """Write the files that are wanted. After the tables: a full disk must not cost them."""
         # An older file is worth more than a document without results.
         if isinstance(self._json, JsonFile) and (self.results or not self._interrupted):
             self._json.write(document(self._schema, self._device), map(record, self.results))
+        self._write_forms(record)
 
     def status(self, all_well: bool) -> int:
         """The exit status. Raises Interrupted after Ctrl-C, NoDeviceError where the device was lost."""
@@ -127,16 +153,16 @@ class LiveSession(Session[Result]):
     def __init__(
         self,
         schema: str,
-        json_path: str | None,
+        outputs: Outputs,
         device: DeviceInfo,
         record: Callable[[Result], dict[str, Any]],
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Raises UsageError where the JSON file cannot be written."""
+        """Raises UsageError where a file cannot be written."""
         self._record = record
         self._options = options
         self._unwritten: Result | None = None
-        super().__init__(schema, json_path, device)
+        super().__init__(schema, outputs, device)
 
     def _opened(self, path: str) -> LiveJson:
         return LiveJson(path, document(self._schema, self._device, self._options))
@@ -166,3 +192,4 @@ class LiveSession(Session[Result]):
             self.keep(self.results.pop(self.results.index(self._unwritten)))
         if isinstance(self._json, LiveJson) and (self.results or not self._interrupted):
             self._json.finish()
+        self._write_forms(self._record)

@@ -9,12 +9,12 @@ from cudamm.cli.options import (
     device_option,
     dtype_option,
     fmad_option,
-    json_option,
     seed_option,
     selection_options,
     sizes_option,
     timeout_option,
 )
+from cudamm.cli.output import Outputs, output_options
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 """The smallest, primes, around multiples of a warp, a single column, a single product, a square."""
@@ -28,7 +28,7 @@ SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 @seed_option
 @device_option
 @timeout_option
-@json_option
+@output_options
 def verify(
     selection: Selection,
     sizes: tuple[str, ...],
@@ -37,7 +37,7 @@ def verify(
     seed: int,
     device_spec: str,
     timeout_s: float,
-    json_path: str | None,
+    outputs: Outputs,
 ) -> int:
     """Check every element of every product against a float64 reference and the error rounding allows.
 
@@ -59,7 +59,7 @@ def verify(
     chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
     with Worker(device_spec, timeout_s) as worker:
         info = worker.target.info
-        with LiveSession("cudamm.verify/1", json_path, info, Result.verify_record) as session:
+        with LiveSession("cudamm.verify/1", outputs, info, Result.verify_record) as session:
             session.collect(lambda progress: verification.verify_all(worker, chosen, fmad, progress))
             session.show(lambda console, results: tables.render(console, info, results))
             session.finish()

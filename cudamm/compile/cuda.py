@@ -66,10 +66,7 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
     """
     compiler = nvcc()
     check_architecture(arch)
-    command = [str(compiler.path), f"-arch={arch}", *include_options(compiler.path)]
-    command.append("-fmad=true" if program.fmad else "-fmad=false")
-    if program.include_folder:
-        command.append(f"-I{program.include_folder}")
+    command = nvcc_command(program, arch)
 
     def make(target: Path) -> None:
         """The cubin, and behind it in the same file what ptxas remarks, which the cubin does not hold."""
@@ -99,6 +96,14 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
         raise KernelError(remarks.decode())
     kernel = find_kernel(image, program.method.entry)
     return Cubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
+
+
+def nvcc_command(program: Program, arch: str) -> list[str]:
+    """nvcc and the options that a program is compiled with, whatever is made of it."""
+    compiler = nvcc()
+    fmad = "-fmad=true" if program.fmad else "-fmad=false"
+    included = [f"-I{program.include_folder}"] if program.include_folder else []
+    return [str(compiler.path), f"-arch={arch}", *include_options(compiler.path), fmad, *included]
 
 
 _SEPARATOR = b"\nptxas -v:\n"

@@ -16,9 +16,9 @@ from typing import Literal
 
 from cudamm.catalog.header import without_comments
 from cudamm.compile.cache import cached, contents, finished, remembered, run_compiler, temporary_folder
-from cudamm.compile.cuda import Cubin, compile_for_gpu, nvcc
+from cudamm.compile.cuda import Cubin, compile_for_gpu, nvcc, nvcc_command
 from cudamm.compile.program import Program
-from cudamm.compile.toolkit import find_nvdisasm, include_options, run_nvcc
+from cudamm.compile.toolkit import find_nvdisasm, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
 
 Kind = Literal["ptx", "sass"]
@@ -66,12 +66,7 @@ def ptx(program: Program, arch: str) -> Listing:
         NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
     """
     cubin = compile_for_gpu(program, arch)  # says what is wrong with the program, if anything is
-    compiler = nvcc()
-    command = [str(compiler.path), f"-arch={arch}", *include_options(compiler.path)]
-    command.append("-fmad=true" if program.fmad else "-fmad=false")
-    if program.include_folder:
-        command.append(f"-I{program.include_folder}")
-    command.append("--ptx")
+    command = [*nvcc_command(program, arch), "--ptx"]
 
     def make(target: Path) -> None:
         with temporary_folder() as folder:
@@ -81,7 +76,7 @@ def ptx(program: Program, arch: str) -> Listing:
             target.write_bytes(made.read_bytes())
 
     # The cubin stands for what the program includes, and for what nvcc takes from the environment.
-    path = cached([program.text, _digest(cubin), compiler.version, *command], ".ptx", make)
+    path = cached([program.text, _digest(cubin), nvcc().version, *command], ".ptx", make)
     text = contents(path).decode(errors="replace")
     return Listing("ptx", arch, cubin.kernel, text, _ptx_lines(text, cubin.kernel))
 

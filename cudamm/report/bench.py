@@ -85,7 +85,7 @@ def _timing_notes(results: Sequence[Result]) -> list[str]:
     if throttled:
         reasons = ", ".join(dict.fromkeys(reason for r in throttled for reason in r.timing.throttle_reasons))
         found.append(f"~ the GPU was slowed down while this was measured ({reasons}); pauses did not help")
-    near = [r for r in results if _is_near_floor(r)]
+    near = [r for r in results if r.is_near_floor]
     if near:
         floor_us = max(r.timing.event_floor_ms or 0.0 for r in near) * 1e3
         found.append(
@@ -98,13 +98,6 @@ def _timing_notes(results: Sequence[Result]) -> list[str]:
     if dropped:
         found.append(f"{dropped} dropped early, as clearly slower than the best; --full measures all")
     return found
-
-
-def _is_near_floor(result: Result) -> bool:
-    floor_ms, median_ms = result.timing.event_floor_ms, result.median_ms
-    if floor_ms is None or median_ms is None:
-        return False
-    return floor_ms / result.timing.launches_per_sample > 0.1 * median_ms
 
 
 def best_of_sweeps(results: Sequence[Result]) -> set[int]:
@@ -186,7 +179,7 @@ def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) 
 
 
 def _doubts(row: Result) -> str:
-    return " ~" * bool(row.timing.throttled) + " °" * _is_near_floor(row)
+    return " ~" * bool(row.timing.throttled) + " °" * row.is_near_floor
 
 
 def _speed_up(first: Result, row: Result) -> str:

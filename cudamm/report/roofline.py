@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cudamm.report import plots
 from cudamm.report.bench import notes, print_troubles
 from cudamm.report.console import parameters, print_fitting, significant
+from cudamm.report.plots import Drawing, RooflinePoint
 
 if TYPE_CHECKING:
     from cudamm.results import DeviceInfo
@@ -49,6 +51,20 @@ def render(
     for note in notes(measured) if measured else [_PADDED] if padded else []:
         console.print(escape(note), style="dim")
     console.print(escape(_LEGEND), style="dim")
+
+
+def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[RooflineResult]) -> Drawing:
+    """The results under the roofs: one point each, where the requested intensity is known."""
+    sizes = {f"{r.m} x {r.n} x {r.k}, {r.dtype}" for r in results}
+    unknown = sum(r.requested is None for r in results)
+    remarks = ["intensity counts every load of every thread", *([f"{unknown} left out"] if unknown else [])]
+    return plots.roofline(
+        roofline.peak_gflops,
+        roofline.bandwidth_gbytes_per_s,
+        [RooflinePoint(_name(r), r.requested.intensity, r.gflops) for r in results if r.requested],
+        title=sizes.pop() if len(sizes) == 1 else "",
+        caption=plots.caption(device.name, remarks),
+    )
 
 
 _PADDED = "padded with zeros to the multiples the kernel needs; their loads count, their operations do not"

@@ -20,8 +20,6 @@ LARGEST_SIZE = 10**9
 """Of a matrix's edge: far above what any memory holds, and small enough to compute with."""
 BASELINE = "naive"
 """The method that speed-ups are over; the first row where a problem has no such row."""
-NEAR_FLOOR = 0.1
-"""Share of a median that an event pair's own time is, above which the row is marked, as in `bench`."""
 
 _Check = Callable[[Any], bool]
 
@@ -150,14 +148,6 @@ def rate(result: Result) -> float | None:
     """10⁹ operations a second of a row that was timed; None where that is no number."""
     gflops = result.gflops if is_timed(result) else None
     return gflops if gflops is not None and math.isfinite(gflops) else None
-
-
-def is_near_floor(result: Result) -> bool:
-    """Whether what two events around an empty kernel read is a notable part of its time."""
-    floor_ms, median_ms = result.timing.event_floor_ms, result.median_ms
-    if floor_ms is None or median_ms is None:
-        return False
-    return floor_ms / result.timing.launches_per_sample > NEAR_FLOOR * median_ms
 
 
 def best(rows: Sequence[Result]) -> Result | None:

@@ -13,7 +13,6 @@ from cudamm.report.html.rows import (
     baseline,
     best,
     by_problem,
-    is_near_floor,
     is_timed,
     name_of,
     rate,
@@ -47,7 +46,7 @@ def marks_of(result: Result, best_of_sweep: bool = False) -> list[str]:
         "host": result.execution == "native",
         "padded": result.padded,
         "throttled": bool(result.timing.throttled),
-        "short": is_near_floor(result),
+        "short": result.is_near_floor,
         "out of time": result.timing.ended_by == "time",
         "best of its sweep": best_of_sweep,
     }

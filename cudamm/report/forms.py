@@ -1,0 +1,164 @@
+"""What a command prints, in other forms: Markdown, SVG; and its records as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
+
+Render = Callable[[Console], None]
+"""Prints everything on a console."""
+
+WIDTH_OF_PICTURES = 120
+"""Columns; a README shows a wider one smaller than its text."""
+
+UNLIMITED = 100_000
+
+# Rich's own format, but for the font: it would be fetched from the network.
+SVG_FORMAT = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+    <style>
+    .{unique_id}-matrix {{
+        font-family: monospace; font-size: {char_height}px; line-height: {line_height}px;
+    }}
+    .{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
+    {styles}
+    </style>
+    <defs>
+    <clipPath id="{unique_id}-clip-terminal">
+      <rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+    </clipPath>
+    {lines}
+    </defs>
+    {chrome}
+    <g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+    {backgrounds}
+    <g class="{unique_id}-matrix">
+    {matrix}
+    </g>
+    </g>
+</svg>
+"""
+
+
+def svg(render: Render, title: str, width: int = WIDTH_OF_PICTURES) -> str:
+    """A picture of a terminal in which everything is printed.
+
+    Args:
+        title: stands at its top.
+        width: of the terminal, in columns.
+    """
+    console = Console(
+        record=True, file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor",
+        highlight=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+    render(console)
+    # The identifiers within are made from the contents by default, which change with every figure.
+    return console.export_svg(title=title, code_format=SVG_FORMAT, theme=SVG_EXPORT_THEME, unique_id="cudamm")
+
+
+def markdown(render: Render) -> str:
+    """Everything that is printed, as GitHub's Markdown: tables as tables, other lines as paragraphs."""
+    console = _Markdown()
+    render(console)
+    return "\n\n".join(console.blocks) + "\n" if console.blocks else ""
+
+
+class _Markdown(Console):
+    """A console that keeps what is printed on it as blocks of Markdown."""
+
+    def __init__(self) -> None:
+        super().__init__(file=io.StringIO(), width=UNLIMITED, color_system=None, highlight=False, emoji=False)
+        self.blocks: list[str] = []
+
+    def print(self, *objects: Any, **_: Any) -> None:
+        for printed in objects:
+            if isinstance(printed, Table):
+                self.blocks += _table(self, printed)
+            else:
+                self.blocks += _paragraphs(_plain(self, printed))
+
+
+def _plain(console: Console, printed: Any) -> str:
+    if isinstance(printed, Text):
+        return printed.plain
+    if isinstance(printed, str):
+        return console.render_str(printed).plain
+    with console.capture() as captured:
+        Console.print(console, printed)
+    return captured.get()
+
+
+def _paragraphs(text: str) -> list[str]:
+    lines = text.strip("\n").rstrip()
+    if not lines:
+        return []
+    if "\n" in lines:  # a drawing, or lines that belong below one another
+        fence = "```" + "`" * max((len(run) - 2 for run in re.findall("`{3,}", lines)), default=0)
+        return [f"{fence}text\n{lines}\n{fence}"]
+    return [_escaped(lines)]
+
+
+def _table(console: Console, table: Table) -> list[str]:
+    titles = [f"**{_cell(console, table.title)}**"] if table.title else []
+    captions = [_cell(console, table.caption)] if table.caption else []
+    columns = [[_cell(console, cell) for cell in (column.header, *column.cells)] for column in table.columns]
+    if not columns:
+        return titles + captions
+    head, *rows = ("| " + " | ".join(row) + " |" for row in zip(*columns, strict=True))
+    rule = "|" + "|".join("---:" if c.justify == "right" else "---" for c in table.columns) + "|"
+    return [*titles, "\n".join((head, rule, *rows)), *captions]
+
+
+def _cell(console: Console, content: Any) -> str:
+    return _escaped(" ".join(_plain(console, content).split()))
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown shows as it is. An underscore within a word means nothing there."""
+    text = re.sub(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def csv_of(records: Iterable[Mapping[str, Any]]) -> str:
+    """Records as CSV (RFC 4180), a row each, with the names and values that they have in JSON.
+
+    Values within others have their path as a name, such as `params.BLOCK_SIZE`; lists are joined by spaces;
+    what a record has not, or is null, is empty.
+    """
+    rows = [dict(_flat("", record)) for record in records]
+    names = dict.fromkeys(name for row in rows for name in row)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(names), lineterminator="\r\n")
+    if names:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(prefix: str, values: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(f"{prefix}{name}.", value)
+        else:
+            yield prefix + name, _text(value)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return " ".join(map(_text, value))
+    if isinstance(value, str):
+        # Spreadsheets take such text for a formula, and it may be anybody's.
+        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return repr(value)

@@ -1,0 +1,115 @@
+"""`--csv`, `--markdown` and `--svg`: the same results in other forms, of every command that prints tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+BENCH = "bench --device cpu -n 16 -m tiled --block 4,8 --runs 2 --warmup 0"
+COMMANDS = {
+    "bench": BENCH,
+    "sweep": "sweep --device cpu -n 16 -m tiled --block 4,8 --runs 3 --full",
+    "verify": "verify --device cpu -n 16 -m tiled --dtype float32",
+    "occupancy": "occupancy --arch sm_90 --threads 256 --registers 32,64 --shared 0",
+    "roofline": "roofline --peak 19500 --bandwidth 1555 -m tiled,naive --block 16",
+    "list": "list -m tiled,naive",
+    "doctor": "doctor --device cpu",
+    "devices": "devices",
+    "reproduce": "reproduce pmpp --device cpu -n 16",
+}
+
+
+@pytest.fixture
+def comparison(run) -> str:
+    for name in ("old", "new"):
+        assert run(f"{BENCH} --json {name}.json").status == 0
+    return "compare old.json new.json"
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "compare"])
+def test_every_form_at_once(run, tmp_path, command, request) -> None:
+    line = COMMANDS[command] if command in COMMANDS else request.getfixturevalue("comparison")
+    ended = run(f"{line} --json out.json --csv out.csv --markdown out.md --svg out.svg")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert ended.stdout  # the tables as well
+    results = json.loads((tmp_path / "out.json").read_text())["results"]
+    text = (tmp_path / "out.csv").read_bytes().decode()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert len(rows) == len(results) > 0
+    for row, result in zip(rows, results, strict=True):
+        for name, value in result.items():
+            if isinstance(value, str) and value[:1] not in "=+-@":
+                assert row[name] == value
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                assert float(row[name]) == value
+    markdown = (tmp_path / "out.md").read_text()
+    assert markdown.count("\n|---") >= 1
+    picture = ElementTree.fromstring((tmp_path / "out.svg").read_text())  # noqa: S314 - made above
+    shown = "".join(picture.itertext()).replace("\xa0", " ")
+    lines = [line.replace("|", " ").split() for line in markdown.splitlines() if line.startswith("| ")]
+    words = max(lines, key=len)
+    assert sum(word in shown for word in words) > len(words) / 2  # cells may be folded
+
+
+def test_markdown_has_what_the_terminal_has(run, tmp_path) -> None:
+    ended = run(f"{BENCH} --markdown out.md")
+    text = (tmp_path / "out.md").read_text()
+    assert "**16 x 16 x 16 (M x N x K), float32" in text
+    for line in (row for row in ended.stdout.splitlines() if "Success!" in row):
+        cells = [cell.strip() for cell in line.split("│")[1:-1]]
+        assert all(cell.rstrip(" *†") in text for cell in cells)
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "svg"])
+def test_standard_output_has_that_form_and_nothing_else(run, tmp_path, form) -> None:
+    ended = run(f"{BENCH} --{form} -")
+    assert (ended.status, ended.stderr) == (0, "")
+    written = run(f"{BENCH} --{form} out")
+    starts = {"csv": "method,", "markdown": "**16 x 16 x 16", "svg": "<svg"}
+    assert ended.stdout.startswith(starts[form])
+    assert (tmp_path / "out").read_bytes().decode().startswith(starts[form])
+    assert "┏" not in ended.stdout.replace("<text", "") or form == "svg"
+    assert "┏" in written.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--csv a --svg a", ("--csv and --svg are both a",)),
+        ("--csv a --json ./a", ("--json and --csv are both",)),
+        ("--csv - --json -", ("--json and --csv are both standard output",)),
+        ("--markdown none/x.md", ("--markdown", "No such file or directory")),
+        ("--svg .", ("--svg", "folder")),
+    ],
+)
+@pytest.mark.parametrize("command", ["bench", "verify", "list"])
+def test_files_that_cannot_be_are_refused_before_anything_is_measured(
+    run, tmp_path, command, options, words
+) -> None:
+    run(f"{COMMANDS[command]} {options}").refused(2, *words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_to_resume_or_compare_is_not_replaced(run, tmp_path, comparison) -> None:
+    before = (tmp_path / "old.json").read_bytes()
+    run(f"{comparison} --csv old.json").refused(2, "--csv old.json", "would be replaced")
+    run(f"{BENCH} --resume old.json --csv old.json").refused(2, "--json and --csv are both old.json")
+    assert (tmp_path / "old.json").read_bytes() == before
+
+
+def test_a_picture_is_titled_by_the_command_without_its_files(run, tmp_path, monkeypatch) -> None:
+    given = ["cudamm", "list", "--svg", "a.svg", "-m", "tiled", "--csv=b.csv", "--json", "-"]
+    monkeypatch.setattr(sys, "argv", given)
+    assert run(" ".join(given[1:])).status == 0
+    picture = ElementTree.fromstring((tmp_path / "a.svg").read_text())  # noqa: S314 - made above
+    assert "cudamm list -m tiled" in [text.strip().replace("\xa0", " ") for text in picture.itertext()]
+
+
+def test_nothing_is_left_of_files_that_were_not_written(run, tmp_path) -> None:
+    run(f"{BENCH} -D PAD=1 --csv a.csv --svg b.svg").refused(2, "PAD")
+    assert not list(tmp_path.iterdir())

@@ -93,6 +93,7 @@ NVCC_WHEELS = (
     "nvidia-cuda-runtime",
     "nvidia-cuda-cccl",
 )
+NVDISASM_WHEEL = "nvidia-cuda-nvdisasm>=13,<14"
 WHEELS_FAILED = (
     "NVIDIA's wheels could not be installed (is pip's package index in reach? "
     "an installed CUDA Toolkit does as well)"
@@ -472,6 +473,8 @@ def set_up_compiler() -> bool:
             provide_nvcc()
         missing, cost = OCCUPANCY_HEADER, "The tests that compare with it cannot run meanwhile"
         provide_occupancy_header(driver)
+        missing, cost = "nvdisasm", "`cudamm show --sass` cannot read machine code meanwhile"
+        provide_nvdisasm()
     except (SetupError, CudammError, OSError) as error:
         say(f"no {missing}: {error}. {cost}; the next `make setup` tries again")
         return False
@@ -506,6 +509,14 @@ def provide_occupancy_header(driver: Driver | None) -> None:
     if not any((folder / OCCUPANCY_HEADER).is_file() for folder in folders):
         say(f"no {OCCUPANCY_HEADER} on this machine; getting it as NVIDIA's wheel for the tests")
         pip_install([runtime_wheel(driver)], WHEELS_FAILED)
+
+
+def provide_nvdisasm() -> None:
+    """See to the disassembler, which not every toolkit has: any of CUDA 13 reads what older ones compile."""
+    nvcc = toolkit.find_nvcc(site_packages())
+    if nvcc is not None and toolkit.find_nvdisasm(nvcc, site_packages()) is None:
+        say("no nvdisasm on this machine; getting it for `cudamm show --sass` as NVIDIA's wheel (5 MB)")
+        pip_install([NVDISASM_WHEEL], WHEELS_FAILED)
 
 
 def runtime_wheel(driver: Driver | None) -> str:

@@ -50,6 +50,7 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     # find_driver removes it: setting it here has it restored after the test.
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setattr(module.toolkit, "find_nvcc", lambda folders: None)
+    monkeypatch.setattr(module.toolkit, "find_nvdisasm", lambda nvcc, folders: tmp_path / "nvdisasm")
     monkeypatch.setattr(module.toolkit, "header_folders", lambda nvcc, folders: [])
     monkeypatch.setattr(module.toolkit, "header_candidates", lambda nvcc, folders: [tmp_path / "include"])
     monkeypatch.setattr(module, "driver_library", lambda load=None: None)
@@ -548,6 +549,21 @@ def test_a_toolkit_with_nvidias_header_lacks_nothing(
     assert bootstrap.set_up_compiler() is True
     assert installed == []
     assert capsys.readouterr().err == ""
+
+
+def test_a_missing_disassembler_comes_from_its_wheel(
+    bootstrap: ModuleType,
+    installed: list[str],
+    with_nvcc: None,
+    with_header: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(bootstrap.toolkit, "find_nvdisasm", lambda nvcc, folders: None)
+    assert bootstrap.set_up_compiler() is True
+    assert installed == ["nvidia-cuda-nvdisasm>=13,<14"]
+    [line] = capsys.readouterr().err.splitlines()
+    assert "no nvdisasm on this machine" in line
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,12 @@ def of_ladder(name: str, fmad: bool = True, **values: int) -> Program:
 
 
 @pytest.fixture
-def real_nvdisasm(needs_nvcc: None) -> Path:
-    """NVIDIA's own. Setup installs none, so that nothing can be held against a test that is skipped."""
+def real_nvdisasm(needs_nvcc: None, lacking: Callable[[str], None]) -> Path:
+    """NVIDIA's own."""
     found = toolkit.find_nvdisasm(cuda.nvcc().path)
     if found is None:
-        pytest.skip("nvdisasm was not found: pip install nvidia-cuda-nvdisasm")
+        lacking("nvdisasm was not found: pip install nvidia-cuda-nvdisasm")
+    assert found is not None
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import shlex
@@ -31,20 +32,30 @@ _HELP = {
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files asked for; `-` is standard output, None a form that is not wanted."""
+    """The files asked for; `-` is standard output, None a form that is not wanted.
+
+    Attributes:
+        quiet: nothing on standard error but errors and warnings.
+        verbose: a line there for each step.
+    """
 
     json: str | None = None
     csv: str | None = None
     markdown: str | None = None
     svg: str | None = None
+    quiet: bool = False
+    verbose: bool = False
 
     @property
     def named(self) -> dict[str, str]:
         """Those asked for, by their options."""
-        return {f"--{name}": path for name, path in vars(self).items() if path is not None}
+        paths = {f"--{name}": getattr(self, name) for name in _HELP}
+        return {option: path for option, path in paths.items() if path is not None}
 
     def checked(self) -> Outputs:
-        """These, or UsageError where two of them are the same."""
+        """These, or UsageError where two of them are the same, or contradict each other."""
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose contradict each other: give one of them")
         seen: dict[str, str] = {}
         for option, path in self.named.items():
             key = path if path == "-" else os.path.realpath(path)
@@ -55,16 +66,20 @@ class Outputs:
         return self
 
 
-OUTPUT_OPTIONS = tuple(
-    click.option(f"--{name}", name, metavar="FILE", shell_complete=complete_files, help=text)
-    for name, text in _HELP.items()
+OUTPUT_OPTIONS = (
+    *(
+        click.option(f"--{name}", name, metavar="FILE", shell_complete=complete_files, help=text)
+        for name, text in _HELP.items()
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no remarks on standard error."),
+    click.option("-v", "--verbose", is_flag=True, help="A line on standard error for each step."),
 )
-"""`--json`, `--csv`, `--markdown` and `--svg`, each a decorator."""
+"""`--json`, `--csv`, `--markdown`, `--svg`, `--quiet` and `--verbose`, each a decorator."""
 
 
 def take_outputs(given: dict[str, Any]) -> Outputs:
     """Take what those options say out of a command's arguments. Raises UsageError where two are the same."""
-    return Outputs(**{name: given.pop(name) for name in _HELP}).checked()
+    return Outputs(**{field.name: given.pop(field.name) for field in dataclasses.fields(Outputs)}).checked()
 
 
 def output_options(command: Command) -> Command:
@@ -87,7 +102,7 @@ class Forms:
         """Raises UsageError where one cannot be written."""
         from cudamm.report.export import OutputFile
 
-        self._paths = {name: path for name, path in vars(outputs).items() if name != "json" and path}
+        self._paths = {name: path for name in ("csv", "markdown", "svg") if (path := getattr(outputs, name))}
         self.take_standard_output = "-" in self._paths.values()
         self._files: dict[str, OutputFile] = {}
         try:

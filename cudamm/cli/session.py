@@ -38,6 +38,7 @@ class Session(Generic[R]):
         self._device = device
         self._interrupted: KeyboardInterrupt | None = None
         self._lost: NoDeviceError | None = None
+        self._outputs = outputs
         self._printed: list[Render] = []
         self._forms = Forms(outputs)
         try:
@@ -68,12 +69,15 @@ class Session(Generic[R]):
             TimeElapsedColumn(),
         )
         stderr = messages()
-        shown = Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)
+        hidden = self._outputs.quiet or not stderr.is_terminal
+        shown = Progress(*columns, console=stderr, transient=True, disable=hidden)
         with self._while_it_takes_anything(), shown as bar:
             task = bar.add_task("starting", total=None)
 
             def tell(doing: str, done: int, total: int) -> None:
                 bar.update(task, description=doing, completed=done, total=total)
+                if self._outputs.verbose:
+                    stderr.print(f"{done} of {total}: {doing}", markup=False, soft_wrap=True)
 
             try:
                 for result in measure(tell):  # one by one: those before an interrupt are kept
@@ -91,7 +95,7 @@ class Session(Generic[R]):
 
     def show(self, render: Callable[[Console, list[R]], None]) -> None:
         """Print the tables, unless standard output is taken by a file's contents."""
-        if self._device.note:
+        if self._device.note and not self._outputs.quiet:
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
         self._print(lambda console: render(console, self.results))
 

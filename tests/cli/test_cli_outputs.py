@@ -113,3 +113,12 @@ def test_a_picture_is_titled_by_the_command_without_its_files(run, tmp_path, mon
 def test_nothing_is_left_of_files_that_were_not_written(run, tmp_path) -> None:
     run(f"{BENCH} -D PAD=1 --csv a.csv --svg b.svg").refused(2, "PAD")
     assert not list(tmp_path.iterdir())
+
+
+def test_verbose_says_each_step_and_quiet_says_nothing(run) -> None:
+    said = run(f"{BENCH} -v").stderr.splitlines()
+    assert "0 of 2: tiled BLOCK_SIZE=4 at 16x16x16 float32" in said
+    assert "1 of 2: tiled BLOCK_SIZE=8 at 16x16x16 float32" in said
+    ended = run(f"{BENCH} --quiet")
+    assert ended.stderr == "" and ended.stdout.count("Success!") == 2
+    run(f"{BENCH} -q -v").refused(2, "--quiet", "--verbose")

@@ -261,8 +261,19 @@ def test_a_picture_has_a_point_for_each_known_intensity_and_counts_the_others(wr
     drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
     (chart,) = drawing.charts
     points = [(p.x, p.y, p.label) for p in chart.series[-1].points]
-    assert points == [(4.0, 6220.0, "tiled BLOCK_SIZE=16 at 64x64x64 ≤ 6220")]
+    assert points == [(4.0, 6220.0, "tiled ≤ 6220")]
     assert "an A100" in drawing.caption and "1 left out" in drawing.caption
+
+
+def test_a_picture_names_together_what_has_one_bound():
+    cases = [(variant, Problem(Shape(64, 64, 64), FLOAT32)) for method in ladder() if not method.runs_on_host
+             for variant in variants(method, {})]  # fmt: skip
+    drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
+    labels = [point.label for point in drawing.charts[0].series[-1].points]
+    assert "naive, coalesced ≤ 388.8" in labels
+    assert any(
+        label.endswith("more ≤ 12440") and label.startswith("block-coarse-local, ") for label in labels
+    )
 
 
 # ---- Rates under the roofs ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ ONCE = "A, B and C once"
 """What the row of the compulsory traffic is called."""
 
 MOST_FINDINGS = 5
+
+MOST_NAMES = 3
+"""At one point of a picture."""
 
 _LEGEND = (
     "op/B: operations for each byte that the threads load, every load of every thread counted. bound: the "
@@ -61,10 +65,32 @@ def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[Rooflin
     return plots.roofline(
         roofline.peak_gflops,
         roofline.bandwidth_gbytes_per_s,
-        [RooflinePoint(_name(r), r.requested.intensity, r.gflops) for r in results if r.requested],
+        _points(results),
         title=sizes.pop() if len(sizes) == 1 else "",
         caption=plots.caption(device.name, remarks),
     )
+
+
+def _points(results: Sequence[RooflineResult]) -> list[RooflinePoint]:
+    """One each of those measured; those that are not stand together where their bound is the same."""
+    count = Counter(r.method for r in results)
+    several = len({(r.m, r.n, r.k, r.dtype) for r in results}) > 1
+    found: list[RooflinePoint] = []
+    bounds: dict[float, list[str]] = {}
+    for r in results:
+        if r.requested is None:
+            continue
+        label = r.method if count[r.method] == 1 else f"{r.method} {parameters(r.params)}"
+        label += f" at {r.m}x{r.n}x{r.k}" if several else ""
+        if r.gflops is None:
+            bounds.setdefault(r.requested.intensity, []).append(label)
+        else:
+            found.append(RooflinePoint(label, r.requested.intensity, r.gflops))
+    for intensity, labels in bounds.items():
+        more = len(labels) - MOST_NAMES
+        names = ", ".join(labels[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        found.append(RooflinePoint(names, intensity))
+    return found
 
 
 _PADDED = "padded with zeros to the multiples the kernel needs; their loads count, their operations do not"

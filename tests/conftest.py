@@ -55,10 +55,7 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """What the session compiles, for itself and for the processes it starts; never the user's own cache."""
     from cudamm.compile import cache
 
-    folder = tmp_path_factory.getbasetemp() / "compiled"
-    if "PYTEST_XDIST_WORKER" in os.environ:  # then that is a worker's own, in the session's
-        folder = folder.parent.parent / folder.name
-    folder.mkdir(exist_ok=True)
+    folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
         cache.cache_folder.cache_clear()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -280,16 +278,3 @@ def test_a_wrong_kernel_ends_with_1_and_has_no_rate(on_gpu, kernel):
     assert ended.status == 1
     assert rows_of(ended.stdout)["wrong"][4:7] == ["", "", ""]
     assert "failed wrong" in ended.stdout
-
-
-def test_help_loads_nothing_large():
-    program = (
-        "import sys\n"
-        "sys.argv = ['cudamm', 'roofline', '--help']\n"
-        "from cudamm.cli import main\n"
-        "try:\n    main()\n"
-        "finally:\n    print(sorted({'numpy', 'rich', 'matplotlib'} & set(sys.modules)), file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "[]\n")
-    assert done.stdout.startswith("Usage: cudamm roofline")

@@ -5,7 +5,7 @@ PYTHON ?= python3
 # More arguments for `cudamm bench` or pytest: make bench ARGS=--help
 ARGS ?=
 
-.PHONY: setup bench test check clean
+.PHONY: setup bench test check pictures clean
 
 # bootstrap.py itself knows whether there is anything to do.
 setup:
@@ -21,6 +21,13 @@ check: setup
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
 	.venv/bin/python -m mypy cudamm bootstrap.py
+
+# Those of the README and of docs/ladder.md. None needs a GPU.
+pictures: setup
+	@.venv/bin/python docs/figures/draw.py
+	@mkdir -p docs/pictures
+	@.venv/bin/cudamm list --quiet --svg docs/pictures/list.svg >/dev/null
+	@.venv/bin/cudamm roofline --peak 19500 --bandwidth 1555 --quiet --plot docs/pictures/roofline.svg >/dev/null
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -30,6 +30,9 @@ _HELP = {
 }
 
 
+_SAID_HOW = ("-q", "--quiet", "-v", "--verbose")
+
+
 @dataclass(frozen=True)
 class Outputs:
     """The files asked for; `-` is standard output, None a form that is not wanted.
@@ -181,6 +184,6 @@ def _command_line() -> str:
             left_out = False
         elif word.removeprefix("--") in _HELP and word.startswith("--"):
             left_out = True
-        elif not any(word.startswith(f"--{name}=") for name in _HELP):
+        elif word not in _SAID_HOW and not any(word.startswith(f"--{name}=") for name in _HELP):
             words.append(word)
     return shlex.join(["cudamm", *words])

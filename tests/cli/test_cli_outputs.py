@@ -103,7 +103,7 @@ def test_a_file_to_resume_or_compare_is_not_replaced(run, tmp_path, comparison) 
 
 
 def test_a_picture_is_titled_by_the_command_without_its_files(run, tmp_path, monkeypatch) -> None:
-    given = ["cudamm", "list", "--svg", "a.svg", "-m", "tiled", "--csv=b.csv", "--json", "-"]
+    given = ["cudamm", "list", "--svg", "a.svg", "-m", "tiled", "--csv=b.csv", "--json", "-", "-q"]
     monkeypatch.setattr(sys, "argv", given)
     assert run(" ".join(given[1:])).status == 0
     picture = ElementTree.fromstring((tmp_path / "a.svg").read_text())  # noqa: S314 - made above

@@ -20,6 +20,7 @@ from cudamm.cli.devices import devices
 from cudamm.cli.doctor import doctor
 from cudamm.cli.list import list_methods
 from cudamm.cli.occupancy import occupancy
+from cudamm.cli.profile import profile
 from cudamm.cli.report import report
 from cudamm.cli.reproduce import reproduce
 from cudamm.cli.roofline import roofline
@@ -111,6 +112,7 @@ for command in (
     report,
     occupancy,
     roofline,
+    profile,
     reproduce,
     devices,
     doctor,

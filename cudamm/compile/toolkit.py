@@ -1,4 +1,4 @@
-"""Finds NVIDIA's compiler, nvcc, its disassembler, and the header files that belong to them.
+"""Finds NVIDIA's compiler, nvcc, its disassembler and profiler, and the header files that belong to them.
 
 Only the standard library and `cudamm.errors` are used here, because bootstrap.py loads this file before
 anything is installed.
@@ -22,6 +22,9 @@ TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
 # Where NVIDIA's own installer puts a toolkit, and where a distribution's package puts the headers.
 INSTALLED_TOOLKIT = Path("/usr/local/cuda")
 SYSTEM_HEADERS = Path("/usr/include")
+
+# Where NVIDIA's packages of Nsight Compute put it, a folder a version.
+NSIGHT_COMPUTE = Path("/opt/nvidia/nsight-compute")
 
 # What a program that calls the driver includes: PyCUDA is one.
 DRIVER_HEADERS = ("cuda.h", "cudaProfiler.h")
@@ -65,6 +68,33 @@ def find_nvdisasm(nvcc: Path | None, site_packages: Sequence[Path] | None = None
         if nvdisasm.is_file() and os.access(nvdisasm, os.X_OK):
             return nvdisasm
     return None
+
+
+def find_ncu(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> Path | None:
+    """Nsight Compute's command line, ncu, or None; the first of these that can be executed:
+
+    1. `ncu` on PATH;
+    2. beside `nvcc`, in the toolkit that it belongs to;
+    3. in the toolkits that `find_nvcc` would search, and in `/usr/local/cuda-*/bin`, newest first;
+    4. `/opt/nvidia/nsight-compute/*/ncu`, where NVIDIA's packages put it, newest first.
+    """
+    on_path = shutil.which("ncu")
+    if on_path is not None:
+        return Path(on_path).absolute()
+    beside = [] if nvcc is None else [nvcc.parent, toolkit_root(nvcc) / "bin"]
+    others = (root / "bin" for root in (*toolkit_roots(), *wheel_roots(site_packages)))
+    versions = INSTALLED_TOOLKIT.parent.glob(f"{INSTALLED_TOOLKIT.name}-*/bin")
+    packages = NSIGHT_COMPUTE.glob("*")
+    for folder in (*beside, *others, *_newest_first(versions), *_newest_first(packages)):
+        ncu = folder / "ncu"
+        if ncu.is_file() and os.access(ncu, os.X_OK):
+            return ncu
+    return None
+
+
+def _newest_first(folders: Iterator[Path]) -> list[Path]:
+    """Folders with versions in their paths: 2025.10 before 2025.9."""
+    return sorted(folders, key=lambda folder: [int(n) for n in re.findall(r"\d+", str(folder))], reverse=True)
 
 
 def nvcc_version(nvcc: Path) -> tuple[int, int]:

@@ -1,0 +1,313 @@
+"""`cudamm profile` with a made-up ncu: what it prints, what it is asked, and each way it can fail."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import pickle
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm.architecture import find_architecture
+from cudamm.compile import toolkit
+from cudamm.devices import Device
+from cudamm.devices.device import DeviceInfo
+from cudamm.devices.find import host
+from cudamm.devices.gpu import GpuTarget
+from cudamm.errors import KernelError, NoDeviceError
+from cudamm.here import Here
+from cudamm.results import Verdict
+
+VALUES = {
+    "gpu__time_duration.sum": ("nsecond", "2,500,000"),
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": ("%", "41.5"),
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": ("%", "92.25"),
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": ("%", "3.5"),
+    "dram__bytes_read.sum": ("byte", "8,400,000"),
+    "dram__bytes_write.sum": ("byte", "4,200,000"),
+    "lts__t_sector_hit_rate.pct": ("%", "97.5"),
+    "l1tex__t_sector_hit_rate.pct": ("%", "(!) n/a"),
+    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": ("sector/request", "16.5"),
+    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio": ("sector/request", "4"),
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": ("", "1,000"),
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": ("", "0"),
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": ("", "4,000"),
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": ("", "2,000"),
+    "sm__warps_active.avg.pct_of_peak_sustained_active": ("%", "98.0"),
+    "launch__waves_per_multiprocessor": ("", "3.79"),
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": ("inst", "1,073,741,824"),
+}
+
+
+def table(kernels: int = 1) -> str:
+    """What ncu prints of so many kernels, all alike."""
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["ID", "Process ID", "Kernel Name", *VALUES])
+    writer.writerow(["", "", "", *(unit for unit, _ in VALUES.values())])
+    for i in range(kernels):
+        writer.writerow([i, "7", "tiled", *(value for _, value in VALUES.values())])
+    return (
+        "==PROF== Connected to process 7 (/usr/bin/python3)\n"
+        '==PROF== Profiling "tiled": 0%....100% - 9 passes\n'
+        f"==PROF== Disconnected from process 7\n{text.getvalue()}"
+    )
+
+
+class _Gpu(GpuTarget, Device[Any]):
+    """A GPU as far as the program can tell."""
+
+    def __init__(self) -> None:
+        info = DeviceInfo("gpu", "gpu:0", "a test's GPU", {})
+        super().__init__(info, host().limits, find_architecture("sm_80"))
+
+    def compile(self, program: Any) -> Any:
+        return "compiled"
+
+    def open(self, *arguments: Any) -> Any:
+        raise AssertionError("nothing is launched in this process")
+
+    def free_bytes(self) -> int:
+        return host().free_bytes()
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
+    """Run a command line where there is a GPU, and an ncu that does as it is told.
+
+    `stdout`, `stderr`, `status`: of ncu. `outcome`: what the process under it leaves. `body`: Python that it
+    runs first, its arguments in `argv`.
+    """
+    folder = tmp_path / "made-up"
+    folder.mkdir()
+    monkeypatch.setattr("cudamm.worker.Worker", lambda spec, timeout_s: Here(_Gpu()))
+
+    def run_there(
+        line: str,
+        stdout: str = "",
+        stderr: str = "",
+        status: int = 0,
+        outcome: Any = None,
+        body: str = "",
+    ) -> Any:
+        (folder / "stdout").write_text(stdout)
+        (folder / "stderr").write_text(stderr)
+        (folder / "outcome").write_bytes(pickle.dumps(outcome))
+        leave = f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])" if outcome is not None else ""
+        ncu = folder / "ncu"
+        ncu.write_text(
+            f"#!{sys.executable} -IS\nimport json, os, shutil, signal, sys, time\nargv = sys.argv\n"
+            f"with open({str(folder / 'asked')!r}, 'a') as f: print(json.dumps(argv[1:]), file=f)\n"
+            f"{body}\n{leave}\n"
+            f"sys.stdout.write(open({str(folder / 'stdout')!r}).read())\n"
+            f"sys.stderr.write(open({str(folder / 'stderr')!r}).read())\n"
+            f"sys.exit({status})\n"
+        )
+        ncu.chmod(0o755)
+        monkeypatch.setattr(toolkit, "find_ncu", lambda nvcc: ncu)
+        return run(line)
+
+    return run_there
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Any:
+    """The command lines that ncu was given."""
+    return lambda: [json.loads(line) for line in (tmp_path / "made-up" / "asked").read_text().splitlines()]
+
+
+RIGHT = Verdict(True)
+LINE = "profile -m tiled --block 16 -n 64 "
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("│")]
+    cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
+    return {row[0]: row[1:] for row in cells}
+
+
+def test_a_table_and_sentences(on_gpu):
+    ended = on_gpu(LINE, table(), outcome=RIGHT)
+    assert ended.status == 0, ended.stderr
+    rows = rows_of(ended.stdout)
+    assert rows["duration (ms)"] == ["2.500"] and rows["memory (% of peak)"] == ["92.2"]
+    assert rows["device memory read (MB)"] == ["8.400"] and rows["FFMA (thread)"] == ["1,073,741,824"]
+    assert "L1 hits (%)" not in rows  # ncu could not tell
+    assert rows["bound by"] == ["memory"]
+    for words in (
+        "tiled BLOCK_SIZE=16: memory bound: memory throughput 92.2% of its peak, compute 41.5%",
+        "16.5 sectors",
+        "1,000 of 4,000 wavefronts (25%)",
+        "clocks to base",
+        "64 x 64 x 64 (M x N x K), float32, on a test's GPU",
+    ):
+        assert words in ended.stdout
+    assert "occupancy is low" not in ended.stdout
+
+
+def test_ncu_is_asked_for_one_launch_cold_at_base_clock(on_gpu, asked):
+    on_gpu(LINE, table(), outcome=RIGHT)
+    (command,) = asked()
+    options = dict(itertools.pairwise(command))
+    assert options["--page"] == "raw" and "--csv" in command
+    assert options["--profile-from-start"] == "off" and options["--target-processes"] == "all"
+    assert options["--cache-control"] == "all" and options["--clock-control"] == "base"
+    assert set(options["--metrics"].split(",")) == VALUES.keys()
+    at = command.index(sys.executable)
+    assert command[at + 1 : at + 3] == ["-m", "cudamm.launches"] and len(command) == at + 6
+
+
+def test_json_keeps_ncus_own_names_and_values(on_gpu):
+    document = json.loads(on_gpu(LINE + "--json -", table(), outcome=RIGHT).stdout)
+    assert document["schema"] == "cudamm.profile/1" and document["device"]["name"] == "a test's GPU"
+    (row,) = document["results"]
+    assert (row["method"], row["params"], row["m"], row["dtype"]) == (
+        "tiled",
+        {"BLOCK_SIZE": 16},
+        64,
+        "float32",
+    )
+    assert row["status"] == "ok" and row["correct"] is True and row["bound"] == "memory"
+    assert row["duration_ms"] == pytest.approx(2.5) and row["l1_hit_percent"] is None
+    assert row["metrics"]["gpu__time_duration.sum"] == 2_500_000
+    assert row["units"]["gpu__time_duration.sum"] == "nsecond"
+    assert "l1tex__t_sector_hit_rate.pct" not in row["metrics"]
+    assert len(row["findings"]) == 3
+
+
+def test_csv_markdown_and_svg(on_gpu, tmp_path: Path):
+    ended = on_gpu(LINE + "--csv f.csv --markdown f.md --svg f.svg -q", table(), outcome=RIGHT)
+    assert ended.status == 0 and ended.stderr == ""
+    (row,) = csv.DictReader((tmp_path / "f.csv").read_text().splitlines())
+    assert row["metrics.lts__t_sector_hit_rate.pct"] == "97.5" and row["bound"] == "memory"
+    assert "| bound by | memory |" in (tmp_path / "f.md").read_text()
+    assert (tmp_path / "f.svg").read_text().startswith("<svg")
+
+
+def test_each_variant_has_its_column_and_host_methods_none(on_gpu, asked):
+    ended = on_gpu("profile -m tiled,numpy --block 8,16 -n 64 -v", table(), outcome=RIGHT)
+    assert rows_of(ended.stdout)["bound by"] == ["memory", "memory"]
+    assert len(asked()) == 2 and "1 of 2: tiled" in ended.stderr
+
+
+def test_a_wrong_kernel_has_no_profile(on_gpu):
+    ended = on_gpu(
+        LINE, "==WARNING== No kernels were profiled.\n", outcome=Verdict(False, "7 elements wrong")
+    )
+    assert ended.status == 1 and "failed tiled" in ended.stdout and "7 elements wrong" in ended.stdout
+
+
+def test_a_crash_costs_its_row(on_gpu):
+    ended = on_gpu(LINE, "==PROF== Connected to process 7\n", outcome=KernelError("launch failed: 700"))
+    assert ended.status == 1 and "launch failed: 700" in ended.stdout
+
+
+NOTHING = "==WARNING== No kernels were profiled.\n"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "words"),
+    [
+        ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
+         "Counters on the target device 0.\n" + NOTHING,
+         ["NVreg_RestrictProfilingToAdminUsers=0", "https://developer.nvidia.com/ERR_NVGPUCTRPERM", "root"]),
+        ("==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips "
+         "option.\n" + NOTHING, ["not supported on device 0", "newer Nsight Compute"]),
+        ("==ERROR== Profiling failed because a driver resource was unavailable. Ensure that no other tool "
+         "(like DCGM) is concurrently collecting profiling data.\n", ["DCGM"]),
+    ],
+)  # fmt: skip
+def test_what_keeps_every_kernel_from_being_profiled_is_one_line(on_gpu, stdout, words):
+    on_gpu(LINE, "==PROF== Connected to process 7\n" + stdout, outcome=RIGHT, status=1).refused(3, *words)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"stdout": NOTHING, "outcome": RIGHT}, ["no kernel", "it said nothing (status 0)"]),
+        ({"stdout": table(2), "outcome": RIGHT}, ["2 kernels"]),
+        ({}, ["no kernel", "it said nothing (status 0)"]),
+        ({"stdout": "\x01 garbage,\"\n,,,\n", "status": 9, "outcome": RIGHT}, ["status 9"]),
+        ({"stderr": "ncu: cannot open libfoo.so\n", "status": 127}, ["cannot open libfoo.so (status 127)"]),
+        ({"body": "os.kill(os.getpid(), signal.SIGSEGV)"}, ["SIGSEGV"]),
+        ({"stdout": "==ERROR== Failed to prepare kernel for profiling\n" + NOTHING, "status": 1,
+          "outcome": RIGHT}, ["Failed to prepare kernel"]),
+        ({"stdout": table().replace("Kernel Name", "?"), "outcome": RIGHT}, ["no kernel"]),
+    ],
+)  # fmt: skip
+def test_a_failing_ncu_costs_the_row_and_says_why(on_gpu, how, words):
+    ended = on_gpu(LINE, **how)
+    assert ended.status == 1 and ended.stderr == ""
+    assert ended.stdout.startswith("failed tiled BLOCK_SIZE=16 at 64x64x64 float32: ")
+    for word in words:
+        assert word in ended.stdout
+    assert "Traceback" not in ended.stdout and ended.stdout.count("\n") == 1
+
+
+def test_a_metric_that_this_gpu_lacks_is_left_out(on_gpu, asked):
+    body = (
+        "if 'dram__bytes_read.sum' in argv[argv.index('--metrics') + 1]:\n"
+        "    print('==ERROR== Failed to find metric dram__bytes_read.sum'); sys.exit(1)"
+    )
+    ended = on_gpu(LINE, table(), outcome=RIGHT, body=body)
+    assert ended.status == 0, ended.stdout
+    assert len(asked()) == 2 and rows_of(ended.stdout)["bound by"] == ["memory"]
+
+
+def test_a_hanging_ncu_is_ended_with_all_it_started(on_gpu, tmp_path: Path):
+    body = "if os.fork() == 0:\n    time.sleep(2)\n    open('outlived', 'w')\nelse: time.sleep(30)"
+    began = time.monotonic()
+    ended = on_gpu(LINE + "--timeout 0.5", body=body)
+    assert time.monotonic() - began < 10
+    assert ended.status == 1 and "no profile within 0.5 s" in ended.stdout
+    time.sleep(2)
+    assert not (tmp_path / "outlived").exists()
+
+
+def test_an_ncu_that_cannot_be_run(on_gpu, monkeypatch, run, tmp_path: Path):
+    on_gpu(LINE, table(), outcome=RIGHT)
+    (tmp_path / "broken").write_text("#!/nonexistent/interpreter\n")
+    (tmp_path / "broken").chmod(0o755)
+    monkeypatch.setattr(toolkit, "find_ncu", lambda nvcc: tmp_path / "broken")
+    run(LINE).refused(3, "cannot be run", "broken")
+
+
+def test_a_lost_device_ends_with_3(on_gpu):
+    on_gpu(LINE, NOTHING, outcome=NoDeviceError("no GPU answers")).refused(3, "no GPU answers")
+
+
+def test_without_ncu_it_is_said_where_to_get_it(on_gpu, monkeypatch, run):
+    on_gpu(LINE, table(), outcome=RIGHT)
+    monkeypatch.setattr(toolkit, "find_ncu", lambda nvcc: None)
+    run(LINE).refused(3, "Nsight Compute", "CUDA toolkit", "apt", "conda")
+
+
+def test_without_a_gpu_or_on_the_cpu_device(run, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run(LINE).refused(3, "GPU", "cudamm roofline", "cudamm occupancy")
+    run(LINE + "--device gpu").refused(3)
+    run(LINE + "--device cpu").refused(2, "CPU device", "cudamm roofline", "cudamm occupancy")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-m numpy", ["host methods"]),
+        ("-m tild", ["did you mean tiled"]),
+        ("-m tiled --block 64", ["4096 threads"]),
+        ("-m tiled --dtype int8", ["unknown element type"]),
+        ("-m tiled -n 0", ["at least 1"]),
+        ("-m tiled --json f --csv f", ["--json and --csv"]),
+        ("-m tiled -q -v", ["contradict"]),
+        ("-m tiled --timeout 0", ["--timeout"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_ncu_runs(on_gpu, tmp_path: Path, line, words):
+    on_gpu(f"profile {line}").refused(2, *words)
+    assert not (tmp_path / "made-up" / "asked").exists()

@@ -1,0 +1,44 @@
+"""Nsight Compute on a GPU that is here; skipped where it is missing or may not read the counters."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from cudamm.compile.toolkit import find_ncu, find_nvcc
+
+pytestmark = pytest.mark.gpu
+
+
+def profile(*arguments):
+    """Run the command as a user does, and return its rows."""
+    if find_ncu(find_nvcc()) is None:
+        pytest.skip("ncu was not found")
+    command = [sys.executable, "-m", "cudamm", "profile", "--device", "gpu", "--json", "-", *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    if ended.returncode == 3 and ("ERR_NVGPUCTRPERM" in ended.stderr or "nothing here" in ended.stderr):
+        pytest.skip(ended.stderr.strip())
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    return json.loads(ended.stdout)["results"]
+
+
+def test_coalescing_saves_sectors():
+    naive, coalesced = profile("-m", "naive,coalesced", "-n", "512")
+    for row in (naive, coalesced):
+        assert row["status"] == "ok" and row["correct"] is True and row["bound"] is not None
+        # Each multiply-add of the product is one FFMA of a thread.
+        assert row["ffma_instructions"] == pytest.approx(512**3, rel=0.01)
+        assert 0 < row["duration_ms"] < 1000
+        assert 0 < row["achieved_occupancy_percent"] <= 100
+        assert row["dram_read_bytes"] > 0
+    assert naive["load_sectors_per_request"] > 2 * coalesced["load_sectors_per_request"]
+    assert naive["store_sectors_per_request"] > coalesced["store_sectors_per_request"] == 4
+    assert any("not coalesced" in finding for finding in naive["findings"])
+    assert not any("not coalesced" in finding for finding in coalesced["findings"])
+
+
+def test_padding_removes_bank_conflicts():
+    plain, padded = profile("-m", "tiled-padded", "-D", "PAD=0,1", "-n", "512")
+    conflicts = [row["shared_load_conflicts"] + row["shared_store_conflicts"] for row in (plain, padded)]
+    assert conflicts[0] > 2 * conflicts[1]

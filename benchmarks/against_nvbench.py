@@ -5,7 +5,8 @@ python benchmarks/against_nvbench.py
 
 Cold, both write over the L2 cache before each sample: NVBench as many bytes as it holds, cudamm twice as
 many. What the former leaves in place depends on where the memory lies, and is worth several percent of a
-short kernel: cudamm is run both ways, and compared where it writes as much as NVBench, to the same place.
+short kernel: cudamm is run both ways, as NVBench does with buffers at several places, since where NVBench's
+lies is not known. They agree where NVBench's median is within the range of those, the tolerance added.
 
 Hot, both launch in batches; NVBench then reports the mean of all launches, so that is what the median of
 cudamm's batches is compared with.
@@ -13,13 +14,14 @@ cudamm's batches is compared with.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import datetime
 import json
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,9 @@ SHORT_LAUNCHES = 200
 
 MAX_NOISE = 0.002
 
+PLACES = 4
+"""Of the buffer that is written as NVBench writes it."""
+
 MOST_US, MOST_SHARE = 0.3, 0.01
 
 
@@ -55,7 +60,7 @@ class Row:
     name: str
     n: int
     cold_us: float = 0.0
-    like_nvbench_us: float = 0.0
+    like_nvbench_us: list[float] = field(default_factory=list)
     nvbench_cold_us: float = 0.0
     hot_us: float = 0.0
     nvbench_hot_us: float = 0.0
@@ -125,7 +130,7 @@ def _measure(here: Here, cases: list[tuple[Variant, Problem]], rows: list[Row]) 
         (case,) = prepare(here, asked, True, _quiet)
         # Left where they are, they keep this run and its matrices.
         settings = Settings(cache=cache, max_noise=MAX_NOISE)
-        ways = [bench(here, asked, settings, _quiet) for _ in range(2)]
+        ways = [bench(here, asked, settings, _quiet) for _ in range(1 + PLACES)]
         state.set_stream(_OfPyCuda(stream))
         with here.open(case) as run:
             function = _loaded(case)
@@ -140,8 +145,11 @@ def _measure(here: Here, cases: list[tuple[Variant, Problem]], rows: list[Row]) 
                 state.exec(lambda _: [launch() for _ in range(row.hot_launches)], batched=True)
             else:
                 row.cold_us = _median_us(next(ways[0]))
-                with run._device.support.flushing(here.target.info.properties["l2_bytes"]):  # type: ignore[attr-defined]
-                    row.like_nvbench_us = _median_us(next(ways[1]))
+                support = run._device.support  # type: ignore[attr-defined]
+                with contextlib.ExitStack() as held:  # each buffer lies elsewhere while the others are there
+                    for way in ways[1:]:
+                        held.enter_context(support.flushing(here.target.info.properties["l2_bytes"]))
+                        row.like_nvbench_us.append(_median_us(next(way)))
                 state.exec(lambda _: launch(), batched=False)
         done.append((row, cache))
 
@@ -188,11 +196,13 @@ def _show(rows: list[Row], where: str, here: Here) -> None:
         cells = [f"{row.cold_us:.2f}"]
         for ours_us, theirs_us in (
             (row.like_nvbench_us, row.nvbench_cold_us),
-            (row.hot_us, row.nvbench_hot_us),
+            ([row.hot_us], row.nvbench_hot_us),
         ):
-            difference, agrees = _difference(ours_us, theirs_us)
+            low, high = min(ours_us), max(ours_us)
+            difference, agrees = _difference(min(max(theirs_us, low), high), theirs_us)
             missed += not agrees
-            cells += [f"{ours_us:.2f}", f"{theirs_us:.2f}", difference + ("" if agrees else " !")]
+            shown = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
+            cells += [shown, f"{theirs_us:.2f}", difference + ("" if agrees else " !")]
         table.add_row(row.name, str(row.n), *cells)
     Console(width=150).print(table)
     print(f"{2 * len(rows) - missed} of {2 * len(rows)} within {MOST_SHARE:.0%}, or {MOST_US} µs below 20 µs")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import Method, ladder
+from cudamm.catalog import ELEMENT_TYPES, Method, ladder, variants
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 FIGURES = DOCS / "figures"
@@ -72,6 +72,21 @@ def test_the_times_in_a_section_are_those_measured(method: Method) -> None:
     expected = {n: table[method.name] for n, table in tables.items() if method.name in table}
     assert quoted == expected
     assert expected
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in ladder() if not m.runs_on_host], ids=lambda method: method.name
+)
+def test_the_bytes_in_the_table_are_those_of_the_kernels_headers(method: Method) -> None:
+    text = LADDER.read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{method.name}` \| [^|]* \| ([\d.]+) \|", text, re.MULTILINE)
+    assert row is not None
+    (variant,) = variants(method, {})
+    traffic = variant.traffic(ELEMENT_TYPES["float32"], 1024, 1024, 1024)
+    assert traffic is not None
+    # The store of C, once for each 1024 multiply-adds, is less than the table's last digit.
+    requested = (traffic.load_bytes + traffic.store_bytes) / 1024**3
+    assert float(row[1]) == pytest.approx(requested, abs=0.005)
 
 
 def test_every_file_that_the_page_links_to_exists() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
 import click
 
 from cudamm.cli.options import device_option, seed_option, timeout_option
 from cudamm.cli.output import Outputs, output_options
 from cudamm.reproduce import NAMES
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 ALL = "all"
 SCHEMA = "cudamm.reproduce/1"
@@ -22,6 +28,7 @@ SCHEMA = "cudamm.reproduce/1"
 @seed_option
 @device_option
 @timeout_option
+@click.option("--plot", metavar="FILE", help="Draw it in a .png, .svg or .pdf file; - for the terminal.")
 @output_options
 def reproduce(
     names: tuple[str, ...],
@@ -29,6 +36,7 @@ def reproduce(
     seed: int,
     device_spec: str,
     timeout_s: float,
+    plot: str | None,
     outputs: Outputs,
 ) -> int:
     """Run just what a course document ran, and say which of its conclusions hold on this device.
@@ -60,6 +68,7 @@ def reproduce(
         from cudamm.cli.session import Session
         from cudamm.devices.gpu import GpuTarget
         from cudamm.report import reproduce as tables
+        from cudamm.report.plots import Plot
         from cudamm.reproduce.records import Reproduction, Setting
         from cudamm.reproduce.run import find
         from cudamm.reproduce.run import reproduce as run_again
@@ -75,9 +84,19 @@ def reproduce(
             seed=seed,
         )
         sources = [find(name) for name in (NAMES if ALL in names else dict.fromkeys(names))]
-        with Session[Reproduction](SCHEMA, outputs, target.info) as session:
+        with contextlib.ExitStack() as closing:
+            picture = closing.enter_context(Plot(plot, outputs.named)) if plot is not None else None
+            session = closing.enter_context(Session[Reproduction](SCHEMA, outputs, target.info))
             session.collect(lambda tell: run_again(worker, sources, setting, tell))
             worker.dismiss()
-            session.show(tables.render)
+
+            def render(console: Console, found: list[Reproduction]) -> None:
+                tables.render(console, found)
+                if picture:
+                    picture.show(console, tables.drawing_of(target.info, found))
+
+            session.show(render)
             session.save(Reproduction.record)
+            if picture and session.results:
+                picture.write(tables.drawing_of(target.info, session.results))
             return session.status(all(found.is_right for found in session.results))

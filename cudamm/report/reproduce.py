@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
@@ -10,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from cudamm.report import plots
 from cudamm.report.bench import notes, outcome
 from cudamm.report.console import (
     fits,
@@ -20,12 +22,25 @@ from cudamm.report.console import (
     print_fitting,
     significant,
 )
+from cudamm.report.plots import Drawing
 from cudamm.reproduce.records import Check, Outcome, Reproduction, Row
+from cudamm.results import DeviceInfo
 
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "yellow"), None: ("not shown here", "dim")}
 _MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
 _THEIRS, _HERE = "theirs", "here"
 _PARAMETERS, _SIZE = "parameters", "M x N x K"
+
+
+def drawing_of(device: DeviceInfo, reproductions: Sequence[Reproduction]) -> Drawing:
+    """Each source's times, drawn as those of `bench` are, with its published curves where it has some."""
+    measured = {found.name: [outcome.result for outcome in found.outcomes] for found in reproductions}
+    charts = [
+        dataclasses.replace(chart, title=f"{name}: {chart.title}")
+        for name, results in measured.items()
+        for chart in plots.drawing_of(device, results).charts
+    ]
+    return plots.captioned(device, list(itertools.chain(*measured.values())), charts)
 
 
 def render(console: Console, reproductions: Sequence[Reproduction]) -> None:

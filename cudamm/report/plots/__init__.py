@@ -5,8 +5,17 @@
 """
 
 from cudamm.report.plots.charts import Drawing, caption
-from cudamm.report.plots.measured import drawing_of
+from cudamm.report.plots.measured import captioned, drawing_of
 from cudamm.report.plots.plot import Plot, check_terminal
 from cudamm.report.plots.roofline import RooflinePoint, roofline
 
-__all__ = ["Drawing", "Plot", "RooflinePoint", "caption", "check_terminal", "drawing_of", "roofline"]
+__all__ = [
+    "Drawing",
+    "Plot",
+    "RooflinePoint",
+    "caption",
+    "captioned",
+    "check_terminal",
+    "drawing_of",
+    "roofline",
+]

@@ -59,7 +59,15 @@ def drawing_of(device: DeviceInfo, results: Sequence[Result], date: str | None =
         for _, group in _grouped(rows, lambda row: row.dtype):
             several = len({_size(row) for row in group}) > 1
             charts.append(_over_sizes(group) if several else _ladder(group))
-    remarks = _remarks(results, rows, charts[:MOST_CHARTS])
+    return captioned(device, results, charts, date)
+
+
+def captioned(
+    device: DeviceInfo, results: Sequence[Result], charts: Sequence[Chart], date: str | None = None
+) -> Drawing:
+    """Charts of some results as one picture, as many as it takes, with what its marks mean."""
+    rows = [row for row in results if row.median_ms and row.status in ("ok", "dropped")]
+    remarks = _remarks(results, rows, list(charts[:MOST_CHARTS]))
     if len(charts) > MOST_CHARTS:
         remarks.append(f"The first {MOST_CHARTS} of {len(charts)} charts")
     return Drawing(tuple(charts[:MOST_CHARTS]), caption(device.name, remarks, date))

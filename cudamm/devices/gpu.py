@@ -37,7 +37,7 @@ from cudamm.problem import Matrix, Problem, Shape
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 
 LEAST_FLOPS = 10**9
-"""Of a problem whose reference the GPU computes, which takes a processor 10 ms or more."""
+"""Of a problem whose reference the GPU computes; a smaller one takes a processor milliseconds."""
 
 
 class GpuTarget(Target[Cubin]):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from cudamm.catalog import ELEMENT_TYPES, find, variants
 from cudamm.catalog.method import Value
 from cudamm.problem import Problem, Shape
-from cudamm.reproduce.records import Case, Check, Outcome, Setting
+from cudamm.reproduce.records import Case, Check, Outcome, Row, Setting
 
 EQUAL_WITHIN = 0.02
 """Two times that differ by less count as equal: so little is no conclusion of a course's."""
@@ -46,6 +46,20 @@ def times_ms(outcomes: Sequence[Outcome]) -> list[float]:
 def is_timed(outcome: Outcome) -> bool:
     """Whether it was right and has a time."""
     return outcome.result.status == "ok" and outcome.result.median_ms is not None
+
+
+def row_of(outcome: Outcome) -> Row:
+    """What was found, of a source that publishes no figure of it."""
+    return Row(
+        label=outcome.case.label,
+        quantity="median" if is_timed(outcome) else "verified",
+        unit="ms",
+        published=None,
+        measured=outcome.result.median_ms,
+        params=outcome.result.params,
+        size=str(outcome.case.problem.shape),
+        status=outcome.result.status,
+    )
 
 
 def missing(outcomes: Sequence[Outcome], *labels: str) -> str:

@@ -14,7 +14,7 @@ from cudamm.measure import Settings
 from cudamm.prepare import Progress
 from cudamm.problem import Shape
 from cudamm.published import SHEFFIELD_ROUNDING_BASE
-from cudamm.reproduce.checks import case, faster, is_timed, listed, outcome_of, right, square
+from cudamm.reproduce.checks import case, faster, listed, outcome_of, right, row_of, square
 from cudamm.reproduce.kernels import best, occupancies
 from cudamm.reproduce.records import Case, Check, Findings, Group, Outcome, Plan, Row, Setting, Source
 from cudamm.results import OccupancyResult
@@ -82,19 +82,7 @@ def _at_launch(edge: int) -> str:
 
 def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
     """Times without a published one, the lab's occupancy line, and whether what it teaches holds."""
-    rows = [
-        Row(
-            label=o.case.label,
-            quantity="median" if is_timed(o) else "verified",
-            unit="ms",
-            published=None,
-            measured=o.result.median_ms,
-            params=o.result.params,
-            size=str(o.case.problem.shape),
-            status=o.result.status,
-        )
-        for o in outcomes
-    ]
+    rows = [row_of(o) for o in outcomes]
     found: list[OccupancyResult] = planned.known[OCCUPANCIES]
     suggested: OccupancyResult | None = planned.known[SUGGESTED]
     why_not: str = planned.known[WHY_NOT]

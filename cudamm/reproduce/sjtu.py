@@ -23,7 +23,7 @@ from cudamm.published import (
     SJTU_REGISTERS_PER_BLOCK_BY_REGISTERS_PER_THREAD,
     SJTU_THREADS_PER_BLOCK,
 )
-from cudamm.reproduce.checks import case, faster, outcome_of, right, square
+from cudamm.reproduce.checks import case, faster, outcome_of, right, row_of, square
 from cudamm.reproduce.records import (
     Case,
     Check,
@@ -75,19 +75,7 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
     """The lecture's arithmetic and times, and its conclusions."""
     by_registers = _by_registers(OF_LECTURE)
     rows = [*_register_rows(by_registers), *_latency_rows()]
-    rows += [
-        Row(
-            label=o.case.label,
-            quantity="median",
-            unit="ms",
-            published=None,
-            measured=o.result.median_ms,
-            params=o.result.params,
-            size=str(o.case.problem.shape),
-            status=o.result.status,
-        )
-        for o in outcomes
-    ]
+    rows += [row_of(o) for o in outcomes]
     checks = (
         right(outcomes),
         _registers(by_registers),

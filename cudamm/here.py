@@ -36,7 +36,6 @@ class Expected:
         # What fails here fails again where it is needed, and is reported there.
         with contextlib.suppress(CudammError, MemoryError):
             self._problem.prepare()
-            _ = self._problem.error_bound
 
     def made(self) -> Problem:
         """The problem, once all of that is done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ MOST_LAUNCHES = 200
 DROP_FACTOR = 1.25
 """A sweep drops what takes that much longer than its best: far beyond what one sample is off by."""
 
-SURE_SAMPLES = 5
+SURE_SAMPLES = 3
 SURE_FACTOR = 1.05
 """And what has taken turns with the best for so many samples, even the fastest of them that much slower."""
 
@@ -91,8 +92,8 @@ def bench(
 ) -> Iterator[Result]:
     """Measure each case, one result as soon as it is there; results know their position.
 
-    Each variant of a problem is verified and sampled once as soon as it is compiled; then those left take
-    turns until each is stable.
+    Each variant of a problem is verified as soon as it is compiled, and the fastest yet sampled once; then
+    those left take turns until each is stable.
 
     Args:
         positions: of the cases, where they are some of many.
@@ -157,6 +158,7 @@ class _Entrant:
 
     case: Prepared
     verdict: Verdict
+    was_warm: bool
     launches: int = 1
     samples_ms: list[float] = field(default_factory=list)
     clocks_mhz: list[int] = field(default_factory=list)
@@ -172,7 +174,7 @@ class _Entrant:
 
     def standing(self) -> float:
         """Among others: the best comes first."""
-        return self.median_ms if self.samples_ms else 0.0
+        return self.median_ms if self.samples_ms else self.verdict.launch_ms
 
 
 class _Contest:
@@ -184,6 +186,7 @@ class _Contest:
         self._settings = settings
         self._kept_ms = kept_ms
         self._warm_until = 0.0
+        self._best_launch_ms = float("inf")
         # Of those verified and still in it, as they are now: an early sample may have been lucky.
         self._medians_ms: dict[int, float] = {}
         self.entrants: list[_Entrant] = []
@@ -193,7 +196,7 @@ class _Contest:
         return min((self._kept_ms, *self._medians_ms.values()))
 
     def enter(self, case: Prepared) -> Result | None:
-        """Verify a case and take its first sample; a result where that is the end of it."""
+        """Verify a case, and sample the fastest yet; a result where that is the end of it."""
         if case.skipped:
             return self._without_times(case, "skipped", case.skipped)
         verdict, was_warm = UNVERIFIED, time.monotonic() < self._warm_until
@@ -204,30 +207,30 @@ class _Contest:
                 verdict = self._executor.verify(case, thread_order=False)
                 if not verdict.correct:
                     return self._without_times(case, "failed", verdict.reason, verdict)
-            entrant = _Entrant(case, verdict)
-            # On the host a first launch may take several times as long as the next.
-            if not case.on_host and self._is_far_behind(verdict, was_warm):
-                entrant.samples_ms.append(verdict.launch_ms)
-                return self._finish(entrant, "dropped")
-            self._warm_up(entrant)
+            entrant = _Entrant(case, verdict, was_warm)
             if case.on_host:
                 return self._to_the_end(entrant)
-            if self._settings.runs is None or self._settings.drop:
-                self._take(entrant, 1)
+            if self._is_far_behind(entrant):
+                return self._finish(entrant, "dropped")
+            # What others are held against is what was right when it was timed too.
+            if self._settings.drop and verdict.launch_ms <= self._best_launch_ms:
+                self._best_launch_ms = verdict.launch_ms
+                self._begin(entrant, 1)
         except KernelError as error:
             return self._without_times(case, "failed", str(error), verdict)
-        if self._is_hopeless(entrant):
-            return self._finish(entrant, "dropped")
         self.entrants.append(entrant)
         return None
 
     def turn(self, entrant: _Entrant) -> Result | None:
         """Sample a variant for a while; its result where that was enough."""
-        if self._is_hopeless(entrant):
+        if self._is_far_behind(entrant) or self._is_hopeless(entrant):
             self.entrants.remove(entrant)
             return self._finish(entrant, "dropped")
         try:
-            self._take(entrant, self._samples_wanted(entrant))
+            if not entrant.samples_ms:
+                self._begin(entrant, SURE_SAMPLES if self._settings.drop else 1)
+            elif not self._ended(entrant):
+                self._take(entrant, self._samples_wanted(entrant))
         except KernelError as error:
             self.entrants.remove(entrant)
             self._medians_ms.pop(entrant.case.position, None)
@@ -238,8 +241,14 @@ class _Contest:
             return self._finish(entrant, ended)
         return None
 
+    def _begin(self, entrant: _Entrant, samples: int) -> None:
+        """Take the first samples."""
+        self._warm_up(entrant)
+        self._take(entrant, min(samples, self._settings.runs or samples))
+
     def _to_the_end(self, entrant: _Entrant) -> Result:
         """On the host nothing takes turns: kernels' processes would be in one another's way."""
+        self._begin(entrant, 1)
         while not (ended := self._ended(entrant)):
             self._take(entrant, self._samples_wanted(entrant))
             if self._is_hopeless(entrant):
@@ -249,17 +258,23 @@ class _Contest:
     def _warm_up(self, entrant: _Entrant) -> None:
         """Launch until the device's clocks are up, and a hot sample's launches can be counted."""
         case, settings = entrant.case, self._settings
-        spent_ms, launches = 0.0, 0
+        spent_ms, launches, at_once = 0.0, 0, 1
         # What verifying took has warmed the host up. A GPU is warm as long as it is kept busy.
         wanted_ms = WARM_UP_MS
         if case.on_host:
             spent_ms = entrant.verdict.launch_ms
         elif time.monotonic() < self._warm_until:
             wanted_ms = 0.0
-        while launches < settings.warmup if settings.warmup is not None else spent_ms < wanted_ms:
-            (took_ms,) = self._executor.sample(case, 1, 1, False, False).samples_ms
-            spent_ms += max(took_ms, 0.01)  # a reading of 0 must not make this endless
-            launches += 1
+        while spent_ms < wanted_ms if settings.warmup is None else launches < settings.warmup:
+            (took_ms,) = self._executor.sample(case, 1, at_once, False, False).samples_ms
+            took_ms = max(took_ms, 0.01)  # a reading of 0 must not make this endless
+            spent_ms += at_once * took_ms
+            launches += at_once
+            # Asking for one at a time takes longer than a short one does.
+            missing = (
+                (wanted_ms - spent_ms) / took_ms if settings.warmup is None else settings.warmup - launches
+            )
+            at_once = max(1, min(2 * at_once, MOST_LAUNCHES, math.ceil(missing)))
         if settings.cache == "hot" and not case.on_host:
             self._count_launches(entrant)
         self._warm_until = time.monotonic() + 2 * WARM_UP_MS / 1e3
@@ -309,8 +324,6 @@ class _Contest:
         """For one turn: as many as fit into it, and no more than are asked for."""
         taken = len(entrant.samples_ms)
         most = MOST_SAMPLES_A_TURN if self._settings.runs is None else self._settings.runs - taken
-        if not taken:
-            return 1
         fitting = int(TURN_MS / max(entrant.median_ms * entrant.launches, 0.001))
         next_look = SURE_SAMPLES if self._settings.drop and taken < SURE_SAMPLES else FEWEST_SAMPLES
         missing = next_look - taken if taken < next_look else MOST_SAMPLES_A_TURN
@@ -331,10 +344,12 @@ class _Contest:
             return "noise"
         return "time" if entrant.spent_s >= settings.max_time_s else ""
 
-    def _is_far_behind(self, verdict: Verdict, was_warm: bool) -> bool:
+    def _is_far_behind(self, entrant: _Entrant) -> bool:
         """Whether even the launch that was verified, which was the first, says that it is too slow."""
-        most_ms = DROP_FACTOR * self._best_ms * (1.0 if was_warm else IDLE_LAUNCH_FACTOR) + FIRST_LAUNCH_MS
-        return self._settings.drop and verdict.launch_ms > most_ms
+        if not self._settings.drop or entrant.samples_ms:
+            return False
+        best_ms = self._best_ms if entrant.was_warm else IDLE_LAUNCH_FACTOR * self._best_ms
+        return entrant.verdict.launch_ms > DROP_FACTOR * best_ms + FIRST_LAUNCH_MS
 
     def _is_hopeless(self, entrant: _Entrant) -> bool:
         # A host's times vary by much more than a GPU's, and are not taken in turn: one sample says little.
@@ -348,6 +363,8 @@ class _Contest:
     def _finish(self, entrant: _Entrant, ended: Ended) -> Result:
         if ended == "dropped":
             self._medians_ms.pop(entrant.case.position, None)
+            if not entrant.samples_ms:
+                entrant.samples_ms.append(entrant.verdict.launch_ms)
         result = self._result(entrant, ended)
         impossible = self._impossible(result)
         return dataclasses.replace(result, status="failed", reason=impossible) if impossible else result

@@ -17,6 +17,12 @@ from cudamm.errors import UsageError
 
 Matrix = npt.NDArray[Any]
 
+PIECE = 2**20
+"""Elements of a matrix that a thread draws; even, see `_draw`."""
+
+PIECES = 8
+"""Of a matrix, for as many threads; the same everywhere, since sums depend on it by a rounding error."""
+
 MOST_ELEMENTS = 2**31 - 1
 """Of one matrix: kernels, ours and most others, count elements with a 32-bit int."""
 
@@ -88,17 +94,19 @@ class Problem:
         m, n, k = self.shape.m, self.shape.n, self.shape.k
         most = max(1, min(100, math.isqrt((2**31 - 1) // k)))
 
-        def draw(matrix: int, shape: tuple[int, int]) -> Matrix:
-            random = np.random.default_rng([self.seed, m, n, k, matrix])
-            if self.element.name == "int32":
-                return random.integers(-most, most, shape, np.int32, endpoint=True)
-            drawn: Matrix = random.random(shape, np.dtype(self.element.name))
-            drawn *= 2
-            drawn -= 1
-            return drawn
-
-        with ThreadPoolExecutor(2) as both:
-            a, b = both.map(draw, (0, 1), ((m, k), (k, n)))
+        seeds = [np.random.SeedSequence([self.seed, m, n, k, matrix]) for matrix in (0, 1)]
+        if self.element.name == "int32":
+            a, b = (
+                np.random.default_rng(seed).integers(-most, most, shape, np.int32, endpoint=True)
+                for seed, shape in zip(seeds, ((m, k), (k, n)), strict=True)
+            )
+            return a, b
+        a, b = (np.empty(shape, self.element.name) for shape in ((m, k), (k, n)))
+        pieces = [(seed, matrix.reshape(-1), begin) for seed, matrix in zip(seeds, (a, b), strict=True)
+                  for begin in range(0, matrix.size, PIECE)]  # fmt: skip
+        with ThreadPoolExecutor() as threads:
+            for _ in threads.map(_draw, *zip(*pieces, strict=True)):
+                pass
         return a, b
 
     @functools.cached_property
@@ -114,7 +122,7 @@ class Problem:
         product = a @ b
         return product, np.zeros(product.shape)
 
-    @functools.cached_property
+    @property
     def error_bound(self) -> Matrix:
         """The largest error (m x n) that summing in any order, fused or not, can make.
 
@@ -126,10 +134,15 @@ class Problem:
         Raises:
             UsageError: k u ≥ 1, where no bound holds.
         """
+        bound: Matrix = np.outer(*self.error_factors)
+        return bound
+
+    @property
+    def error_factors(self) -> tuple[Matrix, Matrix]:
+        """A factor for each row (m) and column (n), whose products are `error_bound`. Raises as that does."""
         rows, columns = self._norms
         # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
-        bound: Matrix = np.outer(rows * (self._gamma * (1 + 2.0**-20)), columns)
-        return bound
+        return rows * (self._gamma * (1 + 2.0**-20)), columns
 
     @property
     def _gamma(self) -> float:
@@ -148,25 +161,30 @@ class Problem:
     def _norms(self) -> tuple[Matrix, Matrix]:
         """Euclidean, of A's rows (m) and B's columns (n)."""
         a, b = self.inputs
-        return (
-            np.sqrt(np.einsum("ik,ik->i", a, a, dtype=np.float64)),
-            np.sqrt(np.einsum("kj,kj->j", b, b, dtype=np.float64)),
-        )
+        rows = np.concatenate(_of_pieces("ik,ik->i", a, a))
+        columns = np.sum(_of_pieces("kj,kj->j", b, b), axis=0)
+        return np.sqrt(rows), np.sqrt(columns)
+
+    @property
+    def probe(self) -> Matrix:
+        """A random vector x (n), to ask of what is said to be A B: see `is_product`."""
+        return self._probe[0]
 
     @functools.cached_property
     def _probe(self) -> tuple[Matrix, Matrix, Matrix]:
-        """A vector x (n), A (B x), and how far (A B) x may be from that by float64 arithmetic (both m)."""
+        """The vector x, A (B x), and how far (A B) x may be from that by float64 arithmetic (both m)."""
         a, b = self.inputs
         rows, columns = self._norms
         random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, 2])
         x = random.uniform(1, 2, self.shape.n) * random.choice((-1, 1), self.shape.n)
-        expected = np.einsum("ik,k->i", a, np.einsum("kj,j->k", b, x, dtype=np.float64), dtype=np.float64)
+        b_x = np.concatenate(_of_pieces("kj,j->k", b, x))
+        expected = np.concatenate(_of_pieces("ik,k->i", a, b_x))
         # (3.13) again, for both ways of summing: at most k + n terms one after the other, of either side.
         tolerance = rows * (columns @ np.abs(x)) * (2 * (self.shape.k + self.shape.n + 8) * 2.0**-53)
         return x, expected, tolerance
 
     def prepare(self) -> None:
-        """Make all that `offer_reference` and `error_bound` are made from."""
+        """Make all that `is_product` and `error_factors` are made from."""
         _ = self._probe
 
     @property
@@ -174,27 +192,33 @@ class Problem:
         """Whether `reference` is there already."""
         return "reference" in self.__dict__
 
-    def offer_reference(self, product: Matrix) -> bool:
-        """Take a float64 product (m x n) made elsewhere as the reference, if it is one; say whether it was.
+    def is_product(self, times_probe: Matrix) -> bool:
+        """Whether a float64 matrix made elsewhere is A B, by what it gives (m) times `probe`.
 
         A product takes m n k operations to make, its check m n + m k + k n: (A B) x = A (B x) for a random
         x. R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977. No element of x is
         smaller than 1, so that any element is found that is wrong by a thousandth of what is allowed; several
-        of a row are, unless they cancel out times x. Where the check cannot be that sharp, nothing is taken.
+        of a row are, unless they cancel out times x. Where the check cannot be that sharp, nothing passes.
         """
-        x, expected, tolerance = self._probe
+        _, expected, tolerance = self._probe
         rows, columns = self._norms
         finest = 0.25 if self.element.name == "int32" else rows * (self._gamma * columns.min() / 1000)
         with np.errstate(invalid="ignore", over="ignore"):
-            is_right = bool((np.abs(product @ x - expected) <= tolerance).all())  # NaN is not
-        if not is_right or (tolerance > finest).any():
+            is_right = bool((np.abs(times_probe - expected) <= tolerance).all())  # NaN is not
+        return is_right and not (tolerance > finest).any()
+
+    def offer_reference(self, product: Matrix) -> bool:
+        """Take a float64 product (m x n) as the reference, if it is one; say whether it was."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            times_probe = product @ self.probe
+        if not self.is_product(times_probe):
             return False
         self.__dict__["reference"] = product, np.zeros(product.shape)
         return True
 
     def release(self) -> None:
         """Give the matrices' memory back; they are made again, the same, when they are asked for."""
-        for name in ("inputs", "reference", "error_bound", "_norms", "_probe"):
+        for name in ("inputs", "reference", "_norms", "_probe"):
             self.__dict__.pop(name, None)
 
     def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:
@@ -208,6 +232,31 @@ class Problem:
         for k in range(self.shape.k):
             total += a[:, k : k + 1] * b[k]
         return total
+
+
+def _of_pieces(indices: str, matrix: Matrix, other: Matrix) -> list[Matrix]:
+    """A sum in float64, as `numpy.einsum` takes its indices, of each piece of a matrix's rows, by threads.
+
+    Args:
+        other: the same matrix, or a vector that each piece needs all of.
+    """
+
+    def sum_of(piece: Matrix) -> Matrix:
+        summed: Matrix = np.einsum(indices, piece, piece if other is matrix else other, dtype=np.float64)
+        return summed
+
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(sum_of, np.array_split(matrix, PIECES)))
+
+
+def _draw(seed: np.random.SeedSequence, elements: Matrix, begin: int) -> None:
+    """Fill a piece of a matrix; each is drawn where a generator that drew all before it would be."""
+    piece = elements[begin : begin + PIECE]
+    # 64 random bits make one float64, or two float32.
+    random = np.random.Generator(np.random.PCG64(seed).advance(begin * piece.itemsize // 8))
+    random.random(out=piece, dtype=piece.dtype)
+    piece *= 2
+    piece -= 1
 
 
 def _product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:

@@ -16,14 +16,21 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 
+def _wake_nvml() -> None:
+    """Have NVML come up too; it stays up for whoever asks for it again."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libnvidia-ml.so.1").nvmlInit_v2()
+
+
 def _wake_driver(device_spec: str) -> None:
     """Have the driver come up and make the GPU's primary context; whoever opens the GPU finds it there.
 
     What fails here fails again there, and is reported there.
     """
     kind, _, index = device_spec.partition(":")
-    if kind not in ("gpu", "auto"):
+    if kind not in ("gpu", "auto") or not (index or "0").isdecimal():
         return
+    threading.Thread(target=_wake_nvml, daemon=True).start()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -36,6 +43,8 @@ def _wake_driver(device_spec: str) -> None:
 if __name__ == "__main__":
     # The driver takes as long to come up as the imports below.
     threading.Thread(target=_wake_driver, args=sys.argv[1:2], daemon=True).start()
+    # Threads that make matrices while others import would wait 5 ms for the interpreter, often.
+    sys.setswitchinterval(0.0005)
 
 from cudamm import devices  # noqa: E402
 from cudamm.catalog import ELEMENT_TYPES  # noqa: E402

@@ -101,9 +101,7 @@ def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> 
     deviation = run.deviation(problem)
     if deviation is None or deviation.wrong:
         return None
-    at = deviation.row, deviation.column
-    error = abs(deviation.value - float(problem.reference[0][at]))
-    return Verdict(True, "", True if whole else None, error, float(problem.error_bound[at]))
+    return Verdict(True, "", True if whole else None, deviation.error, deviation.bound)
 
 
 def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:

@@ -69,11 +69,16 @@ class Outputs:
         return self
 
 
+_FILE_OPTIONS = {
+    name: click.option(f"--{name}", name, metavar="FILE", shell_complete=complete_files, help=text)
+    for name, text in _HELP.items()
+}
+
+FORM_OPTIONS = tuple(option for name, option in _FILE_OPTIONS.items() if name != "json")
+"""`--csv`, `--markdown` and `--svg`, each a decorator."""
+
 OUTPUT_OPTIONS = (
-    *(
-        click.option(f"--{name}", name, metavar="FILE", shell_complete=complete_files, help=text)
-        for name, text in _HELP.items()
-    ),
+    *_FILE_OPTIONS.values(),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no remarks on standard error."),
     click.option("-v", "--verbose", is_flag=True, help="A line on standard error for each step."),
 )

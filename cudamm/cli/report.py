@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cudamm.cli.output import FORM_OPTIONS, Outputs
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
     from cudamm.report.html.kernels import Kernel
-    from cudamm.results import OccupancyResult
+    from cudamm.results import OccupancyResult, Result
     from cudamm.saved import Saved
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 STREAMS = ("/dev/", "/proc/")
 """Where names are that no page can be named after, even where they stand for a file."""
+
+
+def form_options(command: Command) -> Command:
+    """Add `FORM_OPTIONS`; the command receives them as `outputs`."""
+
+    @functools.wraps(command)
+    def collect(csv: str | None, markdown: str | None, svg: str | None, **given: Any) -> Any:
+        return command(outputs=Outputs(csv=csv, markdown=markdown, svg=svg).checked(), **given)
+
+    wrapped: Any = collect
+    for option in reversed(FORM_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
 
 
 @click.command(short_help="One HTML page of a file of results: tables, charts, sources.")
@@ -31,17 +48,20 @@ STREAMS = ("/dev/", "/proc/")
     help="Compute the occupancy of kernels that a GPU has run, which compiles them with nvcc; it is left out "
     "where there is no nvcc.",
 )  # fmt: skip
-def report(path: str, output: str | None, occupancy: bool) -> None:
+@form_options
+def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> None:
     """Write one HTML page of a file that bench --json or sweep --json wrote.
 
     It has a summary, the table with bars, charts against what was swept and against the size, the kernels'
     sources, occupancy, and every statistic of the samples. The page is whole in itself: it loads nothing.
+    With --csv, --markdown or --svg it is the table of bench instead, in that form; with -o the page as well.
 
     \b
     cudamm bench --json results.json
     cudamm report results.json                   writes results.html
     cudamm sweep -m tiled-coarse --json sweep.json
     cudamm report sweep.json -o handed-in.html
+    cudamm report results.json --markdown -      its table once more
     """
     from cudamm.report.export import OutputFile
     from cudamm.report.html.kernels import kernel_of
@@ -51,6 +71,10 @@ def report(path: str, output: str | None, occupancy: bool) -> None:
 
     saved = load(path, SCHEMA)
     results = results_of(saved)
+    if outputs.named:
+        _write_forms(saved, results, outputs, output)
+        if output is None:
+            return
     target = _target(path, output)
     file = OutputFile("-o", target)
     try:
@@ -63,6 +87,26 @@ def report(path: str, output: str | None, occupancy: bool) -> None:
         file.discard()
     if output != "-":
         click.echo(f"{target}: {len(results)} rows, {max(1, len(content) // 1000)} kB")
+
+
+def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
+    """The table in the forms asked for. Raises UsageError where one would replace the file that is read."""
+    from cudamm.cli.output import Forms
+    from cudamm.report import bench
+    from cudamm.results import DeviceInfo
+
+    device = saved.document["device"]
+    info = DeviceInfo(device["kind"], "", device["name"])
+    for option, form in outputs.named.items():
+        if form != "-" and Path(form).exists() and Path(form).samefile(saved.path):
+            raise UsageError(f"{option} {form}: that is the file to report on, and would be replaced")
+        if page is not None and os.path.realpath(form) == os.path.realpath(page):
+            raise UsageError(f"{option} and -o are both {'standard output' if form == '-' else form}")
+    forms = Forms(outputs)
+    try:
+        forms.write(lambda console: bench.render(console, info, results), [r.bench_record() for r in results])
+    finally:
+        forms.discard()
 
 
 def _target(path: str, output: str | None) -> str:
@@ -80,7 +124,6 @@ def _target(path: str, output: str | None) -> str:
 
 def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:
     """The occupancy of what can be compiled here, and what is to be said of the rest."""
-    from cudamm.cli.output import Outputs
     from cudamm.cli.session import Session
     from cudamm.report.html.kernels import architecture_of, occupancy_of, on_gpu
     from cudamm.results import DeviceInfo, OccupancyResult

@@ -75,14 +75,13 @@ class Deviation:
 
     Attributes:
         wrong: elements whose error is above their bound.
-        row, column: of the element that comes closest to its bound, or passes it furthest.
-        value: that element.
+        error: of the element that comes closest to its bound, or passes it furthest.
+        bound: what that may be.
     """
 
     wrong: int
-    row: int
-    column: int
-    value: float
+    error: float
+    bound: float
 
 
 class Run(ABC):

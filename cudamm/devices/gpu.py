@@ -276,34 +276,52 @@ class _Judged:
         self.problem = problem
         self._memory: list[Any] = []
         try:
-            self._memory = [cuda.mem_alloc(8 * problem.shape.m * problem.shape.n) for _ in range(2)]
-            if problem.has_reference or problem.shape.flops < LEAST_FLOPS or not self._made(problem, support):
+            self._memory.append(cuda.mem_alloc(8 * problem.shape.m * problem.shape.n))
+            if problem.has_reference or problem.shape.flops < LEAST_FLOPS or not self._made(support):
                 cuda.memcpy_htod(self._memory[0], np.ascontiguousarray(problem.reference[0]))
-            cuda.memcpy_htod(self._memory[1], np.ascontiguousarray(problem.error_bound))
+            for factors in problem.error_factors:
+                self._memory.append(_on_device(factors))
         except cuda.Error as error:
             self.free()
             raise KernelError(f"no place for the reference: {error}") from None
 
-    def _made(self, problem: Problem, support: Support) -> bool:
+    def _made(self, support: Support) -> bool:
         """Have the GPU compute the reference, and the problem judge it; whether it is one."""
         cuda = import_driver()
+        problem, reference = self.problem, int(self._memory[0])
         m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
-        a, b = (cuda.to_device(matrix) for matrix in problem.inputs)
+        times_probe = np.empty(m)
+        held: list[Any] = []
         try:
-            reference = self._memory[0]
-            support.product(problem.element.name, int(a), int(b), int(reference), m, n, k)
-            product = np.empty((m, n))
-            cuda.memcpy_dtoh(product, reference)
+            for matrix in (*problem.inputs, problem.probe, times_probe):
+                held.append(_on_device(matrix))
+            a, b, x, y = map(int, held)
+            support.product(problem.element.name, a, b, reference, m, n, k)
+            support.times_vector(reference, x, y, m, n)
+            cuda.memcpy_dtoh(times_probe, y)
         finally:
-            a.free()
-            b.free()
-        return problem.offer_reference(product)
+            for memory in held:
+                memory.free()
+        return problem.is_product(times_probe)
 
     @property
-    def addresses(self) -> tuple[int, int]:
-        """Of the reference and of the bound."""
-        reference, bound = self._memory
-        return int(reference), int(bound)
+    def addresses(self) -> tuple[int, int, int]:
+        """Of the reference, and of the bound's factors for rows and columns."""
+        reference, rows, columns = map(int, self._memory)
+        return reference, rows, columns
+
+    def at(self, row: int, column: int) -> tuple[float, float]:
+        """An element of the reference and its bound."""
+        rows, columns = self.problem.error_factors
+        address = int(self._memory[0]) + 8 * (row * self.problem.shape.n + column)
+        return _number_at(address, np.dtype(np.float64)), float(rows[row] * columns[column])
+
+    def give_reference(self) -> None:
+        """To the problem, which otherwise computes it, should it be asked for."""
+        if not self.problem.has_reference:
+            product = np.empty((self.problem.shape.m, self.problem.shape.n))
+            import_driver().memcpy_dtoh(product, self._memory[0])
+            self.problem.offer_reference(product)
 
     def free(self) -> None:
         """Free device memory."""
@@ -377,24 +395,20 @@ class _GpuRun(Run):
         if not _is_judged_here(problem):
             return None
         try:
-            reference, bound = self._device.judged(problem).addresses
+            judged = self._device.judged(problem)
         except KernelError:
             return None  # no room for it: the host has
-        m, n = problem.shape.m, problem.shape.n
+        m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
         with _answering():
             wrong, worst = self._device.support.judge(
-                problem.element.name, self._address("C"), self.plan.shape.n, m, n, reference, bound
+                problem.element.name, self._address("C"), c.shape[1], m, n, *judged.addresses
             )
-        row, column = divmod(worst, n)
-        return Deviation(wrong, row, column, self._element(row, column))
-
-    def _element(self, row: int, column: int) -> float:
-        c = self.matrices["C"]
-        found = np.empty(1, c.dtype)
-        with _answering():
-            index = row * c.shape[1] + column
-            self._cuda.memcpy_dtoh(found, self._address("C") + index * c.itemsize)
-        return float(found[0])
+            row, column = divmod(worst, n)
+            found = _number_at(self._address("C") + (row * c.shape[1] + column) * c.itemsize, c.dtype)
+            expected, bound = judged.at(row, column)
+            if wrong:  # the host will say what is
+                judged.give_reference()
+        return Deviation(wrong, abs(found - expected), bound)
 
     def check_memory(self) -> None:
         """On the GPU; only where something is amiss is the memory fetched, to say what."""
@@ -419,6 +433,21 @@ class _GpuRun(Run):
 
     def close(self) -> None:
         """The matrices stay for the next run on them; the device frees them."""
+
+
+def _on_device(matrix: Matrix) -> Any:
+    """A copy in device memory; PyCUDA's own way makes another copy on the host first."""
+    cuda = import_driver()
+    memory = cuda.mem_alloc(matrix.nbytes)
+    cuda.memcpy_htod(memory, matrix)
+    return memory
+
+
+def _number_at(address: int, dtype: np.dtype[Any]) -> float:
+    """One element in device memory."""
+    found = np.empty(1, dtype)
+    import_driver().memcpy_dtoh(found, address)
+    return float(found[0])
 
 
 def _is_judged_here(problem: Problem) -> bool:

@@ -159,12 +159,24 @@ class Support:
         return self._word64(0)
 
     def judge(
-        self, element: str, c: int, leading: int, rows: int, columns: int, reference: int, bound: int
+        self,
+        element: str,
+        c: int,
+        leading: int,
+        rows: int,
+        columns: int,
+        reference: int,
+        row_factors: int,
+        column_factors: int,
     ) -> tuple[int, int]:
-        """How many elements of C are further from the reference than the bound, and the worst one's index."""
+        """How many elements of C are further from the reference than their bound, and the worst one's index.
+
+        The bound is the product of a factor of the row and one of the column.
+        """
         self._cuda.memset_d32(self._words, 0, 4)
-        formats = "PiiiPPP"
-        arguments = (c, leading, rows, columns, reference, bound, int(self._words))
+        formats = "PiiiPPPP"
+        bound = row_factors, column_factors
+        arguments = (c, leading, rows, columns, reference, *bound, int(self._words))
         self._launch(f"judge_{element}", formats, *arguments)
         return self._word64(0), self._word64(1) & 0xFFFFFFFF
 
@@ -181,6 +193,11 @@ class Support:
             first, out = a + row * k * size, c + row * n * 8
             function.prepared_async_call(grid, (TILE, TILE, 1), None, first, b, out, count, n, k)
         self._cuda.Context.synchronize()
+
+    def times_vector(self, matrix: int, x: int, y: int, m: int, n: int) -> None:
+        """Float64: a matrix (m x n) times x (n) at y (m)."""
+        function, warps = self._function("times_vector", "PPPii"), 8
+        function.prepared_async_call((-(-m // warps), 1), (32 * warps, 1, 1), None, matrix, x, y, m, n)
 
     def _launch(self, name: str, formats: str, *arguments: int) -> None:
         self._function(name, formats).prepared_async_call((self._blocks, 1), (256, 1, 1), None, *arguments)

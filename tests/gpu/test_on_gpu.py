@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, ladder, read_method, variants
+from cudamm.catalog import ELEMENT_TYPES, find, ladder, read_method, variants
 from cudamm.compile import program
 from cudamm.here import Here
 from cudamm.launch import plan
 from cudamm.measure import Settings, bench
 from cudamm.occupancy.blocks import active_blocks
 from cudamm.occupancy.suggest import every_block_size, suggest
+from cudamm.prepare import prepare
 from cudamm.problem import Problem, Shape, parse_shape
-from cudamm.verify import verify_all
+from cudamm.verify import verify, verify_all
 
 pytestmark = pytest.mark.gpu
 
@@ -328,12 +329,36 @@ def test_occupancy_and_devices_print(gpu):
 def test_the_reference_of_a_large_problem_is_numpys_too(gpu, element):
     problem = Problem(parse_shape("1100x901x1003"), element)
     gpu.make_ready(problem)
+    assert not problem.has_reference  # it stays where it was made, until the host asks for it
+    gpu.judged(problem).give_reference()
     assert problem.has_reference
     made, _ = problem.reference
     a, b = (x.astype(np.float64) for x in problem.inputs)
     expected = a @ b
     assert np.abs(made - expected).max() <= (0 if element.name == "int32" else 1e-11)
     gpu.forget()
+
+
+@pytest.mark.parametrize("size", ["33x65x129", "1100x901x1003"])
+@pytest.mark.parametrize("element", [FLOAT32, ELEMENT_TYPES["int32"]], ids=["float32", "int32"])
+def test_errors_and_bounds_are_those_that_the_host_would_find(gpu, element, size):
+    problem = Problem(parse_shape(size), element)
+    (case,) = prepare(Here(gpu), [(variants(find("tiled"), {})[0], problem)], True, silent)
+    here = Here(gpu)
+    with here.open(case) as run:
+        verdict = verify(run, problem, case.variant, fmad=True, thread_order=False)
+        errors = np.abs(run.product()[: problem.shape.m, : problem.shape.n] - problem.reference[0])
+        deviation = run.deviation(problem)
+        run.fill_output()
+        all_wrong = run.deviation(problem)
+    assert verdict.correct
+    assert (verdict.max_error, verdict.error_bound) == (deviation.error, deviation.bound)
+    if element is FLOAT32:
+        row, column = np.unravel_index(int(np.argmax(errors / problem.error_bound)), errors.shape)
+        assert deviation.error == pytest.approx(errors[row, column], abs=1e-10)
+        assert deviation.bound == pytest.approx(problem.error_bound[row, column])
+    assert all_wrong.wrong == errors.size
+    here.close()
 
 
 def test_a_gpu_that_computes_no_right_reference_is_not_believed(gpu, monkeypatch):

@@ -57,6 +57,16 @@ extern "C" __global__ void product_int32(const int *a, const int *b, double *c, 
     product(a, b, c, m, n, k);
 }
 
+// Times a vector: one warp a row.
+extern "C" __global__ void times_vector(const double *matrix, const double *x, double *y, int rows, int cols) {
+    const int lane = threadIdx.x % 32, row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= rows) return;
+    double sum = 0;
+    for (int col = lane; col < cols; col += 32) sum += matrix[(word64)row * cols + col] * x[col];
+    for (int distance = 16; distance; distance /= 2) sum += __shfl_down_sync(~0u, sum, distance);
+    if (lane == 0) y[row] = sum;
+}
+
 // ---- Judging memory -----------------------------------------------------------------------------------
 
 struct Found {
@@ -65,17 +75,19 @@ struct Found {
 };
 
 // Each element of C (rows x cols, the first `rows` and `cols` of a matrix with leading dimension ld) against
-// a float64 reference and bound, both rows x cols without padding.
+// a float64 reference, rows x cols without padding, and a bound that is a product: of a factor for its row and
+// one for its column.
 template <typename T>
-__device__ void judge(const T *c, int ld, int rows, int cols, const double *reference, const double *bound,
-                      Found *found) {
+__device__ void judge(const T *c, int ld, int rows, int cols, const double *reference, const double *of_rows,
+                      const double *of_cols, Found *found) {
     const word64 count = (word64)rows * cols;
     word64 wrong = 0, worst = 0;
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x) {
-        const double error = fabs((double)c[i / cols * ld + i % cols] - reference[i]);
-        const bool right = error <= bound[i];  // NaN is not
+        const word64 row = i / cols, col = i % cols;
+        const double error = fabs((double)c[row * ld + col] - reference[i]), bound = of_rows[row] * of_cols[col];
+        const bool right = error <= bound;  // NaN is not
         wrong += !right;
-        const float excess = error == 0 ? 0 : bound[i] > 0 ? (float)(error / bound[i]) : INFINITY;
+        const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
         // The bits of floats that are not negative are ordered like the floats themselves.
         const word64 key = (word64)__float_as_uint(isnan(excess) ? INFINITY : excess) << 32 | (unsigned)i;
         worst = key > worst ? key : worst;
@@ -92,13 +104,13 @@ __device__ void judge(const T *c, int ld, int rows, int cols, const double *refe
 }
 
 extern "C" __global__ void judge_float32(const float *c, int ld, int rows, int cols, const double *reference,
-                                         const double *bound, Found *found) {
-    judge(c, ld, rows, cols, reference, bound, found);
+                                         const double *of_rows, const double *of_cols, Found *found) {
+    judge(c, ld, rows, cols, reference, of_rows, of_cols, found);
 }
 
 extern "C" __global__ void judge_int32(const int *c, int ld, int rows, int cols, const double *reference,
-                                       const double *bound, Found *found) {
-    judge(c, ld, rows, cols, reference, bound, found);
+                                       const double *of_rows, const double *of_cols, Found *found) {
+    judge(c, ld, rows, cols, reference, of_rows, of_cols, found);
 }
 
 // How many of some words are not what they should be: guards that were written to.

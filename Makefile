@@ -26,6 +26,7 @@ check: setup
 pictures: setup
 	@.venv/bin/python docs/figures/draw.py
 	@mkdir -p docs/pictures
+	@.venv/bin/cudamm report docs/pictures/h200.json --svg docs/pictures/bench.svg
 	@.venv/bin/cudamm list --quiet --svg docs/pictures/list.svg >/dev/null
 	@.venv/bin/cudamm roofline --peak 19500 --bandwidth 1555 --quiet --plot docs/pictures/roofline.svg >/dev/null
 

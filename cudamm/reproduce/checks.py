@@ -84,6 +84,7 @@ def faster(
     called: tuple[str, str] | None = None,
     where: str = "",
     theirs: float | None = None,
+    else_why: str = "",
 ) -> Check:
     """Whether one label is faster than another, by more than the noise between runs.
 
@@ -91,6 +92,7 @@ def faster(
         called: the two in the sentence, where that is not their labels.
         where: what the sentence begins with.
         theirs: how many times as fast it was for the source.
+        else_why: what explains it where it is not faster.
     """
     fast_name, slow_name = called or (fast, slow)
     why_not = missing(outcomes, fast, slow)
@@ -103,10 +105,13 @@ def faster(
         times_ms([found])[0] for label in (fast, slow) if (found := outcome_of(outcomes, label))
     )
     times = f"{milliseconds(fast_ms)} ms against {milliseconds(slow_ms)} ms"
+    why = f"; {else_why}" if else_why else ""
     factor = slow_ms / fast_ms
     if abs(factor - 1) < EQUAL_WITHIN:
         return Check(
-            name, False, f"{where}{fast_name} is as fast as {slow_name}, within 2%: {times}{published}"
+            name,
+            False,
+            f"{where}{fast_name} is as fast as {slow_name}, within 2%: {times}{published}{why}",
         )
     if factor > 1:
         return Check(
@@ -116,6 +121,7 @@ def faster(
         )
     sentence = (
         f"{where}{fast_name} takes {factor_text(1 / factor)} times as long as {slow_name}: {times}{published}"
+        f"{why}"
     )
     return Check(name, False, sentence)
 

@@ -104,7 +104,7 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
         faster("transposing-cures", outcomes, TRANSPOSED, CONFLICTS),
         _bit_equal(outcomes),
         _occupancy(planned.setting.architecture, found, why_not),
-        *_best_block(suggested, why_not, outcomes),
+        *_best_block(suggested, found, why_not, outcomes),
     ]
     return Findings(tuple(rows), tuple(checks), tuple(printed))
 
@@ -204,7 +204,12 @@ def _occupancy(of: Architecture, found: Sequence[OccupancyResult], why_not: str)
     return Check("occupancy-formula", holds, f"on {of.name}, {'; '.join(texts)}")
 
 
-def _best_block(result: OccupancyResult | None, why_not: str, outcomes: Sequence[Outcome]) -> list[Check]:
+def _best_block(
+    result: OccupancyResult | None,
+    compiled: Sequence[OccupancyResult],
+    why_not: str,
+    outcomes: Sequence[Outcome],
+) -> list[Check]:
     """The rounding, and whether the block size it leads to is faster than the original kernel."""
     rounding, pays = "rounded-to-square", "best-block-faster"
     if result is None or result.suggestion is None:
@@ -218,10 +223,14 @@ def _best_block(result: OccupancyResult | None, why_not: str, outcomes: Sequence
         f"= {best.block_edge} x {best.block_edge}; occupancy {best.occupancy:.1%} before, "
         f"{result.occupancy:.1%} after"
     )
+    before = next((r.occupancy for r in compiled if r.method == "tiled"), None)
+    why = "the compiler cannot fully unroll an inner loop whose length is known at launch only"
+    if before is not None and before >= result.occupancy:
+        why = f"with {before:.1%} occupancy the original leaves nothing to gain, and {why}"
     called = (f"{BLOCKED}, {_at_launch(best.block_edge)}", f"the original with edge {BLOCK_EDGE}")
     return [
         Check(rounding, holds, arithmetic),
-        faster(pays, outcomes, _at_launch(best.block_edge), BLOCKED, called=called),
+        faster(pays, outcomes, _at_launch(best.block_edge), BLOCKED, called=called, else_why=why),
     ]
 
 

@@ -24,6 +24,7 @@ from cudamm.published import (
     SJTU_THREADS_PER_BLOCK,
 )
 from cudamm.reproduce.checks import case, faster, outcome_of, right, row_of, square
+from cudamm.reproduce.kernels import occupancies
 from cudamm.reproduce.records import (
     Case,
     Check,
@@ -68,7 +69,10 @@ def plan(setting: Setting, progress: Progress) -> Plan:
         f"the register and latency arithmetic is of compute capability 1.0 ({OF_LECTURE.gpu})",
     )
     settings = Settings() if setting.is_gpu else Settings(runs=5)
-    return Plan(setting, (Group(cases, settings),), remarks=remarks)
+    tiled: list[OccupancyResult] = []
+    if setting.is_gpu:
+        tiled, _ = occupancies(setting.architecture, [c for c in cases if c.label == TILED], progress)
+    return Plan(setting, (Group(cases, settings),), {TILED: tiled}, remarks)
 
 
 def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
@@ -84,7 +88,13 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
         _sectors(outcomes),
         faster("coalescing-faster", outcomes, ALONG, DOWN, called=(f"reading {ALONG}", f"reading {DOWN}")),
         faster("coarsening-faster", outcomes, COARSE, TILED),
-        faster("double-buffer-faster", outcomes, BUFFERED, TILED),
+        faster(
+            "double-buffer-faster",
+            outcomes,
+            BUFFERED,
+            TILED,
+            else_why=_hidden_by_warps(planned.setting.architecture, planned.known[TILED]),
+        ),
     )
     return Findings(tuple(rows), checks)
 
@@ -125,6 +135,17 @@ def _hidden(warps: int, independent: int) -> tuple[Latency, ...]:
 
 def _computed(label: str, quantity: str, unit: Unit, published: float, computed: float) -> Row:
     return Row(label, quantity, unit, published, computed, computed / published, status="computed")
+
+
+def _hidden_by_warps(of: Architecture, tiled: Sequence[OccupancyResult]) -> str:
+    """Why loads ahead of time may gain nothing: other warps have something to do meanwhile."""
+    if not tiled:
+        return ""
+    (found,) = tiled
+    return (
+        f"without it {found.active_warps} of {of.warps} warps of an SM are active, and while some wait for "
+        "their loads others compute"
+    )
 
 
 def _registers(found: dict[int, OccupancyResult]) -> Check:

@@ -403,7 +403,7 @@ def register_tile() -> Figure:
         else:
             label(time, t / 1.15, ms * 1.1, f"{ms:.3g}", ha="right", va="bottom", fontsize=8)
     time.set_ylim(0.1, 400)
-    time.set_title("ms at n = 1024, measured\n(H200, hot)", fontsize=10)
+    time.set_title("ms at n = 1024, measured\n(H200, cold)", fontsize=10)
     for axes in (work, time):
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")

@@ -115,7 +115,17 @@ def test_the_best_block_is_rounded_to_a_square_and_timed(needs_nvcc):
     )
     assert check(findings, "best-block-faster").holds is True
     times = FAST | {"sized at launch to edge 16": 0.3}
-    assert check(SOURCE.conclude(plan, made_up(plan, times)), "best-block-faster").holds is False
+    slower = check(SOURCE.conclude(plan, made_up(plan, times)), "best-block-faster")
+    # The original with edge 32 has one block of 32 warps of 48: there was something to gain.
+    assert slower.holds is False
+    assert "cannot fully unroll" in slower.sentence and "nothing to gain" not in slower.sentence
+
+
+def test_why_the_best_block_gains_nothing_is_said(compiled):
+    times = FAST | {"blocked": 0.2461, "sized at launch to edge 32": 0.3428}
+    found = check(SOURCE.conclude(compiled, made_up(compiled, times)), "best-block-faster")
+    assert found.holds is False
+    assert "1.39 times as long" in found.sentence and "with 100.0% occupancy" in found.sentence
 
 
 @pytest.mark.parametrize(("threads", "rounded", "edge"), [(768, 512, 22), (768, 64, 8), (1024, 256, 16)])

@@ -64,6 +64,13 @@ def test_times_that_do_not(plan):
     assert "takes 1.20 times as long as tiled" in check(findings, "double-buffer-faster").sentence
 
 
+def test_why_double_buffering_gains_nothing_is_said(needs_nvcc):
+    """A block of 16 x 16 is 8 warps, of at most 32 registers a thread: 8 blocks fill the 64 of an SM."""
+    plan = SOURCE.plan(GPU, silent)
+    findings = SOURCE.conclude(plan, made_up(plan, FAST | {"double buffering": FAST["tiled"]}))
+    assert "64 of 64 warps of an SM are active" in check(findings, "double-buffer-faster").sentence
+
+
 @pytest.mark.parametrize(("stride_bytes", "expected"), [(4, 4), (8, 8), (32, 32), (4096, 32), (0, 1)])
 def test_sectors_of_a_warps_read(stride_bytes, expected):
     assert sectors(stride_bytes) == expected

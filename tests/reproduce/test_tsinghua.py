@@ -81,6 +81,22 @@ def test_another_optimum_is_a_finding(plan, theirs):
     assert "TILE_SIZE 8" in check(findings, "method-2-best-at-4").sentence
 
 
+def test_why_another_tile_is_best_is_said_in_numbers(plan, theirs):
+    """At n = 1024, on the 132 multiprocessors of the GPU of `made_up_outcomes`, each of 2048 threads."""
+    findings = concluded(plan, theirs | tiles(0.426, 0.2989, 0.342, 0.498, 1.5, 25.0, 103.0))
+    sentence = check(findings, "method-2-best-at-4").sentence
+    for said in ("0.2989 ms", "0.342 ms", "262,144 threads at 2", "65,536 threads at 4", "holds 270,336"):
+        assert said in sentence, said
+
+
+def test_what_further_blocking_gains_is_said_in_numbers(plan, theirs):
+    findings = concluded(plan, theirs | blocks(50.0, 9.0, 3.0, 2.0, 1.5, 1.0))
+    sentence = check(findings, "method-3-flat-from-8").sentence
+    assert "from BLOCK_SIZE 8 to 32" in sentence and "4 times less often" in sentence
+    assert "2.00 times as fast here" in sentence or "2.0 times as fast here" in sentence
+    assert "0.99 times as fast there" in sentence
+
+
 @pytest.mark.parametrize(
     ("times_ms", "where"), [((7.0, 6, 5, 4, 3, 2, 1), "end"), ((1.0, 2, 3, 4, 5, 6, 7), "start")]
 )

@@ -26,6 +26,10 @@ STATIC_SHARED_BYTES = 48 * 1024
 ELF_THREAD_LOCAL = 0x400
 """Section flag SHF_TLS."""
 
+_INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
+                 "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
+"""Each access to memory as it is written, and a call ahead of it: `observe.cpp` says what for."""
+
 RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
 
@@ -61,7 +65,6 @@ def compile_for_host(program: Program) -> Executable:
         options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
     if program.include_folder:
         options.append(f"-I{program.include_folder}")
-    runtime_options = ["-O2", "-pthread"]
     kernel = _compile(_main_file(program), options, includes=program.include_folder is not None)
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
@@ -69,11 +72,34 @@ def compile_for_host(program: Program) -> Executable:
             f"does not compile: it declares {static_bytes:,} bytes of static shared memory, and a kernel may "
             f"declare {STATIC_SHARED_BYTES:,} (more has to be dynamic)"
         )
-    parts = [
-        kernel,
-        _compile(_dynamic_shared_file(program), runtime_options),
-        _compile((RUNTIME / "runtime.cpp").read_text(), runtime_options),
-    ]
+    return _linked([kernel, _compile(_dynamic_shared_file(program), _RUNTIME_OPTIONS)], "runtime.cpp")
+
+
+def compile_to_observe(program: Program) -> Executable:
+    """The same with every access to memory instrumented; driven as `observe.cpp` describes too.
+
+    Raises:
+        KernelError: it does not compile; the message has the file's own line numbers.
+        NoDeviceError: there is no C++ compiler.
+    """
+    options = list(_INSTRUMENTED)
+    if compiler().is_clang:  # a read in `x += y` is one too
+        options += ["-mllvm", "-tsan-instrument-read-before-write"]
+    else:
+        options.append("-fno-extern-tls-init")
+    if program.include_folder:
+        options.append(f"-I{program.include_folder}")
+    kernel = _compile(_main_file(program), options, includes=program.include_folder is not None)
+    parts = [kernel, _compile(_dynamic_shared_file(program), [*_RUNTIME_OPTIONS, "-DCUDAMM_OBSERVED"])]
+    return _linked(parts, "runtime.cpp", "observe.cpp")
+
+
+_RUNTIME_OPTIONS = ["-O2", "-pthread"]
+
+
+def _linked(parts: list[Path], *runtime: str) -> Executable:
+    """An executable of a kernel's parts and of ours."""
+    parts = [*parts, *(_compile((RUNTIME / name).read_text(), _RUNTIME_OPTIONS) for name in runtime)]
     link = [*compiler().command, "-pthread", *map(str, parts), "-o"]
     return Executable(
         cached([p.name for p in parts], ".kernel", lambda path: run_compiler([*link, str(path)]))
@@ -128,8 +154,8 @@ def _compile(source: str, options: list[str], includes: bool = False) -> Path:
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     command = [*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-"]
     whole = preprocessed([*command, "-E"], source) if includes else source
-    header = (RUNTIME / "cuda_on_cpu.h").read_text()
-    made_from = [whole, header, *command, compiler().version, _processor()]
+    headers = [(RUNTIME / name).read_text() for name in ("cuda_on_cpu.h", "observe.h")]
+    made_from = [whole, *headers, *command, compiler().version, _processor()]
 
     def make(target: Path) -> None:
         run_compiler([*command, "-c", "-o", str(target)], source)

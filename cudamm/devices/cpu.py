@@ -91,7 +91,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
     ) -> Run:
         """Place the matrices in memory shared with the kernel's process."""
         if isinstance(compiled, Executable):
-            return _ProcessRun(program.method, compiled, launch, a, b, self.workers)
+            return ProcessRun(program.method, compiled, launch, a, b, self.workers)
         return _FunctionRun(_load_function(compiled), launch, a, b)
 
     def free_bytes(self) -> int:
@@ -114,7 +114,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         return max(0, available)
 
 
-class _ProcessRun(Run):
+class ProcessRun(Run):
     """A kernel in a process of its own, driven by the commands that `runtime.cpp` lists."""
 
     def __init__(
@@ -170,32 +170,34 @@ class _ProcessRun(Run):
     def _prepare(self, lengths: dict[MatrixName, int]) -> None:
         offset = 0
         for name, length in lengths.items():
-            self._ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {self.matrices[name].nbytes}")
+            self.ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {self.matrices[name].nbytes}")
             offset += length
         for symbol, value in self.plan.constants:
-            self._ask(f"constant {symbol} {value}")
+            self.ask(f"constant {symbol} {value}")
 
     def launch(self, descending: bool = False) -> float:
         """Run the kernel once; its guards are checked here, after each launch."""
+        nanoseconds = self._time(self.launch_command(descending))
+        self.check_memory()
+        return nanoseconds / 1e6
+
+    def launch_command(self, descending: bool = False) -> str:
+        """What makes the process run the kernel once."""
         plan = self.plan
         order: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
         arguments = " ".join(order[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
         if self._native:
-            nanoseconds = self._time(f"call {arguments}")
-        else:
-            numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
-            direction = "descending" if descending else "ascending"
-            nanoseconds = self._time(f"launch {numbers} {direction} {arguments}")
-        self.check_memory()
-        return nanoseconds / 1e6
+            return f"call {arguments}"
+        numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
+        return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
 
     def _time(self, command: str) -> int:
-        answer = self._ask(command)
+        answer = self.ask(command)
         if not answer.isdecimal():
             raise KernelError(f"the process running the kernel answered “{answer[:40]}”, and no time")
         return int(answer)
 
-    def _ask(self, command: str) -> str:
+    def ask(self, command: str) -> str:
         """Send a command and return its answer. Raises KernelError for a fault, or a process that died."""
         stdin = self._process.stdin
         assert stdin is not None  # noqa: S101 - it was asked for as a pipe

@@ -30,7 +30,11 @@
 #define __grid_constant__
 // Works in both forms: `__shared__ float s[16]` in a function is static of its own accord, and
 // `extern __shared__ float s[]` refers to the array that the generated main file defines.
+#if defined(CUDAMM_OBSERVED)  // far apart, so that an index past the end of one is seen
+#define __shared__ __attribute__((aligned(65536))) thread_local
+#else
 #define __shared__ thread_local
+#endif
 
 struct uint3 { unsigned x, y, z; };
 struct dim3 {
@@ -76,6 +80,8 @@ namespace cudamm {
 // What the running CUDA thread sees, rewritten at every switch. One of these per operating system thread.
 struct Place {
     uint3 thread_index, block_index, block_dim, grid_dim;
+    unsigned thread;  // thread_index as one number
+    void* recorder;   // of a kernel that is traced (observe.cpp)
 };
 extern __thread Place place __attribute__((tls_model("initial-exec")));
 
@@ -166,27 +172,30 @@ inline typename std::common_type<A, B>::type min(A a, B b) { return b < a ? b : 
 template <class A, class B>
 inline typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : a; }
 
-template <class T> inline T __ldg(const T* p) { return *p; }
-template <class T> inline T __ldcg(const T* p) { return *p; }
-template <class T> inline T __ldcs(const T* p) { return *p; }
-template <class T> inline void __stcg(T* p, T v) { *p = v; }
-template <class T> inline void __stcs(T* p, T v) { *p = v; }
+// Inline in any case: what they access is accessed in the line that calls them.
+#define CUDAMM_IN_PLACE inline __attribute__((always_inline))
+template <class T> CUDAMM_IN_PLACE T __ldg(const T* p) { return *p; }
+template <class T> CUDAMM_IN_PLACE T __ldcg(const T* p) { return *p; }
+template <class T> CUDAMM_IN_PLACE T __ldcs(const T* p) { return *p; }
+template <class T> CUDAMM_IN_PLACE void __stcg(T* p, T v) { *p = v; }
+template <class T> CUDAMM_IN_PLACE void __stcs(T* p, T v) { *p = v; }
 
 template <class T, class V>
-inline T atomicAdd(T* address, V value) {
-    T old = *address, sum;
+CUDAMM_IN_PLACE T atomicAdd(T* address, V value) {
+    T old, sum;
+    __atomic_load(address, &old, __ATOMIC_RELAXED);
     do sum = old + (T)value;
     while (!__atomic_compare_exchange(address, &old, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }
 template <class T, class V>
-inline T atomicExch(T* p, V value) {
+CUDAMM_IN_PLACE T atomicExch(T* p, V value) {
     T desired = value, old;
     __atomic_exchange(p, &desired, &old, __ATOMIC_RELAXED);
     return old;
 }
 template <class T, class E, class D>
-inline T atomicCAS(T* p, E compare, D value) {
+CUDAMM_IN_PLACE T atomicCAS(T* p, E compare, D value) {
     T expected = compare, desired = value;
     __atomic_compare_exchange(p, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return expected;

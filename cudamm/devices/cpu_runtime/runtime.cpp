@@ -7,6 +7,9 @@
 //     constant NAME VALUE                                    ok
 //     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS
 //     call ARGUMENT...                                       ok NANOSECONDS    (a host function: no grid)
+//     blocks INDEX...                                        ok                (the only ones to be launched)
+//
+// and, in a kernel that is traced, those of observe.cpp.
 //
 // An ARGUMENT is @BUFFER, a whole number, or a real one. Anything wrong is answered `failed TEXT` and ends
 // the process: after a fault nothing it holds can be trusted.
@@ -16,7 +19,7 @@
 // reverse: a kernel whose result depends on the order has a race. A thread gets a fiber of its own only when
 // the one before it waits, so a kernel without barriers runs all its threads on one stack.
 
-#include "cuda_on_cpu.h"
+#include "observe.h"
 
 #include <errno.h>
 #include <link.h>
@@ -41,13 +44,14 @@
 namespace cudamm {
 
 __thread Place place;
+const Observing* observing = nullptr;
 
 namespace {
 
 constexpr unsigned poison = 0x7ff85eedu;  // of shared memory: NaN as float and, twice in a row, as double
 constexpr size_t stack_bytes = 576 * 1024;  // a thread of a GPU has 512 KB of local memory at most
 constexpr size_t page_bytes = 4096;
-constexpr size_t fence_bytes = 1 << 20;  // never mapped, on both sides of a buffer: a far miss crashes
+constexpr size_t fence_bytes = buffer_surroundings;  // never mapped, on both sides of a buffer: a far miss crashes
 constexpr unsigned most_threads = 1024;
 constexpr unsigned most_workers = 24;  // 1024 stacks each, two mappings a stack; Linux allows 65530 mappings
 
@@ -77,6 +81,7 @@ __attribute__((format(printf, 1, 2))) void ok(const char* format, ...) {
     static std::atomic_flag told = ATOMIC_FLAG_INIT;
     if (told.test_and_set())
         for (;;) pause();
+    if (observing) observing->failed();
     va_list values;
     va_start(values, format);
     answer("failed", format, values);
@@ -111,6 +116,7 @@ struct Launch {
     const Argument* arguments;
     unsigned long long blocks;
     std::atomic<unsigned long long> next_block;
+    const std::vector<unsigned long long>* chosen;  // only these blocks; null: all
 };
 
 struct Named {
@@ -129,7 +135,7 @@ Named name(uint3 index, dim3 extent) {
     return n;
 }
 
-enum class Waits : unsigned char { no, at_block, at_warp, done };
+enum class Waits : unsigned char { no, at_block, at_warp, paused, done };
 
 struct Worker {
     const Launch* launch;
@@ -176,6 +182,7 @@ struct Worker {
             case Waits::no: return true;
             case Waits::at_block: return since[thread] != epoch;
             case Waits::at_warp:
+            case Waits::paused:
             case Waits::done: break;
         }
         return false;
@@ -186,6 +193,13 @@ struct Worker {
             if (ready(next)) return next;
             if (next == thread) stuck();
         }
+    }
+    // Likewise, of its own warp if there is one.
+    unsigned next_of_warp(unsigned thread) const {
+        const unsigned warp = thread & ~31u;
+        for (unsigned next = warp; next < std::min(warp + 32, threads); ++next)
+            if (ready(next)) return next;
+        return next_ready(thread);
     }
     [[noreturn]] void stuck() const {
         unsigned t = 0;
@@ -225,6 +239,7 @@ void Worker::go_on_with(unsigned thread) {
     }
     running = fiber;
     place.thread_index = index_of[thread];
+    place.thread = thread;
     if (fiber->stack) {  // cleared once the fiber has been entered
         // Stacks lie whole pages apart: without the shift their hot lines would share few cache sets.
         static std::atomic<size_t> entered{0};
@@ -244,8 +259,9 @@ void Worker::go_on_with(unsigned thread) {
 void Worker::live() {
     for (Fiber* const self = running;;) {
         const unsigned thread = self->thread;
-        kernel.call(launch->arguments);
+        if (!observing || observing->thread_begins(thread)) kernel.call(launch->arguments);
         waits[thread] = Waits::done;
+        if (observing) observing->stops(thread, Stop::ended);
         fiber_of[thread] = nullptr;
         last_done = thread;
         ++done;
@@ -259,11 +275,12 @@ void Worker::live() {
                  "threads of a block must reach it", block().text, named(thread).text, named(t).text, line[t], file[t]);
         }
         const bool all_done = done == threads;
-        const unsigned next = all_done ? 0 : next_ready(thread);
+        const unsigned next = all_done ? 0 : observing ? next_of_warp(thread) : next_ready(thread);
         if (!all_done && !fiber_of[next]) {  // not begun: this fiber is free to run it
             self->thread = next;
             fiber_of[next] = self;
             place.thread_index = index_of[next];
+            place.thread = next;
             continue;
         }
         idle.push_back(self);
@@ -276,7 +293,7 @@ void Worker::live() {
 
 // The running thread cannot go on: the others do, until it can.
 void Worker::wait(unsigned thread) {
-    const unsigned next = next_ready(thread);
+    const unsigned next = waits[thread] == Waits::paused ? next_of_warp(thread) : next_ready(thread);
     if (next != thread && SAVE(running->resume) == 0) go_on_with(next);
     worker->waits[thread] = Waits::no;
 }
@@ -342,7 +359,9 @@ void Worker::run_block(unsigned long long index) {
     memset(fiber_of, 0, threads * sizeof *fiber_of);
     done = arrived = waiting_at_warp = 0;
     sum[0] = sum[1] = 0;
+    if (observing) observing->block_begins(index, place.block_index, launch->block, launch->shared_bytes);
     if (SAVE(scheduler) == 0) go_on_with(launch->descending ? threads - 1 : 0);
+    if (observing) observing->block_ends();
     if (dynamic_shared_bytes) {
         const char* guard = (const char*)cudamm_dynamic_shared + launch->shared_bytes;
         for (size_t i = 0; i < dynamic_shared_guard; ++i)
@@ -373,9 +392,12 @@ void wait_for_block(int line, const char* file) {
     w.waits[thread] = Waits::at_block;
     w.since[thread] = w.epoch;
     if (++w.arrived == w.threads) {
+        if (observing) observing->all_at_barrier();
         w.arrived = 0;
         ++w.epoch;
         w.sum[w.epoch & 1] = 0;
+    } else if (observing) {
+        observing->stops(thread, Stop::at_block);
     }
     w.wait(thread);
 }
@@ -408,6 +430,7 @@ void wait_for_warp(unsigned mask, int line, const char* file) {
     w.waits[thread] = Waits::at_warp;
     w.mask[thread] = mask;
     ++w.waiting_at_warp;
+    if (observing) observing->stops(thread, Stop::at_warp);
     w.release_warp(thread);
     w.wait(thread);
 }
@@ -425,12 +448,7 @@ namespace {
 
 // ---- Crashes -------------------------------------------------------------------------------------------
 
-struct Buffer {
-    char name[32];
-    char* data;
-    size_t bytes;
-};
-std::vector<Buffer> buffers;
+std::vector<Span> buffers;
 
 void crashed(int signal, siginfo_t* info, void*) {
     char where[160] = "";
@@ -441,7 +459,7 @@ void crashed(int signal, siginfo_t* info, void*) {
     if (signal == SIGSEGV || signal == SIGBUS) {
         const char* address = (const char*)info->si_addr;
         long nearest = 2 * fence_bytes;
-        for (const Buffer& b : buffers) {
+        for (const Span& b : buffers) {
             const long past = address - (b.data + b.bytes), before = b.data - address;
             if (std::max(past, before) >= nearest) continue;
             nearest = std::max(past, before);
@@ -493,7 +511,8 @@ class Pool {
             Launch& launch = *launch_;
             lock.unlock();
             worker->begin(launch);
-            for (unsigned long long b; (b = launch.next_block++) < launch.blocks;) worker->run_block(b);
+            for (unsigned long long b; (b = launch.next_block++) < launch.blocks;)
+                worker->run_block(launch.chosen ? (*launch.chosen)[b] : b);
             lock.lock();
             if (--busy_ == 0) finished_.notify_one();
         }
@@ -519,7 +538,7 @@ long long number() {
 }
 
 void map_buffer() {
-    Buffer buffer = {};
+    Span buffer = {};
     snprintf(buffer.name, sizeof buffer.name, "%s", word());
     const long long offset = number(), length = number(), data = number();
     buffer.bytes = number();
@@ -549,6 +568,7 @@ std::vector<Argument> read_arguments() {
 
 void serve_commands(unsigned worker_count) {
     Pool* pool = nullptr;
+    std::vector<unsigned long long> chosen;
     char* line = nullptr;
     size_t size = 0;
     while (getline(&line, &size, stdin) > 0) {
@@ -565,6 +585,11 @@ void serve_commands(unsigned worker_count) {
             const long long start = now_ns();
             kernel.call(arguments.data());
             ok("%lld", now_ns() - start);
+        } else if (!strcmp(command, "blocks")) {
+            chosen.clear();
+            while (const char* text = word()) chosen.push_back(strtoull(text, nullptr, 10));
+            ok("%s", "");
+        } else if (observing && observing->command(command)) {
         } else if (!strcmp(command, "launch")) {
             Launch launch = {};
             launch.grid.x = number(), launch.grid.y = number(), launch.grid.z = number();
@@ -574,6 +599,12 @@ void serve_commands(unsigned worker_count) {
             const std::vector<Argument> arguments = read_arguments();
             launch.arguments = arguments.data();
             launch.blocks = (unsigned long long)launch.grid.x * launch.grid.y * launch.grid.z;
+            if (!chosen.empty()) {
+                for (unsigned long long b : chosen)
+                    if (b >= launch.blocks) fail("there is no block %llu in a grid of %llu", b, launch.blocks);
+                launch.chosen = &chosen;
+                launch.blocks = chosen.size();
+            }
             if (!pool) pool = new Pool(worker_count);
             const long long start = now_ns();
             pool->run(launch);
@@ -585,6 +616,44 @@ void serve_commands(unsigned worker_count) {
 }
 
 }  // namespace
+
+// ---- What observe.cpp asks for ---------------------------------------------------------------------------
+
+size_t buffer_count() { return buffers.size(); }
+Span buffer(size_t index) { return buffers[index]; }
+
+char* thread_local_start() {
+    char* start = nullptr;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* out) {
+            for (int i = 0; i < info->dlpi_phnum; ++i)
+                if (info->dlpi_phdr[i].p_type == PT_TLS) *(char**)out = (char*)info->dlpi_tls_data;
+            return 1;
+        },
+        &start);
+    return start;
+}
+
+bool may_run(unsigned thread) {
+    return worker->ready(thread);
+}
+
+void pause_running() {
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread;
+    w.waits[thread] = Waits::paused;
+    w.wait(thread);
+}
+
+bool is_paused(unsigned thread) { return worker->waits[thread] == Waits::paused; }
+
+void resume(unsigned thread) {
+    if (is_paused(thread)) worker->waits[thread] = Waits::no;
+}
+
+void answer_ok() { ok("%s", ""); }
+void refuse(const char* why) { fail("%s", why); }
+
 }  // namespace cudamm
 
 // Never outlive the program that started this one, not even in the middle of a kernel that never ends. The

@@ -52,7 +52,10 @@ def contents(drawing: Drawing, kind: str) -> bytes:
     width = WIDTH_INCHES if columns < 3 else WIDE_INCHES
     lines = textwrap.wrap(drawing.caption, CAPTION_CHARACTERS[width])
     height = sum(heights) + 0.3 + 0.17 * len(lines)
-    with matplotlib.style.context("default"), matplotlib.rc_context({"font.size": FONT_POINTS}):
+    # Drawn again, a picture is the same to the byte: no date, and no random names in an SVG.
+    settings = {"font.size": FONT_POINTS, "svg.hashsalt": "cudamm"}
+    undated = {"CreationDate" if kind == "pdf" else "Date": None} if kind != "png" else {}
+    with matplotlib.style.context("default"), matplotlib.rc_context(settings):
         figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
         grid = figure.add_gridspec(rows, columns, height_ratios=heights)
         drawn = []
@@ -67,7 +70,7 @@ def contents(drawing: Drawing, kind: str) -> bytes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # letters that the font does not have
             _label_points(figure, drawn)
-            figure.savefig(saved, format=kind, dpi=DOTS_PER_INCH)
+            figure.savefig(saved, format=kind, dpi=DOTS_PER_INCH, metadata=undated)
     return saved.getvalue()
 
 

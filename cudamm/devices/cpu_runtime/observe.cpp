@@ -1,0 +1,799 @@
+// Watches what a kernel does to memory. The kernel is compiled with the compiler's own instrumentation, as for
+// ThreadSanitizer (-fsanitize=thread) and for coverage (-fsanitize-coverage=trace-pc): ahead of each access and
+// in each basic block it calls a function, and those are here instead of in the sanitizer's library.
+//
+// Commands, beside those of runtime.cpp:
+//
+//     shared NAME OFFSET BYTES      a shared variable in the thread-local segment; bytes 0: the dynamic array
+//     observe CHECKED CALLS         from now on; CHECKED 1: look for faults too; CALLS: of a block to functions
+//                                   here, about; where no thread waits for another some warps stand for all
+//     watch BLOCK WARP MOST         keep the first requests of a warp
+//     report PATH                   write what was seen; after a fault it is written there all the same
+//
+// How warps are put together. Each thread's accesses and basic blocks are written down in order. Where its warp
+// has come to a barrier, to the end or to a full buffer, the 32 records are merged: next is always the access
+// or block at the deepest call and, there, at the lowest address, and all threads that are there take part.
+// Threads that took different ways so meet again behind the loop or branch that parted them, as on a GPU.
+
+#include "observe.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace cudamm {
+namespace {
+
+extern "C" char __executable_start;
+
+constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
+constexpr size_t room = 1 << 14;  // events of a thread, until its warp is merged
+
+enum Op : unsigned char { load, store, atomic, block };
+
+struct Event {
+    unsigned pc;  // from the start of the program
+    unsigned char depth, op, size, array;
+    long long offset;  // from the array's start
+
+    unsigned long long place() const { return (unsigned long long)(255 - depth) << 32 | pc; }
+};
+
+struct Array {
+    char name[64];
+    char *low, *high;  // what is taken for an access to it
+    char* data;
+    size_t bytes;
+    bool shared;
+};
+
+struct Site {
+    unsigned pc = 0;
+    unsigned char op = 0, size = 0;
+    bool shared = false;
+    int array = -2;  // -2: none yet, -1: several
+    unsigned long long requests = 0, threads = 0, bytes_requested = 0, bytes_used = 0;
+    unsigned long long sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, broadcasts = 0;
+    unsigned long long wide_requests = 0, wide_wavefronts = 0, wide_ideal = 0;
+};
+
+// Consecutive reads of shared memory by a warp at one place that may be one wide read.
+struct Run {
+    unsigned count = 0, mask = 0;
+    bool done = false;  // counted already; kept to know what is read again
+    long long first[lanes];
+    unsigned long long wavefronts = 0, ideal = 0;
+};
+
+struct Thread {
+    unsigned short id;  // of the block
+    uint3 block, index;
+};
+
+struct Fault {
+    const char* kind;
+    unsigned pc, other_pc;
+    unsigned char op, other_op, size;
+    int array;
+    long long offset;
+    unsigned long long count;
+    Thread thread, other;
+};
+
+// Who wrote and who read a word last; two readers, so that one of them is not the next writer.
+struct Word {
+    unsigned write_interval = 0, write_pc = 0, write_block = 0;
+    unsigned read_interval[2] = {0, 0}, read_pc[2] = {0, 0}, read_block[2] = {0, 0};
+    unsigned short write_thread = 0, read_thread[2] = {0, 0};
+    unsigned short write_step = 0, read_step[2] = {0, 0};
+    bool write_atomic = false, read_atomic[2] = {false, false};
+};
+
+struct Unwritten {
+    int array;
+    size_t word;
+    Event event;
+    unsigned short thread;
+};
+
+struct Request {
+    unsigned pc;
+    unsigned mask;
+    long long offset[lanes];
+    int array;
+};
+
+std::mutex totals_mutex;
+std::map<std::pair<unsigned, unsigned>, Site> totals;  // by address and kind of access
+std::vector<unsigned long long> traced_blocks;
+unsigned long long traced_warps = 0, all_warps = 0;
+
+std::vector<Array> shared_arrays;  // offsets in `data` until a worker knows where its own segment is
+bool checked = false;
+unsigned long long most_calls = 0;  // of a block; 0: no limit
+long long watched_block = -1, watched_warp = -1;
+size_t most_requests = 0;
+std::vector<Request> watched;
+std::map<std::tuple<const char*, unsigned, unsigned>, Fault> faults;
+const char* report_path = nullptr;
+
+// ---- One worker's record of the block it runs -----------------------------------------------------------
+
+struct Recorder {
+    std::vector<Array> arrays;
+    std::map<std::pair<unsigned, unsigned>, Site> sites;
+    std::map<std::pair<unsigned, unsigned>, Run> runs;  // by warp and address
+    Event* events[most_threads] = {};
+    unsigned head[most_threads], tail[most_threads];  // from the first not merged yet to behind the last
+    unsigned char depth[most_threads];
+    unsigned short step[most_threads];  // of warp barriers
+    bool seen[most_threads];
+
+    uint3 block, extent;
+    unsigned long long index;
+    unsigned threads, interval = 0, first_interval = 0, block_number = 0;
+    bool barrier_seen, left_out;
+    unsigned every;  // of so many warps one is traced, once it is known that none waits for another
+    unsigned long long calls;
+    char *lowest, *highest;  // around all arrays
+    std::vector<uint3> blocks;  // by number, from 1
+    std::vector<std::vector<Word>> words;
+    std::vector<Unwritten> unwritten;
+
+    void place_arrays(size_t dynamic_bytes);
+    void begin(unsigned long long block_index, uint3 block, dim3 extent, size_t dynamic_bytes);
+    void merge(unsigned warp);
+    void merge_all();
+    void request(unsigned warp, unsigned mask, const Event* event);
+    void global_request(Site& site, unsigned mask, const Event* event);
+    void shared_request(unsigned warp, Site& site, unsigned mask, const Event* event);
+    void end_run(Site& site, Run& run);
+    void end_runs();
+    void check(unsigned thread, const Event& event);
+    void next_interval();
+    Thread who(unsigned thread) const;
+    void fault(const char* kind, const Event& event, unsigned thread, unsigned other_pc = 0, Op other_op = load,
+               const Thread* other = nullptr);
+    void full(unsigned thread);
+};
+
+Recorder* recorder() { return (Recorder*)place.recorder; }
+
+// Passes through the banks of shared memory. Source: what Nsight Compute counts on an H200 (docs/trace.md). A
+// request of up to 4 bytes a thread takes as many passes as the words of the busiest bank that differ. One of 8
+// or 16 bytes is taken in halves or quarters; two of them are one where the threads pair up on addresses.
+struct Passes {
+    unsigned needed, least;
+};
+
+Passes passes_of_group(const long long* offset, unsigned mask, unsigned size) {
+    long long word[lanes * 4];
+    unsigned count = 0;
+    const unsigned words = size < 4 ? 1 : size / 4;
+    for (unsigned m = mask; m; m &= m - 1) {
+        const unsigned lane = __builtin_ctz(m);
+        for (unsigned i = 0; i < words; ++i) word[count++] = (offset[lane] >> 2) + i;
+    }
+    if (!count) return {0, 0};
+    if (!std::is_sorted(word, word + count)) std::sort(word, word + count);
+    count = std::unique(word, word + count) - word;
+    unsigned char in_bank[32] = {};
+    unsigned most = 0;
+    for (unsigned i = 0; i < count; ++i) most = std::max<unsigned>(most, ++in_bank[word[i] & 31]);
+    return {most, (count + 31) / 32};
+}
+
+bool paired(const long long* offset, unsigned mask) {
+    for (unsigned distance : {1u, 2u}) {
+        bool all = true;
+        for (unsigned m = mask; m && all; m &= m - 1) {
+            const unsigned lane = __builtin_ctz(m), other = lane ^ distance;
+            all = !(mask >> other & 1) || offset[lane] == offset[other];
+        }
+        if (all) return true;
+    }
+    return false;
+}
+
+Passes passes(const long long* offset, unsigned mask, unsigned size) {
+    if (size <= 4) return passes_of_group(offset, mask, size);
+    Passes sum = {0, 0};
+    const unsigned width = size == 8 ? 32 : 16;  // of what may be one pass: the whole warp, or a half
+    for (unsigned from = 0; from < 32; from += width) {
+        const unsigned part = mask & (unsigned)(((1ull << width) - 1) << from);
+        if (!part) continue;
+        if (paired(offset, part)) {
+            const Passes p = passes_of_group(offset, part, size);
+            sum.needed += p.needed, sum.least += p.least;
+            continue;
+        }
+        for (unsigned half = 0; half < 2; ++half) {
+            const unsigned quarter = part & (unsigned)(((1ull << width / 2) - 1) << (from + half * width / 2));
+            const Passes p = passes_of_group(offset, quarter, size);
+            sum.needed += p.needed, sum.least += p.least;
+        }
+    }
+    return sum;
+}
+
+void Recorder::place_arrays(size_t dynamic_bytes) {
+    arrays.clear();
+    for (size_t i = 0; i < buffer_count(); ++i) {
+        const Span span = buffer(i);
+        Array array = {};
+        strcpy(array.name, span.name);
+        array.data = span.data;
+        array.bytes = span.bytes;
+        array.low = span.data - buffer_surroundings;
+        array.high = span.data + span.bytes + buffer_surroundings;
+        arrays.push_back(array);
+    }
+    char* const start = thread_local_start();
+    for (const Array& known : shared_arrays) {
+        Array array = known;
+        array.data = start + (size_t)known.data;
+        if (!known.bytes) array.bytes = dynamic_bytes;
+        array.low = array.data;
+        array.high = array.data + std::max<size_t>(array.bytes + 1, 65536);
+        arrays.push_back(array);
+    }
+    // Nothing beyond what follows: they lie 64 kB apart, but for the last, and where a thread is.
+    lowest = arrays[0].low, highest = arrays[0].high;
+    for (Array& array : arrays) {
+        lowest = std::min(lowest, array.low), highest = std::max(highest, array.high);
+        if (!array.shared) continue;
+        if ((char*)&place > array.data) array.high = std::min(array.high, (char*)&place);
+        for (const Array& next : arrays)
+            if (next.shared && next.data > array.data) array.high = std::min(array.high, next.data);
+    }
+}
+
+void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 block_extent, size_t dynamic_bytes) {
+    if (arrays.empty()) place_arrays(dynamic_bytes);
+    index = block_index, block = block_place, extent = block_extent;
+    threads = block_extent.x * block_extent.y * block_extent.z;
+    memset(head, 0, sizeof head);
+    memset(tail, 0, sizeof tail);
+    memset(depth, 0, sizeof depth);
+    memset(step, 0, sizeof step);
+    memset(seen, 0, sizeof seen);
+    for (unsigned t = 0; t < threads; ++t)
+        if (!events[t]) events[t] = new Event[room];
+    barrier_seen = left_out = false;
+    every = 1;
+    calls = 0;
+    blocks.resize(++block_number + 1);
+    blocks[block_number] = block;
+    first_interval = ++interval;
+    if (checked) {
+        words.resize(arrays.size());
+        for (size_t i = 0; i < arrays.size(); ++i) {
+            const size_t count = (arrays[i].bytes + 3) / 4;
+            if (arrays[i].shared) words[i].assign(count, Word());
+            else words[i].resize(count);
+        }
+    }
+    std::lock_guard<std::mutex> lock(totals_mutex);
+    traced_blocks.push_back(block_index);
+    all_warps += (threads + lanes - 1) / lanes;
+}
+
+Thread Recorder::who(unsigned thread) const {
+    return {(unsigned short)thread, block,
+            {thread % extent.x, thread / extent.x % extent.y, thread / extent.x / extent.y}};
+}
+
+void Recorder::fault(const char* kind, const Event& event, unsigned thread, unsigned other_pc, Op other_op,
+                     const Thread* other) {
+    auto found = faults.find({kind, event.pc, other_pc});
+    if (found != faults.end()) {
+        ++found->second.count;
+        return;
+    }
+    const Thread self = who(thread);
+    faults[{kind, event.pc, other_pc}] = {kind,        event.pc,      other_pc,  event.op, other_op, event.size,
+                                          event.array, event.offset, 1, self,     other ? *other : self};
+}
+
+// A fault of one access, against what others did to the same words.
+void Recorder::check(unsigned thread, const Event& event) {
+    const Array& array = arrays[event.array];
+    if (event.offset < 0 || event.offset + event.size > (long long)array.bytes) {
+        fault("out-of-bounds", event, thread);
+        return;
+    }
+    if (event.size > 1 && (unsigned long long)event.offset % event.size) fault("misaligned", event, thread);
+    const bool writes = event.op != load, is_atomic = event.op == atomic;
+    for (size_t w = event.offset / 4; w < (size_t)(event.offset + event.size + 3) / 4; ++w) {
+        Word& word = words[event.array][w];
+        // Unordered are the threads of different blocks, and those of one between two of its barriers.
+        const auto unordered = [&](unsigned when, unsigned in_block, unsigned short other, unsigned short other_step) {
+            if (!when || (in_block == block_number && other == thread)) return false;
+            if (in_block != block_number) return !array.shared;
+            return when == interval && !(other / lanes == thread / lanes && other_step != step[thread]);
+        };
+        const auto at = [&](unsigned in_block, unsigned short other) {
+            Thread found = who(other);
+            found.block = blocks[in_block];
+            return found;
+        };
+        if (event.size >= 4) {
+            if (unordered(word.write_interval, word.write_block, word.write_thread, word.write_step) &&
+                !(is_atomic && word.write_atomic)) {
+                const Thread other = at(word.write_block, word.write_thread);
+                fault("race", event, thread, word.write_pc, word.write_atomic ? atomic : store, &other);
+            }
+            for (int i = 0; writes && i < 2; ++i)
+                if (unordered(word.read_interval[i], word.read_block[i], word.read_thread[i], word.read_step[i]) &&
+                    !(is_atomic && word.read_atomic[i])) {
+                    const Thread other = at(word.read_block[i], word.read_thread[i]);
+                    fault("race", event, thread, word.read_pc[i], load, &other);
+                }
+        }
+        const bool input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
+        if (event.op != store && !input && !word.write_interval) unwritten.push_back({event.array, w, event, (unsigned short)thread});
+        if (writes) {
+            word.write_interval = interval, word.write_block = block_number, word.write_thread = thread;
+            word.write_pc = event.pc, word.write_step = step[thread], word.write_atomic = is_atomic;
+        } else if (!(word.read_interval[0] == interval && word.read_block[0] == block_number &&
+                     word.read_thread[0] == thread)) {
+            const int i = word.read_interval[0] == interval && word.read_block[0] == block_number ? 1 : 0;
+            word.read_interval[i] = interval, word.read_block[i] = block_number, word.read_thread[i] = thread;
+            word.read_pc[i] = event.pc, word.read_step[i] = step[thread], word.read_atomic[i] = false;
+        }
+    }
+}
+
+void Recorder::next_interval() {
+    // What another thread wrote between the same two barriers is a race, and has been told as one; what the
+    // same thread wrote, it wrote too late.
+    for (const Unwritten& read : unwritten) {
+        const Word& word = words[read.array][read.word];
+        if (!word.write_interval || word.write_thread == read.thread) fault("uninitialised", read.event, read.thread);
+    }
+    unwritten.clear();
+    ++interval;
+}
+
+void Recorder::global_request(Site& site, unsigned mask, const Event* event) {
+    long long sector[2 * lanes], first[lanes];
+    unsigned count = 0, threads_in = 0;
+    for (unsigned m = mask; m; m &= m - 1) {
+        const Event& e = event[__builtin_ctz(m)];
+        first[threads_in++] = e.offset;
+        sector[count++] = e.offset >> 5;
+        if ((e.offset + e.size - 1) >> 5 != e.offset >> 5) sector[count++] = (e.offset + e.size - 1) >> 5;
+    }
+    if (!std::is_sorted(sector, sector + count)) std::sort(sector, sector + count);
+    if (!std::is_sorted(first, first + threads_in)) std::sort(first, first + threads_in);
+    const unsigned different = std::unique(first, first + threads_in) - first;
+    const unsigned used = different * site.size;
+    site.sectors += std::unique(sector, sector + count) - sector;
+    site.ideal_sectors += (used + 31) / 32;
+    site.bytes_used += used;
+    site.broadcasts += different == 1 && threads_in > 1;
+}
+
+void Recorder::end_run(Site& site, Run& run) {
+    if (run.count == 4) {
+        const Passes wide = passes(run.first, run.mask, 16);
+        site.wide_requests += 1, site.wide_wavefronts += wide.needed, site.wide_ideal += wide.least;
+    } else {
+        site.wide_requests += run.count, site.wide_wavefronts += run.wavefronts, site.wide_ideal += run.ideal;
+    }
+    run.done = true, run.wavefronts = run.ideal = 0;
+}
+
+void Recorder::end_runs() {
+    for (auto& [key, run] : runs) {
+        if (run.count && !run.done) end_run(sites[{key.second, load}], run);
+        run.count = 0, run.done = false;
+    }
+}
+
+void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Event* event) {
+    long long offset[lanes], first[lanes];
+    unsigned threads_in = 0;
+    for (unsigned m = mask; m; m &= m - 1) {
+        const unsigned lane = __builtin_ctz(m);
+        offset[lane] = event[lane].offset;
+        first[threads_in++] = offset[lane];
+    }
+    const Passes p = passes(offset, mask, site.size);
+    if (!std::is_sorted(first, first + threads_in)) std::sort(first, first + threads_in);
+    const unsigned different = std::unique(first, first + threads_in) - first;
+    site.wavefronts += p.needed, site.ideal_wavefronts += p.least;
+    site.bytes_used += different * site.size;
+    site.broadcasts += different == 1 && threads_in > 1;
+    if (site.op != load || site.size != 4) {
+        site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
+        return;
+    }
+    Run& run = runs[{warp, site.pc}];
+    const auto is_next = [&](unsigned count) {
+        bool all = run.count && run.mask == mask;
+        for (unsigned m = mask; m && all; m &= m - 1) {
+            const unsigned lane = __builtin_ctz(m);
+            all = offset[lane] == run.first[lane] + 4 * (long long)count;
+        }
+        return all;
+    };
+    if (run.done) {
+        if (run.count && is_next(run.count - 1)) return;  // read again: it still is in a register
+        run.count = 0, run.done = false;
+    } else if (is_next(run.count - 1)) {
+        return;
+    }
+    const bool follows = is_next(run.count);
+    if (!follows) {
+        if (run.count) end_run(site, run);
+        run.count = 0, run.done = false;
+        run.mask = mask;
+        memcpy(run.first, offset, sizeof offset);
+    }
+    ++run.count, run.wavefronts += p.needed, run.ideal += p.least;
+    bool aligned = true;
+    for (unsigned m = mask; m && aligned; m &= m - 1) aligned = run.first[__builtin_ctz(m)] % 16 == 0;
+    if (!aligned || run.count == 4) end_run(site, run);
+}
+
+void Recorder::request(unsigned warp, unsigned mask, const Event* event) {
+    const Event& one = event[__builtin_ctz(mask)];
+    const Array& array = arrays[one.array];
+    Site& site = sites[{one.pc, one.op}];
+    if (site.array == -2) site.pc = one.pc, site.op = one.op, site.size = one.size, site.shared = array.shared;
+    for (unsigned m = mask; m; m &= m - 1) {
+        const int reached = event[__builtin_ctz(m)].array;
+        site.array = site.array == -2 ? reached : site.array == reached ? reached : -1;
+    }
+    const unsigned count = __builtin_popcount(mask);
+    ++site.requests;
+    site.threads += count;
+    site.bytes_requested += (unsigned long long)count * one.size;
+    if (array.shared) shared_request(warp, site, mask, event);
+    else global_request(site, mask, event);
+    if ((long long)index == watched_block && warp == watched_warp && watched.size() < most_requests && !array.shared) {
+        Request kept = {one.pc, mask, {}, one.array};
+        for (unsigned m = mask; m; m &= m - 1) kept.offset[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
+        watched.push_back(kept);
+    }
+}
+
+// Put together what the threads of a warp have recorded, as far as is known what comes next for each.
+void Recorder::merge(unsigned warp) {
+    const unsigned from = warp * lanes, count = std::min(lanes, threads - from);
+    Event* const* const record = events + from;
+    unsigned *const at = head + from, *const end = tail + from;
+    Event event[lanes];
+    for (;;) {
+        unsigned long long next = ~0ull;
+        bool unknown = false;
+        for (unsigned lane = 0; lane < count; ++lane) {
+            if (at[lane] < end[lane]) next = std::min(next, record[lane][at[lane]].place());
+            else unknown = unknown || may_run(from + lane) || is_paused(from + lane);
+        }
+        if (next == ~0ull || unknown) break;
+        unsigned mask = 0;
+        for (unsigned lane = 0; lane < count; ++lane) {
+            if (at[lane] == end[lane] || record[lane][at[lane]].place() != next) continue;
+            event[lane] = record[lane][at[lane]++];
+            mask |= 1u << lane;
+        }
+        const Event& one = event[__builtin_ctz(mask)];
+        if (one.op == Op::block) continue;
+        if (checked)
+            for (unsigned m = mask; m; m &= m - 1) check(from + __builtin_ctz(m), event[__builtin_ctz(m)]);
+        // Threads that reach different spaces at one place make a request each.
+        unsigned shared = 0;
+        for (unsigned m = mask; m; m &= m - 1)
+            if (arrays[event[__builtin_ctz(m)].array].shared) shared |= 1u << __builtin_ctz(m);
+        if (mask & ~shared) request(warp, mask & ~shared, event);
+        if (shared) request(warp, shared, event);
+    }
+    for (unsigned lane = 0; lane < count; ++lane) {
+        memmove(record[lane], record[lane] + at[lane], (end[lane] - at[lane]) * sizeof(Event));
+        end[lane] -= at[lane];
+        at[lane] = 0;
+        if (end[lane] < room) resume(from + lane);
+    }
+}
+
+void Recorder::merge_all() {
+    for (unsigned warp = 0; warp * lanes < threads; ++warp) merge(warp);
+}
+
+void Recorder::full(unsigned thread) {
+    merge(thread / lanes);
+    while (tail[thread] == room) {
+        pause_running();
+        merge(thread / lanes);
+    }
+}
+
+// ---- What the runtime tells --------------------------------------------------------------------------------
+
+void block_begins(unsigned long long index, uint3 block, dim3 extent, size_t dynamic_bytes) {
+    if (!place.recorder) place.recorder = new Recorder();
+    recorder()->begin(index, block, extent, dynamic_bytes);
+}
+
+bool thread_begins(unsigned thread) {
+    Recorder& r = *recorder();
+    if (thread % lanes == 0) r.left_out = !r.barrier_seen && thread / lanes % r.every;
+    if (r.left_out) return false;
+    r.seen[thread] = true;
+    return true;
+}
+
+void stops(unsigned thread, Stop where) {
+    Recorder& r = *recorder();
+    if (where == Stop::at_block) r.barrier_seen = true;
+    if (where == Stop::at_warp) r.barrier_seen = true, ++r.step[thread];
+    const unsigned from = thread / lanes * lanes;
+    for (unsigned t = from; t < std::min(from + lanes, r.threads); ++t)
+        if (may_run(t)) return;
+    // Nobody in the warp can go on: but for those whose records were full, if there are such.
+    r.merge(thread / lanes);
+    // Where the first warp has come to its end, and no thread ever waited, none needs those that are left out.
+    if (thread < lanes && where == Stop::ended && most_calls) {
+        const unsigned long long affordable = std::max(1ull, most_calls / std::max(1ull, r.calls));
+        r.every = ((r.threads + lanes - 1) / lanes + affordable - 1) / affordable;
+    }
+}
+
+void all_at_barrier() {
+    Recorder& r = *recorder();
+    r.barrier_seen = true;
+    r.merge_all();
+    r.end_runs();
+    if (checked) r.next_interval();
+}
+
+void add_to_totals(Recorder& r) {
+    std::lock_guard<std::mutex> lock(totals_mutex);
+    for (const auto& [key, site] : r.sites) {
+        Site& total = totals[key];
+        if (total.array == -2) {
+            total = site;
+            continue;
+        }
+        if (total.array != site.array) total.array = -1;
+        total.requests += site.requests, total.threads += site.threads;
+        total.bytes_requested += site.bytes_requested, total.bytes_used += site.bytes_used;
+        total.sectors += site.sectors, total.ideal_sectors += site.ideal_sectors;
+        total.wavefronts += site.wavefronts, total.ideal_wavefronts += site.ideal_wavefronts;
+        total.broadcasts += site.broadcasts;
+        total.wide_requests += site.wide_requests, total.wide_wavefronts += site.wide_wavefronts;
+        total.wide_ideal += site.wide_ideal;
+    }
+    r.sites.clear();
+    r.runs.clear();
+}
+
+void end_of_block(Recorder& r) {
+    r.merge_all();
+    r.end_runs();
+    if (checked) r.next_interval();
+    unsigned warps = 0;
+    for (unsigned t = 0; t < r.threads; t += lanes) warps += r.seen[t];
+    add_to_totals(r);
+    std::lock_guard<std::mutex> lock(totals_mutex);
+    traced_warps += warps;
+}
+
+void block_ends() { end_of_block(*recorder()); }
+
+void write_thread(FILE* file, const Thread& t) {
+    fprintf(file, " %u %u %u %u %u %u", t.block.x, t.block.y, t.block.z, t.index.x, t.index.y, t.index.z);
+}
+
+void write_report() {
+    FILE* const file = report_path ? fopen(report_path, "w") : nullptr;
+    if (!file) return;
+    std::vector<Array> arrays;
+    for (size_t i = 0; i < buffer_count(); ++i) {
+        arrays.push_back({});
+        strcpy(arrays.back().name, buffer(i).name);
+    }
+    arrays.insert(arrays.end(), shared_arrays.begin(), shared_arrays.end());
+    const auto name = [&](int array) { return array < 0 ? "-" : arrays[array].name; };
+    static const char* const ops[] = {"load", "store", "atomic"};
+    std::lock_guard<std::mutex> lock(totals_mutex);
+    fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
+    std::sort(traced_blocks.begin(), traced_blocks.end());
+    for (unsigned long long b : traced_blocks) fprintf(file, "block %llu\n", b);
+    for (const auto& [key, s] : totals)
+        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", s.pc,
+                s.shared ? "shared" : "global", ops[s.op], name(s.array), s.size, s.requests, s.threads,
+                s.bytes_requested, s.bytes_used, s.sectors, s.ideal_sectors, s.wavefronts, s.ideal_wavefronts,
+                s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal);
+    for (const Request& r : watched) {
+        fprintf(file, "request %u %s", r.pc, name(r.array));
+        for (unsigned m = r.mask; m; m &= m - 1) fprintf(file, " %d:%lld", __builtin_ctz(m), r.offset[__builtin_ctz(m)]);
+        fprintf(file, "\n");
+    }
+    for (const auto& [key, f] : faults) {
+        fprintf(file, "fault %s %u %s %s %u %lld %llu", f.kind, f.pc, ops[f.op], name(f.array), f.size, f.offset, f.count);
+        write_thread(file, f.thread);
+        fprintf(file, " %u %s", f.other_pc, ops[f.other_op]);
+        write_thread(file, f.other);
+        fprintf(file, "\n");
+    }
+    fclose(file);
+}
+
+void failed() {
+    static bool again = false;
+    if (again) return;
+    again = true;
+    if (Recorder* const r = recorder()) {
+        r->merge_all();
+        r->end_runs();
+        if (checked) r->next_interval();
+        add_to_totals(*r);
+    }
+    write_report();
+}
+
+long long number() {
+    const char* const text = strtok(nullptr, " \n");
+    return text ? strtoll(text, nullptr, 10) : 0;
+}
+
+bool command(const char* name) {
+    if (!strcmp(name, "shared")) {
+        Array array = {};
+        snprintf(array.name, sizeof array.name, "%s", strtok(nullptr, " \n"));
+        array.data = (char*)number();
+        array.bytes = number();
+        array.shared = true;
+        if (shared_arrays.size() + buffer_count() >= most_arrays) refuse("too many shared variables");
+        shared_arrays.push_back(array);
+    } else if (!strcmp(name, "observe")) {
+        checked = number();
+        most_calls = number();
+        totals.clear(), traced_blocks.clear(), watched.clear(), faults.clear();
+        traced_warps = all_warps = 0;
+    } else if (!strcmp(name, "watch")) {
+        watched_block = number(), watched_warp = number(), most_requests = number();
+    } else if (!strcmp(name, "into")) {
+        report_path = strdup(strtok(nullptr, "\n"));
+    } else if (!strcmp(name, "report")) {
+        write_report();
+    } else {
+        return false;
+    }
+    answer_ok();
+    return true;
+}
+
+const Observing table = {command, block_begins, thread_begins, stops, all_at_barrier, block_ends, failed};
+struct Announce {
+    Announce() { observing = &table; }
+} announce;
+
+// ---- What the kernel calls ---------------------------------------------------------------------------------
+
+inline void record(const void* address, unsigned size, Op op, const void* pc) {
+    Recorder* const r = recorder();
+    if (!r) return;
+    ++r->calls;
+    const char* const at = (const char*)address;
+    if (at < r->lowest || at >= r->highest) return;
+    unsigned found = 0;
+    const unsigned count = r->arrays.size();
+    for (; found < count; ++found)
+        if (at >= r->arrays[found].low && at < r->arrays[found].high) break;
+    if (found == count) return;  // the stack, a constant, or what the runtime keeps
+    const unsigned thread = place.thread;
+    if (r->tail[thread] == room) r->full(thread);
+    r->events[thread][r->tail[thread]++] = {(unsigned)((const char*)pc - &__executable_start), r->depth[thread], op,
+                                            (unsigned char)size, (unsigned char)found, at - r->arrays[found].data};
+}
+
+// A way through several basic blocks is one event, at the highest of them: there a thread waits for others.
+inline void pass(const void* pc) {
+    Recorder* const r = recorder();
+    if (!r) return;
+    ++r->calls;
+    const unsigned thread = place.thread, from_start = (const char*)pc - &__executable_start;
+    if (r->tail[thread] > r->head[thread]) {
+        Event& last = r->events[thread][r->tail[thread] - 1];
+        if (last.op == Op::block && last.depth == r->depth[thread]) {
+            last.pc = std::max(last.pc, from_start);
+            return;
+        }
+    }
+    if (r->tail[thread] == room) r->full(thread);
+    r->events[thread][r->tail[thread]++] = {from_start, r->depth[thread], Op::block, 0, 0, 0};
+}
+
+}  // namespace
+}  // namespace cudamm
+
+using namespace cudamm;
+
+#define HERE __builtin_return_address(0)
+#define ACCESSES(size)                                                                          \
+    void __tsan_read##size(void* p) { record(p, size, load, HERE); }                            \
+    void __tsan_write##size(void* p) { record(p, size, store, HERE); }                          \
+    void __tsan_unaligned_read##size(void* p) { record(p, size, load, HERE); }                  \
+    void __tsan_unaligned_write##size(void* p) { record(p, size, store, HERE); }                \
+    void __tsan_volatile_read##size(void* p) { record(p, size, load, HERE); }                   \
+    void __tsan_volatile_write##size(void* p) { record(p, size, store, HERE); }                 \
+    void __tsan_read_write##size(void* p) { record(p, size, load, HERE), record(p, size, store, HERE); }
+
+#define ATOMICS(bits, type)                                                                                      \
+    type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
+    void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                            \
+        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                \
+    }                                                                                                            \
+    type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                         \
+        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                      \
+    }                                                                                                            \
+    type __tsan_atomic##bits##_fetch_add(volatile type* p, type v, int) {                                        \
+        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                                       \
+    }                                                                                                            \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) {      \
+        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+    }                                                                                                            \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {        \
+        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+    }                                                                                                            \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {         \
+        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
+        return expected;                                                                                         \
+    }
+
+extern "C" {
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+ATOMICS(32, unsigned)
+ATOMICS(64, unsigned long long)
+
+// Of a size that is no power of two, such as float3: as the GPU does, a word at a time.
+void __tsan_read_range(char* p, unsigned long size) {
+    for (; size >= 4; p += 4, size -= 4) record(p, 4, load, HERE);
+    if (size) record(p, size, load, HERE);
+}
+void __tsan_write_range(char* p, unsigned long size) {
+    for (; size >= 4; p += 4, size -= 4) record(p, 4, store, HERE);
+    if (size) record(p, size, store, HERE);
+}
+void* __tsan_memcpy(void* to, const void* from, unsigned long size) {
+    __tsan_read_range((char*)from, size), __tsan_write_range((char*)to, size);
+    return memcpy(to, from, size);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long size) {
+    __tsan_read_range((char*)from, size), __tsan_write_range((char*)to, size);
+    return memmove(to, from, size);
+}
+void* __tsan_memset(void* to, int value, unsigned long size) {
+    __tsan_write_range((char*)to, size);
+    return memset(to, value, size);
+}
+
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) {}
+void __tsan_init() {}
+void __tsan_vptr_update(void*, void*) {}
+void __tsan_func_entry(void*) {
+    if (Recorder* const r = recorder()) ++r->depth[place.thread];
+}
+void __tsan_func_exit() {
+    if (Recorder* const r = recorder()) --r->depth[place.thread];
+}
+void __sanitizer_cov_trace_pc() { pass(HERE); }
+}

@@ -149,3 +149,40 @@ def test_without_addr2line_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda *_: None)
     with pytest.raises(NoDeviceError, match="apt install binutils"):
         observing._addr2line()
+
+
+KERNELS = Path(__file__).parents[1] / "kernels"
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        # A warp is two rows of 16 threads. Elements lie 8 apart: threads 0, 4, 8 and 12 of a row read one bank.
+        ("tile_2d", {"As": (4, 2, 1), "Bs": (4, 4, 1)}),
+        # 16 bytes a thread with as many between them: 8 threads reach each of half the banks twice.
+        ("vectorized", {"As": (16, 2, 2), "Bs": (16, 8, 4)}),
+        ("warp_tile", {"As": (16, 2, 2), "Bs": (16, 4, 4)}),
+    ],
+)
+def test_bank_conflicts_of_larger_tiles_are_those_of_arithmetic(name, reads):
+    """Bytes a thread, wavefronts a request, and what they would be without conflicts."""
+    seen = seen_of(read_method(KERNELS / f"{name}.cu"), "128", every_warp=False)
+    found = {
+        a.array: (a.size_bytes, a.wavefronts / a.requests, a.ideal_wavefronts / a.requests)
+        for a in seen.accesses
+        if a.space == "shared" and a.op == "load"
+    }
+    assert found == reads
+
+
+@pytest.mark.parametrize("size", ["1x1x1", "130x67x33", "128x256x64"])
+@pytest.mark.parametrize("name", ["tile_2d", "vectorized", "warp_tile"])
+def test_sound_kernels_show_no_fault(name, size):
+    seen = seen_of(read_method(KERNELS / f"{name}.cu"), size, checked=True)
+    assert (seen.faults, seen.ended) == ((), "")
+
+
+def test_atomics_of_different_blocks_are_no_race():
+    """They add to C, though, which nobody has set to zero."""
+    seen = seen_of(read_method(KERNELS / "split_k.cu"), "20x10x9", checked=True)
+    assert [(f.kind, f.array, f.op) for f in seen.faults] == [("uninitialised", "C", "atomic")]

@@ -1,0 +1,54 @@
+// A thread computes TM x TN results in registers, from tiles in shared memory: two vectors read, their product added.
+//
+// param:     BM = 128 in 64, 128
+// param:     BN = 128 in 64, 128
+// param:     BK = 8 in 8, 16
+// param:     TM = 8 in 4, 8
+// param:     TN = 8 in 4, 8
+// threads:   BM / TM * (BN / TN)
+// grid:      ceil(N / BN), ceil(M / BM)
+// requires:  BM % TM == 0, BN % TN == 0
+// traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
+//            M * N * sizeof(element)
+// sum-order: k
+//
+// `register-tile` again, but what it loads lies in shared memory: TM + TN reads for TM x TN multiply-adds, 16 for
+// 64 where TM = TN = 8. A block of 256 threads computes 128 x 128 results, so each element of A and B that it
+// fetches serves 128 multiply-adds. 64 sums and 16 factors want more than 80 registers a thread: three quarters
+// of the multiprocessor's threads stay unused, and what they hid, the work of one thread has to hide.
+
+#define THREADS (BM / TM * (BN / TN))
+
+__global__ void __launch_bounds__(THREADS)
+tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BM][BK];
+    __shared__ element Bs[BK][BN];
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    // Of the thread's results, in the block's tile: neighbours in a warp lie beside one another.
+    const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
+
+    element sum[TM][TN] = {};
+    element a[TM], b[TN];
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
+            const int r = i / BK, k = i % BK;
+            As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);
+        }
+        for (int i = threadIdx.x; i < BK * BN; i += THREADS) {
+            const int k = i / BN, c = i % BN;
+            Bs[k][c] = k0 + k < K && col0 + c < N ? B[(k0 + k) * N + col0 + c] : element(0);
+        }
+        __syncthreads();
+        for (int k = 0; k < BK; ++k) {
+            for (int i = 0; i < TM; ++i) a[i] = As[row + i][k];
+            for (int j = 0; j < TN; ++j) b[j] = Bs[k][col + j];
+            for (int i = 0; i < TM; ++i)
+                for (int j = 0; j < TN; ++j) sum[i][j] += a[i] * b[j];
+        }
+        __syncthreads();
+    }
+
+    for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN; ++j)
+            if (row0 + row + i < M && col0 + col + j < N) C[(row0 + row + i) * N + col0 + col + j] = sum[i][j];
+}

@@ -157,7 +157,7 @@ KERNELS = Path(__file__).parents[1] / "kernels"
 @pytest.mark.parametrize(
     ("name", "reads"),
     [
-        # A warp is two rows of 16 threads. Elements lie 8 apart: threads 0, 4, 8 and 12 of a row read one bank.
+        # A warp is two rows of 16 threads, elements 8 apart: threads 0, 4, 8 and 12 of a row read one bank.
         ("tile_2d", {"As": (4, 2, 1), "Bs": (4, 4, 1)}),
         # 16 bytes a thread with as many between them: 8 threads reach each of half the banks twice.
         ("vectorized", {"As": (16, 2, 2), "Bs": (16, 8, 4)}),

@@ -30,7 +30,7 @@ namespace {
 extern "C" char __executable_start;
 
 constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
-constexpr size_t room = 1 << 14;  // events of a thread, until its warp is merged
+constexpr size_t room = 1 << 12;  // events of a thread, until its warp is merged
 
 enum Op : unsigned char { load, store, atomic, block };
 

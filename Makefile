@@ -28,6 +28,8 @@ pictures: setup
 	@mkdir -p docs/pictures
 	@.venv/bin/cudamm report docs/pictures/h200.json --svg docs/pictures/bench.svg
 	@.venv/bin/cudamm list --quiet --svg docs/pictures/list.svg >/dev/null
+	@.venv/bin/cudamm trace -m naive,coalesced --warp 0 --quiet --svg docs/pictures/warp.svg >/dev/null
+	@.venv/bin/cudamm trace -m tiled-padded -D PAD=0,1 --quiet --svg docs/pictures/trace.svg >/dev/null
 	@.venv/bin/cudamm roofline --peak 19500 --bandwidth 1555 --quiet --plot docs/pictures/roofline.svg >/dev/null
 
 clean:

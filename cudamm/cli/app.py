@@ -14,6 +14,7 @@ import click
 
 from cudamm import __version__
 from cudamm.cli.bench import bench
+from cudamm.cli.check import check
 from cudamm.cli.compare import compare
 from cudamm.cli.completion import completion
 from cudamm.cli.devices import devices
@@ -26,6 +27,7 @@ from cudamm.cli.reproduce import reproduce
 from cudamm.cli.roofline import roofline
 from cudamm.cli.show import show
 from cudamm.cli.sweep import sweep
+from cudamm.cli.trace import trace
 from cudamm.cli.verify import verify
 from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
 
@@ -108,11 +110,13 @@ for command in (
     bench,
     sweep,
     verify,
+    check,
     compare,
     report,
     occupancy,
     roofline,
     profile,
+    trace,
     reproduce,
     devices,
     doctor,

@@ -124,12 +124,15 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
         if info & 15 != _TLS_SYMBOL:
             continue
         symbol = own[".strtab"][name_at : own[".strtab"].index(b"\0", name_at)].decode()
-        local = re.fullmatch(r"_ZZ.*E(\d+)(\w+?)(?:_\d+)?", symbol)
+        # Of a function, or of the file; neither is in a namespace of ours.
+        local = re.fullmatch(r"_Z(?:Z.*E|L)(\d+)(\w+?)(?:_\d+)?", symbol)
         if symbol == DYNAMIC or symbol in declared:
             if dynamic is None or symbol != DYNAMIC:
                 dynamic = offset, symbol
         elif local and len(local[2]) >= int(local[1]):
             found[offset] = local[2][: int(local[1])], size
+        elif not symbol.startswith("_Z"):
+            found[offset] = symbol, size
     arrays = [(name, offset, size) for offset, (name, size) in sorted(found.items())]
     if dynamic is not None and declared:
         arrays.append((dynamic[1] if dynamic[1] != DYNAMIC else min(declared), dynamic[0], 0))

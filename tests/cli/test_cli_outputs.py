@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": "doctor --device cpu",
     "devices": "devices",
     "reproduce": "reproduce pmpp --device cpu -n 16",
+    "trace": "trace -m tiled,naive --block 16 -n 64 --as-written",
 }
 
 

@@ -191,3 +191,39 @@ def test_no_occupancy_of_other_sources(run, results, tmp_path):
     assert run("report results.json").status == 0
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
     assert "Left out: of no row the source is at hand" in page and "has changed since" in page
+
+
+def test_the_table_in_other_forms_and_no_page(run, results, tmp_path):
+    ended = run("report results.json --markdown table.md --csv rows.csv --svg table.svg")
+    assert (ended.status, ended.stdout, ended.stderr) == (0, "", "")
+    only(tmp_path, "results.json", "table.md", "rows.csv", "table.svg")
+    names = {row["method"] for row in json.loads(results.read_text())["results"]}
+    for name in ("table.md", "rows.csv", "table.svg"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert all(method in text for method in names), name
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 34
+
+
+def test_a_table_on_standard_output_beside_a_page(run, results, tmp_path):
+    ended = run("report results.json --no-occupancy --markdown - -o page.html")
+    assert ended.status == 0
+    assert ended.stdout.count("\n|---") >= 1
+    assert "Made-up GPU" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--csv results.json", "--csv results.json: that is the file to report on"),
+        ("--markdown - -o -", "--markdown and -o are both standard output"),
+        ("--svg page.html -o page.html", "--svg and -o are both page.html"),
+        ("--svg a --csv a", "are both a"),
+    ],
+)
+def test_a_form_that_would_replace_another_is_refused(run, results, tmp_path, options, words):
+    before = results.read_bytes()
+    ended = run(f"report results.json {options}")
+    assert ended.status == 2
+    assert words in ended.stderr and ended.stderr.count("\n") == 1
+    assert results.read_bytes() == before
+    only(tmp_path, "results.json")

@@ -37,7 +37,8 @@ enum Op : unsigned char { load, store, atomic, block };
 struct Event {
     unsigned pc;  // from the start of the program
     unsigned char depth, op, size, array;
-    long long offset;  // from the array's start
+    long long offset : 48;  // from the array's start
+    long long step : 16;    // how many of its warp's barriers the thread had passed
 
     unsigned long long place() const { return (unsigned long long)(255 - depth) << 32 | pc; }
 };
@@ -313,7 +314,7 @@ void Recorder::check(unsigned thread, const Event& event) {
         const auto unordered = [&](unsigned when, unsigned in_block, unsigned short other, unsigned short other_step) {
             if (!when || (in_block == block_number && other == thread)) return false;
             if (in_block != block_number) return !array.shared;
-            return when == interval && !(other / lanes == thread / lanes && other_step != step[thread]);
+            return when == interval && !(other / lanes == thread / lanes && other_step != (unsigned short)event.step);
         };
         const auto at = [&](unsigned in_block, unsigned short other) {
             Thread found = who(other);
@@ -337,12 +338,12 @@ void Recorder::check(unsigned thread, const Event& event) {
         if (event.op != store && !input && !word.write_interval) unwritten.push_back({event.array, w, event, (unsigned short)thread});
         if (writes) {
             word.write_interval = interval, word.write_block = block_number, word.write_thread = thread;
-            word.write_pc = event.pc, word.write_step = step[thread], word.write_atomic = is_atomic;
+            word.write_pc = event.pc, word.write_step = (unsigned short)event.step, word.write_atomic = is_atomic;
         } else if (!(word.read_interval[0] == interval && word.read_block[0] == block_number &&
                      word.read_thread[0] == thread)) {
             const int i = word.read_interval[0] == interval && word.read_block[0] == block_number ? 1 : 0;
             word.read_interval[i] = interval, word.read_block[i] = block_number, word.read_thread[i] = thread;
-            word.read_pc[i] = event.pc, word.read_step[i] = step[thread], word.read_atomic[i] = false;
+            word.read_pc[i] = event.pc, word.read_step[i] = (unsigned short)event.step, word.read_atomic[i] = false;
         }
     }
 }
@@ -455,7 +456,7 @@ void Recorder::request(unsigned warp, unsigned mask, const Event* event) {
     site.bytes_requested += (unsigned long long)count * one.size;
     if (array.shared) shared_request(warp, site, mask, event);
     else global_request(site, mask, event);
-    if ((long long)index == watched_block && warp == watched_warp && watched.size() < most_requests && !array.shared) {
+    if ((long long)index == watched_block && warp == watched_warp && watched.size() < most_requests) {
         Request kept = {one.pc, mask, {}, one.array};
         for (unsigned m = mask; m; m &= m - 1) kept.offset[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
         watched.push_back(kept);
@@ -522,7 +523,8 @@ void block_begins(unsigned long long index, uint3 block, dim3 extent, size_t dyn
 
 bool thread_begins(unsigned thread) {
     Recorder& r = *recorder();
-    if (thread % lanes == 0) r.left_out = !r.barrier_seen && thread / lanes % r.every;
+    const bool is_watched = (long long)r.index == watched_block && thread / lanes == watched_warp;
+    if (thread % lanes == 0) r.left_out = !r.barrier_seen && thread / lanes % r.every && !is_watched;
     if (r.left_out) return false;
     r.seen[thread] = true;
     return true;
@@ -691,7 +693,8 @@ inline void record(const void* address, unsigned size, Op op, const void* pc) {
     const unsigned thread = place.thread;
     if (r->tail[thread] == room) r->full(thread);
     r->events[thread][r->tail[thread]++] = {(unsigned)((const char*)pc - &__executable_start), r->depth[thread], op,
-                                            (unsigned char)size, (unsigned char)found, at - r->arrays[found].data};
+                                            (unsigned char)size, (unsigned char)found, at - r->arrays[found].data,
+                                            (short)r->step[thread]};
 }
 
 // A way through several basic blocks is one event, at the highest of them: there a thread waits for others.
@@ -708,7 +711,7 @@ inline void pass(const void* pc) {
         }
     }
     if (r->tail[thread] == room) r->full(thread);
-    r->events[thread][r->tail[thread]++] = {from_start, r->depth[thread], Op::block, 0, 0, 0};
+    r->events[thread][r->tail[thread]++] = {from_start, r->depth[thread], Op::block, 0, 0, 0, 0};
 }
 
 }  // namespace

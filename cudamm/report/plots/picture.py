@@ -53,7 +53,7 @@ def contents(drawing: Drawing, kind: str) -> bytes:
     lines = textwrap.wrap(drawing.caption, CAPTION_CHARACTERS[width])
     height = sum(heights) + 0.3 + 0.17 * len(lines)
     # Drawn again, a picture is the same to the byte: no date, and no random names in an SVG.
-    settings = {"font.size": FONT_POINTS, "svg.hashsalt": "cudamm"}
+    settings: dict[Any, Any] = {"font.size": FONT_POINTS, "svg.hashsalt": "cudamm"}
     undated = {"CreationDate" if kind == "pdf" else "Date": None} if kind != "png" else {}
     with matplotlib.style.context("default"), matplotlib.rc_context(settings):
         figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")

@@ -1,0 +1,255 @@
+"""`cudamm check`: what it prints and writes, how it ends, and compute-sanitizer with a stand-in for it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm import sanitizer
+from cudamm.architecture import find_architecture
+from cudamm.devices import Device
+from cudamm.devices.device import DeviceInfo
+from cudamm.devices.find import host
+from cudamm.devices.gpu import GpuTarget
+from cudamm.errors import KernelError, NoDeviceError
+from cudamm.here import Here
+from cudamm.sanitizer import TOOLS
+
+MISTAKES = Path(__file__).parents[1] / "kernels" / "mistakes"
+RACE = f"check --kernel {MISTAKES / 'no_first_barrier.cu'} --block 8 "
+
+
+def test_a_race_in_words_and_status_1(run):
+    ended = run(RACE + "-n 20x16x24")
+    assert ended.status == 1 and ended.stderr == ""
+    lines = [line.strip() for line in ended.stdout.splitlines()]
+    assert lines[0] == "no-first-barrier BLOCK_SIZE=8, float32 at 20x16x24: 3 errors"
+    assert lines[1] == "error: race, no_first_barrier.cu:19"
+    assert lines[2] == "sum += subA[ty][k] * subB[k][tx];"
+    assert "of block (0,0) writes sub" in lines[3] and "reads it in line 19" in lines[3]
+    assert lines[4].startswith("Cure: put __syncthreads() between line 1")
+    assert "the result depends on the order in which threads run" in ended.stdout.lower()
+    assert "0 of 1 clean." in lines
+
+
+def test_the_ladder_is_clean_with_advice(run):
+    ended = run("check -m naive,tiled,numpy --block 32 -n 64 -n 33x17x5")
+    assert ended.status == 0
+    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in ended.stdout
+    assert "advice: uncoalesced, 04_naive.cu:" in ended.stdout and "swap x and y" in ended.stdout
+    assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in ended.stdout
+    assert "2 of 2 clean. Success!" in ended.stdout and "numpy" not in ended.stdout
+
+
+def test_without_a_size_it_takes_awkward_ones_and_a_larger(run):
+    document = json.loads(run("check -m tiled --block 16 --json -").stdout)
+    (checked,) = document["checked"]
+    assert {"1x1x1", "17x31x13", "96x128x64"} <= set(checked["sizes"]) and checked["status"] == "clean"
+    assert document["results"] == []
+
+
+def test_json(run):
+    document = json.loads(run(RACE + "-n 20x16x24 -n 8 --json -").stdout)
+    assert document["schema"] == "cudamm.check/1" and document["device"]["kind"] == "cpu"
+    (checked,) = document["checked"]
+    assert (checked["method"], checked["status"], checked["errors"]) == ("no-first-barrier", "wrong", 3)
+    assert checked["blocks_watched"] == {"20x16x24": [6, 6], "8x8x8": [1, 1]}
+    race = document["results"][0]
+    assert (race["kind"], race["severity"], race["file"], race["line"]) == (
+        "race", "error", "no_first_barrier.cu", 19,
+    )  # fmt: skip
+    assert (race["method"], race["params"], race["dtype"]) == (
+        "no-first-barrier",
+        {"BLOCK_SIZE": 8},
+        "float32",
+    )
+    assert (race["m"], race["n"], race["k"], race["sizes"]) == (20, 16, 24, ["20x16x24", "8x8x8"])
+    assert race["array"] in ("subA", "subB") and race["element"].startswith(race["array"] + "[")
+    assert race["count"] > 1 and race["message"] and race["cure"]
+    store, load = race["threads"]
+    assert (store["op"], load["op"], load["line"]) == ("store", "load", 19)
+    assert store["block"] == load["block"] == [0, 0, 0] and store["thread"] != load["thread"]
+    assert document["results"][-1]["kind"] == "wrong-result"
+
+
+def test_csv_markdown_svg_and_quiet(run, tmp_path: Path):
+    ended = run(RACE + "-n 8 --csv f.csv --markdown f.md --svg f.svg -q")
+    assert ended.status == 1 and ended.stderr == ""
+    rows = list(csv.DictReader((tmp_path / "f.csv").read_text().splitlines()))
+    assert [row["kind"] for row in rows] == ["race", "race", "wrong-result"]
+    assert rows[0]["params.BLOCK_SIZE"] == "8" and "block (0,0,0) thread (" in rows[0]["threads"]
+    assert "error: race, no_first_barrier.cu:19" in (tmp_path / "f.md").read_text()
+    assert "no_first_barrier.cu:19" in (tmp_path / "f.svg").read_text()
+    assert run("check -m tiled --block 8 -n 8 -v").stderr.count(" of ") >= 2
+
+
+def test_shared_memory_of_an_architecture(run):
+    line = "check -m tiled-dynamic --block 64 -n 64 "
+    ended = run(line + "--arch sm_10")
+    assert ended.status == 1
+    assert (
+        "shared-memory-limit" in ended.stdout and "32,768 bytes" in ended.stdout and "16,384" in ended.stdout
+    )
+
+
+def test_an_endless_kernel_costs_its_row(run, write_kernel):
+    write_kernel(
+        "// x.\n//\n// threads: 4\n// grid: 1\n\n"
+        "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    volatile int stay = 1;\n    while (stay) C[0] = 1;\n}\n",
+        "endless.cu",
+    )
+    ended = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
+    assert ended.status == 1
+    assert "error: crash, endless.cu" in ended.stdout and "no answer within 1 s" in ended.stdout.lower()
+    assert "1 of 2 clean." in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-m numpy", ["host methods"]),
+        ("-m tild", ["did you mean tiled"]),
+        ("-m tiled --device gpu", ["--with compute-sanitizer"]),
+        ("-m tiled --device cpu --with compute-sanitizer", ["watches GPUs"]),
+        ("-m tiled --with valgrind", ["compute-sanitizer"]),
+        ("-m tiled --arch sm_1000", ["unknown architecture"]),
+        ("-m tiled --dtype int8", ["unknown element type"]),
+        ("-m tiled -n 0", ["at least 1"]),
+        ("-m tiled --json f --csv f", ["--json and --csv"]),
+        ("--kernel nowhere.cu", ["no kernel file"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run, line, words):
+    run(f"check {line}").refused(2, *words)
+
+
+def test_a_file_that_does_not_compile_is_refused(run, kernel):
+    kernel("broken.cu", "float sum = 0;", "float sum = oops;")
+    run("check --kernel broken.cu -n 8").refused(2, "broken.cu", "oops")
+
+
+def test_without_a_gpu_there_is_no_sanitizing(run, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run("check -m tiled -n 8 --with compute-sanitizer").refused(3, "GPU", "without --with")
+
+
+class _Gpu(GpuTarget, Device[Any]):
+    """A GPU as far as the program can tell."""
+
+    def __init__(self) -> None:
+        info = DeviceInfo("gpu", "gpu:0", "a test's GPU", {})
+        super().__init__(info, host().limits, find_architecture("sm_80"))
+
+    def compile(self, program: Any) -> Any:
+        raise AssertionError("that is for the process under the tool")
+
+    def open(self, *arguments: Any) -> Any:
+        raise AssertionError("nothing is launched in this process")
+
+    def free_bytes(self) -> int:
+        return host().free_bytes()
+
+
+CLEAN = dict.fromkeys(TOOLS, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") | {
+    "racecheck": "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
+}
+HAZARD = (
+    "========= Error: Race reported between Write access at k(float *)+0x90 in no_first_barrier.cu:16\n"
+    "=========     and Read access at k(float *)+0x100 in no_first_barrier.cu:19 [508 hazards]\n"
+    "=========\n========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"
+)
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
+    """Run a command line where there is a GPU, and a compute-sanitizer that prints as it is told."""
+    folder = tmp_path / "made-up"
+    folder.mkdir()
+    monkeypatch.setattr(
+        "cudamm.worker.Worker",
+        lambda spec, timeout_s: Here(host() if spec == "cpu" else _Gpu()),
+    )
+
+    def run_there(line: str, prints: dict[str, str], outcome: Any = None, body: str = "") -> Any:
+        (folder / "outcome").write_bytes(pickle.dumps(outcome))
+        (folder / "prints").write_text(json.dumps(prints))
+        tool = folder / "compute-sanitizer"
+        tool.write_text(
+            f"#!{sys.executable} -IS\nimport json, os, shutil, sys, time\nargv = sys.argv\n"
+            f"with open({str(folder / 'asked')!r}, 'a') as f: print(json.dumps(argv[1:]), file=f)\n"
+            f"{body}\n"
+            f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])\n"
+            f"print(json.load(open({str(folder / 'prints')!r}))[argv[argv.index('--tool') + 1]])\n"
+        )
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+        return run(line + " --with compute-sanitizer")
+
+    return run_there
+
+
+def test_both_verdicts(on_gpu, tmp_path: Path):
+    ended = on_gpu("check -m tiled --block 8 -n 8 -n 24", CLEAN)
+    assert ended.status == 0, ended.stdout + ended.stderr
+    for tool in TOOLS:
+        assert f"compute-sanitizer {tool} at 24x24x24: 0 errors" in ended.stdout
+    asked = [json.loads(line) for line in (tmp_path / "made-up" / "asked").read_text().splitlines()]
+    assert [line[line.index("--tool") + 1] for line in asked] == list(TOOLS)
+    for line in asked:
+        assert line[line.index("--target-processes") + 1] == "all"
+        assert line[line.index("--kernel-name") + 1] == "kernel_substring=tiled"
+        assert line[line.index(sys.executable) + 1 :][:2] == ["-m", "cudamm.sanitizer"]
+
+
+def test_what_the_tool_finds_counts_too(on_gpu):
+    ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
+    assert ended.status == 1 and "8x8x8: clean" in ended.stdout
+    assert "compute-sanitizer racecheck at 8x8x8: 1 error" in ended.stdout
+    assert "no_first_barrier.cu:16 and Read access" in ended.stdout and "0 of 1 clean." in ended.stdout
+    (checked,) = json.loads(
+        on_gpu("check -m tiled --block 8 -n 8 --json -", CLEAN | {"racecheck": HAZARD}).stdout
+    )["checked"]
+    assert [(v["tool"], v["errors"]) for v in checked["compute_sanitizer"]] == [
+        (tool, int(tool == "racecheck")) for tool in TOOLS
+    ]
+
+
+def test_a_tool_that_says_nothing_gives_no_verdict(on_gpu):
+    ended = on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, "oops: broken"))
+    assert ended.status == 1 and ended.stdout.count("no verdict: oops: broken") == 4
+    ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN, outcome=KernelError("launch failed: 700"))
+    assert ended.status == 1 and "no verdict: launch failed: 700" in ended.stdout
+
+
+def test_a_hanging_tool_is_ended(on_gpu):
+    ended = on_gpu("check -m tiled --block 8 -n 8 --timeout 0.5", CLEAN, body="time.sleep(30)")
+    assert ended.status == 1 and ended.stdout.count("no answer within 0.5 s") == 4
+
+
+@pytest.mark.parametrize(
+    ("prints", "outcome", "words"),
+    [
+        ("========= Error: Device not supported. Please refer to the documentation", None, ["not supported"]),
+        ("", NoDeviceError("no GPU answers"), ["no GPU answers"]),
+    ],
+)
+def test_where_the_tool_cannot_be_used_it_ends_with_3(on_gpu, prints, outcome, words):
+    on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, prints), outcome).refused(3, *words)
+
+
+def test_without_the_tool_it_is_said_where_to_get_it(on_gpu, run, monkeypatch):
+    on_gpu("check -m tiled --block 8 -n 8", CLEAN)
+    monkeypatch.setattr(
+        sanitizer,
+        "find_compute_sanitizer",
+        lambda: (_ for _ in ()).throw(NoDeviceError(sanitizer.WHERE_TO_GET_IT)),
+    )
+    run("check -m tiled -n 8 --with compute-sanitizer").refused(3, "CUDA toolkit", "apt", "conda")

@@ -2,20 +2,16 @@
 
 Started by ncu, on behalf of `profile` alone: python -m cudamm.launches CASE OUTCOME SECONDS
 
-CASE and OUTCOME are pickled files: a `Prepared`, and what `outcome` returned. Only the last launch lies
-between cuProfilerStart and cuProfilerStop, and ncu is told to look nowhere else: cudamm's own kernels, which
-judge products and guards, are none that anybody asked about.
+CASE and OUTCOME are files of `watched.answer`: a `Prepared`, and what `outcome` returned. Only the last
+launch lies between cuProfilerStart and cuProfilerStop, and ncu is told to look nowhere else: cudamm's own
+kernels, which judge products and guards, are none that anybody asked about.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import pickle
-import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from cudamm import devices
@@ -24,6 +20,7 @@ from cudamm.errors import CudammError, KernelError
 from cudamm.here import Here
 from cudamm.prepare import Prepared
 from cudamm.results import Verdict
+from cudamm.watched import answer
 
 
 @contextlib.contextmanager
@@ -69,14 +66,5 @@ def outcome(case: Prepared) -> Verdict | CudammError:
         return KernelError("out of memory: a smaller size would do")
 
 
-def _main(case: str, outcome_file: str, seconds: str) -> None:
-    # A kernel may hang and whoever waits be killed: then nobody else ends this process.
-    signal.alarm(int(seconds))
-    # What a kernel prints must not end up in the table that ncu prints.
-    os.dup2(2, 1)
-    prepared: Prepared = pickle.loads(Path(case).read_bytes())  # noqa: S301 - written by `profile`
-    Path(outcome_file).write_bytes(pickle.dumps(outcome(prepared)))
-
-
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    answer(sys.argv[1:], outcome)

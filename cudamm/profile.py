@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
-import os
-import pickle
 import re
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +16,7 @@ from cudamm.executor import Executor
 from cudamm.prepare import Prepared, Progress, prepare
 from cudamm.problem import Problem
 from cudamm.results import UNVERIFIED, Status, Verdict
+from cudamm.watched import Ended, run_under
 
 Bound = Literal["compute", "memory", "balanced", "latency"]
 
@@ -380,7 +374,8 @@ def _profiled(ncu: Path, case: Prepared, timeout_s: float) -> ProfileResult:
         raise case.compiled
     metrics = [metric.raw for metric in METRICS]
     while True:
-        ended, what = _run(ncu, metrics, case, timeout_s)
+        ended = _run(ncu, metrics, case, timeout_s)
+        what: Verdict | CudammError | None = ended.what
         kernels = parse_ncu(ended.stdout)
         unknown = [] if kernels else _refused(ended.messages, metrics)
         if not unknown or len(unknown) == len(metrics):
@@ -403,12 +398,8 @@ def _profiled(ncu: Path, case: Prepared, timeout_s: float) -> ProfileResult:
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _Ended(Ended):
     """What ncu left behind."""
-
-    status: int
-    stdout: str
-    stderr: str
 
     @property
     def messages(self) -> list[str]:
@@ -430,52 +421,25 @@ class _Ended:
         return f"{lines[0]} ({how})" if lines else f"it said nothing ({how})"
 
 
-def _run(
-    ncu: Path, metrics: Iterable[str], case: Prepared, timeout_s: float
-) -> tuple[_Ended, Verdict | CudammError | None]:
-    """ncu's ending, and what the process under it says came of the case; None where it did not get there.
+def _run(ncu: Path, metrics: Iterable[str], case: Prepared, timeout_s: float) -> _Ended:
+    """ncu's ending, and what the process under it says came of the case.
 
     Raises:
         NoDeviceError: ncu cannot be run.
         KernelError: it took too long.
     """
-    with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
-        given, outcome = Path(folder, "case"), Path(folder, "outcome")
-        given.write_bytes(pickle.dumps(case))
-        command = [
-            str(ncu), "--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(metrics),
-            "--target-processes", "all", "--profile-from-start", "off",
-            "--cache-control", "all", "--clock-control", "base",
-            sys.executable, "-m", "cudamm.launches", str(given), str(outcome), str(math.ceil(timeout_s) + 10),
-        ]  # fmt: skip
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=os.environ | {"LC_ALL": "C"},  # else numbers as the locale writes them
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,  # Ctrl-C is for this process to handle
-            )
-        except OSError as error:
-            raise NoDeviceError(f"{ncu} cannot be run: {error.strerror}") from None
-        with process:
-            try:
-                stdout, stderr = process.communicate(timeout=timeout_s)
-            except BaseException as error:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # ncu, and what it has started
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise KernelError(
-                        f"no profile within {timeout_s:g} s (--timeout): it hangs, or needs longer than "
-                        "that; ncu launches a kernel once for each set of counters"
-                    ) from None
-                raise
-        what = pickle.loads(outcome.read_bytes()) if outcome.exists() else None  # noqa: S301 - `launches` wrote it
-        return _Ended(process.returncode, stdout, stderr), what
+    options = [
+        "--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(metrics),
+        "--target-processes", "all", "--profile-from-start", "off",
+        "--cache-control", "all", "--clock-control", "base",
+    ]  # fmt: skip
+    ended = run_under(ncu, options, "cudamm.launches", case, timeout_s)
+    if ended is None:
+        raise KernelError(
+            f"no profile within {timeout_s:g} s (--timeout): it hangs, or needs longer than that; ncu "
+            "launches a kernel once for each set of counters"
+        )
+    return _Ended(ended.status, ended.stdout, ended.stderr, ended.what)
 
 
 def _check_usable(ncu: Path, ended: _Ended) -> None:

@@ -8,16 +8,10 @@ kernel is compiled with -lineinfo there, so that the tools can name lines, and l
 
 from __future__ import annotations
 
-import contextlib
-import math
 import os
-import pickle
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +23,7 @@ from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
 from cudamm.executor import Executor
 from cudamm.prepare import Prepared, plan_all
 from cudamm.problem import Problem
+from cudamm.watched import answer, run_under
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 """Each a run of its own: memory, shared memory's races, unwritten memory, barriers."""
@@ -168,38 +163,12 @@ def _one_line(first: str, rest: str) -> list[str]:
 
 def _verdict(sanitizer: Path, tool: str, case: Prepared, timeout_s: float) -> ToolVerdict:
     size = str(case.problem.shape)
-    with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
-        given, outcome = Path(folder, "case"), Path(folder, "outcome")
-        given.write_bytes(pickle.dumps(case))
-        command = [
-            str(sanitizer), "--tool", tool, "--target-processes", "all", "--kernel-name",
-            f"kernel_substring={case.program.method.entry}",
-            sys.executable, "-m", "cudamm.sanitizer", str(given), str(outcome),
-            str(math.ceil(timeout_s) + 10),
-        ]  # fmt: skip
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,  # Ctrl-C is for this process to handle
-            )
-        except OSError as error:
-            raise NoDeviceError(f"{sanitizer} cannot be run: {error.strerror}") from None
-        with process:
-            try:
-                printed, _ = process.communicate(timeout=timeout_s)
-            except BaseException as error:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # the tool, and what it has started
-                if isinstance(error, subprocess.TimeoutExpired):
-                    return ToolVerdict(tool, size, failed=f"no answer within {timeout_s:g} s (--timeout)")
-                raise
-        what = pickle.loads(outcome.read_bytes()) if outcome.exists() else None  # noqa: S301 - `_main` wrote it
+    options = ["--tool", tool, "--target-processes", "all"]
+    options += ["--kernel-name", f"kernel_substring={case.program.method.entry}"]
+    ended = run_under(sanitizer, options, "cudamm.sanitizer", case, timeout_s)
+    if ended is None:
+        return ToolVerdict(tool, size, failed=f"no answer within {timeout_s:g} s (--timeout)")
+    printed, what = f"{ended.stdout}\n{ended.stderr}", ended.what
     unusable = _UNUSABLE.search(printed)
     found = parse(tool, size, printed)
     if isinstance(what, NoDeviceError):
@@ -210,7 +179,7 @@ def _verdict(sanitizer: Path, tool: str, case: Prepared, timeout_s: float) -> To
         return ToolVerdict(tool, size, failed=str(what))
     if unusable:
         raise NoDeviceError(f"{sanitizer} cannot be used here: {unusable[0].strip('= ')}")
-    how = f"killed by {signal_name(-process.returncode)}" if process.returncode < 0 else "no summary"
+    how = f"killed by {signal_name(-ended.status)}" if ended.status < 0 else "no summary"
     lines = [line.strip() for line in printed.splitlines() if line.strip("= ")]
     return ToolVerdict(tool, size, failed=f"{lines[-1].strip('= ') if lines else 'it said nothing'} ({how})")
 
@@ -237,13 +206,10 @@ def launch_once(case: Prepared) -> CudammError | None:
     return None
 
 
-def _main(case: str, outcome_file: str, seconds: str) -> None:
-    # A kernel may hang and whoever waits be killed: then nobody else ends this process.
-    signal.alarm(int(seconds))
+def _outcome(case: Prepared) -> CudammError | None:
     os.environ["NVCC_APPEND_FLAGS"] = f"{os.environ.get('NVCC_APPEND_FLAGS', '')} -lineinfo".strip()
-    prepared: Prepared = pickle.loads(Path(case).read_bytes())  # noqa: S301 - written by `sanitized`
-    Path(outcome_file).write_bytes(pickle.dumps(launch_once(prepared)))
+    return launch_once(case)
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    answer(sys.argv[1:], _outcome)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options
+from cudamm.cli.pair import kernels_of, pair
 from cudamm.errors import KernelError, UsageError
 
 if TYPE_CHECKING:
-    from cudamm.catalog import ElementType, Method, Variant
+    from cudamm.catalog import ElementType, Variant
     from cudamm.compile import Program
     from cudamm.report.show import Shown
 
@@ -82,14 +82,16 @@ def show(
     if diff is not None:
         if what == "resources":
             raise UsageError("--diff compares --source, --ptx or --sass; --resources lists several methods")
-        variants = _pair(selection, diff)
+        variants = pair(selection, diff, "--diff", _NO_LAUNCH)
     else:
         if selection.kernel is not None:
             selection = dataclasses.replace(selection, kernel_fields=_NO_LAUNCH | selection.kernel_fields)
         variants = selection.variants()
     if what != "source":
         is_named = diff is not None or not {"all"}.issuperset(selection.methods)
-        variants = _of_a_gpu(variants, what, is_named)
+        not_compiled = f"not compiled for a GPU, so there is no --{what}; --source works"
+        verdict = f"a host method is {not_compiled}", f"host methods are {not_compiled}"
+        variants = kernels_of(variants, is_named, verdict)
     chosen = [(v, p.element) for v, p in cases(variants, ("1",), dtypes, seed=0)]
     if diff is not None and len(chosen) != 2:
         raise UsageError("--diff compares two variants: name one --dtype that both have")
@@ -120,86 +122,6 @@ def show(
     else:
         pages.render(out, shown, numbers=out.is_terminal if numbers is None else numbers)
     return 0 if len(shown) == len(chosen) else 1
-
-
-def _pair(selection: Selection, texts: tuple[str, str]) -> list[Variant]:
-    """The two variants that `--diff` names; options that only one of them has a parameter for go to that one.
-
-    Raises:
-        UsageError: a name stands for nothing or for several variants, or a parameter belongs to neither.
-    """
-    if selection.methods or selection.kernel is not None:
-        raise UsageError("--diff names the two itself: leave out -m and --kernel")
-    shared = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
-    values = [(name, value) for name, value in shared if value is not None]
-    values += [(text.partition("=")[0], text.partition("=")[2]) for text in selection.defines]
-    if selection.kernel_fields and not any(map(_is_file, texts)):
-        given = " and ".join(f"--{name}" for name in selection.kernel_fields)
-        raise UsageError(f"{given} describes a kernel file, and --diff names none")
-    sides = [_side(selection, text) for text in texts]
-    methods = [side.variants()[0].method for side in sides]
-    for name, _ in values:
-        if not any(_has(method, name) for method in methods):
-            raise UsageError(f"neither {texts[0]} nor {texts[1]} has the parameter {name}")
-    found: list[Variant] = []
-    for text, side, method in zip(texts, sides, methods, strict=True):
-        own = {define.partition("=")[0] for define in side.defines}
-        added = tuple(f"{name}={value}" for name, value in values if _has(method, name) and name not in own)
-        variants = dataclasses.replace(side, defines=(*side.defines, *added)).variants()
-        if len(variants) != 1:
-            raise UsageError(
-                f"--diff compares two variants, and {text} stands for {len(variants)} here: name one method "
-                "and one value of each parameter"
-            )
-        found += variants
-    return found
-
-
-def _side(selection: Selection, text: str) -> Selection:
-    """What one of the two names says by itself: a method or file, and values of its own."""
-    name, *values = (part.strip() for part in text.split(","))
-    is_file = _is_file(text)
-    return dataclasses.replace(
-        selection,
-        methods=() if is_file else (name,),
-        kernel=name if is_file else None,
-        kernel_fields=_NO_LAUNCH | selection.kernel_fields if is_file else {},
-        block=None,
-        tile=None,
-        defines=tuple(values),
-    )
-
-
-def _is_file(text: str) -> bool:
-    name = text.split(",")[0].strip()
-    return name.endswith((".cu", ".cpp")) or "/" in name
-
-
-def _has(method: Method, name: str) -> bool:
-    """Whether a value of that name changes the method's program. A user's file need not declare it."""
-    from cudamm.catalog.header import without_comments
-
-    declared = any(parameter.name == name for parameter in method.parameters)
-    mentioned = name.isidentifier() and re.search(rf"\b{name}\b", without_comments(method.source))
-    return declared or (not method.builtin and mentioned is not None)
-
-
-def _of_a_gpu(variants: list[Variant], what: What, named: bool) -> list[Variant]:
-    """Those that a GPU runs; nothing else is compiled by nvcc.
-
-    Args:
-        named: whether the methods are named one by one, so that none may be left out.
-
-    Raises:
-        UsageError: a host method is named, or there is no other.
-    """
-    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
-    if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
-        kernels = "a host method is" if len(on_host) == 1 else "host methods are"
-        raise UsageError(
-            f"{', '.join(on_host)}: {kernels} not compiled for a GPU, so there is no --{what}; --source works"
-        )
-    return [variant for variant in variants if not variant.method.runs_on_host]
 
 
 def _title(variant: Variant, program: Program, arch: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import click
@@ -16,12 +15,12 @@ from cudamm.cli.options import (
     sizes_option,
 )
 from cudamm.cli.output import Outputs, output_options
+from cudamm.cli.pair import kernels_of, pair
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cudamm.catalog import Variant
     from cudamm.launch import Extents
 
 SCHEMA = "cudamm.trace/1"
@@ -101,8 +100,12 @@ def trace(
     if compare is not None and warp is not None:
         raise UsageError("--compare prints a table and --warp a drawing: one at a time")
     of = _block_index(of_block) if of_block is not None else (0, 0, 0)
-    variants = _pair(selection, compare) if compare is not None else selection.variants()
-    variants = _kernels(variants, named=compare is not None or not {"all"}.issuperset(selection.methods))
+    variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
+    is_named = compare is not None or not {"all"}.issuperset(selection.methods)
+    untraced = "no warps to trace; name a method that runs on a GPU"
+    variants = kernels_of(
+        variants, is_named, (f"a host method has {untraced}", f"host methods have {untraced}")
+    )
 
     from cudamm.architecture import find_architecture
     from cudamm.cli.cases import cases
@@ -157,71 +160,3 @@ def _block_index(text: str) -> Extents:
         raise UsageError(f"--of-block {text}: it has to be a block's index in x, y and z, such as 5,2")
     x, y, z = (*map(int, words), 0, 0)[:3]
     return x, y, z
-
-
-def _kernels(variants: list[Variant], named: bool) -> list[Variant]:
-    """Those whose warps can be traced.
-
-    Args:
-        named: whether the methods are named one by one, so that none may be left out.
-
-    Raises:
-        UsageError: a host method is named, or there is no other.
-    """
-    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
-    if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
-        kernels = "a host method has" if len(on_host) == 1 else "host methods have"
-        raise UsageError(
-            f"{', '.join(on_host)}: {kernels} no warps to trace; name a method that runs on a GPU"
-        )
-    return [variant for variant in variants if not variant.method.runs_on_host]
-
-
-def _pair(selection: Selection, texts: tuple[str, str]) -> list[Variant]:
-    """The two variants that `--compare` names; --block and --tile go to those that have such a parameter.
-
-    Raises:
-        UsageError: a name stands for nothing or for several variants, or an option belongs to neither.
-    """
-    if selection.methods or selection.kernel is not None:
-        raise UsageError("--compare names the two itself: leave out -m and --kernel")
-    if selection.kernel_fields and not any(map(_is_file, texts)):
-        given = " and ".join(f"--{name}" for name in selection.kernel_fields)
-        raise UsageError(f"{given} describes a kernel file, and --compare names none")
-    shared = {"BLOCK_SIZE": selection.block, "TILE_SIZE": selection.tile}
-    asked = [f"{name}={values}" for name, values in shared.items() if values is not None]
-    asked += selection.defines
-    found: list[Variant] = []
-    taken: set[str] = set()
-    for text in texts:
-        name, *own = (part.strip() for part in text.split(","))
-        is_file = _is_file(text)
-        side = dataclasses.replace(
-            selection,
-            methods=() if is_file else (name,),
-            kernel=name if is_file else None,
-            kernel_fields=selection.kernel_fields if is_file else {},
-            block=None,
-            tile=None,
-            defines=tuple(own),
-        )
-        has = {parameter.name for variant in side.variants() for parameter in variant.method.parameters}
-        has -= {define.partition("=")[0] for define in own}
-        added = tuple(define for define in asked if define.partition("=")[0] in has)
-        taken.update(added)
-        variants = dataclasses.replace(side, defines=(*own, *added)).variants()
-        if len(variants) != 1:
-            raise UsageError(
-                f"--compare is of two variants, and {text} stands for {len(variants)}: name one method and "
-                "one value of each parameter"
-            )
-        found += variants
-    for define in asked:
-        if define not in taken:
-            raise UsageError(f"neither {texts[0]} nor {texts[1]} takes {define}")
-    return found
-
-
-def _is_file(text: str) -> bool:
-    name = text.split(",")[0].strip()
-    return name.endswith((".cu", ".cpp")) or "/" in name

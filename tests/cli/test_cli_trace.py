@@ -182,7 +182,7 @@ def test_a_crash_costs_its_row(run, kernel, tmp_path):
         ("--compare naive coalesced -m tiled", ["--compare", "-m"]),
         ("--compare naive all", ["all stands for"]),
         ("--compare naive numpy", ["numpy", "no warps"]),
-        ("--compare naive tiled -D PAD=0", ["neither naive nor tiled takes PAD=0"]),
+        ("--compare naive tiled -D PAD=0", ["neither naive nor tiled has the parameter PAD"]),
         ("--compare naive tiled --threads 8", ["--threads", "names none"]),
         ("--compare naive tiled -n 8 -n 9", ["one size"]),
         ("-m naive --arch sm_1", ["sm_1", "did you mean"]),

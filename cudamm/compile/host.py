@@ -154,7 +154,7 @@ def _compile(source: str, options: list[str], includes: bool = False) -> Path:
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     command = [*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-"]
     whole = preprocessed([*command, "-E"], source) if includes else source
-    headers = [(RUNTIME / name).read_text() for name in ("cuda_on_cpu.h", "observe.h")]
+    headers = [path.read_text() for path in sorted(RUNTIME.rglob("*.h"))]
     made_from = [whole, *headers, *command, compiler().version, _processor()]
 
     def make(target: Path) -> None:

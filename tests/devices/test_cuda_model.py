@@ -318,3 +318,55 @@ def test_a_file_beside_the_kernel_is_found_and_its_changes_count(
     for answer in (41, 42):
         (path.parent / "answer.h").write_text(f"#define ANSWER {answer}\n")
         assert output(open_run, device, path, "1x1x1").tolist() == [[answer]]
+
+
+def test_asynchronous_copies_are_there_once_they_were_waited_for(
+    device: Device[Any], open_run: Kernel, kernels: Path
+) -> None:
+    with open_run(device, kernels / "async_copy.cu", "70x90x50", "float32") as run:
+        run.fill_output(np.uint32(0))
+        run.launch()
+        run.check_memory()
+        a, b = run.matrices["A"], run.matrices["B"]
+        assert np.allclose(run.product(), a.astype(np.float64) @ b, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("__pipeline_wait_prior(STAGES - 1);", ""),
+        ("__pipeline_wait_prior(STAGES - 1);", "__pipeline_wait_prior(STAGES);"),
+        ("__pipeline_commit();", ""),
+    ],
+    ids=["no wait", "a wait for too little", "no commit"],
+)
+def test_a_copy_that_nobody_waited_for_is_not_there(
+    cpu: Device[Any], open_run: Kernel, kernels: Path, write_kernel: Kernel, old: str, new: str
+) -> None:
+    source = (kernels / "async_copy.cu").read_text()
+    assert old in source
+    with open_run(cpu, write_kernel(source.replace(old, new)), "70x90x50", "float32") as run:
+        run.fill_output(np.uint32(0))
+        run.launch()
+        # What shared memory holds that nobody has written is no number.
+        assert np.isnan(run.product()).any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("C, 4, 0)", "C, 5, 0)"), ("C, 4, 0)", "(char *)C + 2, 4, 0)"), ("C, 4, 0)", "C, 4, 5)")]
+)
+def test_a_copy_that_the_hardware_has_not_is_refused(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, old: str, new: str
+) -> None:
+    source = (
+        "// One copy.\n//\n// args:    C\n// types:   float32\n// threads: 1\n// grid:    1\n"
+        "#include <cuda_pipeline.h>\n__global__ void one(float *C) {\n    __shared__ float to[4];\n"
+        "    __pipeline_memcpy_async(to, C, 4, 0);\n    __pipeline_commit();\n"
+        "    __pipeline_wait_prior(0);\n    C[1] = to[0];\n}\n"
+    )
+    assert old in source
+    with (
+        open_run(cpu, write_kernel(source.replace(old, new)), "4x4x4", "float32") as run,
+        pytest.raises(KernelError, match=r"begins a copy of \d bytes in line 10"),
+    ):
+        run.launch()

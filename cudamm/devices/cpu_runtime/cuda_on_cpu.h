@@ -92,6 +92,10 @@ void wait_for_warp(unsigned mask, int line, const char* file);
 void exchange(unsigned mask, void* value, size_t bytes, int lane, int line, const char* file);
 int lane();
 unsigned active_mask();
+// Copies that the running thread has begun, see cuda_pipeline.h.
+void copy_later(void* to, const void* from, size_t size, size_t zfill, int line, const char* file);
+void commit_copies();
+void wait_for_copies(size_t prior);
 // The block-wide sum of `value`, behind __syncthreads_count, _and and _or.
 int block_sum(int value, int line, const char* file);
 

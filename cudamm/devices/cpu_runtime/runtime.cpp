@@ -37,6 +37,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -135,6 +136,17 @@ Named name(uint3 index, dim3 extent) {
     return n;
 }
 
+// A copy that a thread has begun, and has not waited for.
+struct Copy {
+    void* to;
+    const void* from;
+    size_t size, zfill;
+};
+struct Copies {
+    std::vector<Copy> begun;
+    std::vector<size_t> groups;  // how many had begun at each commit
+};
+
 enum class Waits : unsigned char { no, at_block, at_warp, paused, done };
 
 struct Worker {
@@ -160,6 +172,7 @@ struct Worker {
     alignas(32) unsigned char exchanged[most_threads][32];
 
     std::vector<std::pair<char*, size_t>> static_shared;
+    std::map<unsigned, Copies> copies;
 
     void begin(const Launch& l);
     void run_block(unsigned long long index);
@@ -357,6 +370,7 @@ void Worker::run_block(unsigned long long index) {
     if (dynamic_shared_bytes) fill(dynamic, launch->shared_bytes + dynamic_shared_guard);
     memset(waits, 0, threads * sizeof *waits);
     memset(fiber_of, 0, threads * sizeof *fiber_of);
+    copies.clear();
     done = arrived = waiting_at_warp = 0;
     sum[0] = sum[1] = 0;
     if (observing) observing->block_begins(index, place.block_index, launch->block, launch->shared_bytes);
@@ -407,6 +421,34 @@ int block_sum(int value, int line, const char* file) {
     worker->sum[parity] += value;
     wait_for_block(line, file);
     return worker->sum[parity];
+}
+
+void copy_later(void* to, const void* from, size_t size, size_t zfill, int line, const char* file) {
+    Worker& w = *worker;
+    if ((size != 4 && size != 8 && size != 16) || zfill > size || (size_t)to % size || (size_t)from % size)
+        fail("block %s: thread %s begins a copy of %zu bytes in line %d of %s: of 4, 8 or 16 bytes it can be, from "
+             "and to addresses that are multiples of that", w.block().text, w.named(w.running->thread).text, size,
+             line, file);
+    w.copies[w.running->thread].begun.push_back({to, from, size, zfill});
+}
+
+void commit_copies() {
+    Copies& copies = worker->copies[worker->running->thread];
+    copies.groups.push_back(copies.begun.size());
+}
+
+void wait_for_copies(size_t prior) {
+    Copies& copies = worker->copies[worker->running->thread];
+    if (copies.groups.size() <= prior) return;
+    const size_t complete = copies.groups.size() - prior, count = copies.groups[complete - 1];
+    for (size_t i = 0; i < count; ++i) {
+        const Copy& copy = copies.begun[i];
+        memcpy(copy.to, copy.from, copy.size - copy.zfill);
+        memset((char*)copy.to + copy.size - copy.zfill, 0, copy.zfill);
+    }
+    copies.begun.erase(copies.begun.begin(), copies.begun.begin() + count);
+    copies.groups.erase(copies.groups.begin(), copies.groups.begin() + complete);
+    for (size_t& group : copies.groups) group -= count;
 }
 
 int lane() { return worker->running->thread % 32; }

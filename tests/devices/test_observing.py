@@ -162,6 +162,8 @@ KERNELS = Path(__file__).parents[1] / "kernels"
         # 16 bytes a thread with as many between them: 8 threads reach each of half the banks twice.
         ("vectorized", {"As": (16, 2, 2), "Bs": (16, 8, 4)}),
         ("warp_tile", {"As": (16, 2, 2), "Bs": (16, 4, 4)}),
+        # Of either tile a thread shares its address with the next, or the next but one.
+        ("pipelined", {"ring": (16, 2, 2)}),
     ],
 )
 def test_bank_conflicts_of_larger_tiles_are_those_of_arithmetic(name, reads):
@@ -176,7 +178,7 @@ def test_bank_conflicts_of_larger_tiles_are_those_of_arithmetic(name, reads):
 
 
 @pytest.mark.parametrize("size", ["1x1x1", "130x67x33", "128x256x64"])
-@pytest.mark.parametrize("name", ["tile_2d", "vectorized", "warp_tile"])
+@pytest.mark.parametrize("name", ["tile_2d", "vectorized", "warp_tile", "pipelined", "async_copy"])
 def test_sound_kernels_show_no_fault(name, size):
     seen = seen_of(read_method(KERNELS / f"{name}.cu"), size, checked=True)
     assert (seen.faults, seen.ended) == ((), "")

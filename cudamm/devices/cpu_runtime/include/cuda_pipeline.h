@@ -7,11 +7,15 @@
 
 // Each an access of its size, in the line that calls it.
 CUDAMM_IN_PLACE void __pipeline_memcpy_async(void* to, const void* from, size_t size, size_t zfill = 0) {
-    if (size == 16 && !zfill) *(float4*)to = *(const float4*)from;
-    else if (size == 8 && !zfill) *(float2*)to = *(const float2*)from;
-    else if (size == 4 && !zfill) *(float*)to = *(const float*)from;
-    else
-        for (size_t i = 0; i < size; ++i) ((char*)to)[i] = i < size - zfill ? ((const char*)from)[i] : 0;
+    if (zfill && zfill < size) {  // in parts, which a GPU does at once
+        for (size_t i = 0; i < size / 4; ++i) ((float*)to)[i] = 4 * i < size - zfill ? ((const float*)from)[i] : 0;
+    } else if (size == 16) {
+        *(float4*)to = zfill ? float4{} : *(const float4*)from;
+    } else if (size == 8) {
+        *(float2*)to = zfill ? float2{} : *(const float2*)from;
+    } else {
+        *(float*)to = zfill ? 0 : *(const float*)from;
+    }
 }
 CUDAMM_IN_PLACE void __pipeline_commit() {}
 CUDAMM_IN_PLACE void __pipeline_wait_prior(size_t) {}

@@ -1,0 +1,111 @@
+// Tiles come by cp.async into a ring of stages, 16 bytes a copy, while a warp computes with the one before.
+//
+// param:     BM = 128 in 128, 256
+// param:     BN = 128 in 128, 256
+// param:     BK = 16 in 8, 16
+// param:     WM = 64 in 32, 64
+// param:     WN = 32 in 32, 64
+// param:     TM = 8 in 8
+// param:     TN = 8 in 8, 16
+// param:     STAGES = 3 in 2, 3, 4
+// types:     float32
+// threads:   BM / WM * (BN / WN) * 32
+// grid:      ceil(N / BN), ceil(M / BM)
+// shared-bytes: STAGES * (BM * BK + BK * BN) * 4
+// requires:  BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN
+// sum-order: k
+//
+// Threads of a warp lie so that for either tile they pair up on addresses, and A's rows are turned about, so that no
+// two meet in a bank.
+
+#include <cuda_pipeline.h>
+
+#define WARPS_X (BN / WN)
+#define THREADS (BM / WM * WARPS_X * 32)
+#define LANES_X (WN / TN)
+#define LANES_Y (WM / TM)
+
+struct alignas(16) Wide { float at[4]; };
+
+extern __shared__ Wide ring[];
+
+// Where 16 bytes of a row of A's tile lie: turned about from row to row, so that eight rows below one another,
+// which a quarter of a warp reads at once, lie in all 32 banks.
+__device__ int chunk(int row, int k4) { return k4 ^ row * (BK / 4) / 8 % (BK / 4); }
+
+__global__ void __launch_bounds__(THREADS)
+pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
+    // Of each stage: A's tile as it is, rows of BK; B's tile behind it.
+    const int STAGE = (BM * BK + BK * BN) / 4, B_AT = BM * BK / 4;
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    // Threads 1 apart lie in one column, threads 2 apart in one row: for either vector a warp's threads pair up.
+    const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
+    const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * 4;
+    const bool a_wide = K % 4 == 0, b_wide = N % 4 == 0;
+    const int tiles = (K + BK - 1) / BK;
+
+    float sum[TM][TN] = {};
+    for (int ahead = 0; ahead < tiles + STAGES - 1; ++ahead) {
+        if (ahead < tiles) {
+            Wide *const As = ring + ahead % STAGES * STAGE, *const Bs = As + B_AT;
+            const int k0 = ahead * BK;
+#pragma unroll
+            for (int i = threadIdx.x; i < BM * BK / 4; i += THREADS) {
+                const int r = i / (BK / 4), k = i % (BK / 4) * 4;
+                Wide *const to = &As[r * (BK / 4) + chunk(r, k / 4)];
+                const float *const from = &A[(row0 + r) * K + k0 + k];
+                const int left = row0 + r < M ? K - k0 - k : 0;  // elements of the row
+                if (a_wide) __pipeline_memcpy_async(to, left > 0 ? from : A, 16, left > 0 ? 0 : 16);
+                else
+                    for (int w = 0; w < 4; ++w)
+                        __pipeline_memcpy_async(&to->at[w], w < left ? from + w : A, 4, w < left ? 0 : 4);
+            }
+#pragma unroll
+            for (int i = threadIdx.x; i < BK * BN / 4; i += THREADS) {
+                const int k = i / (BN / 4), c = i % (BN / 4) * 4;
+                const float *const from = &B[(k0 + k) * N + col0 + c];
+                const int left = k0 + k < K ? N - col0 - c : 0;
+                if (b_wide) __pipeline_memcpy_async(&Bs[i], left > 0 ? from : B, 16, left > 0 ? 0 : 16);
+                else
+                    for (int w = 0; w < 4; ++w)
+                        __pipeline_memcpy_async(&Bs[i].at[w], w < left ? from + w : B, 4, w < left ? 0 : 4);
+            }
+        }
+        __pipeline_commit();
+        const int tile = ahead - (STAGES - 1);
+        if (tile < 0) continue;
+        __pipeline_wait_prior(STAGES - 1);
+        __syncthreads();
+        const Wide *const As = ring + tile % STAGES * STAGE, *const Bs = As + B_AT;
+#pragma unroll
+        for (int k4 = 0; k4 < BK / 4; ++k4) {
+            Wide a[TM];
+            for (int i = 0; i < TM; ++i) {
+                const int r = row + i * LANES_Y;
+                a[i] = As[r * (BK / 4) + chunk(r, k4)];
+            }
+            for (int k = 0; k < 4; ++k) {
+                Wide b[TN / 4];
+                for (int j = 0; j < TN / 4; ++j) b[j] = Bs[(k4 * 4 + k) * (BN / 4) + col / 4 + j * LANES_X];
+                for (int i = 0; i < TM; ++i)
+                    for (int j = 0; j < TN; ++j) sum[i][j] += a[i].at[k] * b[j / 4].at[j % 4];
+            }
+        }
+        __syncthreads();
+    }
+
+    for (int i = 0; i < TM; ++i) {
+        const int r = row0 + row + i * LANES_Y;
+        if (r >= M) continue;
+        for (int j = 0; j < TN / 4; ++j) {
+            const int c = col0 + col + j * LANES_X * 4;
+            float *const to = &C[r * N + c];
+            const Wide out = {{sum[i][j * 4], sum[i][j * 4 + 1], sum[i][j * 4 + 2], sum[i][j * 4 + 3]}};
+            if (b_wide && c < N) *(Wide *)to = out;
+            else
+                for (int w = 0; w < 4; ++w)
+                    if (c + w < N) to[w] = sum[i][j * 4 + w];
+        }
+    }
+}

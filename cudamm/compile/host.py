@@ -11,6 +11,7 @@ import platform
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,18 +92,19 @@ def compile_to_observe(program: Program) -> Executable:
         options.append(f"-I{program.include_folder}")
     kernel = _compile(_main_file(program), options, includes=program.include_folder is not None)
     parts = [kernel, _compile(_dynamic_shared_file(program), [*_RUNTIME_OPTIONS, "-DCUDAMM_OBSERVED"])]
-    return _linked(parts, "runtime.cpp", "observe.cpp")
+    wrapped = ["-Wl,--wrap=memcpy"] if compiler().is_clang else []
+    return _linked(parts, "runtime.cpp", "observe.cpp", options=wrapped)
 
 
 _RUNTIME_OPTIONS = ["-O2", "-pthread"]
 
 
-def _linked(parts: list[Path], *runtime: str) -> Executable:
+def _linked(parts: list[Path], *runtime: str, options: Sequence[str] = ()) -> Executable:
     """An executable of a kernel's parts and of ours."""
     parts = [*parts, *(_compile((RUNTIME / name).read_text(), _RUNTIME_OPTIONS) for name in runtime)]
-    link = [*compiler().command, "-pthread", *map(str, parts), "-o"]
+    link = [*compiler().command, "-pthread", *options, *map(str, parts), "-o"]
     return Executable(
-        cached([p.name for p in parts], ".kernel", lambda path: run_compiler([*link, str(path)]))
+        cached([*options, *(p.name for p in parts)], ".kernel", lambda path: run_compiler([*link, str(path)]))
     )
 
 

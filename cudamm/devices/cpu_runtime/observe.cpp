@@ -697,6 +697,14 @@ inline void record(const void* address, unsigned size, Op op, const void* pc) {
                                             (short)r->step[thread]};
 }
 
+// One access if there is one of that size; else, as with float3, a word at a time.
+void record_range(const void* address, unsigned long size, Op op, const void* pc) {
+    const char* p = (const char*)address;
+    if (size == 8 || size == 16) return record(p, size, op, pc);
+    for (; size >= 4; p += 4, size -= 4) record(p, 4, op, pc);
+    if (size) record(p, size, op, pc);
+}
+
 // A way through several basic blocks is one event, at the highest of them: there a thread waits for others.
 inline void pass(const void* pc) {
     Recorder* const r = recorder();
@@ -766,27 +774,29 @@ ACCESSES(16)
 ATOMICS(32, unsigned)
 ATOMICS(64, unsigned long long)
 
-// Of a size that is no power of two, such as float3: as the GPU does, a word at a time.
-void __tsan_read_range(char* p, unsigned long size) {
-    for (; size >= 4; p += 4, size -= 4) record(p, 4, load, HERE);
-    if (size) record(p, size, load, HERE);
-}
-void __tsan_write_range(char* p, unsigned long size) {
-    for (; size >= 4; p += 4, size -= 4) record(p, 4, store, HERE);
-    if (size) record(p, size, store, HERE);
-}
+void __tsan_read_range(void* p, unsigned long size) { record_range(p, size, load, HERE); }
+void __tsan_write_range(void* p, unsigned long size) { record_range(p, size, store, HERE); }
 void* __tsan_memcpy(void* to, const void* from, unsigned long size) {
-    __tsan_read_range((char*)from, size), __tsan_write_range((char*)to, size);
+    record_range(from, size, load, HERE), record_range(to, size, store, HERE);
     return memcpy(to, from, size);
 }
 void* __tsan_memmove(void* to, const void* from, unsigned long size) {
-    __tsan_read_range((char*)from, size), __tsan_write_range((char*)to, size);
+    record_range(from, size, load, HERE), record_range(to, size, store, HERE);
     return memmove(to, from, size);
 }
 void* __tsan_memset(void* to, int value, unsigned long size) {
-    __tsan_write_range((char*)to, size);
+    record_range(to, size, store, HERE);
     return memset(to, value, size);
 }
+
+#if defined(__clang__)
+// Clang copies structures so, a float4 too: linked with --wrap=memcpy.
+void* __real_memcpy(void* to, const void* from, unsigned long size);
+void* __wrap_memcpy(void* to, const void* from, unsigned long size) {
+    record_range(from, size, load, HERE), record_range(to, size, store, HERE);
+    return __real_memcpy(to, from, size);
+}
+#endif
 
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) {}

@@ -7,12 +7,13 @@
 // param:     WN = 32 in 32, 64
 // param:     TM = 8 in 8
 // param:     TN = 8 in 8, 16
-// param:     STAGES = 3 in 2, 3, 4
+// param:     STAGES = 3 in 2, 3, 4, 5
 // types:     float32
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * BK + BK * BN) * 4
-// requires:  BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN
+// requires:  BM * BK % (BM / WM * (BN / WN) * 128) == 0, BK * BN % (BM / WM * (BN / WN) * 128) == 0,
+//            BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN
 // sum-order: k
 //
 // Threads of a warp lie so that for either tile they pair up on addresses, and A's rows are turned about, so that no
@@ -33,6 +34,27 @@ extern __shared__ Wide ring[];
 // which a quarter of a warp reads at once, lie in all 32 banks.
 __device__ int chunk(int row, int k4) { return k4 ^ row * (BK / 4) / 8 % (BK / 4); }
 
+// Begin to copy a tile: ROWS rows of COLUMNS elements, from a matrix with `extent` elements a row. WHOLE: all of it
+// is there, aligned; else zeros stand for what is beyond the edge.
+template <int ROWS, int COLUMNS, bool TURNED, bool WHOLE>
+__device__ __forceinline__ void fetch(Wide *tile, const float *from, int extent, int rows, int columns) {
+#pragma unroll
+    for (int i = 0; i < ROWS * COLUMNS / 4 / THREADS; ++i) {
+        const int at = i * THREADS + threadIdx.x, r = at / (COLUMNS / 4), c = at % (COLUMNS / 4);
+        Wide *const to = &tile[r * (COLUMNS / 4) + (TURNED ? chunk(r, c) : c)];
+        const float *const source = &from[r * extent + c * 4];
+        if (WHOLE) {
+            __pipeline_memcpy_async(to, source, 16);
+            continue;
+        }
+        const int left = r < rows ? columns - c * 4 : 0;
+        for (int w = 0; w < 4; ++w) {
+            if (w < left) __pipeline_memcpy_async(&to->at[w], &source[w], 4);
+            else to->at[w] = 0;
+        }
+    }
+}
+
 __global__ void __launch_bounds__(THREADS)
 pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
     // Of each stage: A's tile as it is, rows of BK; B's tile behind it.
@@ -42,41 +64,27 @@ pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
     // Threads 1 apart lie in one column, threads 2 apart in one row: for either vector a warp's threads pair up.
     const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * 4;
-    const bool a_wide = K % 4 == 0, b_wide = N % 4 == 0;
+    const bool a_whole = K % 4 == 0 && row0 + BM <= M, b_whole = N % 4 == 0 && col0 + BN <= N;
     const int tiles = (K + BK - 1) / BK;
 
     float sum[TM][TN] = {};
-    for (int ahead = 0; ahead < tiles + STAGES - 1; ++ahead) {
-        if (ahead < tiles) {
-            Wide *const As = ring + ahead % STAGES * STAGE, *const Bs = As + B_AT;
-            const int k0 = ahead * BK;
-#pragma unroll
-            for (int i = threadIdx.x; i < BM * BK / 4; i += THREADS) {
-                const int r = i / (BK / 4), k = i % (BK / 4) * 4;
-                Wide *const to = &As[r * (BK / 4) + chunk(r, k / 4)];
-                const float *const from = &A[(row0 + r) * K + k0 + k];
-                const int left = row0 + r < M ? K - k0 - k : 0;  // elements of the row
-                if (a_wide) __pipeline_memcpy_async(to, left > 0 ? from : A, 16, left > 0 ? 0 : 16);
-                else
-                    for (int w = 0; w < 4; ++w)
-                        __pipeline_memcpy_async(&to->at[w], w < left ? from + w : A, 4, w < left ? 0 : 4);
-            }
-#pragma unroll
-            for (int i = threadIdx.x; i < BK * BN / 4; i += THREADS) {
-                const int k = i / (BN / 4), c = i % (BN / 4) * 4;
-                const float *const from = &B[(k0 + k) * N + col0 + c];
-                const int left = k0 + k < K ? N - col0 - c : 0;
-                if (b_wide) __pipeline_memcpy_async(&Bs[i], left > 0 ? from : B, 16, left > 0 ? 0 : 16);
-                else
-                    for (int w = 0; w < 4; ++w)
-                        __pipeline_memcpy_async(&Bs[i].at[w], w < left ? from + w : B, 4, w < left ? 0 : 4);
-            }
+    const auto fetch_both = [&](int tile) {
+        if (tile < tiles) {
+            Wide *const As = ring + tile % STAGES * STAGE, *const Bs = As + B_AT;
+            const int k0 = tile * BK;
+            const float *const a = &A[row0 * K + k0], *const b = &B[k0 * N + col0];
+            if (a_whole && k0 + BK <= K) fetch<BM, BK, true, true>(As, a, K, BM, BK);
+            else fetch<BM, BK, true, false>(As, a, K, M - row0, K - k0);
+            if (b_whole && k0 + BK <= K) fetch<BK, BN, false, true>(Bs, b, N, BK, BN);
+            else fetch<BK, BN, false, false>(Bs, b, N, K - k0, N - col0);
         }
-        __pipeline_commit();
-        const int tile = ahead - (STAGES - 1);
-        if (tile < 0) continue;
-        __pipeline_wait_prior(STAGES - 1);
-        __syncthreads();
+        __pipeline_commit();  // even if there is none, to keep count
+    };
+    for (int tile = 0; tile < STAGES - 1; ++tile) fetch_both(tile);
+    for (int tile = 0; tile < tiles; ++tile) {
+        __pipeline_wait_prior(STAGES - 2);  // this thread's part of the tile is there
+        __syncthreads();                    // and everybody's; and the stage before is done with
+        fetch_both(tile + STAGES - 1);
         const Wide *const As = ring + tile % STAGES * STAGE, *const Bs = As + B_AT;
 #pragma unroll
         for (int k4 = 0; k4 < BK / 4; ++k4) {
@@ -92,7 +100,6 @@ pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
                     for (int j = 0; j < TN; ++j) sum[i][j] += a[i].at[k] * b[j / 4].at[j % 4];
             }
         }
-        __syncthreads();
     }
 
     for (int i = 0; i < TM; ++i) {
@@ -102,10 +109,10 @@ pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
             const int c = col0 + col + j * LANES_X * 4;
             float *const to = &C[r * N + c];
             const Wide out = {{sum[i][j * 4], sum[i][j * 4 + 1], sum[i][j * 4 + 2], sum[i][j * 4 + 3]}};
-            if (b_wide && c < N) *(Wide *)to = out;
+            if (N % 4 == 0 && c < N) *(Wide *)to = out;
             else
                 for (int w = 0; w < 4; ++w)
-                    if (c + w < N) to[w] = sum[i][j * 4 + w];
+                    if (c + w < N) to[w] = out.at[w];
         }
     }
 }

@@ -28,6 +28,7 @@ from cudamm.cli.roofline import roofline
 from cudamm.cli.show import show
 from cudamm.cli.sweep import sweep
 from cudamm.cli.trace import trace
+from cudamm.cli.tune import tune
 from cudamm.cli.verify import verify
 from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
 
@@ -109,6 +110,7 @@ def app() -> None:
 for command in (
     bench,
     sweep,
+    tune,
     verify,
     check,
     compare,

@@ -9,6 +9,7 @@ from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.catalog import ElementType, Variant
+    from cudamm.expression import Expression
     from cudamm.problem import Problem
 
 
@@ -46,6 +47,23 @@ def cases(
         for variant in variants
         if element in wanted(variant)
     ]
+
+
+def restrictions_of(conditions: Sequence[str]) -> list[Expression]:
+    """What `--where` says. Raises UsageError for what is no condition."""
+    from cudamm.expression import parse
+
+    try:
+        return [parse(text) for text in conditions]
+    except UsageError as error:
+        raise UsageError(f"--where: {error}") from None
+
+
+def all_hold(restrictions: Sequence[Expression], variant: Variant, problem: Problem) -> bool:
+    """Whether a variant on a problem is one that they leave."""
+    shape = problem.shape
+    names = variant.names(problem.element, shape.m, shape.n, shape.k)
+    return all(restriction.holds(names) for restriction in restrictions)
 
 
 def _element(name: str) -> ElementType:

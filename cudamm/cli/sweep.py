@@ -7,6 +7,7 @@ import dataclasses
 import click
 
 from cudamm.cli.bench import DEFAULT_SIZE
+from cudamm.cli.cases import all_hold, cases, restrictions_of
 from cudamm.cli.measuring import Measuring, measure_and_show, measuring_options, worker_for
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
 from cudamm.errors import UsageError
@@ -44,29 +45,14 @@ def sweep(
     cudamm sweep -m register-tile --block 8,16 --top 5       the five fastest
     cudamm sweep --kernel my.cu -D TX=1,2,4 -D TY=1,2,4 --where "TX*TY<=8"
     """
-    from cudamm.expression import parse
-
     variants = dataclasses.replace(selection, swept=None).variants()
-    try:
-        restrictions = [parse(text) for text in conditions]
-    except UsageError as error:
-        raise UsageError(f"--where: {error}") from None
-
+    restrictions = restrictions_of(conditions)
     with worker_for(sizes, dtypes, measuring) as worker:
-        from cudamm.catalog import Variant
-        from cudamm.cli.cases import cases
-        from cudamm.problem import Problem
         from cudamm.report import sweep as tables
-
-        def is_wanted(case: tuple[Variant, Problem]) -> bool:
-            variant, problem = case
-            shape = problem.shape
-            names = variant.names(problem.element, shape.m, shape.n, shape.k)
-            return all(restriction.holds(names) for restriction in restrictions)
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
         asked = cases(variants, sizes, dtypes, measuring.seed)
-        chosen = [case for case in asked if is_wanted(case)]
+        chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:
             raise UsageError(f"--where leaves none of {len(asked)} variants")
         settings = measuring.settings(fmad, drop=not full, each_may_fail=True)

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from cudamm.cli import app
+from cudamm.worker import Worker
 
 KERNEL = """\
 // My kernel: a thread for each entry of C.
@@ -62,6 +63,24 @@ class Ended:
 
 
 Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def interrupted_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Have Ctrl-C come when the kernel of that number, counted from one, is about to be verified."""
+
+    def arrange(number: int) -> None:
+        original, calls = Worker.verify, []
+
+        def verify(self: Worker, *arguments: Any, **named: Any) -> Any:
+            calls.append(arguments)
+            if len(calls) == number:
+                raise KeyboardInterrupt
+            return original(self, *arguments, **named)
+
+        monkeypatch.setattr(Worker, "verify", verify)
+
+    return arrange
 
 
 @pytest.fixture(autouse=True)

@@ -15,24 +15,6 @@ from cudamm.worker import Worker
 BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
 
 
-@pytest.fixture
-def interrupted_at(monkeypatch):
-    """Have Ctrl-C come when the kernel of that number, counted from one, is about to be run."""
-
-    def arrange(number: int) -> None:
-        original, calls = Worker.verify, []
-
-        def verify(self, *arguments, **named):
-            calls.append(arguments)
-            if len(calls) == number:
-                raise KeyboardInterrupt
-            return original(self, *arguments, **named)
-
-        monkeypatch.setattr(Worker, "verify", verify)
-
-    return arrange
-
-
 @pytest.mark.parametrize("style", ["table", "report"])
 def test_what_was_measured_is_printed_and_written(run, interrupted_at, tmp_path, style):
     interrupted_at(3)

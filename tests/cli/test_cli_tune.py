@@ -10,8 +10,6 @@ import shlex
 
 import pytest
 
-from cudamm.worker import Worker
-
 TUNE = "tune --device cpu -n 16 --budget 20s "
 
 
@@ -21,24 +19,6 @@ def data(tmp_path, monkeypatch):
     folder = tmp_path / "data"
     monkeypatch.setenv("CUDAMM_DATA", str(folder))
     return folder
-
-
-@pytest.fixture
-def interrupted_at(monkeypatch):
-    """Have Ctrl-C come when so many kernels have been verified."""
-
-    def arrange(number: int) -> None:
-        original, calls = Worker.verify, []
-
-        def verify(self, *arguments, **named):
-            calls.append(arguments)
-            if len(calls) == number:
-                raise KeyboardInterrupt
-            return original(self, *arguments, **named)
-
-        monkeypatch.setattr(Worker, "verify", verify)
-
-    return arrange
 
 
 def kept(data):

@@ -270,11 +270,12 @@ class _Contest:
             took_ms = max(took_ms, 0.01)  # a reading of 0 must not make this endless
             spent_ms += at_once * took_ms
             launches += at_once
-            # Asking for one at a time takes longer than a short one does.
+            # Asking for one at a time takes longer than a short one does; of long ones several may look like
+            # a kernel that hangs.
             missing = (
                 (wanted_ms - spent_ms) / took_ms if settings.warmup is None else settings.warmup - launches
             )
-            at_once = max(1, min(2 * at_once, MOST_LAUNCHES, math.ceil(missing)))
+            at_once = max(1, min(2 * at_once, MOST_LAUNCHES, math.ceil(missing), int(WARM_UP_MS / took_ms)))
         if settings.cache == "hot" and not case.on_host:
             self._count_launches(entrant)
         self._warm_until = time.monotonic() + 2 * WARM_UP_MS / 1e3

@@ -209,6 +209,22 @@ def test_warming_up_takes_a_tenth_of_a_second(each_ms: float, launches: int) -> 
     assert len(device.launches) - 1 == pytest.approx(launches, rel=1e-3)
 
 
+def test_long_launches_are_asked_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are to warm up: an answer that takes longer than --timeout counts as a hang."""
+    asked, sample = [], Here.sample
+
+    def counted(here: Here, case: Any, samples: int, launches: int, *more: Any) -> Any:
+        asked.append(samples * launches)
+        return sample(here, case, samples, launches, *more)
+
+    monkeypatch.setattr(Here, "sample", counted)
+    measured(ScriptedDevice(repeat(30_000.0)), Settings(runs=1, warmup=10, verify=False))
+    assert asked == [1] * 11
+    asked.clear()
+    measured(ScriptedDevice(repeat(1.0)), Settings(runs=1, warmup=100, verify=False))
+    assert sum(asked) == 101 and len(asked) < 12
+
+
 def test_verifying_warms_a_processor_up_but_not_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind, warmups in (("cpu", 2), ("gpu", 4)):
         device = ScriptedDevice(iter([40.0] + [30.0] * 100), kind)

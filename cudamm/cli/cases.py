@@ -49,6 +49,22 @@ def cases(
     ]
 
 
+def kernels_of(variants: Sequence[Variant], named: bool, verdict: tuple[str, str]) -> list[Variant]:
+    """Those that a GPU runs.
+
+    Args:
+        named: whether the methods are named one by one, so that none may be left out.
+        verdict: what is said where a host method is, or is all there is: of one, of several.
+
+    Raises:
+        UsageError: that.
+    """
+    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
+    if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
+        raise UsageError(f"{', '.join(on_host)}: {verdict[len(on_host) > 1]}")
+    return [variant for variant in variants if not variant.method.runs_on_host]
+
+
 def restrictions_of(conditions: Sequence[str]) -> list[Expression]:
     """What `--where` says. Raises UsageError for what is no condition."""
     from cudamm.expression import parse

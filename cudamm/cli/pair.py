@@ -1,10 +1,10 @@
-"""Two variants named side by side, as `show --diff` and `trace --compare` take them; and those of a GPU."""
+"""Two variants named side by side, as `show --diff` and `trace --compare` take them."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cudamm.cli.options import Selection
@@ -80,19 +80,3 @@ def _has(method: Method, name: str) -> bool:
     declared = any(parameter.name == name for parameter in method.parameters)
     mentioned = name.isidentifier() and re.search(rf"\b{name}\b", without_comments(method.source))
     return declared or (not method.builtin and mentioned is not None)
-
-
-def kernels_of(variants: Sequence[Variant], named: bool, verdict: tuple[str, str]) -> list[Variant]:
-    """Those that a GPU runs.
-
-    Args:
-        named: whether the methods are named one by one, so that none may be left out.
-        verdict: what is said where a host method is, or is all there is: of one, of several.
-
-    Raises:
-        UsageError: that.
-    """
-    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
-    if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
-        raise UsageError(f"{', '.join(on_host)}: {verdict[len(on_host) > 1]}")
-    return [variant for variant in variants if not variant.method.runs_on_host]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
+from cudamm.cli.cases import cases, kernels_of
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options
-from cudamm.cli.pair import kernels_of, pair
+from cudamm.cli.pair import pair
 from cudamm.errors import KernelError, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def show(
     cudamm show --resources                      what every kernel takes
     cudamm show --diff naive coalesced --ptx     do they have the same instructions?
     """
-    from cudamm.cli.cases import cases
     from cudamm.compile import listing, program
     from cudamm.report import show as pages
     from cudamm.report.console import console

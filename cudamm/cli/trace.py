@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cudamm.cli.cases import cases, kernels_of
 from cudamm.cli.options import (
     Selection,
     dtype_option,
@@ -15,7 +16,7 @@ from cudamm.cli.options import (
     sizes_option,
 )
 from cudamm.cli.output import Outputs, output_options
-from cudamm.cli.pair import kernels_of, pair
+from cudamm.cli.pair import pair
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ def trace(
     )
 
     from cudamm.architecture import find_architecture
-    from cudamm.cli.cases import cases
     from cudamm.cli.output import Output
     from cudamm.devices.find import host
     from cudamm.report import trace as tables

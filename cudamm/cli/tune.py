@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudamm.cli.bench import DEFAULT_SIZE
-from cudamm.cli.cases import all_hold, cases, restrictions_of
+from cudamm.cli.cases import all_hold, cases, kernels_of, restrictions_of
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -125,13 +125,9 @@ def tune(
 def _variants(selection: Selection) -> list[Variant]:
     """Those to choose among, every value worth trying where none is named; none of the host's own methods."""
     variants = dataclasses.replace(selection, swept=None).variants()
-    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
-    of_all = not selection.methods or "all" in _words(selection)
-    if on_host and not of_all:
-        raise UsageError(
-            f"{on_host[0]} runs on the host: tune is for kernels; cudamm sweep times its variants"
-        )
-    return [variant for variant in variants if not variant.method.runs_on_host]
+    is_named = bool(selection.methods) and "all" not in _words(selection)
+    untuned = "no launch to choose; cudamm sweep times its variants"
+    return kernels_of(variants, is_named, (f"a host method has {untuned}", f"host methods have {untuned}"))
 
 
 def _cases(

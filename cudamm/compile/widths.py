@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from cudamm.compile.cache import cached, contents, finished, run_compiler, temporary_folder
-from cudamm.compile.cuda import compile_for_gpu, nvcc, nvcc_command
+from cudamm.compile.cuda import check_architecture, nvcc, nvcc_command
 from cudamm.compile.listing import nvdisasm
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
@@ -27,8 +27,10 @@ def wide_lines(program: Program, arch: str) -> frozenset[int]:
         KernelError: it does not compile.
         NoDeviceError: there is no nvcc or no nvdisasm, or either does not know the architecture.
     """
+    if program.include_folder:  # what it includes is not part of the cache's key
+        raise KernelError("what it includes is not looked at")
     disassembler = nvdisasm()
-    compile_for_gpu(program, arch)  # says what is wrong with the program, if anything is
+    check_architecture(arch)
     command = [*nvcc_command(program, arch), "-lineinfo", "-cubin"]
 
     def make(target: Path) -> None:
@@ -42,8 +44,6 @@ def wide_lines(program: Program, arch: str) -> frozenset[int]:
             raise NoDeviceError(f"{disassembler} cannot read code for {arch} ({said})")
         target.write_text(done.stdout, encoding="utf-8", errors="surrogateescape")
 
-    if program.include_folder:  # what it includes is not part of the cache's key
-        raise KernelError("what it includes is not looked at")
     path = cached([program.text, nvcc().version, *command, str(disassembler)], ".lines", make)
     return _wide_lines(contents(path).decode(errors="replace"), program.method.path.name)
 

@@ -33,6 +33,9 @@ WHERE_TO_GET_IT = (
     "nvidia::cuda-sanitizer-api); without it, cudamm check executes the kernel on the processor"
 )
 
+PADDING_BYTES = 1 << 20
+"""Behind each matrix, of memory that nothing may touch."""
+
 MOST_MESSAGES = 3
 """Of a tool that are kept; it says the same of every thread."""
 
@@ -165,6 +168,8 @@ def _verdict(sanitizer: Path, tool: str, case: Prepared, timeout_s: float) -> To
     size = str(case.problem.shape)
     options = ["--tool", tool, "--target-processes", "all"]
     options += ["--kernel-name", f"kernel_substring={case.program.method.entry}"]
+    if tool == "memcheck":  # else an index far past one matrix is in the next, and right
+        options += ["--padding", str(PADDING_BYTES)]
     ended = run_under(sanitizer, options, "cudamm.sanitizer", case, timeout_s)
     if ended is None:
         return ToolVerdict(tool, size, failed=f"no answer within {timeout_s:g} s (--timeout)")
@@ -194,9 +199,7 @@ def launch_once(case: Prepared) -> CudammError | None:
             if case.launch is None:
                 return KernelError(case.skipped or "there is nothing to launch")
             inputs = padded(case.launch, *case.problem.inputs)
-            with device.open(case.program, device.compile(case.program), case.launch, *inputs) as run:
-                run.fill_output()
-                run.launch()
+            device.launch_watched(case.program, device.compile(case.program), case.launch, *inputs)
     except KernelError as error:
         return KernelError(str(error))
     except CudammError as error:

@@ -235,6 +235,13 @@ class Device(Target[Compiled]):
             KernelError: the kernel cannot be loaded or does not fit the device.
         """
 
+    def launch_watched(
+        self, program: Program, compiled: Compiled, launch: Launch, a: Matrix, b: Matrix
+    ) -> None:
+        """Launch once, for a tool that watches; arguments and errors as of `open`."""
+        with self.open(program, compiled, launch, a, b) as run:
+            run.launch()
+
     @abstractmethod
     def free_bytes(self) -> int:
         """Memory that matrices may still take."""

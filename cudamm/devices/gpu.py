@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -158,6 +158,26 @@ class GpuDevice(GpuTarget, Device[Cubin]):
             self._placed[key] = _Matrices(launch.shape, a, b)
         return _GpuRun(self, kernel, launch, self._placed[key])
 
+    def launch_watched(self, program: Program, compiled: Cubin, launch: Launch, a: Matrix, b: Matrix) -> None:
+        """Launch once on matrices without guards, and an output that nobody has written.
+
+        A tool that watches takes the guards for the matrix, and a filled output for one that may be read.
+        """
+        cuda = import_driver()
+        kernel = _Kernel(program, compiled, launch)
+        held: dict[str, Any] = {}
+        try:
+            with _answering():
+                held |= {"A": _on_device(np.ascontiguousarray(a)), "B": _on_device(np.ascontiguousarray(b))}
+                held["C"] = cuda.mem_alloc(launch.shape.m * launch.shape.n * a.itemsize)
+                addresses = {name: int(memory) for name, memory in held.items()}
+                kernel.enqueue(launch, kernel.arguments(launch, addresses))
+                cuda.Context.synchronize()
+        finally:
+            for memory in held.values():
+                with contextlib.suppress(cuda.Error):  # after a crashed kernel nothing can be freed
+                    memory.free()
+
     def judged(self, problem: Problem) -> _Judged:
         """A problem's reference and bound in device memory. Raises KernelError where there is no room."""
         if self._judged is None or self._judged.problem is not problem:
@@ -231,8 +251,21 @@ class _Kernel:
                 self.function.set_attribute(attribute, launch.shared_bytes)
         except cuda.Error as error:
             raise KernelError(f"{entry} cannot be loaded: {error}") from None
-        self.formats = parameter_formats(program.text, entry, program.element)
-        self.function.prepare(self.formats)
+        self._formats = parameter_formats(program.text, entry, program.element)
+        self.function.prepare(self._formats)
+
+    def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float]:
+        """What it is called with, given where A, B and C are."""
+        return [
+            addresses[value] if isinstance(value, str) else float(value) if letter in "fd" else value
+            for letter, value in zip(self._formats, launch.arguments, strict=True)
+        ]
+
+    def enqueue(self, launch: Launch, arguments: list[int | float]) -> None:
+        """Queue one launch."""
+        self.function.prepared_async_call(
+            launch.grid, launch.block, None, *arguments, shared_size=launch.shared_bytes
+        )
 
 
 class _Matrices:
@@ -340,10 +373,7 @@ class _GpuRun(Run):
         self._device, self._kernel, self._place_ = device, kernel, place
         if not place.fingerprints:
             self.load(place.a, place.b)
-        self._arguments = [
-            self._address(value) if isinstance(value, str) else float(value) if letter in "fd" else value
-            for letter, value in zip(kernel.formats, launch.arguments, strict=True)
-        ]
+        self._arguments = kernel.arguments(launch, {name: self._address(name) for name in self.matrices})
 
     def _address(self, name: MatrixName) -> int:
         return self._place_.address(name) + GUARD_BYTES
@@ -358,10 +388,7 @@ class _GpuRun(Run):
         return self._device.support.fingerprint(self._address(name), words)
 
     def _enqueue(self) -> None:
-        plan = self.plan
-        self._kernel.function.prepared_async_call(
-            plan.grid, plan.block, None, *self._arguments, shared_size=plan.shared_bytes
-        )
+        self._kernel.enqueue(self.plan, self._arguments)
 
     def launch(self, descending: bool = False) -> float:
         """Run the kernel once between two events, without holding the stream: it may be the first launch."""

@@ -148,13 +148,13 @@ class Support:
 
     def count_changed(self, address: int, count: int, expected: int) -> int:
         """How many of `count` words at an address are not `expected`."""
-        self._cuda.memset_d32(self._words, 0, 2)
+        self._cuda.memset_d32(self._words, 0, 4)
         self._launch("count_changed", "PQIP", address, count, expected, int(self._words))
         return self._word64(0)
 
     def fingerprint(self, address: int, count: int) -> int:
         """A number that any change of the `count` words at an address changes."""
-        self._cuda.memset_d32(self._words, 0, 2)
+        self._cuda.memset_d32(self._words, 0, 4)
         self._launch("fingerprint", "PQP", address, count, int(self._words))
         return self._word64(0)
 

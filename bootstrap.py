@@ -94,6 +94,11 @@ NVCC_WHEELS = (
     "nvidia-cuda-cccl",
 )
 NVDISASM_WHEEL = "nvidia-cuda-nvdisasm>=13,<14"
+# What cudamm cannot do where one of these packages of the extra `gpu` is missing.
+DONE_WITHOUT = {
+    "nvidia-ml-py": ", but cannot see the GPU's clock, power and temperature",
+    "nvmath-python": ", but cannot compare kernels with cuBLAS",
+}
 WHEELS_FAILED = (
     "NVIDIA's wheels could not be installed (is pip's package index in reach? "
     "an installed CUDA Toolkit does as well)"
@@ -322,20 +327,19 @@ def add_gpu_support(driver: Driver) -> None:
             f"PyCUDA is installed but fails: {failure_reason(completed.stdout)}", completed.stdout
         )
     BUILD_LOG.unlink(missing_ok=True)
-    add_nvml()
+    add_beside_pycuda()
 
 
-def add_nvml() -> None:
-    """Install what else the extra `gpu` has: nvidia-ml-py. A failure is reported, and costs no PyCUDA."""
-    if python_status("import pynvml") == 0:
-        return
-    try:
-        pip_install(
-            [name for name in extra_requirements("gpu") if not is_pycuda(name)],
-            "nvidia-ml-py could not be installed",
-        )
-    except SetupError as error:
-        say(f"{error}; cudamm works without, but cannot see the GPU's clock, power and temperature")
+def add_beside_pycuda() -> None:
+    """Install what else the extra `gpu` has. A failure is reported, and costs nothing else."""
+    for requirement in extra_requirements("gpu"):
+        name = re.split(r"[^\w.-]", requirement)[0]
+        if is_pycuda(name) or python_status(f"import importlib.metadata as m; m.version({name!r})") == 0:
+            continue
+        try:
+            pip_install([requirement], f"{name} could not be installed")
+        except SetupError as error:
+            say(f"{error}; cudamm works without" + DONE_WITHOUT.get(name, ""))
 
 
 def is_pycuda(requirement: str) -> bool:

@@ -4,7 +4,8 @@ python benchmarks/against_ncu.py                       on a GPU, with ncu: count
 python benchmarks/against_ncu.py --counted FILE.json   compares with what was counted before
 python benchmarks/against_ncu.py --keep FILE.json      on a GPU: keeps what was counted
 
-Every method that runs on both, at two block sizes and two problem sizes, one of which nothing divides; the
+Every method that runs on both, at two block sizes, or where it has no block size at its defaults and at the
+smallest parameters that its header allows, and at two problem sizes, one of which nothing divides; the
 uncoalesced kernel at n = 1024; and a kernel with vector accesses. Requests, sectors, wavefronts and conflicts
 have to be equal, each counter of each kernel. Where nvcc merges reads of shared memory into wide ones, which
 its machine code says, they are merged here too; that needs nvcc and nvdisasm.
@@ -20,12 +21,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, find, ladder, read_method, variants
+from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, ladder, read_method, variants
 from cudamm.compile import program
 from cudamm.compile.toolkit import find_ncu, find_nvcc
 from cudamm.compile.widths import wide_lines
 from cudamm.devices.device import padded
 from cudamm.devices.observing import observe
+from cudamm.errors import RequirementError
 from cudamm.launch import plan
 from cudamm.problem import Problem, parse_shape
 
@@ -109,11 +111,33 @@ def _cases() -> list[dict[str, Any]]:
         for size in SIZES
         for method in ladder()
         if method.language == "cuda"
-        for variant in variants(method, {"BLOCK_SIZE": BLOCK_SIZES})
+        for variant in _two_variants(method)
     ]
     rows.append({"method": "naive", "params": {"BLOCK_SIZE": 16}, "size": "1024"})
     rows.append({"method": "vector-columns", "params": {"W": 4, "BLOCK_SIZE": 16}, "size": "256"})
     return rows
+
+
+def _two_variants(method: Method) -> list[Variant]:
+    """A method at both block sizes; one without a block size at its defaults, and at the smallest parameters.
+
+    Those are the first combination of values worth sweeping, in their order, that the header accepts.
+    """
+    if any(parameter.name == "BLOCK_SIZE" for parameter in method.parameters):
+        return variants(method, {"BLOCK_SIZE": BLOCK_SIZES})
+    every = variants(method, {parameter.name: parameter.values for parameter in method.parameters})
+    return list(dict.fromkeys([*variants(method, {}), next(filter(_is_accepted, every))]))
+
+
+def _is_accepted(variant: Variant) -> bool:
+    """Whether the header's requirements hold for the parameters at every size."""
+    try:
+        for size in SIZES:
+            shape = parse_shape(size)
+            variant.padded(ELEMENT_TYPES["float32"], shape.m, shape.n, shape.k)
+    except RequirementError:
+        return False
+    return True
 
 
 def _case(row: dict[str, Any]) -> tuple[Variant, Problem]:

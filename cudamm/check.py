@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.catalog import Value, Variant
+from cudamm.catalog.variant import ChosenBy
 from cudamm.compile import Program, compile_each, program
 from cudamm.compile.host import STATIC_SHARED_BYTES
 from cudamm.devices.device import padded
 from cudamm.devices.observing import Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.findings import Finding, advice_of, errors_of, merged, too_much_shared
-from cudamm.launch import Launch, plan
+from cudamm.launch import Launch, plan, too_old
 from cudamm.observed import Observation
 from cudamm.prepare import Prepared, Progress, check_user_kernels, plan_all
 from cudamm.problem import Problem
@@ -64,6 +65,7 @@ class CheckResult:
     watched: dict[str, tuple[int, int]] = field(default_factory=dict)
     source: str = ""
     sanitizer: tuple[ToolVerdict, ...] = ()
+    chosen_by: ChosenBy = ""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -84,7 +86,8 @@ class CheckResult:
     def record(self) -> dict[str, Any]:
         """An entry of `checked` in a `cudamm.check/1` file."""
         names = ("method", "params", "dtype", "file", "status", "reason", "source")
-        return {name: getattr(self, name) for name in names} | {
+        chosen = {"chosen_by": self.chosen_by} if self.chosen_by else {}
+        return {name: getattr(self, name) for name in names} | chosen | {
             "errors": len(self.errors),
             "advice": len(self.advice),
             "sizes": list(self.sizes),
@@ -214,6 +217,8 @@ def _planned(
     """Each case planned. One that wants too much shared memory is a finding, where `prepare` would refuse."""
     looks = [_Look(variant, problem) for variant, problem in cases]
     for look in looks:
+        if too_old(look.variant.method, executor.target.limits):
+            continue  # which is told in its place
         try:
             launch = plan(look.variant, look.problem.shape, look.problem.element)
         except RequirementError:
@@ -281,6 +286,7 @@ def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sani
         watched={look.size: look.watched for look in whole if look.watched is not None},
         source=next((look.case.program.hash for look in looks if look.case is not None), ""),
         sanitizer=_sanitized(sanitize, seen),
+        chosen_by=variant.chosen_by,
     )
 
 

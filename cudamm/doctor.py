@@ -181,6 +181,7 @@ def examine(spec: str = "auto") -> list[Finding]:
     findings += _guarded("NVIDIA driver", lambda: [judge_driver(driver, on_gpu)])
     findings += _guarded("PyCUDA", lambda: judge_pycuda(pycuda, driver, on_gpu))
     findings += _guarded("nvidia-ml-py", lambda: [judge_nvml(version_of("nvidia-ml-py"), gpu, on_gpu)])
+    findings += _guarded("nvmath-python", lambda: [judge_nvmath(version_of("nvmath-python"), on_gpu)])
     findings += _guarded("nvcc", lambda: judge_nvcc(probe_nvcc(), driver.cuda, gpu, on_gpu))
     findings += _guarded("C++ compiler", lambda: [judge_host_compiler(*probe_host_compiler(), on_gpu)])
     if gpu is not None and spec != "cpu":
@@ -356,6 +357,14 @@ def judge_nvml(version: str | None, gpu: Gpu | None, on_gpu: bool) -> Finding:
     if why:
         return Finding("nvidia-ml-py", "warning", f"{version}, but {why}", f"{why}; {without}")
     return Finding("nvidia-ml-py", "ok", version)
+
+
+def judge_nvmath(version: str | None, on_gpu: bool) -> Finding:
+    """Whether there is what calls cuBLAS; bench does without."""
+    if version is None:
+        advice = "pip install nvmath-python: without it, kernels cannot be compared with cuBLAS"
+        return Finding("nvmath-python", "missing", "not installed", advice if on_gpu else "")
+    return Finding("nvmath-python", "ok", version)
 
 
 # Compilers

@@ -11,10 +11,10 @@ from statistics import median
 
 from cudamm.catalog.variant import Variant
 from cudamm.errors import KernelError
-from cudamm.executor import Batch, Executor
+from cudamm.executor import Batch, Executor, Facts
 from cudamm.prepare import Prepared, Progress, compiled_as_ready, plan_all
 from cudamm.problem import Problem
-from cudamm.results import UNVERIFIED, Cache, Ended, Result, Status, Timing, Verdict
+from cudamm.results import CUBLAS, UNVERIFIED, Cache, Ended, Result, Status, Timing, Verdict
 from cudamm.samples import statistics_of
 
 WARM_UP_MS = 100.0
@@ -147,9 +147,17 @@ def _of(
 def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
     """The best of a problem's results; infinite where there is none that is right."""
     of = problem.shape.m, problem.shape.n, problem.shape.k, problem.element.name
-    medians_ms = [r.median_ms for r in results if r.status == "ok" and (r.m, r.n, r.k, r.dtype) == of
-                  and r.verdict.correct and r.median_ms is not None]  # fmt: skip
+    theirs = [r for r in results if r.method != CUBLAS and (r.m, r.n, r.k, r.dtype) == of]
+    medians_ms = [r.median_ms for r in theirs if r.status == "ok" and r.verdict.correct
+                  and r.median_ms is not None]  # fmt: skip
     return min(medians_ms, default=float("inf"))
+
+
+def _fma_ceiling_gflops(case: Prepared, facts: Facts | None) -> float | None:
+    """That of the device which runs a case, in its own type: float32's is measured."""
+    if facts is None or facts.ceilings is None or case.execution != "gpu":
+        return None
+    return facts.ceilings.fma_gflops if case.problem.element.name == "float32" else None
 
 
 @dataclass
@@ -213,7 +221,7 @@ class _Contest:
             if self._is_far_behind(entrant):
                 return self._finish(entrant, "dropped")
             # What others are held against is what was right when it was timed too.
-            if self._settings.drop and verdict.launch_ms <= self._best_launch_ms:
+            if self._drops(case) and verdict.launch_ms <= self._best_launch_ms:
                 self._best_launch_ms = verdict.launch_ms
                 self._begin(entrant, 1)
         except KernelError as error:
@@ -240,6 +248,10 @@ class _Contest:
             self.entrants.remove(entrant)
             return self._finish(entrant, ended)
         return None
+
+    def _drops(self, case: Prepared) -> bool:
+        """Whether a case is one of those of which the slow are dropped, and the best says which are slow."""
+        return self._settings.drop and not case.is_yardstick
 
     def _begin(self, entrant: _Entrant, samples: int) -> None:
         """Take the first samples."""
@@ -316,7 +328,7 @@ class _Contest:
         if batch.throttle_reasons:
             entrant.throttled += len(batch.samples_ms)
             entrant.throttle_reasons |= dict.fromkeys(batch.throttle_reasons)
-        if self._settings.drop and entrant.verdict.correct:
+        if self._drops(entrant.case) and entrant.verdict.correct:
             self._medians_ms[entrant.case.position] = entrant.median_ms
             if self._impossible(self._result(entrant, "")):
                 del self._medians_ms[entrant.case.position]
@@ -347,7 +359,7 @@ class _Contest:
 
     def _is_far_behind(self, entrant: _Entrant) -> bool:
         """Whether even the launch that was verified, which was the first, says that it is too slow."""
-        if not self._settings.drop or entrant.samples_ms:
+        if not self._drops(entrant.case) or entrant.samples_ms:
             return False
         best_ms = self._best_ms if entrant.was_warm else IDLE_LAUNCH_FACTOR * self._best_ms
         return entrant.verdict.launch_ms > DROP_FACTOR * best_ms + FIRST_LAUNCH_MS
@@ -355,7 +367,7 @@ class _Contest:
     def _is_hopeless(self, entrant: _Entrant) -> bool:
         # A host's times vary by much more than a GPU's, and are not taken in turn: one sample says little.
         on_host, taken = entrant.case.on_host, len(entrant.samples_ms)
-        if not self._settings.drop or taken < (FEWEST_SLOW_SAMPLES if on_host else 1):
+        if not self._drops(entrant.case) or taken < (FEWEST_SLOW_SAMPLES if on_host else 1):
             return False
         if not on_host and taken >= SURE_SAMPLES:
             return min(entrant.samples_ms) > SURE_FACTOR * self._best_ms
@@ -391,6 +403,7 @@ class _Contest:
             throttle_reasons=tuple(entrant.throttle_reasons),
             retaken=entrant.retaken,
             event_floor_ms=facts.event_floor_ms if facts else None,
+            fma_ceiling_gflops=_fma_ceiling_gflops(case, facts),
         )
         status: Status = "dropped" if ended == "dropped" else "ok"
         return case.result(status, timing=timing, verdict=entrant.verdict)

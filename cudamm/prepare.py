@@ -58,6 +58,11 @@ class Prepared:
         """Whether the CPU device runs it."""
         return self.target.info.kind == "cpu"
 
+    @property
+    def is_yardstick(self) -> bool:
+        """Whether it is a library's product: others are held against it, and it is not among the choices."""
+        return bool(self.variant.method.library)
+
     def result(
         self,
         status: Status,
@@ -83,6 +88,7 @@ class Prepared:
             verdict=verdict,
             source=self.program.hash,
             position=self.position,
+            chosen_by=self.variant.chosen_by,
         )
 
 
@@ -175,6 +181,10 @@ def _planned(
 ) -> Prepared:
     """A case with its launch checked, or skipped where the variant's own requirements do not hold."""
     runner = _runner(target, variant)
+    lacking = runner.lacks(variant.method) or _lacking_type(variant, problem)
+    if lacking:
+        unused = Program(variant.method, problem.element, fmad, variant.method.source)
+        return Prepared(position, variant, problem, fmad, runner, unused, None, None, lacking)
     source = program(variant, problem.element, fmad)
     case = Prepared(position, variant, problem, fmad, runner, source, None, None, "")
     try:
@@ -189,6 +199,14 @@ def _planned(
     if variant.method.language != "python":
         check_arguments(source, launch)
     return dataclasses.replace(case, launch=launch)
+
+
+def _lacking_type(variant: Variant, problem: Problem) -> str:
+    """That a library has no product of such elements; a kernel of another type is refused by `program`."""
+    method, element = variant.method, problem.element.name
+    if not method.library or element in method.element_types:
+        return ""
+    return f"{method.name} has no product of {element}, only of {' and '.join(method.element_types)}"
 
 
 def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepared]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cudamm.catalog import ELEMENT_TYPES, Value, Variant
+from cudamm.catalog.variant import ChosenBy
 from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
 from cudamm.executor import Executor
 from cudamm.prepare import Prepared, Progress, prepare
@@ -142,6 +143,7 @@ class ProfileResult:
         values: by `Metric.name`, in the unit that the name says; what ncu could not tell is left out.
         raw: by ncu's names, as ncu gave them: a value, and its unit. Empty where it was not profiled.
         reason: why it failed or was skipped.
+        chosen_by: what chose the variant in the place of `best`; empty where nothing did.
     """
 
     method: str
@@ -158,6 +160,7 @@ class ProfileResult:
     raw: dict[str, tuple[float, str]] = field(default_factory=dict)
     verdict: Verdict = UNVERIFIED
     source: str = ""
+    chosen_by: ChosenBy = ""
 
     @property
     def bound(self) -> Bound | None:
@@ -173,6 +176,7 @@ class ProfileResult:
         """The row of a `cudamm.profile/1` file."""
         return {
             **{name: getattr(self, name) for name in ("method", "params", "m", "n", "k", "dtype", "fmad")},
+            **({"chosen_by": self.chosen_by} if self.chosen_by else {}),
             "padded": self.padded,
             "status": self.status,
             "reason": self.reason,
@@ -364,7 +368,7 @@ def _result(
     of = case.result(status, reason)
     return ProfileResult(
         of.method, of.params, of.m, of.n, of.k, of.dtype, of.fmad, of.padded, status, reason,
-        named(raw or {}), dict(raw or {}), verdict, of.source,
+        named(raw or {}), dict(raw or {}), verdict, of.source, of.chosen_by,
     )  # fmt: skip
 
 

@@ -8,11 +8,13 @@ import functools
 import importlib.metadata
 import platform
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from cudamm import __version__
 from cudamm.catalog.method import Execution, Value
+from cudamm.catalog.variant import ChosenBy
 from cudamm.compile.resources import Resources
 from cudamm.devices.device import DeviceInfo as DeviceInfo
 from cudamm.samples import Statistics, statistics_of
@@ -65,6 +67,8 @@ class Timing:
         throttle_reasons: why it was.
         retaken: samples that were set aside for that and taken again.
         event_floor_ms: what is read around a kernel that does nothing.
+        fma_ceiling_gflops: of float32 multiply-adds from registers alone, measured on this device; None where
+            it is not known, or the elements are of another type.
     """
 
     samples_ms: list[float] = field(default_factory=list)
@@ -76,6 +80,7 @@ class Timing:
     throttle_reasons: tuple[str, ...] = ()
     retaken: int = 0
     event_floor_ms: float | None = None
+    fma_ceiling_gflops: float | None = None
 
 
 UNTIMED = Timing()
@@ -94,6 +99,7 @@ class Result:
         reason: why it failed or was skipped; empty otherwise.
         source: a hash of the program's text.
         position: of the row among those asked for.
+        chosen_by: what chose method and parameters in the place of `best`; empty where nothing did.
     """
 
     method: str
@@ -111,6 +117,12 @@ class Result:
     verdict: Verdict = UNVERIFIED
     source: str = ""
     position: int = 0
+    chosen_by: ChosenBy = ""
+
+    @property
+    def label(self) -> str:
+        """Its method's name in tables: `best: tiled` where `best` was asked for."""
+        return f"best: {self.method}" if self.chosen_by else self.method
 
     @property
     def is_near_floor(self) -> bool:
@@ -136,8 +148,14 @@ class Result:
         median_ms = self.median_ms
         return 2 * self.m * self.n * self.k / median_ms / 1e6 if median_ms else None
 
+    @property
+    def share_of_fma_ceiling(self) -> float | None:
+        """Its rate over the ceiling's; None where one of them is not known."""
+        gflops, ceiling = self.gflops, self.timing.fma_ceiling_gflops
+        return gflops / ceiling if gflops is not None and ceiling else None
+
     def bench_record(self) -> dict[str, Any]:
-        """The row of a `cudamm.bench/2` file."""
+        """The row of a `cudamm.bench/2` file, but for what it takes other rows to know."""
         of = self.statistics
         times = dataclasses.asdict(self.timing) | {
             "median_ms": of and of.median_ms,
@@ -148,6 +166,7 @@ class Result:
             "noise": of and of.noise,
             "outliers": of and of.outliers,
             "gflops": self.gflops,
+            "share_of_fma_ceiling": self.share_of_fma_ceiling,
         }
         return self._what() | {"source": self.source} | times | self._verdict()
 
@@ -169,11 +188,33 @@ class Result:
             "status",
             "reason",
         )
-        return {name: getattr(self, name) for name in names}
+        chosen = {"chosen_by": self.chosen_by} if self.chosen_by else {}
+        return {name: getattr(self, name) for name in names} | chosen
 
     def _verdict(self) -> dict[str, Any]:
         verdict = dataclasses.asdict(self.verdict)
         return {name: verdict[name] for name in ("correct", "bit_equal", "max_error", "error_bound")}
+
+
+CUBLAS = "cublas"
+"""The method that others are held against."""
+
+
+def share_of_cublas(row: Result, rows: Iterable[Result]) -> float | None:
+    """A row's rate over that of cuBLAS at the same size and type, above 1 where it is faster.
+
+    None where cuBLAS is not among the rows, or one of the two has no time or is not right.
+    """
+    problem = row.m, row.n, row.k, row.dtype
+    cublas = next((r for r in rows if r.method == CUBLAS and (r.m, r.n, r.k, r.dtype) == problem), None)
+    if cublas is None or cublas.status != "ok" or row.status not in ("ok", "dropped"):
+        return None
+    return cublas.median_ms / row.median_ms if cublas.median_ms and row.median_ms else None
+
+
+def bench_record_among(row: Result, rows: Iterable[Result]) -> dict[str, Any]:
+    """The row of a `cudamm.bench/2` file."""
+    return row.bench_record() | {"share_of_cublas": share_of_cublas(row, rows)}
 
 
 class OccupancyResult(NamedTuple):
@@ -201,6 +242,7 @@ class OccupancyResult(NamedTuple):
         waves: grid_blocks over the blocks that are active at a time on the whole device.
         suggestion, steps, latency: the best block size, what leads to the next step up, and whether a load
             is hidden; None where they were not asked for.
+        chosen_by: of a kernel, what chose it in the place of `best`; empty or None where nothing did.
     """
 
     arch: str
@@ -234,6 +276,7 @@ class OccupancyResult(NamedTuple):
     suggestion: Suggestion | None = None
     steps: tuple[Step, ...] | None = None
     latency: tuple[Latency, ...] | None = None
+    chosen_by: ChosenBy | None = None
 
     @property
     def is_known(self) -> bool:
@@ -257,6 +300,8 @@ class OccupancyResult(NamedTuple):
             record["steps"] = [dataclasses.asdict(step) for step in self.steps]
         if self.latency is not None:
             record["latency"] = [dataclasses.asdict(latency) for latency in self.latency]
+        if self.chosen_by:
+            record["chosen_by"] = self.chosen_by
         return record
 
 
@@ -355,6 +400,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "pycuda": _version("pycuda"),
+        "nvmath_python": _version("nvmath-python"),
         "system": platform.platform(),
         "command": ["cudamm", *sys.argv[1:]],
     }

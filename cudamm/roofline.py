@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from cudamm.architecture import Architecture
 from cudamm.catalog.method import Value
-from cudamm.catalog.variant import Traffic, Variant
+from cudamm.catalog.variant import ChosenBy, Traffic, Variant
 from cudamm.compile import program
 from cudamm.devices.cpu import CpuDevice
 from cudamm.devices.device import Ceilings
@@ -36,7 +36,7 @@ Region = Literal["memory-bound", "compute-bound"]
 
 Cases = Sequence[tuple[Variant, Problem]]
 
-_LIMITS = replace(CpuDevice.limits, device="a GPU")
+_LIMITS = replace(CpuDevice.limits, device="a GPU", arch="")
 """Of launches on a device that is not here: those of current GPUs."""
 
 
@@ -173,6 +173,7 @@ class RooflineResult:
         requested: the bound at operations / bytes loaded; None where they are not known.
         compulsory: the bound at operations / compulsory_bytes.
         measured: None where nothing was measured.
+        chosen_by: what chose the variant in the place of `best`; empty where nothing did.
     """
 
     method: str
@@ -191,6 +192,7 @@ class RooflineResult:
     status: Status = "ok"
     reason: str = ""
     position: int = 0
+    chosen_by: ChosenBy = ""
 
     @property
     def gflops(self) -> float | None:
@@ -228,6 +230,7 @@ class RooflineResult:
         """The row of a `cudamm.roofline/1` file: where it was measured, that of `cudamm.bench/2` and more."""
         names = ("method", "params", "m", "n", "k", "dtype", "padded", "status", "reason", "gflops")
         row = self.measured.bench_record() if self.measured else {name: getattr(self, name) for name in names}
+        row |= {"chosen_by": self.chosen_by} if self.chosen_by else {}
         of, requested, compulsory = self.traffic, self.requested, self.compulsory
         return row | {
             "operations": self.operations,
@@ -316,4 +319,5 @@ def _placed(
         status=status,
         reason=reason,
         position=position,
+        chosen_by=variant.chosen_by,
     )

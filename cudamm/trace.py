@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from cudamm.catalog import Value, Variant, find, variants
+from cudamm.catalog.variant import ChosenBy
 from cudamm.compile import Program, compile_each
 from cudamm.compile.host import Executable, compile_to_observe
 from cudamm.compile.widths import wide_lines
@@ -197,6 +198,7 @@ class TraceResult:
         wide_lines: those whose shared loads are counted as nvcc merges them; None where it is not known.
         naive: what the baseline does to global memory at the same size; None where it is not known.
         watched: one warp, where that was asked for.
+        chosen_by: what chose the variant in the place of `best`; empty where nothing did.
     """
 
     method: str
@@ -216,6 +218,7 @@ class TraceResult:
     wide_lines: frozenset[int] | None = None
     naive: Totals | None = None
     watched: Watched | None = None
+    chosen_by: ChosenBy = ""
 
     @property
     def operations(self) -> int:
@@ -266,7 +269,8 @@ class TraceResult:
 
     def _what(self) -> dict[str, Any]:
         names = ("method", "params", "m", "n", "k", "dtype", "padded", "status", "reason", "scaled", "file")
-        return {name: getattr(self, name) for name in names}
+        chosen = {"chosen_by": self.chosen_by} if self.chosen_by else {}
+        return {name: getattr(self, name) for name in names} | chosen
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of a `cudamm.trace/1` file: one for each access, or one that says why there is none."""
@@ -493,6 +497,7 @@ def _traced(
         k=shape.k,
         dtype=problem.element.name,
         file=case.variant.method.path.name,
+        chosen_by=case.variant.chosen_by,
         padded=launch is not None and launch.shape != shape,
         status="ok",
     )

@@ -26,7 +26,7 @@ import platformdirs
 
 from cudamm import __version__
 from cudamm.catalog import ELEMENT_TYPES, Method, Value, Variant, find, read_method
-from cudamm.catalog.header import Overrides
+from cudamm.catalog.header import Overrides, without_comments
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import CudammError, UsageError
 from cudamm.problem import Shape
@@ -100,9 +100,13 @@ def arch_of(device: DeviceInfo) -> str:
 
 
 def source_hash(method: Method) -> str:
-    """Of all that makes a method what it is: its file's text, and how it is launched. Sixteen digits."""
+    """Of all that makes a method what it is: its code, and how it is launched. Sixteen digits.
+
+    Comments and white space do not count; what the header says of the launch does.
+    """
     launched = (method.threads, method.grid, method.requires, (method.shared_bytes,))
-    parts = [method.source, method.entry, *method.arguments]
+    parts = [" ".join(without_comments(method.source).split()), method.entry, *method.arguments]
+    parts += [f"{name}={expression}" for name, expression in method.constants]
     parts += [f"{i}:{expression}" for i, expressions in enumerate(launched) for expression in expressions]
     return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
 
@@ -126,6 +130,11 @@ def state_of(entry: Entry) -> str:
     return "" if source_hash(method) == entry.source else "its source has changed since: ignored"
 
 
+def stored() -> list[Entry]:
+    """All entries there are; none where the file is damaged. Raises UsageError as `lookup` does."""
+    return _read(data_folder() / FILE_NAME)[0]
+
+
 def lookup(device: DeviceInfo, method: Method, dtype: str, shape: Shape) -> dict[str, Value] | None:
     """The parameters that `tune` found fastest, None where it has not been asked.
 
@@ -143,7 +152,7 @@ def lookup(device: DeviceInfo, method: Method, dtype: str, shape: Shape) -> dict
         return sum(math.log(asked / tuned) ** 2 for asked, tuned in pairs)
 
     of = (device.name, arch_of(device), method.name, source_hash(method), dtype)
-    entries = [entry for entry in _read(data_folder() / FILE_NAME)[0] if entry.key[: len(of)] == of]
+    entries = [entry for entry in stored() if entry.key[: len(of)] == of]
     entries.sort(key=lambda entry: entry.date, reverse=True)
     for entry in sorted(entries, key=distance):
         if _is_possible(entry, method, dtype, shape):
@@ -304,12 +313,12 @@ def _read(path: Path) -> tuple[list[Entry], str]:
     try:
         if schema != SCHEMA:
             raise CudammError(f"its schema is not {SCHEMA}")
-        return [_entry(record) for record in document["entries"]], ""
+        return [entry_of(record) for record in document["entries"]], ""
     except (CudammError, TypeError, KeyError) as error:
         return [], str(error) if isinstance(error, CudammError) else "an entry is none"
 
 
-def _entry(record: Any) -> Entry:
+def entry_of(record: Any) -> Entry:
     """The entry of a record. Raises TypeError, KeyError or CudammError where it is none."""
     entry = Entry(**record)
     texts = (entry.device, entry.arch, entry.method, entry.source, entry.dtype, entry.date, entry.kernel)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from cudamm.catalog import Method, Value
+    from cudamm.catalog import Method, Value, Variant
     from cudamm.devices import Device, Run
     from cudamm.problem import Problem
     from cudamm.results import Result
@@ -169,6 +169,48 @@ def _silent(doing: str, done: int, total: int) -> None:
 
 
 __all__: Sequence[str] = ()
+
+
+@pytest.fixture(scope="session")
+def worth_sweeping() -> Callable[[Method], list[Variant]]:
+    """Every value that a method's header finds worth sweeping, once at least, in variants that it accepts.
+
+    Each with the others as near to their defaults as the header's requirements allow; and the first and the
+    last of all combinations that they allow. Where a method has many parameters those are far too many.
+    """
+
+    def worth_sweeping(method: Method) -> list[Variant]:
+        from cudamm.catalog import variants
+
+        every = variants(method, {p.name: p.values for p in method.parameters})
+        possible = [variant for variant in every if _is_accepted(variant)]
+        (default,) = variants(method, {})
+        assert default in possible, f"{default} does not meet its own header's requirements"
+
+        def changes(variant: Variant) -> int:
+            return sum(value != default.params[name] for name, value in variant.values)
+
+        found = [default, possible[0], possible[-1]]
+        for parameter in method.parameters:
+            for value in parameter.values:
+                with_it = [v for v in possible if v.params[parameter.name] == value]
+                assert with_it, f"{method.name}: no combination with {parameter.name}={value} is accepted"
+                found.append(min(with_it, key=changes))
+        return list(dict.fromkeys(found))
+
+    return worth_sweeping
+
+
+def _is_accepted(variant: Variant) -> bool:
+    """Whether its parameters meet the header's requirements, those on the shape by padding."""
+    from cudamm.catalog import ELEMENT_TYPES
+    from cudamm.errors import RequirementError
+
+    try:
+        variant.padded(ELEMENT_TYPES["float32"], 64, 64, 64)
+    except RequirementError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -465,6 +465,27 @@ def test_a_pycuda_wheel_is_installed_as_it_is(
     ]
 
 
+def test_what_else_the_extra_has_is_added_one_by_one(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is there already stays, and what cannot be had costs nothing else."""
+    asked: list[str] = []
+
+    def pip_install(arguments: list[str], failure: str) -> None:
+        asked.extend(arguments)
+        if arguments[0].startswith("nvmath-python"):
+            raise bootstrap.SetupError(failure)
+
+    extra = ["pycuda>=1", "pip>=20", "nvmath-python>=1.0", "nvidia-ml-py>=13"]
+    monkeypatch.setattr(bootstrap, "extra_requirements", lambda name: extra if name == "gpu" else [])
+    monkeypatch.setattr(bootstrap, "python_status", lambda code: 0 if "'pip'" in code else 1)
+    monkeypatch.setattr(bootstrap, "pip_install", pip_install)
+    bootstrap.add_beside_pycuda()
+    assert asked == ["nvmath-python>=1.0", "nvidia-ml-py>=13"]
+    said = "".join(capsys.readouterr())
+    assert "nvmath-python could not be installed" in said and "cuBLAS" in said
+
+
 def test_a_failed_build_is_told_in_two_lines_and_logged(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

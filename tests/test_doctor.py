@@ -76,6 +76,15 @@ def test_nvcc_without_a_cpp_compiler_is_an_error_of_its_own() -> None:
     assert of(findings, "nvcc's C++ compiler").status == "error"
 
 
+def test_without_nvmath_bench_runs_and_it_is_said_what_is_missing() -> None:
+    assert doctor.judge_nvmath("1.0.0", True).status == "ok"
+    finding = doctor.judge_nvmath(None, True)
+    assert (finding.subject, finding.status) == ("nvmath-python", "missing")
+    assert "pip install nvmath-python" in finding.advice and "cuBLAS" in finding.advice
+    assert doctor.judge_nvmath(None, False).advice == ""  # nothing to be done without a GPU
+    assert doctor.can_bench([finding])
+
+
 @pytest.mark.parametrize(("built_for", "status"), [((13, 1), "ok"), ((12, 8), "warning")])
 def test_pycuda_of_another_major_release_is_warned_of(built_for: tuple[int, int], status: str) -> None:
     assert doctor.judge_fit(PyCuda("2025.1", built_for, (H100,)), (13, 0)).status == status

@@ -19,7 +19,7 @@ LADDER = DOCS / "ladder.md"
 def sections() -> dict[str, str]:
     """The text of each numbered section of docs/ladder.md, by the method it is named for, in order."""
     text = LADDER.read_text(encoding="utf-8")
-    parts = re.split(r"^## \d+\. `([\w-]+)`\n", text.split("\n## The tiled kernels")[0], flags=re.MULTILINE)
+    parts = re.split(r"^## \d+\. `([\w-]+)`\n", text.split("\n## Tiles in registers")[0], flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -29,6 +29,12 @@ def measured(n: int) -> dict[str, str]:
     table = text.split(f"\n{n} x {n} x {n} (M x N x K)")[1].split("\n└")[0]
     rows = re.findall(r"^│ ([\w-]+)(?: ‡)? *│[^│]*│[^│]*│ *([\d.]+) │", table, flags=re.MULTILINE)
     return dict(rows)
+
+
+def measured_rates() -> dict[str, str]:
+    """GFLOP/s at n = 4096 of each method that the section of docs/measured.md on them has a rate for."""
+    section = (DOCS / "measured.md").read_text(encoding="utf-8").split("\n## Tiles in registers\n")[1]
+    return dict(re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|$", section.split("\n## ")[0], flags=re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +73,19 @@ def test_a_section_has_its_figure_and_says_all_that_it_should(method: Method) ->
 @pytest.mark.parametrize("method", ladder(), ids=lambda method: method.name)
 def test_the_times_in_a_section_are_those_measured(method: Method) -> None:
     line = sections()[method.name].split("**Measured.** ")[1].split("\n\n")[0]
-    quoted = {int(n): ms for ms, n in re.findall(r"([\d.]+) ms at n = (\d+)", re.split("[:.] ", line)[0])}
-    tables = {1024: measured(1024), 2048: measured(2048)}
-    expected = {n: table[method.name] for n, table in tables.items() if method.name in table}
+    found = re.findall(r"([\d.]+) (ms|GFLOP/s) at n = (\d+)", re.split("[:.] ", line)[0])
+    quoted = {(int(n), unit): value for value, unit, n in found}
+    tables = {(1024, "ms"): measured(1024), (2048, "ms"): measured(2048), (4096, "GFLOP/s"): measured_rates()}
+    expected = {of: table[method.name] for of, table in tables.items() if method.name in table}
     assert quoted == expected
-    assert expected
+    assert expected or line == "Not measured yet."
+
+
+def test_the_rates_in_the_last_table_are_those_measured() -> None:
+    table = LADDER.read_text(encoding="utf-8").split("\n## Tiles in registers side by side\n")[1]
+    rates = re.findall(r"^\| `([\w-]+)` \|.*\| ([\d.]*) ?\|$", table.split("\n## ")[0], flags=re.MULTILINE)
+    assert len(rates) > 3
+    assert {name: rate for name, rate in rates if rate} == measured_rates()
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, ladder, variants
 from cudamm.devices import Device
+from cudamm.devices.cpu import CpuDevice
 from cudamm.here import Here
+from cudamm.launch import too_old
 from cudamm.prepare import prepare
 from cudamm.problem import Problem, Shape, parse_shape
 from cudamm.results import Result
 from cudamm.verify import verify_all
+
+LADDER = [method for method in ladder() if not too_old(method, CpuDevice.limits)]
+"""Those that the CPU device can run too; tests/gpu has the others."""
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 Kernel = Callable[..., Any]
@@ -42,7 +47,7 @@ def failures(results: list[Result]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
+@pytest.mark.parametrize("method", LADDER, ids=lambda m: m.name)
 def test_every_type_and_shape(device: Device[Any], method: Method) -> None:
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problems = [Problem(parse_shape(s), e) for s in SHAPES for e in ELEMENT_TYPES.values()]
@@ -57,7 +62,7 @@ def test_every_type_and_shape(device: Device[Any], method: Method) -> None:
             assert result.verdict.max_error == 0
 
 
-@pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
+@pytest.mark.parametrize("method", LADDER, ids=lambda m: m.name)
 def test_fused_multiply_add(device: Device[Any], method: Method) -> None:
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     cases = [(variant, Problem(parse_shape(s), ELEMENT_TYPES["float32"])) for s in SHAPES]
@@ -66,18 +71,17 @@ def test_fused_multiply_add(device: Device[Any], method: Method) -> None:
     assert {r.verdict.bit_equal for r in results} == {None}
 
 
-@pytest.mark.parametrize("method", [m for m in ladder() if m.parameters], ids=lambda m: m.name)
-def test_every_value_worth_sweeping(cpu: Device[Any], method: Method) -> None:
-    """One value at a time, and the smallest and the largest of all of them together."""
-    chosen = [{p.name: (value,)} for p in method.parameters for value in p.values]
-    chosen += [{p.name: (p.values[end],) for p in method.parameters} for end in (0, -1)]
-    found = dict.fromkeys(variant for values in chosen for variant in variants(method, values))
+@pytest.mark.parametrize("method", [m for m in LADDER if m.parameters], ids=lambda m: m.name)
+def test_every_value_worth_sweeping(
+    cpu: Device[Any], method: Method, worth_sweeping: Callable[[Method], list[Variant]]
+) -> None:
     problem = Problem(Shape(21, 34, 19), ELEMENT_TYPES["float32"])
-    assert failures(verified(cpu, [(variant, problem) for variant in found], fmad=True)) == []
+    cases = [(variant, problem) for variant in worth_sweeping(method)]
+    assert failures(verified(cpu, cases, fmad=True)) == []
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-@pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
+@pytest.mark.parametrize("method", LADDER, ids=lambda m: m.name)
 def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) -> None:
     """Looked at directly, not through what verifies everything else."""
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
@@ -108,6 +112,10 @@ def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) 
         ("tiled-coarse", {"BLOCK_SIZE": 3, "COARSE": 3}),
         ("register-tile", {"BLOCK_SIZE": 3, "TILE_SIZE": 5}),
         ("block-coarse-local", {"BLOCK_SIZE": 3}),
+        ("tile-1d", {"BM": 21, "BN": 13, "BK": 5, "TM": 3}),
+        ("tile-2d", {"BM": 15, "BN": 28, "BK": 3, "TM": 5, "TN": 7}),
+        ("vectorized", {"BM": 24, "BN": 40, "BK": 12, "TM": 12, "TN": 8}),
+        ("warp-tile", {"BM": 48, "BN": 64, "BK": 4, "WM": 48, "WN": 32, "TM": 12, "TN": 4}),
         ("naive", {"BLOCK_SIZE": 7}),
         ("cpu-block", {"BLOCK_SIZE": 7}),
     ],

@@ -10,8 +10,8 @@ import pytest
 
 from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
 from cudamm.catalog.header import Overrides
-from cudamm.errors import UsageError
-from cudamm.launch import Launch, Limits, check, plan
+from cudamm.errors import RequirementError, UsageError
+from cudamm.launch import Launch, Limits, TensorMap, check, plan
 from cudamm.problem import Shape
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
@@ -76,6 +76,52 @@ def test_arguments_are_matrices_numbers_and_arithmetic(write_kernel: WriteKernel
     launch = plan(variant, Shape(5, 6, 7), FLOAT64)
     assert launch.arguments == ("C", "B", "A", 3, -2, 0.5, 0.001, 35, 2, 8)
     assert [type(a) for a in launch.arguments[3:7]] == [int, int, float, float]
+
+
+def test_tensor_maps_among_the_arguments(write_kernel: WriteKernel) -> None:
+    variant = own(write_kernel, args="tensor_map(A, 64, 32, 32 * element), tensor_map(B, 8, N), C, K")
+    launch = plan(variant, Shape(5, 64, 36), FLOAT32)
+    assert launch.arguments == (TensorMap("A", 64, 32, 128), TensorMap("B", 8, 64, 0), "C", 36)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("tensor_map(D, 8, 8)", r"is not like “tensor_map\(A, BM, BK\)”"),
+        ("tensor_map(A, 8)", "is not like"),
+        ("tensor_map(A, 8, 8, 32, 1)", "is not like"),
+        ("tensor_map(A, 8, 8) + 1", "is not like"),
+        ("tensor_map(A, 257, 8)", "boxes of 257 x 8; a side is 1 to 256"),
+        ("tensor_map(A, 0, 8)", "boxes of 0 x 8"),
+        ("tensor_map(A, 8, 6)", "a row of a box has 24 bytes"),
+        ("tensor_map(A, 8, 8, 48)", "a swizzle of 48 bytes; there are"),
+        ("tensor_map(A, 8, 16, 32)", "a row of a box has 64 bytes, and the swizzle .* within 32"),
+        ("tensor_map(B, 8, 8)", r"a row of B has 24 bytes, .* N % 4 == 0"),
+        ("tensor_map(C, 8, 8)", r"a row of C has 24 bytes, .* N % 4 == 0"),
+    ],
+)
+def test_tensor_maps_that_the_hardware_does_not_have(
+    write_kernel: WriteKernel, argument: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan(own(write_kernel, args=argument), Shape(5, 6, 8), FLOAT32)
+
+
+def test_padding_gives_a_matrix_the_rows_that_a_tensor_map_wants(write_kernel: WriteKernel) -> None:
+    fields = {"args": "tensor_map(A, 8, 8), C", "requires": "K % (16 // sizeof(element)) == 0"}
+    for element, padded_k in ((FLOAT32, 8), (FLOAT64, 6)):
+        assert plan(own(write_kernel, **fields), Shape(5, 6, 5), element).shape == Shape(5, 6, padded_k)
+
+
+def test_a_device_that_is_too_old_is_refused_and_one_that_is_not_known_is_not(
+    write_kernel: WriteKernel,
+) -> None:
+    variant = own(write_kernel, needs="sm_80")
+    launch = plan(variant, Shape(5, 6, 7), FLOAT32)
+    for arch in ("", "sm_80", "sm_90a", "sm_103"):
+        check(variant, launch, replace(LIMITS, arch=arch))
+    with pytest.raises(RequirementError, match=r"^kernel needs sm_80 or later, and this .*sm_75"):
+        check(variant, launch, replace(LIMITS, arch="sm_75"))
 
 
 @pytest.mark.parametrize("word", ["D", "a", "nan + 1", "M / 4", "sqrt(M)", ""])

@@ -15,7 +15,7 @@ from test_measure import ScriptedDevice, ScriptedRun, silent
 
 from cudamm import tune
 from cudamm.architecture import find_architecture
-from cudamm.catalog import ELEMENT_TYPES, read_method, variants
+from cudamm.catalog import ELEMENT_TYPES, find, read_method, variants
 from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.resources import Resources
 from cudamm.devices import Device
@@ -479,10 +479,9 @@ def test_each_method_and_problem_is_tuned_on_its_own(tmp_path: Path, monkeypatch
 # On the CPU device.
 
 
-def test_a_kernel_with_many_parameters_on_the_cpu_device(cpu: Device[Any], kernels: Path) -> None:
+def test_a_kernel_with_many_parameters_on_the_cpu_device(cpu: Device[Any]) -> None:
     """Kernels as they are, compiled and run: what wins is right, and its record says so."""
-    method = read_method(kernels / "tile_2d.cu")
-    every = variants(method, {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
+    every = variants(find("tile-2d"), {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
     problem = Problem(Shape(20, 30, 10), ELEMENT_TYPES["float32"])
     with Here(cpu) as here:
         tuner = Tuner(here, tasks_of(here, [(variant, problem) for variant in every]), Request(20.0))

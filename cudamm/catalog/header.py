@@ -8,7 +8,7 @@ for a missing header have the fields' names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,10 +28,15 @@ _ONCE = (
     "shared-bytes",
     "traffic",
     "requires",
+    "needs",
     "types",
+    "library",
     "sum-order",
 )
 _REPEATED = ("param", "constant")
+TENSOR_MAP = "tensor_map("
+"""What an argument begins with that is a tensor map: `tensor_map(B, BK, BN)`."""
+TENSOR_MAPS_NEED = "sm_90"
 LARGEST_FILE_BYTES = 1 << 20
 
 
@@ -79,6 +84,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order can only be k, or be left out")
+    arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     return Method(
         name=name,
         path=path,
@@ -89,16 +95,18 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         aliases=_words(fields.get("aliases", "")),
         parameters=tuple(declared.values()),
         entry=entry,
-        arguments=tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C"))),
+        arguments=arguments,
         threads=parse_list(fields.get("threads", "")),
         grid=parse_list(fields.get("grid", "")),
         shared_bytes=parse(fields.get("shared-bytes", "0")),
         traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
         requires=parse_list(fields.get("requires", "")),
+        needs=_parse_needs(path, fields.get("needs", ""), arguments),
         element_types=types,
         sums_in_k_order="sum-order" in fields,
         builtin=builtin,
+        library=_parse_library(path, fields.get("library", ""), language),
     )
 
 
@@ -231,6 +239,23 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
             "the bytes that all threads load from global memory and those that they store"
         )
     return parts[0], parts[1]
+
+
+def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
+    """`sm_80`, say; a tensor map needs sm_90, whether the header says so or not."""
+    needs = text.strip()
+    if needs and not re.fullmatch(r"sm_\d{2,3}", needs):
+        raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
+    has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
+    return max(needs, TENSOR_MAPS_NEED, key=lambda name: int(name[3:] or 0)) if has_maps else needs
+
+
+def _parse_library(path: Path, text: str, language: Language) -> str:
+    """A package's name, such as nvmath-python."""
+    library = text.strip()
+    if library and language != "python":
+        raise UsageError(f"{path}: “library: {text}” is for a .py file, which calls the library")
+    return library
 
 
 def _find_entry(path: Path, source: str, language: Language, name: str) -> str:

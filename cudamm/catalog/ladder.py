@@ -1,4 +1,4 @@
-"""The methods that come with cudamm, in the order of their files."""
+"""The methods that come with cudamm: the ladder, in the order of its files, and the libraries beside it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import functools
 from pathlib import Path
 
+from cudamm.catalog.best import BEST
 from cudamm.catalog.header import read_method
 from cudamm.catalog.method import Method
 from cudamm.errors import UsageError
@@ -14,23 +15,38 @@ from cudamm.errors import UsageError
 @functools.cache
 def ladder() -> tuple[Method, ...]:
     """Every method under `cuda_src`, in the order of its listing."""
-    return tuple(
-        read_method(path, builtin=True)
-        for path in sorted(_folder().iterdir())
-        if path.suffix in (".cu", ".cpp", ".py")
-    )
+    return _read(_folder())
+
+
+@functools.cache
+def libraries() -> tuple[Method, ...]:
+    """Those under `cuda_src/library`: they call a library on the GPU, to hold the ladder against."""
+    return _read(_folder() / "library")
+
+
+def methods() -> tuple[Method, ...]:
+    """All of them, the ladder first."""
+    return (*ladder(), *libraries())
 
 
 def find(name: str) -> Method:
-    """The method of that name or alias. Raises UsageError, naming the nearest, where there is none."""
-    names = {known: method for method in ladder() for known in (method.name, *method.aliases)}
+    """The method of that name or alias, or `best`. Raises UsageError, naming the nearest, for others."""
+    names = {known: method for method in (*methods(), BEST) for known in (method.name, *method.aliases)}
     if name.lower() in names:
         return names[name.lower()]
     near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     hint = (
-        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(m.name for m in ladder())}"
+        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(m.name for m in methods())}"
     )
     raise UsageError(f"unknown method {name}: {hint}")
+
+
+def _read(folder: Path) -> tuple[Method, ...]:
+    return tuple(
+        read_method(path, builtin=True)
+        for path in sorted(folder.iterdir())
+        if path.suffix in (".cu", ".cpp", ".py")
+    )
 
 
 def _folder() -> Path:

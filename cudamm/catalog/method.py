@@ -12,7 +12,7 @@ Value = int | str
 """Of a parameter. Text (a type, a macro) can only be substituted; whole numbers can be computed with too."""
 
 Language = Literal["cuda", "c++", "python"]
-"""`cuda` runs on a GPU or on the CPU device; the other two run natively on the host."""
+"""`cuda` runs on a GPU or on the CPU device; the other two run natively on the host, but for a `library`."""
 
 Execution = Literal["gpu", "native", "emulated"]
 """Where a variant ran: on a GPU, natively on the host, or on the CPU device, whose times are not a GPU's."""
@@ -66,7 +66,7 @@ class Method:
         path: of the file that declares it.
         source: the file's text.
         summary: what it is, in one line.
-        sources: the course documents it comes from.
+        sources: the documents it comes from, those of courses first.
         aliases: other names it answers to.
         parameters: in the order declared.
         entry: name of the function to call.
@@ -78,10 +78,13 @@ class Method:
             as the source asks for them; None where the file does not say.
         constants: symbols in constant memory and what the host copies there.
         requires: conditions; `M % BLOCK_SIZE == 0` is met by padding with zeros, any other has to hold.
+        needs: the oldest architecture that has what it is written with, such as `sm_90`; empty for any.
         element_types: those it can be compiled for.
         sums_in_k_order: whether each element is one running sum over k = 0, 1, …, so that without fused
             multiply-add its bits are determined.
-        builtin: whether it belongs to cudamm's own ladder, not a user's file.
+        builtin: whether it belongs to cudamm, not to a user.
+        library: the Python package through which its file calls a library on the GPU, which then chooses and
+            launches kernels of its own; empty for every other method.
     """
 
     name: str
@@ -100,11 +103,24 @@ class Method:
     traffic: tuple[Expression, Expression] | None
     constants: tuple[tuple[str, Expression], ...]
     requires: tuple[Expression, ...]
+    needs: str
     element_types: tuple[str, ...]
     sums_in_k_order: bool
     builtin: bool
+    library: str = ""
+
+    def needs_newer_than(self, arch: str) -> str:
+        """Why it is not for an architecture such as `sm_86`, in words; empty where that has what it needs."""
+        if not self.needs or int(arch[3:].rstrip("af")) >= int(self.needs[3:]):
+            return ""
+        return f"{self.name} needs {self.needs} or later"
 
     @property
     def runs_on_host(self) -> bool:
         """Whether it runs natively on the host, whatever the device."""
-        return self.language != "cuda"
+        return self.language != "cuda" and not self.library
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is CUDA code that cudamm compiles and launches: on a GPU or on the CPU device."""
+        return self.language == "cuda"

@@ -7,10 +7,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from cudamm.catalog.method import ElementType, Method, Value
 from cudamm.errors import RequirementError, UsageError
 from cudamm.expression import Expression
+
+ChosenBy = Literal["", "tuned", "table", "model"]
+"""What chose a variant in the place of `best`; empty where a user did."""
 
 MOST_VALUES = 10_000
 """A list or range may stand for; more is a slip of the keyboard."""
@@ -37,10 +41,12 @@ class Variant:
 
     Attributes:
         values: parameter names and values, in the method's order.
+        chosen_by: what `best` was resolved by.
     """
 
     method: Method
     values: tuple[tuple[str, Value], ...]
+    chosen_by: ChosenBy = ""
 
     def __str__(self) -> str:
         return " ".join((self.method.name, *(f"{name}={value}" for name, value in self.values)))

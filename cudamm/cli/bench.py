@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import click
 
@@ -50,6 +51,8 @@ def bench(
     cudamm bench -m tiled --block all --style report a sweep, as a course report prints it
     cudamm bench -n 1024 -n 640x480x320 -m cosimple  sizes, and CMU's names
     cudamm bench --kernel my.cu -m tiled             your kernel beside ours
+    cudamm bench -m tiled,cublas -n 4096             how near to NVIDIA's library it comes
+    cudamm bench -m best -n 4096                     the method and parameters that suit the device
     cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
     cudamm bench -n 4096 --resume all.json           written as it comes; the same again goes on from there
     """
@@ -58,8 +61,9 @@ def bench(
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
     with worker_for(sizes, dtypes, measuring) as worker:
+        from cudamm.best import of_target, resolve
         from cudamm.cli.auto import default_and_best
-        from cudamm.cli.cases import cases
+        from cudamm.cli.cases import cases, runnable
         from cudamm.report import bench as tables
         from cudamm.report import course
 
@@ -69,5 +73,9 @@ def bench(
             chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
         else:
             chosen = cases(variants, sizes, dtypes, measuring.seed)
-        render = course.render if style == "report" else tables.render
+        chosen, left_out = runnable(chosen, selection.names, worker.target)
+        chosen, told = resolve(chosen, of_target(worker.target))
+        found = [*found, *left_out, *told]
+        verbose = measuring.outputs.verbose
+        render = course.render if style == "report" else functools.partial(tables.render, verbose=verbose)
         return measure_and_show(worker, chosen, measuring, measuring.settings(fmad), render, found)

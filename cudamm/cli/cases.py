@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
-    from cudamm.catalog import ElementType, Variant
+    from cudamm.catalog import ElementType, Method, Variant
+    from cudamm.devices import Target
     from cudamm.expression import Expression
     from cudamm.problem import Problem
+
+Cases = list[tuple["Variant", "Problem"]]
+Told = TypeVar("Told")
 
 
 def cases(
@@ -63,6 +67,53 @@ def kernels_of(variants: Sequence[Variant], named: bool, verdict: tuple[str, str
     if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
         raise UsageError(f"{', '.join(on_host)}: {verdict[len(on_host) > 1]}")
     return [variant for variant in variants if not variant.method.runs_on_host]
+
+
+def own_kernels(variants: Sequence[Variant], is_named: Callable[[Method], bool], what: str) -> list[Variant]:
+    """Without those of libraries, whose kernels cudamm does not have.
+
+    Args:
+        is_named: whether a method is named itself, so that it may not be left out.
+        what: cudamm cannot do with them, such as `trace`.
+
+    Raises:
+        UsageError: one is named.
+    """
+    libraries = dict.fromkeys(v.method for v in variants if v.method.library and is_named(v.method))
+    if libraries:
+        names = ", ".join(method.name for method in libraries)
+        raise UsageError(f"{names}: a library launches kernels of its own, which cudamm cannot {what}")
+    return [variant for variant in variants if not variant.method.library]
+
+
+def runnable(
+    chosen: Cases, is_named: Callable[[Method], bool], target: Target[Any] | None
+) -> tuple[Cases, list[str]]:
+    """Without what the device lacks something for, where it is only among all; and a remark on each of them.
+
+    Args:
+        target: None where nothing is run, on no device.
+    """
+    remarks: dict[Method, str] = {}
+    for method in dict.fromkeys(variant.method for variant, _ in chosen):
+        if (method.library or (method.needs and method.builtin)) and not is_named(method):
+            nowhere = f"{method.name} runs nowhere here" if method.library else ""
+            lacks = nowhere if target is None else target.lacks(method)
+            if lacks:
+                remarks[method] = f"{lacks}: it is left out"
+    return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
+
+
+def new_enough(
+    chosen: Sequence[tuple[Variant, Told]], is_named: Callable[[Method], bool], archs: Sequence[str]
+) -> tuple[list[tuple[Variant, Told]], list[str]]:
+    """Without what needs a newer architecture than all of these, where it is only among all; and remarks."""
+    remarks: dict[Method, str] = {}
+    for method in dict.fromkeys(variant.method for variant, _ in chosen):
+        needs = [method.needs_newer_than(arch) for arch in archs]
+        if all(needs) and method.builtin and not is_named(method):
+            remarks[method] = f"{needs[0]}: it is left out"
+    return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
 
 
 def restrictions_of(conditions: Sequence[str]) -> list[Expression]:

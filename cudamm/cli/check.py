@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cudamm.cli.cases import own_kernels
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -89,10 +90,12 @@ def check(
         )
     if tool is not None and device_spec == "cpu":
         raise UsageError(f"{SANITIZER} watches GPUs: leave --device cpu out, or --with {SANITIZER}")
-    variants = [variant for variant in selection.variants() if not variant.method.runs_on_host]
+    variants = own_kernels(selection.variants(), selection.names, "check")
+    variants = [variant for variant in variants if not variant.method.runs_on_host]
     if not variants:
         raise UsageError("host methods have no threads, blocks or barriers to check: name a kernel")
 
+    from cudamm.best import on_host, resolve
     from cudamm.check import check_all
     from cudamm.cli.cases import cases
     from cudamm.cli.findings import CheckSession
@@ -104,10 +107,12 @@ def check(
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(Worker("cpu", timeout_s))
+        chosen, told = resolve(chosen, on_host(worker.target, arch))
         info = worker.target.info
         with CheckSession(SCHEMA, outputs, info) as session:
             session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
             session.show(paragraphs.render)
+            session.say(told)
             session.save_findings()
             return session.status(all(result.all_well for result in session.results))
 

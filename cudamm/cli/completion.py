@@ -26,10 +26,12 @@ def complete_methods(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Names and aliases of the ladder's methods; of a list, for its last."""
-    from cudamm.catalog import ladder
+    from cudamm.catalog import methods
+    from cudamm.catalog.best import BEST
 
     before, comma, last = incomplete.rpartition(",")
-    names = {name: m.summary for m in ladder() for name in (m.name, *m.aliases)} | {"all": "the whole ladder"}
+    names = {name: m.summary for m in (*methods(), BEST) for name in (m.name, *m.aliases)}
+    names["all"] = "all of them"
     return [
         CompletionItem(before + comma + name, help=summary)
         for name, summary in names.items()

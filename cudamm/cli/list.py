@@ -25,12 +25,13 @@ def list_methods(methods: tuple[str, ...], outputs: Outputs) -> None:
     cudamm list -m tiled,naive   two
     cudamm list --json -         for a program
     """
-    from cudamm.catalog import ladder
+    from cudamm.catalog import methods as every_method
+    from cudamm.catalog.best import BEST
     from cudamm.report import list as tables
 
     selection = Selection(methods, block=None, tile=None, defines=(), kernel=None, kernel_fields={})
     named = {variant.method for variant in selection.variants()}
-    chosen = [method for method in ladder() if method in named]
+    chosen = [method for method in (*every_method(), BEST) if method in named]
     with Output(outputs) as output:
         output.present(
             lambda console: tables.render(console, chosen), tables.document(), map(tables.record, chosen)

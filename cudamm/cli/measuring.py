@@ -143,9 +143,8 @@ def measure_and_show(
 ) -> int:
     """Measure what no earlier run has, write results as they come, print tables; the exit status."""
     from cudamm import measure
-    from cudamm.cli.session import LiveSession
+    from cudamm.cli.session import BenchSession
     from cudamm.report.plots import Plot, drawing_of
-    from cudamm.results import Result
 
     info = executor.target.info
     options = _options(measuring, settings)
@@ -165,7 +164,7 @@ def measure_and_show(
             if plot is not None:
                 plot.show(console, drawing_of(info, results))
 
-        session = closing.enter_context(LiveSession(SCHEMA, outputs, info, Result.bench_record, options))
+        session = closing.enter_context(BenchSession(SCHEMA, outputs, info, options))
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]
@@ -228,15 +227,18 @@ def _resumed(
     records: dict[int, dict[str, Any]] = {}
     for position, (variant, problem) in enumerate(cases):
         shape, dtype = str(problem.shape), problem.element.name
-        row = rows.pop((variant.method.name, tuple(variant.params.items()), shape, dtype), None)
+        wanted = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
+        row = rows.pop(wanted, None)
         if row is None:
             continue
         records[position] = row
-        same_source = row.get("source") == program(variant, problem.element, settings.fmad).hash
-        if same_source and row["status"] in (("ok", "dropped") if settings.drop else ("ok",)):
+        if row["status"] not in (("ok", "dropped") if settings.drop else ("ok",)):
+            continue
+        if row.get("source") == program(variant, problem.element, settings.fmad).hash:
             kept[position] = result_of(row, position)
     return kept, records | dict(enumerate(rows.values(), len(cases)))
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["method"], tuple(row["params"].items()), "{m}x{n}x{k}".format(**row), row["dtype"]
+    shape, chosen_by = "{m}x{n}x{k}".format(**row), row.get("chosen_by", "")
+    return row["method"], tuple(row["params"].items()), shape, row["dtype"], chosen_by

@@ -27,6 +27,8 @@ from cudamm.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cudamm.architecture import Architecture
+    from cudamm.cli.cases import Cases
     from cudamm.results import OccupancyResult
 
 MOST_CURVES = 8
@@ -88,7 +90,8 @@ def occupancy(
     cudamm occupancy --kernel my.cu --why                   your kernel: what would help?
     cudamm occupancy -m tiled-dynamic --suggest             the best block size
     """
-    from cudamm.cli.cases import cases
+    from cudamm.best import is_asked, of_architecture, resolve
+    from cudamm.cli.cases import cases, new_enough, own_kernels
     from cudamm.cli.session import Session, Tell
     from cudamm.occupancy.answers import Questions, answered, latency_sources
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
@@ -112,12 +115,25 @@ def occupancy(
     curves = curves or plot is not None
     architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
     sources = latency_sources(architectures, questions) if questions.independent else []
+    groups: list[tuple[list[Architecture], Cases]] = []
+    told: list[str] = []
     if numbers is None:
         swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
-        variants = [variant for variant in swept.variants() if not variant.method.runs_on_host]
+        variants = own_kernels(swept.variants(), swept.names, "compute the occupancy of")
+        variants = [variant for variant in variants if not variant.method.runs_on_host]
         if not variants:
             raise UsageError("host methods have no occupancy: name a method that runs on a GPU")
         chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
+        chosen, left_out = new_enough(chosen, swept.names, [of.name for of in architectures])
+        told += left_out
+        if is_asked(variants):  # another choice for each architecture
+            here = info.name if info.kind == "gpu" else ""
+            for of in architectures:
+                on_one, lines = resolve(chosen, of_architecture(of, here))
+                groups.append(([of], on_one))
+                told += [f"{of.name}: {line}" for line in lines]
+        else:
+            groups.append((architectures, chosen))
     elif sizes or dtypes:
         raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
 
@@ -127,9 +143,11 @@ def occupancy(
             yield from compute(architectures, numbers, carveout)
         elif suggest:
             given = selection.gives(BLOCK_SIZE)
-            yield from best_block_sizes(architectures, chosen, fmad, carveout, progress, given)
+            for group, on_group in groups:
+                yield from best_block_sizes(group, on_group, fmad, carveout, progress, given)
         else:
-            yield from of_kernels(architectures, chosen, fmad, carveout, progress)
+            for group, on_group in groups:
+                yield from of_kernels(group, on_group, fmad, carveout, progress)
 
     if curves:
         check_terminal()
@@ -146,6 +164,7 @@ def occupancy(
             drawings.render(console, shown)
 
         session.show(show)
+        session.say(told)
         if figure:
             figure.write(drawings.drawing_of(shown))
         session.save(OccupancyResult.record)

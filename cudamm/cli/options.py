@@ -72,14 +72,15 @@ class Selection:
         return [variant for method in methods for variant in variants(method, chosen(method))]
 
     def _methods(self) -> list[Method]:
-        from cudamm.catalog import find, ladder
+        from cudamm.catalog import find
+        from cudamm.catalog import methods as every_method
 
         methods: list[Method] = []
         names = [name for text in self.methods for name in text.split(",")]
         if not names and self.kernel is None:
             names = ["all"]
         for name in names:
-            methods += ladder() if name.strip() == "all" else [find(name.strip())]
+            methods += every_method() if name.strip() == "all" else [find(name.strip())]
         if self.kernel is not None:
             methods.append(self._user_kernel(self.kernel, methods))
         elif self.kernel_fields:
@@ -88,7 +89,9 @@ class Selection:
         return list(dict.fromkeys(methods))
 
     def _user_kernel(self, path: str, others: Sequence[Method]) -> Method:
-        from cudamm.catalog import Parameter, ladder, read_method
+        from cudamm.catalog import Parameter, read_method
+        from cudamm.catalog import methods as every_method
+        from cudamm.catalog.best import BEST
         from cudamm.catalog.header import Overrides, without_comments
 
         empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
@@ -108,9 +111,14 @@ class Selection:
             elif name not in elsewhere:
                 raise UsageError(f"{path} does not mention {name}")
         method = read_method(Path(path), Overrides(self.kernel_fields, tuple(added)))
-        taken = {name for m in ladder() for name in (m.name, *m.aliases)}
+        taken = {name for m in (*every_method(), BEST) for name in (m.name, *m.aliases)}
         # A changed copy of one of ours must not be taken for it.
         return replace(method, name=method.path.name) if method.name in taken else method
+
+    def names(self, method: Method) -> bool:
+        """Whether a method is named itself, and not just among all."""
+        words = {word.strip().lower() for text in self.methods for word in text.split(",")}
+        return not words.isdisjoint((method.name, *method.aliases))
 
     def gives(self, name: str) -> bool:
         """Whether values of a parameter are asked for."""
@@ -161,7 +169,7 @@ def selection_options(command: Command) -> Command:
     options = [click.option(flag, metavar=metavar, help=text) for flag, metavar, text in described]
     method = click.option(
         "-m", "--method", "methods", multiple=True, metavar="NAME", shell_complete=complete_methods,
-        help="A method or alias, or all (the default); repeatable.",
+        help="A method or alias, all (the default), or best, chosen for the device; repeatable.",
     )  # fmt: skip
     define = click.option(
         "-D", "defines", multiple=True, metavar="NAME=VALUES",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cudamm.cli.cases import own_kernels
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -64,10 +65,12 @@ def profile(
     """
     if device_spec == "cpu":
         raise UsageError(f"Nsight Compute profiles GPUs, and the CPU device is none: {_WITHOUT}")
-    variants = [variant for variant in selection.variants() if not variant.method.runs_on_host]
+    variants = own_kernels(selection.variants(), selection.names, "profile; ncu does")
+    variants = [variant for variant in variants if not variant.method.runs_on_host]
     if not variants:
         raise UsageError("host methods do not run on a GPU: name a method that does")
 
+    from cudamm.best import of_target, resolve
     from cudamm.cli.cases import cases
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
@@ -82,10 +85,12 @@ def profile(
         ncu = find_ncu(find_nvcc())
         if ncu is None:
             raise NoDeviceError(WHERE_TO_GET_NCU)
+        chosen, told = resolve(chosen, of_target(worker.target))
         info = worker.target.info
         with Session[ProfileResult](SCHEMA, outputs, info) as session:
             session.collect(lambda tell: profiled(worker, ncu, chosen, fmad, timeout_s, tell))
             session.show(lambda console, results: tables.render(console, info, results))
+            session.say(told)
             session.save(ProfileResult.record)
             return session.status(all(result.status != "failed" for result in session.results))
 

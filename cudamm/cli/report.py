@@ -93,7 +93,7 @@ def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: st
     """The table in the forms asked for. Raises UsageError where one would replace the file that is read."""
     from cudamm.cli.output import Forms
     from cudamm.report import bench
-    from cudamm.results import DeviceInfo
+    from cudamm.results import DeviceInfo, bench_record_among
 
     device = saved.document["device"]
     info = DeviceInfo(device["kind"], "", device["name"])
@@ -104,7 +104,8 @@ def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: st
             raise UsageError(f"{option} and -o are both {'standard output' if form == '-' else form}")
     forms = Forms(outputs)
     try:
-        forms.write(lambda console: bench.render(console, info, results), [r.bench_record() for r in results])
+        records = [bench_record_among(result, results) for result in results]
+        forms.write(lambda console: bench.render(console, info, results), records)
     finally:
         forms.discard()
 
@@ -135,7 +136,8 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     if architecture is None:
         return [], "Left out: the file names no architecture whose limits are known."
     chosen = on_gpu(kernels)
-    timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")]
+    timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")
+             and not (k.method and k.method.library)]  # fmt: skip
     if not chosen:
         return [], "Left out: of no row the source is at hand as it was measured."
     left = len({k.row.method for k in timed} - {k.row.method for k in chosen})

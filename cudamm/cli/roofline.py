@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from cudamm.errors import NoDeviceError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cudamm.architecture import Architecture
     from cudamm.devices import Target
     from cudamm.executor import Executor
     from cudamm.measure import Settings
@@ -110,16 +111,23 @@ class _Roofs:
             )
 
     @property
+    def architecture(self) -> Architecture:
+        """Of the device on paper; where only its numbers are given, that of the A100 in the examples."""
+        from cudamm.architecture import find_architecture
+
+        architecture = find_architecture(self.arch or "sm_80")
+        if self.sms is None:
+            return architecture
+        return dataclasses.replace(architecture, gpu="a GPU", multiprocessors=self.sms)
+
+    @property
     def on_paper(self) -> tuple[Roofline, DeviceInfo] | None:
         """The roofs that the options alone give, and what to call their device; None where they do not."""
-        from cudamm.architecture import find_architecture
         from cudamm.results import DeviceInfo
         from cudamm.roofline import Roofline, given, theoretical_bandwidth, theoretical_peak
 
         if self.arch is not None:
-            architecture = find_architecture(self.arch)
-            if self.sms is not None:
-                architecture = dataclasses.replace(architecture, gpu="a GPU", multiprocessors=self.sms)
+            architecture = self.architecture
             peak, peak_from = theoretical_peak(architecture, self.clock or 0.0)
             bandwidth, bandwidth_from = self.bandwidth or 0.0, "given"
             if self.memory_clock is not None and self.bus_width is not None:
@@ -192,19 +200,26 @@ def roofline(
     if not variants:
         raise UsageError("host methods are under no roof of a GPU: name a method that runs on one")
 
-    from cudamm.cli.cases import cases
+    from cudamm.best import of_architecture, of_target, resolve
+    from cudamm.cli.cases import cases, runnable
 
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
     paper = roofs.on_paper
     if paper is not None and device_spec in ("auto", "cpu"):
-        return _bounds(chosen, *paper, fmad, device_spec, outputs, plot)
+        chosen, remarks = runnable(chosen, selection.names, None)
+        chosen, told = resolve(chosen, of_architecture(roofs.architecture))
+        remarks += told
+        return _bounds(chosen, *paper, fmad, device_spec, outputs, plot, remarks)
     from cudamm.measure import Settings
     from cudamm.worker import Worker
 
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with Worker(device_spec, timeout_s) as worker:
         own = paper[0] if paper is not None else _of_device(worker, roofs.theoretical)
-        return _measured(worker, chosen, own, settings, outputs, plot)
+        chosen, remarks = runnable(chosen, selection.names, worker.target)
+        chosen, told = resolve(chosen, of_target(worker.target))
+        remarks += told
+        return _measured(worker, chosen, own, settings, outputs, plot, remarks)
 
 
 def _bounds(
@@ -215,6 +230,7 @@ def _bounds(
     device_spec: str,
     outputs: Outputs,
     plot: str | None,
+    remarks: Sequence[str],
 ) -> int:
     """Print bounds alone; the exit status."""
     from cudamm.roofline import bounds
@@ -225,7 +241,7 @@ def _bounds(
     info = dataclasses.replace(info, properties=info.properties | roofline.record())
     with _Shown(roofline, info, outputs, plot) as shown:
         shown.session.collect(lambda tell: bounds(cases, roofline, fmad))
-        shown.show()
+        shown.show(remarks)
         return shown.session.status(True)
 
 
@@ -236,6 +252,7 @@ def _measured(
     settings: Settings,
     outputs: Outputs,
     plot: str | None,
+    remarks: Sequence[str],
 ) -> int:
     """Measure, and print rates under their bounds; the exit status."""
     from cudamm.roofline import measure
@@ -247,7 +264,7 @@ def _measured(
         shown.session.collect(lambda tell: measure(executor, cases, settings, roofline, tell))
         executor.dismiss()
         results.sort(key=lambda result: result.position)
-        shown.show()
+        shown.show(remarks)
         return shown.session.status(all(result.status != "failed" for result in results))
 
 
@@ -265,8 +282,8 @@ class _Shown(contextlib.ExitStack):
         self._plot = self.enter_context(Plot(plot, outputs.named)) if plot is not None else None
         self.session = self.enter_context(Session[RooflineResult](SCHEMA, outputs, info))
 
-    def show(self) -> None:
-        """Print, draw and write what the session has."""
+    def show(self, remarks: Sequence[str]) -> None:
+        """Print, draw and write what the session has, with remarks below."""
         from cudamm.report import roofline as tables
         from cudamm.roofline import RooflineResult
 
@@ -278,6 +295,7 @@ class _Shown(contextlib.ExitStack):
                 self._plot.show(console, drawing)
 
         self.session.show(render)
+        self.session.say(remarks)
         self.session.save(RooflineResult.record)
         if self._plot and self.session.results:
             self._plot.write(drawing)

@@ -17,7 +17,7 @@ from cudamm.errors import Interrupted, NoDeviceError
 from cudamm.report.console import console, messages
 from cudamm.report.export import JsonFile, LiveJson
 from cudamm.report.forms import Render
-from cudamm.results import DeviceInfo, Result, document
+from cudamm.results import CUBLAS, DeviceInfo, Result, bench_record_among, document
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
@@ -197,3 +197,24 @@ class LiveSession(Session[Result]):
         if isinstance(self._json, LiveJson) and (self.results or not self._interrupted):
             self._json.finish()
         self._write_forms(self._record)
+
+
+class BenchSession(LiveSession):
+    """Of rows that say how near to cuBLAS they come, which may be measured after them."""
+
+    def __init__(
+        self, schema: str, outputs: Outputs, device: DeviceInfo, options: dict[str, Any] | None = None
+    ) -> None:
+        """Raises UsageError where a file cannot be written."""
+
+        def record(result: Result) -> dict[str, Any]:
+            return bench_record_among(result, self.results)
+
+        super().__init__(schema, outputs, device, record, options)
+
+    def keep(self, result: Result) -> None:
+        """Add a result; with that of cuBLAS, what others say of it."""
+        if result.method == CUBLAS and isinstance(self._json, LiveJson):
+            rows = [*self.results, result]
+            self._json.restore({row.position: bench_record_among(row, rows) for row in self.results})
+        super().keep(result)

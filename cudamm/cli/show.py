@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
-from cudamm.cli.cases import cases, kernels_of
-from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options
+from cudamm.cli.cases import cases, kernels_of, new_enough, own_kernels
+from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
 from cudamm.cli.pair import pair
 from cudamm.errors import KernelError, UsageError
 
 if TYPE_CHECKING:
+    from cudamm.best import Place
     from cudamm.catalog import ElementType, Variant
     from cudamm.compile import Program
     from cudamm.report.show import Shown
@@ -23,6 +24,9 @@ Made = TypeVar("Made")
 
 DEFAULT = "sm_90"
 """Where there is neither a GPU nor a name; the compiler's newest where it does not know this one."""
+
+DEFAULT_SIZE = "1024"
+"""For which `best` is chosen where no size is named; nothing else depends on it."""
 
 _NO_LAUNCH = {"threads": "1", "grid": "1"}
 """Nothing is launched here, so a kernel file need not say how."""
@@ -42,6 +46,7 @@ _NO_LAUNCH = {"threads": "1", "grid": "1"}
     "--arch", metavar="NAME",
     help=f"Compile for an architecture such as sm_86 or 8.6. Default: the present GPU's, else {DEFAULT}.",
 )  # fmt: skip
+@sizes_option(f"{DEFAULT_SIZE}; it goes with -m best alone")
 @dtype_option("float32")
 @fmad_option
 @click.option(
@@ -56,6 +61,7 @@ def show(
     resources: bool,
     diff: tuple[str, str] | None,
     arch: str | None,
+    sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
     fmad: bool,
     numbers: bool | None,
@@ -70,9 +76,10 @@ def show(
     cudamm show --resources                      what every kernel takes
     cudamm show --diff naive coalesced --ptx     do they have the same instructions?
     """
+    from cudamm.best import is_asked, resolve
     from cudamm.compile import listing, program
     from cudamm.report import show as pages
-    from cudamm.report.console import console
+    from cudamm.report.console import console, messages
 
     given: dict[What, bool] = {"source": source, "ptx": ptx, "sass": sass, "resources": resources}
     named = [what for what, is_given in given.items() if is_given]
@@ -91,12 +98,27 @@ def show(
         is_named = diff is not None or not {"all"}.issuperset(selection.methods)
         not_compiled = f"not compiled for a GPU, so there is no --{what}; --source works"
         verdict = f"a host method is {not_compiled}", f"host methods are {not_compiled}"
+        is_one = selection.names if diff is None else lambda method: True
+        variants = own_kernels(variants, is_one, f"compile, so there is no --{what}; --source works")
         variants = kernels_of(variants, is_named, verdict)
-    chosen = [(v, p.element) for v, p in cases(variants, ("1",), dtypes, seed=0)]
+    if sizes and not is_asked(variants):
+        raise UsageError("what a compiler makes does not depend on the size: -n goes with -m best")
+    problems = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed=0)
+    if is_asked(variants):
+        problems, told = resolve(problems, _place(arch))
+        for line in told:
+            messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
+    chosen = [(variant, problem.element) for variant, problem in problems]
+    if diff is None:
+        chosen = list(dict.fromkeys(chosen))  # of several sizes each is shown once
     if diff is not None and len(chosen) != 2:
         raise UsageError("--diff compares two variants: name one --dtype that both have")
-    programs = [program(variant, element, fmad) for variant, element in chosen]
     target = _architecture(arch) if what != "source" else ""
+    if what != "source":
+        chosen, left_out = new_enough(chosen, is_one, [target])
+        for line in left_out:
+            messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
+    programs = [program(variant, element, fmad) for variant, element in chosen]
     titles = [_title(v, p, target) for (v, _), p in zip(chosen, programs, strict=True)]
 
     if what == "resources":
@@ -136,6 +158,22 @@ def _named_apart(shown: Sequence[Shown]) -> list[Shown]:
     if len(set(short)) != len(shown):
         return list(shown)
     return [dataclasses.replace(of, name=name) for of, name in zip(shown, short, strict=True)]
+
+
+def _place(arch: str | None) -> Place:
+    """What `best` is chosen for: an architecture by its name, the present GPU, or the default."""
+    from cudamm.architecture import find_architecture
+    from cudamm.best import of_architecture, of_target
+    from cudamm.devices.find import find_gpu
+    from cudamm.errors import NoDeviceError
+
+    if arch is None:
+        try:
+            with find_gpu() as device:
+                return of_target(device)
+        except NoDeviceError:
+            arch = DEFAULT
+    return of_architecture(find_architecture(arch))
 
 
 def _architecture(name: str | None) -> str:

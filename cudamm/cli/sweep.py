@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from cudamm.cli.bench import DEFAULT_SIZE
-from cudamm.cli.cases import all_hold, cases, restrictions_of
+from cudamm.cli.cases import all_hold, cases, restrictions_of, runnable
 from cudamm.cli.measuring import Measuring, measure_and_show, measuring_options, worker_for
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
 from cudamm.errors import UsageError
@@ -48,15 +48,20 @@ def sweep(
     variants = dataclasses.replace(selection, swept=None).variants()
     restrictions = restrictions_of(conditions)
     with worker_for(sizes, dtypes, measuring) as worker:
+        from cudamm.best import of_target, resolve
         from cudamm.report import sweep as tables
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
-        asked = cases(variants, sizes, dtypes, measuring.seed)
+        asked, left_out = runnable(
+            cases(variants, sizes, dtypes, measuring.seed), selection.names, worker.target
+        )
+        asked, told = resolve(asked, of_target(worker.target))
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:
             raise UsageError(f"--where leaves none of {len(asked)} variants")
         settings = measuring.settings(fmad, drop=not full, each_may_fail=True)
         remarks = [f"--where leaves {len(chosen)} of {len(asked)}"] if conditions else []
+        remarks += [*left_out, *told]
         return measure_and_show(
             worker,
             chosen,

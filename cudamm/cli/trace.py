@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cudamm.cli.cases import cases, kernels_of
+from cudamm.cli.cases import cases, kernels_of, own_kernels
 from cudamm.cli.options import (
     Selection,
     dtype_option,
@@ -104,11 +104,14 @@ def trace(
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = compare is not None or not {"all"}.issuperset(selection.methods)
     untraced = "no warps to trace; name a method that runs on a GPU"
+    is_one = selection.names if compare is None else lambda method: True
+    variants = own_kernels(variants, is_one, "trace")
     variants = kernels_of(
         variants, is_named, (f"a host method has {untraced}", f"host methods have {untraced}")
     )
 
     from cudamm.architecture import find_architecture
+    from cudamm.best import on_host, resolve
     from cudamm.cli.output import Output
     from cudamm.devices.find import host
     from cudamm.report import trace as tables
@@ -118,6 +121,7 @@ def trace(
     from cudamm.trace import trace as traced
 
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
+    chosen, told = resolve(chosen, on_host(host(), arch))
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare is of two variants on one problem: name one size, and one --dtype")
     settings = Settings(
@@ -147,6 +151,8 @@ def trace(
                 tables.render_comparison(console, *results)
             else:
                 tables.render(console, results)
+            for line in told:
+                console.print(line, markup=False, soft_wrap=True)
 
         whole = document(SCHEMA, host().info) | {"variants": [result.summary() for result in results]}
         output.present(render, whole, (record for result in results for record in result.records()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudamm.cli.bench import DEFAULT_SIZE
-from cudamm.cli.cases import all_hold, cases, kernels_of, restrictions_of
+from cudamm.cli.cases import all_hold, cases, kernels_of, own_kernels, restrictions_of
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -101,6 +101,8 @@ def tune(
     cudamm tune --kernel my.cu -D TX=1:8:*2 -D TY=1:8:*2 --where "TX*TY<=16"
     cudamm tune --list                                       what is stored for this device
     """
+    if "best" in map(str.lower, _words(selection)):
+        raise UsageError("best is chosen by what tune finds: name the methods to be tuned")
     if listed or forget:
         _check_alone(selection, sizes, dtypes, conditions, listed and forget)
         return _stored(selection, device_spec, outputs, forget)
@@ -125,6 +127,7 @@ def tune(
 def _variants(selection: Selection) -> list[Variant]:
     """Those to choose among, every value worth trying where none is named; none of the host's own methods."""
     variants = dataclasses.replace(selection, swept=None).variants()
+    variants = own_kernels(variants, selection.names, "tune")
     is_named = bool(selection.methods) and "all" not in _words(selection)
     untuned = "no launch to choose; cudamm sweep times its variants"
     return kernels_of(variants, is_named, (f"a host method has {untuned}", f"host methods have {untuned}"))

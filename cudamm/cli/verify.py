@@ -50,7 +50,8 @@ def verify(
     cudamm verify --kernel my.cu --device cpu  your own, without a GPU
     """
     from cudamm import verify as verification
-    from cudamm.cli.cases import cases
+    from cudamm.best import of_target, resolve
+    from cudamm.cli.cases import cases, runnable
     from cudamm.cli.session import LiveSession
     from cudamm.report import verify as tables
     from cudamm.results import Result
@@ -59,8 +60,11 @@ def verify(
     chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
     with Worker(device_spec, timeout_s) as worker:
         info = worker.target.info
+        chosen, left_out = runnable(chosen, selection.names, worker.target)
+        chosen, told = resolve(chosen, of_target(worker.target))
         with LiveSession("cudamm.verify/1", outputs, info, Result.verify_record) as session:
             session.collect(lambda progress: verification.verify_all(worker, chosen, fmad, progress))
             session.show(lambda console, results: tables.render(console, info, results))
+            session.say([*left_out, *told])
             session.finish()
             return session.status(all(result.status != "failed" for result in session.results))

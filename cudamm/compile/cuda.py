@@ -99,7 +99,14 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
 
 
 def nvcc_command(program: Program, arch: str) -> list[str]:
-    """nvcc and the options that a program is compiled with, whatever is made of it."""
+    """nvcc and the options that a program is compiled with, whatever is made of it.
+
+    Raises:
+        KernelError: its method needs a newer architecture.
+    """
+    needs = program.method.needs_newer_than(arch)
+    if needs:
+        raise KernelError(f"does not compile for {arch}: {needs}")
     compiler = nvcc()
     fmad = "-fmad=true" if program.fmad else "-fmad=false"
     included = [f"-I{program.include_folder}"] if program.include_folder else []

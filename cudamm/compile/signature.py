@@ -9,7 +9,7 @@ from cudamm.catalog.method import ElementType
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
 from cudamm.expression import split_at_commas
-from cudamm.launch import Launch
+from cudamm.launch import Launch, TensorMap
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
@@ -20,14 +20,19 @@ _FORMATS = {
 }  # fmt: skip
 """C types and the letters the struct module has for them; `unsigned` makes a letter large."""
 
+TENSOR_MAP_LETTER = "T"
+TENSOR_MAP_BYTES = 128
+
 _QUALIFIERS = r"\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct|std::)"
 
 
 def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     """One struct letter a parameter of the kernel `entry`, `P` for pointers: `iiiPPP`.
 
+    A tensor map passed by value, `const __grid_constant__ CUtensorMap`, has a letter of ours, `T`.
     Raises:
-        UsageError: the parameter list cannot be found, or has a type that no argument can have.
+        UsageError: the parameter list cannot be found, or has a type that no argument can have; a tensor map
+            comes behind something else, so that its place depends on the CUDA release.
     """
     code = without_comments(source)
     formats = ""
@@ -37,7 +42,18 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
         if not letter:
             raise UsageError(f"{entry}: no argument can be passed for its parameter “{declared}”")
         formats += letter
+    if TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
+        raise UsageError(f"{entry}: its tensor maps have to be its first parameters")
     return formats
+
+
+def packed_formats(formats: str) -> str:
+    """The same for `struct.pack`, with 128 bytes for a tensor map.
+
+    Tensor maps come first, so that they lie at multiples of 128: cuda.h aligns them to 64 bytes up to CUDA
+    12 and to 128 from CUDA 13, and struct to none.
+    """
+    return formats.replace(TENSOR_MAP_LETTER, f"{TENSOR_MAP_BYTES}s")
 
 
 def _letter(code: str, words: list[str], element: ElementType) -> str:
@@ -57,6 +73,8 @@ def _resolve(code: str, words: list[str], element: ElementType, depth: int = 0) 
     if base == "element":
         base = element.c_name
     base = base or ("int" if words else "")
+    if base == "CUtensorMap":
+        return TENSOR_MAP_LETTER
     if base in _FORMATS:
         letter = _FORMATS[base]
         return letter.upper() if "unsigned" in words else letter
@@ -79,6 +97,15 @@ def _named_type(code: str, name: str) -> list[str]:
     return []
 
 
+_WANTED: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "P": ("a matrix", str),
+    TENSOR_MAP_LETTER: ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
+    "f": ("a number", (int, float)),
+    "d": ("a number", (int, float)),
+}
+"""What a parameter of a letter can be given, for people and as types; whole numbers for all other letters."""
+
+
 def check_arguments(program: Program, launch: Launch) -> None:
     """Refuse arguments that are not what the kernel takes: so many, matrices, whole or real numbers.
 
@@ -94,13 +121,8 @@ def check_arguments(program: Program, launch: Launch) -> None:
             f"({given}); say what it takes with --args"
         )
     for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
-        wanted = "a matrix" if letter == "P" else "a number" if letter in "fd" else "a whole number"
-        fits = (
-            isinstance(argument, str)
-            if wanted == "a matrix"
-            else not isinstance(argument, str) and (letter in "fd" or isinstance(argument, int))
-        )
-        if not fits:
+        wanted, types = _WANTED.get(letter, ("a whole number", int))
+        if not isinstance(argument, types):
             raise UsageError(
                 f"argument {position} of {method.entry} is {wanted}, not {method.arguments[position - 1]} "
                 f"({given}); say what it takes with --args"

@@ -55,7 +55,8 @@ class CpuDevice(Device["Executable | PythonFunction"]):
 
     has_thread_order = True
     # A block's limits are those of current GPUs, so that what runs here has a chance to run there.
-    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
+    # The newest of what it knows is cp.async, which came with sm_80.
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024, arch="sm_80")
 
     def __init__(self) -> None:
         self.workers = len(os.sched_getaffinity(0))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cudamm.catalog.method import Execution, Method
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
-from cudamm.launch import Launch, Limits, MatrixName
+from cudamm.launch import Launch, Limits, MatrixName, too_old
 from cudamm.problem import Matrix, Problem
 
 Region = npt.NDArray[np.uint8]
@@ -180,6 +180,12 @@ class Target(ABC, Generic[Compiled]):
     @abstractmethod
     def execution(self, method: Method) -> Execution:
         """How this device runs a method."""
+
+    def lacks(self, method: Method) -> str:
+        """Why this device cannot run a method at all, in words; empty where it can."""
+        if method.library:
+            return f"{method.name} runs on an NVIDIA GPU, and on nothing else"
+        return "" if method.runs_on_host else too_old(method, self.limits)
 
     @abstractmethod
     def compile(self, program: Program) -> Compiled:

@@ -14,7 +14,7 @@ from cudamm.architecture import Architecture, of_gpu
 from cudamm.catalog.method import Execution, Method
 from cudamm.compile.cuda import Cubin, check_driver, compile_for_gpu
 from cudamm.compile.program import Program
-from cudamm.compile.signature import parameter_formats
+from cudamm.compile.signature import packed_formats, parameter_formats
 from cudamm.devices.device import (
     GUARD_BYTES,
     GUARDS,
@@ -28,10 +28,12 @@ from cudamm.devices.device import (
     Target,
     region_bytes,
 )
+from cudamm.devices.gpu_library import Library, LibraryFunction, LibraryProduct, missing_package
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import open_monitor
+from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.launch import Launch, Limits, MatrixName
+from cudamm.launch import Launch, Limits, MatrixName, TensorMap
 from cudamm.problem import Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
@@ -40,7 +42,7 @@ LEAST_FLOPS = 10**9
 """Of a problem whose reference the GPU computes; a smaller one takes a processor milliseconds."""
 
 
-class GpuTarget(Target[Cubin]):
+class GpuTarget(Target[Cubin | LibraryFunction]):
     """What has to be known of a GPU to compile for it."""
 
     has_thread_order = False
@@ -57,17 +59,23 @@ class GpuTarget(Target[Cubin]):
         """On the GPU."""
         return "gpu"
 
-    def compile(self, program: Program) -> Cubin:
-        """Compile with nvcc for this GPU's architecture, or take it from the cache.
+    def lacks(self, method: Method) -> str:
+        """A library's Python package, where it is not installed; what a newer architecture has."""
+        return missing_package(method) if method.library else super().lacks(method)
+
+    def compile(self, program: Program) -> Cubin | LibraryFunction:
+        """Compile with nvcc for this GPU's architecture, or take it from the cache; of a library nothing.
 
         Raises NoDeviceError too where this GPU's driver could not load what nvcc makes.
         """
+        if program.method.library:
+            return LibraryFunction(program.method.name, program.method.path)
         major, minor = map(int, str(self.info.properties["driver_cuda"]).split("."))
         check_driver((major, minor))
         return compile_for_gpu(program, self.arch)
 
 
-class GpuDevice(GpuTarget, Device[Cubin]):
+class GpuDevice(GpuTarget, Device[Cubin | LibraryFunction]):
     """One GPU, its primary context current from here to `close`."""
 
     def __init__(self, index: int) -> None:
@@ -91,6 +99,7 @@ class GpuDevice(GpuTarget, Device[Cubin]):
             (of["max_block_dim_x"], of["max_block_dim_y"], of["max_block_dim_z"]),
             (of["max_grid_dim_x"], of["max_grid_dim_y"], of["max_grid_dim_z"]),
             of.get("max_shared_memory_per_block_optin", of["max_shared_memory_per_block"]),
+            arch=arch,
         )
         self._monitor = open_monitor(self._device.pci_bus_id())
         info = DeviceInfo(
@@ -117,6 +126,7 @@ class GpuDevice(GpuTarget, Device[Cubin]):
         super().__init__(info, limits, of_gpu(arch, self._device.name(), of))
         self._placed: dict[tuple[int, int, Shape], _Matrices] = {}
         self._judged: _Judged | None = None
+        self._libraries: dict[LibraryFunction, Library] = {}
 
     def target(self) -> GpuTarget:
         """Without what only this process can use."""
@@ -147,24 +157,41 @@ class GpuDevice(GpuTarget, Device[Cubin]):
         """What two events around an empty kernel read."""
         return self.support.floor_ms
 
-    def open(self, program: Program, compiled: Cubin, launch: Launch, a: Matrix, b: Matrix) -> Run:
+    def open(
+        self, program: Program, compiled: Cubin | LibraryFunction, launch: Launch, a: Matrix, b: Matrix
+    ) -> Run:
         """Load the kernel, and place the matrices in device memory.
 
         Runs on the same inputs share the memory: they are launched one after the other.
         """
-        kernel = _Kernel(program, compiled, launch)
+        kernel = self._kernel(program, compiled, launch)
         key = (id(a), id(b), launch.shape)
         if key not in self._placed:
             self._placed[key] = _Matrices(launch.shape, a, b)
-        return _GpuRun(self, kernel, launch, self._placed[key])
+        run = _GpuRun(self, kernel, launch, self._placed[key])
+        if isinstance(compiled, LibraryFunction):
+            run.launch()  # the first loads kernels, which may wait for the GPU: never behind a held stream
+        return run
 
-    def launch_watched(self, program: Program, compiled: Cubin, launch: Launch, a: Matrix, b: Matrix) -> None:
+    def _kernel(
+        self, program: Program, compiled: Cubin | LibraryFunction, launch: Launch
+    ) -> _Kernel | LibraryProduct:
+        """What a launch of a method queues."""
+        if isinstance(compiled, Cubin):
+            return _Kernel(program, compiled, launch)
+        if compiled not in self._libraries:
+            self._libraries[compiled] = Library(import_driver(), compiled)
+        return self._libraries[compiled].product(program.element.name)
+
+    def launch_watched(
+        self, program: Program, compiled: Cubin | LibraryFunction, launch: Launch, a: Matrix, b: Matrix
+    ) -> None:
         """Launch once on matrices without guards, and an output that nobody has written.
 
         A tool that watches takes the guards for the matrix, and a filled output for one that may be read.
         """
         cuda = import_driver()
-        kernel = _Kernel(program, compiled, launch)
+        kernel = self._kernel(program, compiled, launch)
         held: dict[str, Any] = {}
         try:
             with _answering():
@@ -225,6 +252,8 @@ class GpuDevice(GpuTarget, Device[Cubin]):
     def close(self) -> None:
         """Leave the context: one left on PyCUDA's stack at exit aborts the process."""
         self.forget()
+        for library in self._libraries.values():
+            library.close()
         if "support" in self.__dict__:
             with contextlib.suppress(import_driver().Error):  # after a crashed kernel nothing can be freed
                 self.support.close()
@@ -251,17 +280,26 @@ class _Kernel:
                 self.function.set_attribute(attribute, launch.shared_bytes)
         except cuda.Error as error:
             raise KernelError(f"{entry} cannot be loaded: {error}") from None
+        self._element = program.element
         self._formats = parameter_formats(program.text, entry, program.element)
-        self.function.prepare(self._formats)
+        self.function.prepare(packed_formats(self._formats))
 
-    def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float]:
+    def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
         """What it is called with, given where A, B and C are."""
-        return [
-            addresses[value] if isinstance(value, str) else float(value) if letter in "fd" else value
-            for letter, value in zip(self._formats, launch.arguments, strict=True)
-        ]
+        m, n, k = launch.shape.m, launch.shape.n, launch.shape.k
+        shapes = {"A": (m, k), "B": (k, n), "C": (m, n)}
+        given: list[int | float | bytes] = []
+        for letter, value in zip(self._formats, launch.arguments, strict=True):
+            if isinstance(value, TensorMap):
+                matrix = value.matrix
+                given.append(encode(value, addresses[matrix], *shapes[matrix], self._element))
+            elif isinstance(value, str):
+                given.append(addresses[value])
+            else:
+                given.append(float(value) if letter in "fd" else value)
+        return given
 
-    def enqueue(self, launch: Launch, arguments: list[int | float]) -> None:
+    def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""
         self.function.prepared_async_call(
             launch.grid, launch.block, None, *arguments, shared_size=launch.shared_bytes
@@ -367,7 +405,9 @@ class _Judged:
 class _GpuRun(Run):
     """A kernel on the GPU, with its matrices in device memory."""
 
-    def __init__(self, device: GpuDevice, kernel: _Kernel, launch: Launch, place: _Matrices) -> None:
+    def __init__(
+        self, device: GpuDevice, kernel: _Kernel | LibraryProduct, launch: Launch, place: _Matrices
+    ) -> None:
         super().__init__(launch, place.a, place.b)
         self._cuda = import_driver()
         self._device, self._kernel, self._place_ = device, kernel, place

@@ -133,10 +133,16 @@ def _constant(value: int, threads: int) -> int:
 
 
 def is_sized_at_launch(case: Planned) -> bool:
-    """Whether one compiled kernel serves every block size."""
-    one, two = (_with_block_size(case.variant, size) for size in (1, 2))
-    element = case.problem.element
-    return program(one, element, True) == program(two, element, True)
+    """Whether one compiled kernel serves every block size.
+
+    It does not where BLOCK_SIZE is compiled in, or another parameter that the block's extents come from.
+    """
+    variant, element = case.variant, case.problem.element
+    names = {BLOCK_SIZE}.union(*(extent.names for extent in variant.method.threads))
+    return all(
+        program(_with(variant, name, 1), element, True) == program(_with(variant, name, 2), element, True)
+        for name in names
+    )
 
 
 def _best_of(of: Architecture, results: Sequence[OccupancyResult], tried: str) -> OccupancyResult:
@@ -213,7 +219,12 @@ def _is_square(case: Planned) -> bool:
 
 
 def _with_block_size(variant: Variant, size: int) -> Variant:
-    return Variant(variant.method, tuple((n, size if n == BLOCK_SIZE else v) for n, v in variant.values))
+    return _with(variant, BLOCK_SIZE, size)
+
+
+def _with(variant: Variant, name: str, value: int) -> Variant:
+    """A variant with another value for one of its parameters; the same where it has no such parameter."""
+    return Variant(variant.method, tuple((n, value if n == name else v) for n, v in variant.values))
 
 
 def _apart_from_block_size(case: Planned) -> tuple[Method, tuple[tuple[str, Value], ...], Problem]:

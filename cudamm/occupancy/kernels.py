@@ -69,8 +69,9 @@ def planned_for(architecture: Architecture, variant: Variant, problem: Problem, 
     source = program(variant, problem.element, fmad)
     threads = architecture.threads_per_block
     limits = Limits(
-        threads, (threads, threads, 64), GRID, architecture.shared_bytes_per_block, architecture.name
-    )
+        threads, (threads, threads, 64), GRID, architecture.shared_bytes_per_block, architecture.name,
+        architecture.name,
+    )  # fmt: skip
     launch = None
     try:
         launch = plan(variant, problem.shape, problem.element)
@@ -132,6 +133,7 @@ def results_of(
             {
                 "method": case.variant.method.name,
                 "params": case.variant.params,
+                "chosen_by": case.variant.chosen_by,
                 "dtype": case.problem.element.name,
                 **dataclasses.asdict(case.problem.shape),
                 "resources": resources,

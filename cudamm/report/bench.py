@@ -11,7 +11,7 @@ from rich.table import Table
 
 from cudamm.report.console import milliseconds, parameters, percent, print_fitting, significant
 from cudamm.report.numbers import ratio
-from cudamm.results import DeviceInfo, Result
+from cudamm.results import DeviceInfo, Result, share_of_cublas
 from cudamm.samples import ratio_of_medians
 
 EXECUTION_NOTES = {
@@ -29,6 +29,7 @@ _SAMPLES, _NOISE = "samples", "noise"
 MOST_RUNS = 10
 """That are shown one by one; of more, their number and noise are."""
 _SPEED_UP = "speed-up"
+_OF_CUBLAS, _OF_FMA_CEILING = "of cuBLAS", "of FMA ceiling"
 _ONE_LINE = "all in one line"
 _LEFT_OUT_IN_NARROW_TERMINALS = (
     (),
@@ -36,15 +37,23 @@ _LEFT_OUT_IN_NARROW_TERMINALS = (
     (_RUNS, _MEAN, _MIN, _SAMPLES),
     (_RUNS, _MEAN, _MIN, _SAMPLES, _ONE_LINE),
     (_RUNS, _MEAN, _MIN, _SAMPLES, _NOISE, _ONE_LINE, _SPEED_UP),
+    (_RUNS, _MEAN, _MIN, _SAMPLES, _NOISE, _ONE_LINE, _SPEED_UP, _OF_FMA_CEILING),
 )
 _MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
 
 
-def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:
-    """Print a table a size and type, then what failed and why, then what the marks mean."""
+def render(console: Console, device: DeviceInfo, results: Sequence[Result], verbose: bool = False) -> None:
+    """Print a table a size and type, then what failed and why, then what the marks mean.
+
+    Args:
+        verbose: say of each row which share of the device's FMA ceiling it reaches, where that is known;
+            where cuBLAS is among the rows that is said in any case.
+    """
     for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
         rows = list(group)
-        print_fitting(console, (_table(device, rows, left_out) for left_out in _LEFT_OUT_IN_NARROW_TERMINALS))
+        print_fitting(
+            console, (_table(device, rows, left_out, verbose) for left_out in _LEFT_OUT_IN_NARROW_TERMINALS)
+        )
     print_troubles(console, results)
     for note in notes(results):
         console.print(escape(note), style="dim")
@@ -56,7 +65,7 @@ def print_troubles(console: Console, results: Sequence[Result]) -> None:
     """Print what failed or was skipped, where and why; of a variant that fails everywhere, a few cases."""
     for (method, params), group in itertools.groupby(
         (r for r in results if r.status not in ("ok", "dropped")),
-        key=lambda r: (r.method, parameters(r.params)),
+        key=lambda r: (r.label, parameters(r.params)),
     ):
         troubles = list(group)
         for result in troubles[:MOST_TROUBLES]:
@@ -72,7 +81,8 @@ def print_troubles(console: Console, results: Sequence[Result]) -> None:
 
 def notes(results: Sequence[Result]) -> list[str]:
     """What a reader has to know of these rows, and only of these."""
-    found = [note for kind, note in EXECUTION_NOTES.items() if any(r.execution == kind for r in results)]
+    kinds = {r.execution for r in results if r.status != "skipped"}
+    found = [note for kind, note in EXECUTION_NOTES.items() if kind in kinds]
     if any(r.padded for r in results):
         found.append("padded with zeros to the multiples the kernel needs; rates count the real size")
     return found + _timing_notes(results)
@@ -103,7 +113,7 @@ def _timing_notes(results: Sequence[Result]) -> list[str]:
 def best_of_sweeps(results: Sequence[Result]) -> set[int]:
     """Identities of the fastest verified result of each method that has several on one problem."""
     best: set[int] = set()
-    for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype, r.method)):
+    for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype, r.label)):
         rows = list(group)
         timed = [r for r in rows if r.status == "ok" and r.verdict.correct]
         if len(rows) > 1 and timed:
@@ -133,7 +143,17 @@ def rate_unit(row: Result) -> str:
     return "Gop/s" if row.dtype == "int32" else "GFLOP/s"
 
 
-def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) -> Table:
+def _shares(rows: Sequence[Result], verbose: bool) -> dict[str, dict[int, float]]:
+    """What a problem's rows reach of what is possible: by column, and there by a row's identity."""
+    of_cublas = {id(row): share for row in rows if (share := share_of_cublas(row, rows)) is not None}
+    of_ceiling = {id(row): share for row in rows if (share := row.share_of_fma_ceiling) is not None}
+    shares = {_OF_CUBLAS: of_cublas, _OF_FMA_CEILING: of_ceiling if verbose or of_cublas else {}}
+    return {name: of_rows for name, of_rows in shares.items() if of_rows}
+
+
+def _table(
+    device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str], verbose: bool = False
+) -> Table:
     first = rows[0]
     table = of_a_problem(device, rows)
     table.add_column("method", no_wrap=True)
@@ -147,11 +167,14 @@ def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) 
     table.add_column(rate_unit(first), justify="right", no_wrap=True)
     if _SPEED_UP not in left_out:
         table.add_column(_SPEED_UP, justify="right", no_wrap=True)
+    shares = {name: of for name, of in _shares(rows, verbose).items() if name not in left_out}
+    for name in shares:
+        table.add_column(name.replace(" ", space, 1), justify="right", no_wrap=True)
     table.add_column("result", no_wrap=True)
 
     best = best_of_sweeps(rows)
-    several = len({r.method for r in rows}) < len(rows)
-    for method, group in itertools.groupby(rows, key=lambda r: r.method):
+    several = len({r.label for r in rows}) < len(rows)
+    for method, group in itertools.groupby(rows, key=lambda r: r.label):
         for i, row in enumerate(group):
             of, timing = row.statistics, row.timing
             time = {
@@ -165,11 +188,12 @@ def _table(device: DeviceInfo, rows: Sequence[Result], left_out: Sequence[str]) 
             speed_up = _speed_up(first, row)
             result = outcome(row) + (", padded" if row.padded else "") + (" *" if id(row) in best else "")
             table.add_row(
-                escape(method) + _MARKS[row.execution] if i == 0 else "",
+                escape(method) + _MARKS[row.execution] * (row.status != "skipped") if i == 0 else "",
                 escape(parameters(row.params).replace(" ", space)),
                 *(time[name] for name in times),
                 "" if row.gflops is None else significant(row.gflops),
                 *([speed_up] if _SPEED_UP not in left_out else []),
+                *(percent(of_rows[id(row)]) if id(row) in of_rows else "" for of_rows in shares.values()),
                 result.replace(" ", space),
                 style="red" if row.status == "failed" else "bold green" if id(row) in best else "",
             )

@@ -18,7 +18,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     for (m, n, k, dtype), group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
         console.print(f"{m} x {n} x {k} (M x N x K), {dtype}, on {escape(device.name)}", style="bold")
         console.print()
-        for _, rows in itertools.groupby(group, key=lambda r: r.method):
+        for _, rows in itertools.groupby(group, key=lambda r: r.label):
             _print_method(console, list(rows))
     for note in notes(results):
         console.print(escape(note), style="dim")
@@ -26,7 +26,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
 
 def _print_method(console: Console, rows: Sequence[Result]) -> None:
     for row in rows:
-        title = " ".join((row.method, parameters(row.params).replace("=", " = "))).strip()
+        title = " ".join((row.label, parameters(row.params).replace("=", " = "))).strip()
         console.print(escape(title) + (" (padded)" if row.padded else ""))
         if row.statistics is not None:
             runs = " + ".join(f"{run:.6f}" for run in row.timing.samples_ms)

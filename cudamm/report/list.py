@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cudamm.catalog.best import BEST
 from cudamm.catalog.method import Method, Parameter
 from cudamm.report.console import print_fitting
 from cudamm.results import environment
@@ -24,9 +25,10 @@ def render(console: Console, methods: Sequence[Method]) -> None:
     print_fitting(console, _tables(methods))
     console.print(
         "A parameter's default comes first, then the values worth sweeping. Kernels run on a GPU or are "
-        "executed by the CPU device; host methods run natively.",
+        "executed by the CPU device; host methods run natively, a library on a GPU alone.",
         style="dim",
     )
+    console.print(f"{BEST.name}: {BEST.summary[0].lower()}{BEST.summary[1:]}", style="dim")
 
 
 def _tables(methods: Sequence[Method]) -> Iterator[Table]:
@@ -72,8 +74,8 @@ def _taught(method: Method) -> str:
 
 
 def runs_on(method: Method) -> str:
-    """`GPU, CPU` for a kernel, which the CPU device executes too; `host` for a function of the host."""
-    return "host" if method.runs_on_host else "GPU, CPU"
+    """`GPU, CPU` for a kernel, which the CPU device executes too; `GPU` for a library; else `host`."""
+    return "host" if method.runs_on_host else "GPU, CPU" if method.is_kernel else "GPU"
 
 
 def _parameters(method: Method, one_line: bool = False) -> str:
@@ -96,9 +98,10 @@ def record(method: Method) -> dict[str, Any]:
     return {
         "method": method.name,
         "aliases": list(method.aliases),
-        "file": method.path.name,
+        "file": method.path.name if method is not BEST else None,
         "language": method.language,
         "runs_on_host": method.runs_on_host,
+        "library": method.library or None,
         "summary": method.summary,
         "sources": method.sources,
         "parameters": [

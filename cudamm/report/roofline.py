@@ -15,6 +15,7 @@ from cudamm.report import plots
 from cudamm.report.bench import notes, print_troubles
 from cudamm.report.console import parameters, print_fitting, significant
 from cudamm.report.plots import Drawing, RooflinePoint
+from cudamm.results import CUBLAS
 
 if TYPE_CHECKING:
     from cudamm.results import DeviceInfo
@@ -104,7 +105,9 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
         found = [*found[:MOST_FINDINGS], f"… and {more} more above their bound"]
     for method in dict.fromkeys(r.method for r in results if r.traffic is None and r.status != "skipped"):
         found.append(
-            f"{method}: it is not known what its threads load; say it in its header, “// traffic: bytes "
+            "cublas: it is not known what the library's kernels load"
+            if method == CUBLAS
+            else f"{method}: it is not known what its threads load; say it in its header, “// traffic: bytes "
             "loaded, bytes stored” as arithmetic, or with --traffic"
         )
     return found

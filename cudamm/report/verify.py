@@ -32,7 +32,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     table.add_column("closest", justify="right", no_wrap=True)
 
     def key(result: Result) -> tuple[str, str]:
-        return result.method, parameters(result.params)
+        return result.label, parameters(result.params)
 
     # By variant, whatever order they were run in; variants in the order they first came up.
     order = {name: i for i, name in enumerate(dict.fromkeys(key(r) for r in results))}

@@ -706,6 +706,231 @@ def double_buffer() -> Figure:
     return figure
 
 
+def tiles_of_a_block(axes: Axes, m: int, n: int, k: int) -> tuple[Place, Place]:
+    """The tiles of A (m x k) and B (k x n) beside the block of C (m x n) that they serve; as `product`."""
+    gap = m // 16
+    a_at, b_at = (-k - gap, 0), (0, -k - gap)
+    for name, (x, y), rows, cols in (("As", a_at, m, k), ("Bs", b_at, k, n), ("", (0, 0), m, n)):
+        box(axes, x, y, cols, rows, "white", edge=INK)
+        label(axes, x - 1, y - 1, name, ha="right", va="bottom", fontsize=10, weight="bold")
+    bare(axes, -k - 2 * gap, n + 0.5, -k - 2 * gap, m + 0.5)
+    return a_at, b_at
+
+
+def reads_panel(axes: Axes, bars: list[tuple[str, int, int]], marked: str, title: str) -> None:
+    """Reads of shared memory a multiply-add, of a thread with tm x tn results: (name, tm, tn)."""
+    reads = [(tm + tn) / (tm * tn) for _, tm, tn in bars]
+    colours = [TROUBLE if name == marked else IDLE for name, _, _ in bars]
+    axes.bar(range(len(bars)), reads, color=colours, width=0.65)
+    for at, value in enumerate(reads):
+        label(axes, at, value + 0.04, f"{value:.4g}", va="bottom")
+    axes.set_xticks(range(len(bars)), [name for name, _, _ in bars], fontsize=8.5)
+    axes.set_yticks([])
+    axes.set_ylim(0, 2.3)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_title(title, fontsize=10)
+
+
+def bank_lines(
+    axes: Axes, words: Iterable[int], others: Iterable[int], shown: int, title: str, below: str
+) -> None:
+    """`shown` words of shared memory, 32 a line: those read together, and pale what else the warp reads."""
+    together = set(words)
+    cells(axes, {divmod(word, BANKS) for word in set(others) - together}, B_COLOUR, 0.3)
+    cells(axes, {divmod(word, BANKS) for word in together}, B_COLOUR)
+    lines(axes, shown // BANKS, BANKS)
+    bare(axes, -0.3, BANKS + 0.3, -0.3, shown // BANKS + 0.3)
+    axes.set_title(title, fontsize=9.5)
+    axes.set_xticks([0.5, 15.5, 31.5], ["bank 0", "15", "31"], fontsize=8)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlabel(below, fontsize=8.5)
+
+
+def tile_1d() -> Figure:
+    bm, bn, bk, tm, k = 64, 64, 8, 8, 2
+    figure, (left, right) = new_figure(4.0, [1, 1])
+    (ax, ay), (bx, by) = tiles_of_a_block(left, bm, bn, bk)
+    # As in the kernel: the first result of each thread of warp 0, as (row, column) in the block.
+    firsts = [(thread // bn * tm, thread % bn) for thread in range(WARP)]
+    cells(left, [(row + t, col) for row, col in firsts for t in range(tm)], C_COLOUR, 0.35)
+    row, col = firsts[12]
+    cells(left, [(row + t, col) for t in range(tm)], INK)
+    box(left, bx + firsts[0][1], by + k, WARP, 1, B_COLOUR)
+    box(left, ax + k, ay + row, 1, tm, A_COLOUR)
+    label(
+        left,
+        2,
+        tm + 5,
+        "warp 0: 32 columns of 8 results;\nblack: those of one thread",
+        ha="left",
+        fontsize=8.5,
+    )
+    left.set_title("a block's 64 × 64 results, and one k", fontsize=10)
+    bars = [("tiled", 1, 1), ("TM = 4", 4, 1), ("8", 8, 1), ("16", 16, 1)]
+    reads_panel(right, bars, "8", "reads of shared memory a multiply-add, as written")
+    legend(
+        figure,
+        [
+            ("of Bs: 32 words, once", B_COLOUR, 1),
+            ("of As: 8 words, each for all threads", A_COLOUR, 1),
+        ],
+    )
+    return figure
+
+
+def tile_2d() -> Figure:
+    bm, bn, bk, tm, tn, k = 128, 128, 8, 8, 8, 2
+    figure, (left, right) = new_figure(4.0, [1, 1])
+    (ax, ay), (bx, by) = tiles_of_a_block(left, bm, bn, bk)
+    firsts = [(thread // (bn // tn) * tm, thread % (bn // tn) * tn) for thread in range(WARP)]
+    for row, col in firsts:
+        box(left, col, row, tn, tm, C_COLOUR, 0.35, edge="white", line=0.6)
+    row, col = firsts[21]
+    box(left, col, row, tn, tm, INK)
+    box(left, bx + col, by + k, tn, 1, B_COLOUR, edge=B_COLOUR)
+    box(left, ax + k, ay + row, 1, tm, A_COLOUR, edge=A_COLOUR)
+    label(left, 64, 28, "warp 0: two rows of 16 threads;\nblack: one thread's 8 × 8 results", fontsize=8.5)
+    left.set_title("a block's 128 × 128 results, and one k", fontsize=10)
+    bars = [("tiled", 1, 1), ("tile-1d\n8 × 1", 8, 1), ("TM × TN\n4 × 4", 4, 4), ("8 × 4", 8, 4),
+            ("8 × 8", 8, 8)]  # fmt: skip
+    reads_panel(right, bars, "8 × 8", "reads of shared memory a multiply-add, as written")
+    legend(
+        figure,
+        [
+            ("b: 8 words of Bs, side by side", B_COLOUR, 1),
+            ("a: 8 words of As, one below the other", A_COLOUR, 1),
+        ],
+    )
+    return figure
+
+
+def vectorized() -> Figure:
+    bm, bk, tm, row, k = 128, 8, 8, 24, 2
+    figure, (tall, flat) = new_figure(2.0, [1, 1])
+    # The TM elements of A's tile that a thread needs at one k, in the tile as it lies in either kernel.
+    below = [(row + i) * bk + k for i in range(tm)]
+    beside = [k * bm + row + i for i in range(tm)]
+    for axes, words, size, title in (
+        (tall, below, 1, "tile-2d: As[row + i][k]"),
+        (flat, beside, 4, "vectorized: As[k][row + i], transposed"),
+    ):
+        reads = len({word // size for word in words})
+        first = min(words) // (4 * BANKS) * 4 * BANKS
+        cells(axes, [divmod(word - first, BANKS) for word in words], A_COLOUR)
+        for word in sorted({word // size * size for word in words}):
+            line, bank = divmod(word - first, BANKS)
+            box(axes, bank, line, size, 1, "none", 0, edge=TROUBLE, line=1.6)
+        lines(axes, 4, BANKS)
+        bare(axes, -0.3, BANKS + 0.3, -0.3, 4.3)
+        axes.set_title(f"{title}\n{several(reads, 'read')} of {size * ELEMENT_BYTES} bytes", fontsize=10)
+        axes.set_xlabel("four lines of 32 words of the tile", fontsize=8.5)
+    legend(
+        figure,
+        [("what a thread needs of A at one k", A_COLOUR, 1), ("one read (framed)", TROUBLE, 1)],
+    )
+    return figure
+
+
+def warp_tile() -> Figure:
+    bm, bn, wm, wn, tm, tn, wide, quarter = 128, 128, 64, 32, 8, 8, 4, 8
+    lanes_x, lanes_y = wn // tn, wm // tm
+    figure = Figure(figsize=(9, 4.2), layout="constrained", facecolor="white")
+    grid = figure.add_gridspec(2, 2, width_ratios=[1, 1.15])
+    block = figure.add_subplot(grid[:, 0])
+    before, after = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+
+    for warp in range(bm // wm * (bn // wn)):
+        y, x = warp // (bn // wn) * wm, warp % (bn // wn) * wn
+        box(block, x, y, wn, wm, C_COLOUR if warp == 0 else "white", 0.2, edge=INK)
+        label(block, x + wn / 2, y + wm + (-6 if warp else -4), f"warp {warp}", fontsize=8.5)
+    for lane in (0, 9):
+        row, col = lane // lanes_x * wide, lane % lanes_x * wide
+        for i in range(tm // wide):
+            for j in range(tn // wide):
+                y, x = row + i * lanes_y * wide, col + j * lanes_x * wide
+                box(block, x, y, wide, wide, INK if lane == 0 else TROUBLE)
+    lines(block, wm, wn, wide, width=0.3)
+    bare(block, -0.5, bn + 0.5, -0.5, bm + 0.5)
+    words = (
+        "a block's 128 × 128 results, a tile each warp;\nthreads 0 (black) and 9: 16 results in each group"
+    )
+    block.set_title(words, fontsize=9.5)
+
+    # Words of Bs[k] that the lanes read with their first 16-byte read (j = 0), in either kernel.
+    of_columns = [[lane % (bn // tn) * tn + w for w in range(wide)] for lane in range(WARP)]
+    of_groups = [[lane % lanes_x * wide + w for w in range(wide)] for lane in range(WARP)]
+    for axes, of_lanes, name in ((before, of_columns, "vectorized"), (after, of_groups, "warp-tile")):
+        first = [word for lane in of_lanes[:quarter] for word in lane]
+        all_ = [word for lane in of_lanes for word in lane]
+        title = f"{name}: threads 0 to 7 read Bs[k]: {several(turns(first), 'turn')}"
+        bank_lines(axes, first, all_, bn, title, "one row of Bs: 128 words, 32 a line")
+    legend(
+        figure,
+        [("read at once, by a quarter of the warp", B_COLOUR, 1), ("by the other quarters", B_COLOUR, 0.3)],
+    )
+    return figure
+
+
+def tma() -> Figure:
+    rows, pieces, wide, wanted = 8, 8, 4, 2  # eight rows of A's tile, 128 bytes each, in 16-byte pieces
+    quarter, lanes_y = 8, 8
+    # As in the kernel: the rows that a quarter of a warp reads at once.
+    together = {lane % 2 + lane // 4 % (lanes_y // 2) * 2 for lane in range(quarter)}
+    figure, (plain, swizzled, right) = new_figure(3.5, [1, 1, 1.9])
+    for axes, name, place in (
+        (plain, "as in A", lambda row, piece: piece),
+        (swizzled, "swizzled", lambda row, piece: piece ^ row % pieces),
+    ):
+        words = [
+            (row * pieces + place(row, wanted)) * wide + w for row in sorted(together) for w in range(wide)
+        ]
+        for row in range(rows):
+            for piece in range(pieces):
+                at, is_read = place(row, piece), piece == wanted and row in together
+                box(axes, at, row, 1, 1, "white", edge=GRID)
+                if piece == wanted:
+                    box(axes, at, row, 1, 1, A_COLOUR, 1 if is_read else 0.3)
+                label(axes, at + 0.5, row + 0.5, str(piece), fontsize=8, color="white" if is_read else INK)
+        bare(axes, -0.2, pieces + 0.2, -0.2, rows + 0.2)
+        axes.set_title(f"{name}: {several(turns(words), 'turn')}", fontsize=10)
+        axes.set_xticks([0.7, 7.3], ["banks 0–3", "28–31"], fontsize=8)
+        axes.tick_params(axis="x", length=0)
+
+    # The engine fills a ring of two stages; a warp begins as soon as a tile is there, and they drift apart.
+    stages, tiles = 2, 5
+    copying, gap = 1.5, 0.06
+    computing = [[2.0, 2.0, 2.2, 2.0, 2.0], [2.6, 2.4, 2.0, 2.2, 2.0], [2.0, 2.2, 2.8, 2.0, 2.0]]
+    free = [0.0] * tiles  # when the stage that a tile goes to is empty
+    there, done = [0.0] * tiles, [0.0] * len(computing)
+    engine = 0.0
+    for tile in range(tiles):
+        begin = max(engine, free[tile])
+        engine = there[tile] = begin + copying
+        bar(right, begin + gap, engine, 0, B_COLOUR, str(tile))
+        for warp, times in enumerate(computing):
+            start = max(done[warp], there[tile])
+            if start > done[warp]:
+                box(right, done[warp] + gap, warp + 1.12, start - done[warp] - gap, 0.76, IDLE)
+            done[warp] = start + times[tile]
+            bar(right, start + gap, done[warp], warp + 1, C_COLOUR, str(tile))
+        if tile + stages < tiles:
+            free[tile + stages] = max(done)
+    time_axes(right, max(done), 4)
+    names = ["copy engine", *(f"warp {warp}" for warp in range(len(computing)))]
+    right.set_yticks([0.5 + i for i in range(4)], names)
+    right.set_title(f"tiles 0 to {tiles - 1} through a ring of {stages} stages", fontsize=10)
+    legend(
+        figure,
+        [
+            ("piece 2 of a row, read at once by a quarter of a warp", A_COLOUR, 1),
+            ("copy", B_COLOUR, 0.85),
+            ("compute", C_COLOUR, 0.85),
+            ("wait", IDLE, 1),
+        ],
+    )
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "01_cpu_simple": cpu_simple,
     "02_cpu_block": cpu_block,
@@ -722,6 +947,11 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "13_tiled_dynamic": tiled_dynamic,
     "14_tiled_coarse": tiled_coarse,
     "15_double_buffer": double_buffer,
+    "16_tile_1d": tile_1d,
+    "17_tile_2d": tile_2d,
+    "18_vectorized": vectorized,
+    "19_warp_tile": warp_tile,
+    "21_tma": tma,
 }
 
 

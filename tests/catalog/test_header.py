@@ -35,6 +35,7 @@ FULL = """\
 // constant:     edge = TILE * 2
 // constant:     rows = M
 // requires:     M % TILE == 0, N > 3
+// needs:        sm_80
 // types:        float32, int32
 // sum-order:    k
 //
@@ -69,6 +70,7 @@ def test_every_field(write_kernel: WriteKernel) -> None:
     assert [e.whole(names) for e in method.traffic] == [8 * 9 * 5 * 8, 64]
     assert [(name, e.whole(names)) for name, e in method.constants] == [("edge", 8), ("rows", 8)]
     assert [e.holds(names) for e in method.requires] == [True, True]
+    assert method.needs == "sm_80"
     assert method.element_types == ("float32", "int32")
     assert method.sums_in_k_order
     assert not method.builtin
@@ -85,6 +87,28 @@ def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
     assert method.shared_bytes.whole({}) == 0
     assert method.traffic is None
     assert not method.sums_in_k_order
+
+
+@pytest.mark.parametrize(
+    ("fields", "needs"),
+    [
+        ("", ""),
+        ("// args: tensor_map(A, 8, 8), C\n", "sm_90"),
+        ("// args: tensor_map(A, 8, 8), C\n// needs: sm_80\n", "sm_90"),
+        ("// args: tensor_map(A, 8, 8), C\n// needs: sm_100\n", "sm_100"),
+    ],
+)
+def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: str, needs: str) -> None:
+    method = read_method(write_kernel(GEOMETRY + fields + KERNEL))
+    assert method.needs == needs
+    assert method.needs_newer_than("sm_120a") == ""
+    assert bool(method.needs_newer_than("sm_89")) is bool(needs)
+
+
+@pytest.mark.parametrize("text", ["9.0", "sm_9", "hopper", "sm_90a", "sm_90, sm_100"])
+def test_needs_is_one_architecture(write_kernel: WriteKernel, text: str) -> None:
+    with pytest.raises(UsageError, match="is not an architecture such as sm_90"):
+        read_method(write_kernel(f"{GEOMETRY}// needs: {text}\n{KERNEL}"))
 
 
 def test_a_summary_and_fields_need_no_empty_line_between_them(write_kernel: WriteKernel) -> None:

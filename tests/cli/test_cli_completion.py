@@ -35,6 +35,7 @@ def test_methods_and_lists_of_them() -> None:
     offered = {line.removeprefix("plain,") for line in completed("bench", "-m", "ti")}
     assert offered == {name for name in names if name.startswith("ti")} != set()
     assert "plain,naive,tiled" in completed("bench", "-m", "naive,ti")
+    assert completed("bench", "-m", "cub") == ["plain,cublas"]
 
 
 def test_types_devices_and_files() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).resolve().parents[2] / "cuda_src"
-FILES = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".cpp", ".py"))
+LADDER = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".cpp", ".py"))
+LIBRARIES = sorted((SOURCES / "library").glob("*.py"))
+FILES = [*LADDER, *LIBRARIES]
 
 
 def names_of(path: Path) -> list[str]:
@@ -34,7 +36,7 @@ def test_the_records_are_what_the_headers_say(run) -> None:
     for row, path in zip(document["results"], FILES, strict=True):
         text = path.read_text()
         assert [row["method"], *row["aliases"]] == names_of(path)
-        assert row["runs_on_host"] == (path.suffix != ".cu")
+        assert row["runs_on_host"] == (path.suffix != ".cu" and path in LADDER)
         assert row["summary"] == text.splitlines()[0].lstrip("/# ")
         declared = re.findall(r"^// param: +(\w+) = (\d+) in (.+)$", text, re.MULTILINE)
         assert row["parameters"] == [

@@ -176,6 +176,15 @@ def test_the_best_block_size(run, needs_nvcc):
     assert (old["active_blocks"], new["reason"]) == (0, "") and "124" in old["reason"]
 
 
+def test_a_block_made_of_other_parameters_is_compiled_in(run, needs_nvcc):
+    """Another number of threads would be another kernel: there is nothing to search."""
+    (record,) = run("occupancy --arch sm_90 -m warp-tile --suggest --json -").records
+    assert record["suggestion"]["chosen_from"] == "compiled: 256"
+    assert record["suggestion"]["threads_per_block"] == record["threads_per_block"] == 256
+    (record,) = run("occupancy --arch sm_90 -m tile-1d -D BM=32,128 --suggest --json -").records[:1]
+    assert record["suggestion"]["chosen_from"] == "compiled: 256"
+
+
 @pytest.mark.parametrize(
     ("header", "takes"),
     [

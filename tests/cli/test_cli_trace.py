@@ -167,7 +167,7 @@ def test_a_crash_costs_its_row(run, kernel, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("-m tield", ["did you mean tiled?"]),
+        ("-m tield", ["did you mean tiled"]),
         ("-m naive --blocks 0", ["--blocks"]),
         ("-m naive --blocks 3 --all", ["--all", "--blocks"]),
         ("-m naive --steps 2", ["--steps", "--warp"]),

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from cudamm.catalog import ELEMENT_TYPES, Method, ladder
-from cudamm.compile.signature import parameter_formats
+from cudamm.compile.signature import packed_formats, parameter_formats
 from cudamm.errors import UsageError
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
@@ -123,4 +123,32 @@ def test_no_parameter_list() -> None:
 
 @pytest.mark.parametrize("method", [m for m in ladder() if m.language == "cuda"], ids=lambda m: m.name)
 def test_the_ladders_kernels(method: Method) -> None:
-    assert parameter_formats(method.source, method.entry, FLOAT64) == "iiiPPP"
+    of_maps = "".join("T" for argument in method.arguments if argument.startswith("tensor_map("))
+    assert parameter_formats(method.source, method.entry, FLOAT64) == (
+        of_maps + "iiiP" if of_maps else "iiiPPP"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "letters", "offsets"),
+    [
+        ("const __grid_constant__ CUtensorMap a, int M, float *C", "TiP", [0, 128, 136]),
+        ("const __grid_constant__ CUtensorMap a, const CUtensorMap b, double *C", "TTP", [0, 128, 256]),
+        ("const CUtensorMap *a, int M", "Pi", [0, 8]),
+    ],
+)
+def test_tensor_maps_lie_at_multiples_of_128_bytes(parameters: str, letters: str, offsets: list[int]) -> None:
+    found = formats(parameters)
+    assert found == letters
+    values = [bytes([7] * 128) if letter == "T" else 7 for letter in found]
+    for position, offset in enumerate(offsets):
+        blank = [bytes(128) if letter == "T" else 0 for letter in found]
+        packed = struct.pack(
+            packed_formats(found), *blank[:position], values[position], *blank[position + 1 :]
+        )
+        assert packed.index(7) == offset
+
+
+def test_a_tensor_map_behind_something_else_is_refused() -> None:
+    with pytest.raises(UsageError, match="k: its tensor maps have to be its first parameters"):
+        formats("int M, const __grid_constant__ CUtensorMap a")

@@ -43,6 +43,11 @@ def test_every_method_is_right_on_every_shape(gpu, element, fmad):
     with Here(gpu) as here:
         results = list(verify_all(here, cases, fmad, silent))
     assert len(results) == len(cases)
+    # What an older GPU has not, and what does not fit into registers in float64, is skipped, and only that.
+    may_be_skipped = {m.name for m in ladder() if m.needs and (gpu.lacks(m) or element.name == "float64")}
+    skipped = {r.method for r in results if r.status == "skipped"}
+    assert skipped <= may_be_skipped
+    results = [r for r in results if r.method not in skipped]
     assert [r for r in results if r.status != "ok"] == []
     ordered = {m.name for m in ladder() if m.sums_in_k_order}
     if element.name == "int32" or not fmad:
@@ -51,11 +56,12 @@ def test_every_method_is_right_on_every_shape(gpu, element, fmad):
 
 
 @pytest.mark.parametrize("method", CUDA_METHODS, ids=lambda m: m.name)
-def test_every_value_worth_sweeping_is_right(gpu, method):
-    chosen = variants(method, {p.name: p.values for p in method.parameters})
+def test_every_value_worth_sweeping_is_right(gpu, method, worth_sweeping):
+    if gpu.lacks(method):
+        pytest.skip(gpu.lacks(method))
     problem = Problem(Shape(70, 90, 50), FLOAT32)
     with Here(gpu) as here:
-        results = list(verify_all(here, [(v, problem) for v in chosen], True, silent))
+        results = list(verify_all(here, [(v, problem) for v in worth_sweeping(method)], True, silent))
     assert [r for r in results if r.status != "ok"] == []
 
 
@@ -64,7 +70,7 @@ def test_gpu_and_cpu_device_agree_to_the_bit(gpu, cpu):
     products = {}
     for device in (gpu, cpu):
         for method in CUDA_METHODS:
-            if not method.sums_in_k_order:
+            if not method.sums_in_k_order or gpu.lacks(method) or cpu.lacks(method):
                 continue
             (variant,) = variants(method, {})
             launch = plan(variant, problem.shape, FLOAT32)
@@ -99,17 +105,21 @@ def test_fused_multiply_add_changes_bits(gpu):
 
 
 @pytest.fixture(scope="module")
-def functions(gpu):
+def functions(gpu, worth_sweeping):
     """Every method at every parameter value: its compiled form, its launch, and the driver's function."""
     bindings = pytest.importorskip("cuda.bindings.driver")
     loaded = []
     for method in CUDA_METHODS:
-        for variant in variants(method, {p.name: p.values for p in method.parameters}):
+        for variant in worth_sweeping(method) if not gpu.lacks(method) else ():
             launch = plan(variant, Shape(1024, 1024, 1024), FLOAT32)
             cubin = gpu.compile(program(variant, FLOAT32, True))
             error, module = bindings.cuModuleLoadData(cubin.image)
             assert error == bindings.CUresult.CUDA_SUCCESS
             error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())
+            assert error == bindings.CUresult.CUDA_SUCCESS
+            # More than 48 KB a block has to be asked for, or the driver says that no block is active.
+            most = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            (error,) = bindings.cuFuncSetAttribute(function, most, launch.shared_bytes)
             assert error == bindings.CUresult.CUDA_SUCCESS
             loaded.append((str(variant), cubin, launch, function, module))
     assert len(loaded) > 80

@@ -245,3 +245,61 @@ def test_four_significant_digits(value, text):
     assert significant(value) == text
     assert milliseconds(value) == text
     assert milliseconds(None) == ""
+
+
+def beside_cublas(**kernel):
+    known = {"ended_by": "runs", "fma_ceiling_gflops": 1e4}
+    return [
+        result("tiled", (0.5, 0.5), timing=known, **kernel),
+        result("numpy", (4.0, 4.0), execution="native"),
+        result("cublas", (0.4, 0.4), params={}, timing=known),
+    ]
+
+
+def test_beside_cublas_each_row_says_its_share_of_it_and_of_the_ceiling():
+    text = shown(bench.render, beside_cublas())
+    assert "of cuBLAS" in text and "of FMA ceiling" in text
+    tiled, numpy, cublas = rows_of(text)
+    assert tiled[-3:-1] == ["80%", "40%"]  # 0.4 ms / 0.5 ms; 2 x 1000^3 operations in 0.5 ms are 4000 GFLOP/s
+    assert numpy[-3:-1] == ["10%", ""]
+    assert cublas[-3:-1] == ["100%", "50%"]
+
+
+def test_without_cublas_the_ceiling_is_said_only_if_more_is_asked_for():
+    rows = beside_cublas()[:2]
+    text = shown(bench.render, rows)
+    assert "of cuBLAS" not in text and "of FMA ceiling" not in text
+    text = shown(lambda *given: bench.render(*given, verbose=True), rows)
+    assert "of cuBLAS" not in text and "of FMA ceiling" in text
+    assert [row[-2] for row in rows_of(text)] == ["40%", ""]
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped"])
+def test_a_cublas_that_has_no_time_is_no_yardstick(status):
+    tiled, _, cublas = beside_cublas()
+    failed = result("cublas", status=status, params={}, reason="why")
+    assert "of cuBLAS" not in shown(bench.render, [tiled, failed])
+    text = shown(bench.render, [result("tiled", status=status, reason="why"), cublas])
+    assert [row[-3] for row in rows_of(text)] == ["", "100%"]
+
+
+def test_each_table_has_its_own_cublas():
+    doubles = [result("tiled", (3.0, 3.0), dtype="float64"), result("cublas", (1.5, 1.5), dtype="float64")]
+    text = shown(bench.render, [*beside_cublas(), *doubles])
+    assert [row[-2] for row in rows_of(text)[-2:]] == ["50%", "100%"]  # and no column of float32's ceiling
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_the_table_beside_cublas_fits(width):
+    text = shown(bench.render, beside_cublas(), width)
+    assert max(map(len, text.splitlines())) <= width
+    if width >= 80:
+        assert "80%" in rows_of(text)[0]
+
+
+def test_a_sweeps_best_is_a_kernel():
+    rows = [result("tiled", (0.5, 0.5)), result("cublas", (0.4, 0.4), params={})]
+    text = shown(lambda *given: sweep.render(*given, None), rows)
+    cublas, tiled = rows_of(text)
+    assert (tiled[0], tiled[-1]) == ("tiled", "best")
+    assert cublas[0] == "cublas" and "best" not in cublas and "0.8" in cublas[-2]

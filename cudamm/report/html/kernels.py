@@ -105,6 +105,7 @@ def on_gpu(kernels: Sequence[Kernel]) -> list[Kernel]:
         row = kernel.row
         if (
             kernel.variant is not None
+            and kernel.variant.method.is_kernel
             and kernel.state == "as measured"
             and row.execution == "gpu"
             and row.status in ("ok", "dropped")

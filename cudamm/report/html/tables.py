@@ -19,7 +19,7 @@ from cudamm.report.html.rows import (
     speed_up,
 )
 from cudamm.report.occupancy.tables import UNUSED
-from cudamm.results import OccupancyResult, Result
+from cudamm.results import OccupancyResult, Result, share_of_cublas
 from cudamm.samples import outliers
 
 MARKS = {
@@ -74,7 +74,9 @@ def ladder(results: Sequence[Result]) -> list[Element]:
 def _ladder_of(problem: Problem, rows: Sequence[Result], of_sweeps: set[int]) -> Element:
     over, top, unit = baseline(rows), best(rows), rate_unit(rows[0])
     most = max((rate(r) or 0.0 for r in rows), default=0.0)
-    numbers = (2, 3, 5)
+    shares = [share_of_cublas(result, rows) for result in rows]
+    has_cublas = any(shares)
+    numbers = (2, 3, 5, 6) if has_cublas else (2, 3, 5)
     heads: list[Child] = [
         "method",
         "parameters",
@@ -82,10 +84,11 @@ def _ladder_of(problem: Problem, rows: Sequence[Result], of_sweeps: set[int]) ->
         unit,
         element("span", f"{unit} as a bar", class_="unseen"),
         f"speed-up over {over.method}" if over else "speed-up",
+        *(["of cuBLAS"] if has_cublas else []),
         "result",
     ]
     lines = []
-    for result in rows:
+    for result, share in zip(rows, shares, strict=True):
         found = rate(result)
         marks = [element("span", mark, class_="mark") for mark in marks_of(result, id(result) in of_sweeps)]
         said = outcome(result)
@@ -99,6 +102,7 @@ def _ladder_of(problem: Problem, rows: Sequence[Result], of_sweeps: set[int]) ->
                     significant(found) if found is not None else None,
                     _bar(found / most if found is not None and most else 0.0, result.execution),
                     speed_up(over, result),
+                    *([percent(share) if share is not None else None] if has_cublas else []),
                     element("span", element("span", f"{said} ", class_="outcome"), *marks),
                 ],
                 numbers,
@@ -106,7 +110,7 @@ def _ladder_of(problem: Problem, rows: Sequence[Result], of_sweeps: set[int]) ->
             )
         )
         lines[-1][4].set("class", "bar")
-        lines[-1][6].set("class", "outcomes")
+        lines[-1][-1].set("class", "outcomes")
     made = table(heads, lines, f"Results at {problem}", numbers)
     made[0].set("class", "ladder")
     return made

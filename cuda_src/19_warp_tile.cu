@@ -1,5 +1,6 @@
 // A warp computes a tile of its own, WM x WN, so that its reads of shared memory meet in no bank.
 //
+// sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 10); CUTLASS, Efficient GEMM in CUDA
 // param:     BM = 128 in 64, 128, 256
 // param:     BN = 128 in 64, 128, 256
 // param:     BK = 16 in 8, 16
@@ -9,17 +10,22 @@
 // param:     TN = 8 in 4, 8
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
-// requires:  BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN, BM / WM * (BN / WN) <= 32
+// requires:  BM % WM == 0, BN % WN == 0, WM % TM == 0, WN % TN == 0, WM * WN == 32 * TM * TN,
+//            BM / WM * (BN / WN) <= 32, BK * sizeof(element) % 16 == 0,
+//            TM * sizeof(element) % 16 == 0, TN * sizeof(element) % 16 == 0
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// In `vectorized` a warp's threads lie in two rows of 16: a warp reads 128 consecutive elements of B's tile, 16 bytes
-// a thread with gaps of 16 between them, which takes twice the passes it should. Here the 32 threads of a warp
-// form a grid over a nearly square tile, and a thread's results come in groups of four columns and four rows, the
-// groups as far apart as the warp's tile is divided: a quarter of the warp then reads neighbouring 16 bytes, no
-// bank twice, and threads of a row or column share what is read. What a warp reads at a step falls from 8 x 2 +
-// 128 elements to WM + WN.
+// Reads of 16 bytes are served for a quarter of a warp at a time: 8 threads, 128 bytes, each of the 32 banks once.
+// In `vectorized` the 8 threads are neighbours in a row and own 8 columns each, so what they read of B's tile at
+// once lies 32 bytes apart: half of the banks, each twice. Here a thread's columns, and its rows, come in groups
+// of 16 bytes, and its next group lies behind the first groups of all its neighbours. So a quarter of the warp
+// reads groups that lie side by side, or the same ones, and no bank is asked for two words. And since a warp's
+// threads form a grid over a tile that is nearer to a square, it reads fewer elements at each k: WM + WN, 96, and
+// not 2 x 8 + 128.
+//
+//     cudamm trace -m vectorized -m warp-tile
 
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
@@ -38,7 +44,7 @@ warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ Wide Bs[BK][BN / WIDE];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Of the thread's first group of WIDE results in each direction; the next lies LANES groups further.
+    // Of the thread's first group in each direction, WIDE results; its next lies LANES_Y or LANES_X groups further on.
     const int row = warp / WARPS_X * WM + lane / LANES_X * WIDE;
     const int col = warp % WARPS_X * WN + lane % LANES_X * WIDE;
     const bool a_wide = K % WIDE == 0, b_wide = N % WIDE == 0;

@@ -1,5 +1,6 @@
 // 16 bytes at a time, from global memory and from shared memory; A is transposed on its way.
 //
+// sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 6)
 // param:     BM = 128 in 64, 128
 // param:     BN = 128 in 64, 128
 // param:     BK = 8 in 8, 16
@@ -7,16 +8,17 @@
 // param:     TN = 8 in 4, 8
 // threads:   BM / TM * (BN / TN)
 // grid:      ceil(N / BN), ceil(M / BM)
-// requires:  BM % TM == 0, BN % TN == 0
+// requires:  BM % TM == 0, BN % TN == 0, BK * sizeof(element) % 16 == 0,
+//            TM * sizeof(element) % 16 == 0, TN * sizeof(element) % 16 == 0
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// A load instruction costs the same for 4 bytes a thread as for 16. In `tile-2d` a thread's TM elements of A's
-// tile lie one below the other, one read each. Here the tile is stored transposed, so that they lie side by
-// side, and both vectors are read four floats at a time: 4 reads for 64 multiply-adds instead of 16. The tiles
-// come from global memory in 16 bytes too, where rows begin at multiples of 16 bytes and do not end in between;
-// elsewhere one element at a time.
+// A load can move 16 bytes a thread as well as 4, and it is one instruction either way. In `tile-2d` a thread's TM
+// elements of A's tile lie one below the other, so each is a read of its own. Here the tile is stored transposed:
+// they lie side by side, and both vectors are read four floats at a time, 4 reads for 64 multiply-adds. The tiles
+// come from global memory in 16 bytes too, where every row begins at a multiple of 16 bytes; elsewhere they come
+// one element at a time.
 
 #define THREADS (BM / TM * (BN / TN))
 

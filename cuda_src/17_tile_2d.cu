@@ -1,5 +1,6 @@
-// A thread computes TM x TN results in registers, from tiles in shared memory: two vectors read, their product added.
+// A thread keeps TM x TN results in registers, and reads tiles in shared memory: two vectors, their product added.
 //
+// sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 5)
 // param:     BM = 128 in 64, 128
 // param:     BN = 128 in 64, 128
 // param:     BK = 8 in 8, 16
@@ -12,10 +13,11 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// `register-tile` again, but what it loads lies in shared memory: TM + TN reads for TM x TN multiply-adds, 16 for
-// 64 where TM = TN = 8. A block of 256 threads computes 128 x 128 results, so each element of A and B that it
-// fetches serves 128 multiply-adds. 64 sums and 16 factors want more than 80 registers a thread: three quarters
-// of the multiprocessor's threads stay unused, and what they hid, the work of one thread has to hide.
+// `register-tile` again, but what a thread loads at each k lies in shared memory: TM + TN reads for TM x TN
+// multiply-adds, 16 for 64 where TM = TN = 8. A block of 256 threads computes 128 x 128 results, so an element that
+// it fetches serves 128 multiply-adds. The price is registers, more than 80 for sums and factors alone: three
+// quarters of the threads that a multiprocessor has room for stay out. A thread has 64 independent sums instead,
+// and they hide the latencies that other warps hid before.
 
 #define THREADS (BM / TM * (BN / TN))
 
@@ -24,12 +26,13 @@ tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    // Of the thread's results, in the block's tile: neighbours in a warp lie beside one another.
+    // Of the thread's first result, in the block's tile; neighbours in a warp own columns TN apart.
     const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
 
     element sum[TM][TN] = {};
     element a[TM], b[TN];
     for (int k0 = 0; k0 < K; k0 += BK) {
+        // Neighbours load neighbours; zeros beyond the edge, which add nothing.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
             const int r = i / BK, k = i % BK;
             As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);

@@ -1,0 +1,51 @@
+// A thread computes a column of TM results, from tiles in shared memory that are wider than they are deep.
+//
+// sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 4)
+// param:     BM = 64 in 32, 64, 128
+// param:     BN = 64 in 32, 64, 128
+// param:     BK = 8 in 8, 16
+// param:     TM = 8 in 4, 8, 16
+// threads:   BN * BM / TM
+// grid:      ceil(N / BN), ceil(M / BM)
+// requires:  BM % TM == 0, BN * BM / TM <= 1024
+// traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
+//            M * N * sizeof(element)
+// sum-order: k
+//
+// In `tiled` a multiply-add takes two reads of shared memory, and those reads are what limits it. Here a thread
+// keeps TM sums, one below the other, and an element of B's tile, once read, serves all of them: TM + 1 reads
+// for TM multiply-adds. The threads of a warp lie in one row, so each read of A's tile is a broadcast. A block
+// computes BM x BN results, from tiles that are only BK deep; its threads, numbered in one dimension, first share
+// the loading, then the results, each in the order that suits it.
+
+#define THREADS (BN * BM / TM)
+
+__global__ void __launch_bounds__(THREADS)
+tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
+    __shared__ element As[BM][BK];
+    __shared__ element Bs[BK][BN];
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // of the first result, in the block's tile
+
+    element sum[TM] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // Neighbours load neighbours; zeros beyond the edge, which add nothing.
+        for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
+            const int r = i / BK, k = i % BK;
+            As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);
+        }
+        for (int i = threadIdx.x; i < BK * BN; i += THREADS) {
+            const int k = i / BN, c = i % BN;
+            Bs[k][c] = k0 + k < K && col0 + c < N ? B[(k0 + k) * N + col0 + c] : element(0);
+        }
+        __syncthreads();
+        for (int k = 0; k < BK; ++k) {
+            const element b = Bs[k][col];
+            for (int t = 0; t < TM; ++t) sum[t] += As[row + t][k] * b;
+        }
+        __syncthreads();
+    }
+
+    for (int t = 0; t < TM; ++t)
+        if (row0 + row + t < M && col0 + col < N) C[(row0 + row + t) * N + col0 + col] = sum[t];
+}

@@ -1,0 +1,121 @@
+"""A method that calls a library on the GPU: its file is loaded, and its calls queued as launches are."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cudamm.catalog.method import Method
+from cudamm.errors import KernelError
+from cudamm.launch import Launch
+
+DEFAULT_STREAM = 0
+"""Where kernels are launched too, and which is held while a sample is queued."""
+
+
+@dataclass(frozen=True)
+class LibraryFunction:
+    """What is there to run of such a method: nothing is compiled."""
+
+    name: str
+    path: Path
+
+
+def missing_package(method: Method) -> str:
+    """That the Python package of a method's library is not installed, and how to get it; else empty.
+
+    Nothing is imported: a library may take seconds to load.
+    """
+    try:
+        importlib.metadata.version(method.library)
+    except importlib.metadata.PackageNotFoundError:
+        return (
+            f"{method.name} needs {method.library}, which is not installed (run make setup, "
+            f"or pip install {method.library})"
+        )
+    return ""
+
+
+class Library:
+    """A library's handle and workspace in the current context."""
+
+    def __init__(self, cuda: Any, function: LibraryFunction) -> None:
+        """Raises KernelError where the library cannot be loaded, or there is no room for its workspace."""
+        self._cuda, self._name = cuda, function.name
+        try:
+            self._module = _loaded(function.path)
+        except (ImportError, OSError, RuntimeError) as error:
+            raise KernelError(f"{function.name} cannot be loaded: {_line(error)}") from None
+        try:
+            self._workspace = cuda.mem_alloc(self._module.WORKSPACE_BYTES)
+        except cuda.Error as error:
+            raise KernelError(f"no place for the workspace of {function.name}: {error}") from None
+        try:
+            self._handle: int = self._module.create(DEFAULT_STREAM, int(self._workspace))
+        except ValueError as error:
+            self._workspace.free()
+            raise KernelError(f"{function.name} cannot be used: {_line(error)}") from None
+        except self._failures as error:
+            self._workspace.free()
+            raise KernelError(
+                f"{function.name} cannot be used: {_line(error)}; the library itself comes with the CUDA "
+                "toolkit, or with pip install nvidia-cublas"
+            ) from None
+
+    @property
+    def _failures(self) -> tuple[type[Exception], ...]:
+        """The library's own errors; RuntimeError is what its bindings raise where it is not there."""
+        return (self._module.Failure, RuntimeError)
+
+    def product(self, element: str) -> LibraryProduct:
+        """Its product of matrices of an element type."""
+        return LibraryProduct(self, element)
+
+    def enqueue(self, arguments: list[int | float | bytes], element: str) -> None:
+        """Queue one product. Raises KernelError where the library refuses."""
+        try:
+            self._module.matmul(self._handle, *arguments, element)
+        except self._failures as error:
+            raise KernelError(f"{self._name} failed: {_line(error)}") from None
+
+    def close(self) -> None:
+        """Give handle and workspace back; after a crashed kernel there is nothing left to give."""
+        with contextlib.suppress(*self._failures):
+            self._module.destroy(self._handle)
+        with contextlib.suppress(self._cuda.Error):
+            self._workspace.free()
+
+
+class LibraryProduct:
+    """What stands in a run where a kernel does."""
+
+    def __init__(self, library: Library, element: str) -> None:
+        self._library, self._element = library, element
+
+    def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
+        """M, N, K, and where A, B and C are."""
+        shape = launch.shape
+        return [shape.m, shape.n, shape.k, addresses["A"], addresses["B"], addresses["C"]]
+
+    def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
+        """Queue one product; grid and block are the library's affair."""
+        self._library.enqueue(arguments, self._element)
+
+
+def _loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"cudamm_library_{path.stem}", path)
+    assert spec is not None and spec.loader is not None  # noqa: S101 - a .py file always has them
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _line(error: Exception) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__

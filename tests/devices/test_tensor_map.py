@@ -1,0 +1,109 @@
+"""Tensor maps: what the driver is asked for, and with which numbers of its own header."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from cudamm.compile.host import compiler
+from cudamm.compile.toolkit import find_nvcc, header_folders
+from cudamm.devices import tensor_map
+
+# Answers as libcuda does, but writes down what it was asked for in the place of a map.
+DRIVER = """
+#include <cstdint>
+#include <cstring>
+typedef uint64_t u64;
+extern "C" int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, const u64* sizes,
+                                      const u64* strides, const uint32_t* box, const uint32_t* steps,
+                                      int interleave, int swizzle, int promotion, int fill) {
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16) return 1;
+    u64 said[16] = {(u64)type, rank, (u64)address, sizes[0], sizes[1], strides[0], box[0], box[1],
+                    steps[0], steps[1], (u64)interleave, (u64)swizzle, (u64)promotion, (u64)fill};
+    memcpy(map, said, sizeof said);
+    return 0;
+}
+"""
+
+ASK = """
+import json, struct, sys
+from cudamm.catalog import ELEMENT_TYPES
+from cudamm.devices.tensor_map import encode
+from cudamm.errors import KernelError
+from cudamm.launch import TensorMap
+matrix, rows, columns, swizzle, address, m, n, element = json.loads(sys.argv[1])
+try:
+    made = encode(TensorMap(matrix, rows, columns, swizzle), address, m, n, ELEMENT_TYPES[element])
+except KernelError as error:
+    sys.exit(str(error))
+print(json.dumps(struct.unpack("16Q", made)))
+"""
+
+Ask = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """Have a map made in a process that has this driver."""
+    folder = tmp_path_factory.mktemp("driver")
+    (folder / "empty").mkdir()
+    library = ["-shared", "-fPIC", "-x", "c++", "-", "-o"]
+    for place, text in ((folder, DRIVER), (folder / "empty", "int nothing;")):
+        command = [*compiler().command, *library, str(place / "libcuda.so.1")]
+        subprocess.run(command, input=text, text=True, check=True)
+
+    def run(*wanted: object, is_old: bool = False) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "empty" if is_old else folder)}
+        command = [sys.executable, "-c", ASK, json.dumps(wanted)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("element", "size", "data_type"), [("float32", 4, 7), ("int32", 4, 3), ("float64", 8, 8)]
+)
+def test_the_driver_is_told_of_columns_first(ask: Ask, element: str, size: int, data_type: int) -> None:
+    done = ask("A", 128, 32, 64, 4096, 500, 1000, element)
+    assert done.returncode == 0, done.stderr
+    *said, _, _ = json.loads(done.stdout)
+    interleave, swizzle, promotion, fill = 0, 2, 2, 0
+    assert said == [
+        data_type, 2, 4096, 1000, 500, 1000 * size, 32, 128, 1, 1, interleave, swizzle, promotion, fill
+    ]  # fmt: skip
+
+
+def test_a_map_that_the_driver_refuses_is_a_failed_row(ask: Ask) -> None:
+    done = ask("B", 8, 16, 0, 4100, 24, 64, "float32")
+    assert done.returncode == 1
+    assert "the driver makes no tensor map of B, 24 x 64 float32" in done.stderr
+    assert "answers 1" in done.stderr
+
+
+def test_a_driver_from_before_tensor_maps(ask: Ask) -> None:
+    done = ask("B", 8, 16, 0, 4096, 24, 64, "float32", is_old=True)
+    assert done.returncode == 1
+    assert "this driver makes no tensor maps, as one of CUDA 12 or later does" in done.stderr
+
+
+def test_the_numbers_are_those_of_cuda_h(needs_nvcc: None) -> None:
+    folders = header_folders(find_nvcc())
+    names = {
+        **{f"DATA_TYPE_{name.upper()}": number for name, number in tensor_map.DATA_TYPES.items()},
+        **{f"SWIZZLE_{size or 'NONE'}{'B' * (size > 0)}": n for size, n in tensor_map.SWIZZLE.items()},
+        "INTERLEAVE_NONE": tensor_map.INTERLEAVE_NONE,
+        "L2_PROMOTION_L2_128B": tensor_map.L2_PROMOTION_128B,
+        "FLOAT_OOB_FILL_NONE": tensor_map.OUT_OF_BOUNDS_IS_ZERO,
+    }
+    assert len(names) == 10
+    checks = [f'static_assert(CU_TENSOR_MAP_{name} == {number}, "{name}");' for name, number in names.items()]
+    size = f'static_assert(sizeof(CUtensorMap) == {tensor_map.TENSOR_MAP_BYTES}, "size");'
+    text = "\n".join(["#include <cuda.h>", *checks, size])
+    command = [*compiler().command, "-fsyntax-only", *(f"-I{folder}" for folder in folders), "-x", "c++", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

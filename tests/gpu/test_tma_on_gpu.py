@@ -1,0 +1,192 @@
+"""Tensor maps and the kernel that uses them, on a GPU of sm_90 or later; skipped, saying so, elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
+from cudamm.devices import Device
+from cudamm.errors import RequirementError
+from cudamm.here import Here
+from cudamm.prepare import prepare
+from cudamm.problem import Problem, Shape, parse_shape
+from cudamm.results import Result
+from cudamm.verify import verify_all
+
+pytestmark = pytest.mark.gpu
+
+FLOAT32 = ELEMENT_TYPES["float32"]
+SHAPES = (
+    "1x1x1", "2x3x5", "127x129x131", "128x256x32", "129x257x33", "64x64x4096", "1x4096x4096", "4096x1x4096",
+    "1000x1000x1000", "4095x4097x33", "33x4095x4097", "2048x2048x31",
+)  # fmt: skip
+IN_FLOAT64 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "STAGES": 4}
+
+# Each thread writes what lies at its place of a box, as the copy engine has put it into shared memory.
+ONE_BOX = """\
+// One box of A, wherever it lies, as it arrives in shared memory.
+//
+// param:   ROW = 0
+// param:   COLUMN = 0
+// param:   SWIZZLE = 0
+// args:    tensor_map(A, 8, 8, SWIZZLE), C
+// threads: 64
+// grid:    1
+
+#include <cuda.h>
+
+__global__ void one_box(const __grid_constant__ CUtensorMap map, element *C) {
+    __shared__ __align__(1024) element box[64];
+    __shared__ unsigned long long barrier;
+    const unsigned to = __cvta_generic_to_shared(box), full = __cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" : : "r"(full) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                     : : "r"(full), "r"((int)sizeof box) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%2, %3}], [%4];"
+                     : : "r"(to), "l"(&map), "r"(COLUMN), "r"(ROW), "r"(full) : "memory");
+    }
+    __syncthreads();
+    int ended = 0;
+    while (!ended)
+        asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\\n"
+                     "selp.b32 %0, 1, 0, p;\\n}" : "=r"(ended) : "r"(full) : "memory");
+    C[threadIdx.x] = box[threadIdx.x];
+}
+"""
+
+
+def silent(doing: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@pytest.fixture(scope="module")
+def hopper(gpu: Device[Any]) -> Device[Any]:
+    """A GPU that has the copy engine."""
+    lacks = gpu.lacks(find("tma"))
+    if lacks:
+        pytest.skip(lacks)
+    return gpu
+
+
+def verified(gpu: Device[Any], cases: list[tuple[Variant, Problem]], fmad: bool = True) -> list[Result]:
+    with Here(gpu) as here:
+        return list(verify_all(here, cases, fmad, silent))
+
+
+def failures(results: list[Result]) -> list[str]:
+    return [
+        f"{r.params} {r.m}x{r.n}x{r.k} {r.dtype}: {r.status} {r.reason}"
+        for r in results
+        if r.status != "ok" or r.verdict.correct is not True
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("fmad", [True, False], ids=["fmad", "no-fmad"])
+def test_every_shape_is_right(hopper: Device[Any], dtype: str, fmad: bool) -> None:
+    (variant,) = variants(find("tma"), {})
+    cases = [(variant, Problem(parse_shape(shape), ELEMENT_TYPES[dtype])) for shape in SHAPES]
+    results = verified(hopper, cases, fmad)
+    assert len(results) == len(SHAPES) and failures(results) == []
+    if dtype == "int32" or not fmad:
+        assert {r.verdict.bit_equal for r in results} == {True}
+    # Only rows that are no multiple of 16 bytes have their matrices padded, and never those of M.
+    assert [r.padded for r in results] == [bool(r.n % 4 or r.k % 4) for r in results]
+
+
+def test_float64_is_right_where_its_sums_fit(hopper: Device[Any]) -> None:
+    (variant,) = variants(find("tma"), {name: (value,) for name, value in IN_FLOAT64.items()})
+    cases = [(variant, Problem(parse_shape(shape), ELEMENT_TYPES["float64"])) for shape in SHAPES[:5]]
+    assert failures(verified(hopper, cases)) == []
+    (default,) = variants(find("tma"), {})
+    with pytest.raises(RequirementError, match="requires"):
+        verified(hopper, [(default, Problem(Shape(8, 8, 8), ELEMENT_TYPES["float64"]))])
+
+
+def test_every_combination_worth_sweeping_is_right(hopper: Device[Any]) -> None:
+    """At a size with tiles at every edge, and more of them than stages."""
+    method = find("tma")
+    problem = Problem(Shape(515, 770, 260), FLOAT32)
+    possible = []
+    for variant in variants(method, {p.name: p.values for p in method.parameters}):
+        try:
+            variant.padded(FLOAT32, 515, 770, 260)
+        except RequirementError:
+            continue
+        possible.append(variant)
+    assert len(possible) > 60
+    results = verified(hopper, [(variant, problem) for variant in possible])
+    assert len(results) == len(possible) and failures(results) == []
+
+
+@pytest.mark.parametrize("variant", ["", "STAGES", "BK"])
+def test_many_launches_give_the_same_bits(hopper: Device[Any], variant: str) -> None:
+    """A race between the copies and those who read would not come out the same each time."""
+    values: dict[str, tuple[int, ...]] = {"STAGES": (2,)} if variant == "STAGES" else {}
+    values |= {"BK": (16,)} if variant == "BK" else {}
+    (chosen,) = variants(find("tma"), values)
+    problem = Problem(Shape(1024, 1024, 1536), FLOAT32)
+    with Here(hopper) as here:
+        (case,) = prepare(here, [(chosen, problem)], True, silent)
+        with here.open(case) as run:
+            products = []
+            for _ in range(20):
+                run.fill_output()
+                run.launch()
+                products.append(run.product().copy())
+    assert all(np.array_equal(products[0], other) for other in products[1:])
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (3, 4), (37, 16), (36, 20)])
+@pytest.mark.parametrize("swizzle", [0, 32])
+def test_a_box_arrives_with_zeros_beyond_the_edge(
+    hopper: Device[Any], write_kernel: Callable[..., Path], row: int, column: int, swizzle: int
+) -> None:
+    """Against numpy. A swizzle of 32 bytes changes bit 4 of a byte's address where bit 7 is set."""
+    method = read_method(write_kernel(ONE_BOX))
+    values = {"ROW": (row,), "COLUMN": (column,), "SWIZZLE": (swizzle,)}
+    (variant,) = variants(method, values)
+    problem = Problem(Shape(40, 24, 24), FLOAT32)
+    with Here(hopper) as here:
+        (case,) = prepare(here, [(variant, problem)], True, silent)
+        with here.open(case) as run:
+            run.fill_output()
+            run.launch()
+            arrived = run.product().reshape(-1)[:64].copy()
+    a = np.zeros((48, 32), np.float32)
+    a[:40, :24] = problem.inputs[0]
+    wanted = a[row : row + 8, column : column + 8].reshape(-1)
+    places = [4 * at ^ (4 * at >> 7 & 1) << 4 if swizzle else 4 * at for at in range(64)]
+    assert np.array_equal(arrived[[place // 4 for place in places]], wanted)
+
+
+def test_bench_says_that_it_padded(hopper: Device[Any]) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "cudamm",
+        "bench",
+        "-m",
+        "tma",
+        "-n",
+        "1001",
+        "--runs",
+        "3",
+        "--json",
+        "-",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["results"]
+    assert (row["method"], row["status"], row["padded"]) == ("tma", "ok", True)

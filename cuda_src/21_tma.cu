@@ -5,23 +5,25 @@
 // needs:     sm_90
 // param:     BM = 128 in 64, 128, 256
 // param:     BN = 256 in 128, 256
-// param:     BK = 32 in 16, 32
-// param:     WM = 64 in 32, 64
-// param:     WN = 64 in 32, 64
-// param:     TM = 8 in 8, 16
+// param:     BK = 8 in 8, 16
+// param:     WM = 32 in 32, 64
+// param:     WN = 128 in 32, 64, 128
+// param:     TM = 8 in 8
 // param:     TN = 16 in 8, 16
-// param:     STAGES = 4 in 2, 3, 4, 6
+// param:     STAGES = 8 in 4, 6, 8
 // args:      tensor_map(A, BM, BK, BK * sizeof(element)), tensor_map(B, BK, BN), M, N, K, C
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * ((BM + BN) * BK * sizeof(element) + 16)
 // requires:  N % (16 // sizeof(element)) == 0, K % (16 // sizeof(element)) == 0,
-//            BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN, BK * sizeof(element) <= 128,
+//            BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN, WM // TM % 4 == 0, WN // TN % 2 == 0,
+//            BM // WM * (BN // WN) <= 8, BK * sizeof(element) >= 32, BK * sizeof(element) <= 128,
 //            STAGES * ((BM + BN) * BK * sizeof(element) + 16) <= 227 * 1024,
 //            TM * TN * sizeof(element) / 4 + 4 * TM + TN * sizeof(element) / 2 + 20
 //            <= min(255, 2048 // (BM / WM * (BN / WN)))
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
+// ptxas:     -O1
 // sum-order: k
 //
 // With cp.async every thread still works out addresses and asks for its own 16 bytes. Here one thread asks for a
@@ -33,15 +35,17 @@
 // whose phase ends when all bytes of the tiles have come, and `empty`, whose phase ends when each warp has read what
 // it needs of them. A warp waits for nothing else, so warps drift apart, and one computes while another loads.
 //
-// The thread that asks is one of those that compute. A ninth warp for it would cost registers: each quarter of a
-// multiprocessor has 16,384 for its own warps, and the quarter with three of them could give a thread 168, not 255.
+// Who asks is a thread of the first warp, and it asks for a tile that is STAGES - 2 ahead: into the place of the tile
+// before last, which the other warps have done with, or nearly. A ninth warp for it would cost registers: each quarter
+// of a multiprocessor has 16,384 for its own warps, and the quarter with three of them could give a thread 168.
 //
-// The engine cannot transpose A's tile on its way. A thread reads 16 bytes along k instead, and those that are served
-// together read rows one below the other. Rows are 128 bytes long, so all would ask the same four banks. But the
-// engine *swizzles*: of a row's 16-byte pieces it puts number c at place c ^ (row % 8). Then no two of 8 rows meet.
+// The engine cannot transpose A's tile, nor make its rows longer. A thread reads 16 bytes along k, eight threads read
+// rows below one another, and in rows of 32 or 64 bytes they would meet in the same banks. But the engine *swizzles*:
+// of a row's 16-byte pieces it puts number c at place c ^ (row / 4 % 2) (or, of four, c ^ (row / 2 % 4)), and then
+// they use all banks.
 //
-// A matrix must have rows of a multiple of 16 bytes; cudamm pads others with zeros on the host, and does not time
-// that. In float64 a thread's sums take twice the registers: -D BK=16 -D BN=128 -D WN=32 -D TN=8.
+// The loop is that of `async-copy`. A matrix must have rows of a multiple of 16 bytes; cudamm pads others with zeros on
+// the host, and does not time that. In float64 a thread's sums take twice the registers: -D BN=128 -D WN=64 -D TN=8.
 
 #include <cuda.h>
 
@@ -127,60 +131,73 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
     }
     __syncthreads();
 
-    // One thread asks for all tiles, STAGES - 1 of them ahead.
-    const auto fetch = [&](int tile, int stage) {
+    const auto fetch = [&](int tile) {
+        const int stage = tile % STAGES;
         Wide *const at = &ring[stage * STAGE];
         arrive_and_expect(&full[stage], STAGE * sizeof(Wide));
         copy(at, &map_A, row0, tile * BK, &full[stage]);
         copy(at + BM * ROW_A, &map_B, tile * BK, col0, &full[stage]);
     };
     if (threadIdx.x == 0)
-        for (int tile = 0; tile < STAGES - 1 && tile < tiles; ++tile) fetch(tile, tile);
+        for (int tile = 0; tile < STAGES - 2 && tile < tiles; ++tile) fetch(tile);
+    __syncwarp();
 
     // A thread's rows lie LANES_Y apart, its columns in groups of WIDE that lie WIDE * LANES_X apart.
     const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * WIDE;
 
     element sum[TM][TN] = {};
-    Wide a[TM], b[2][TN / WIDE];  // of A WIDE ks in a row, of B this k and the next
-    int stage = 0, parity = 0;
+    Wide a[TM], b[2][TN / WIDE];  // of A WIDE ks of each row, of B this k and the next
+    // Where a piece of the thread's first row lies, for each place that it can have.
+    const Wide *a_at[ROW_A], *b_at = &ring[BM * ROW_A + col / WIDE];
+#pragma unroll
+    for (int piece = 0; piece < ROW_A; ++piece) a_at[piece] = &ring[row * ROW_A + (piece ^ swizzled(y))];
     const auto load_a = [&](int i, int k) {
-        const int c = k / WIDE ^ swizzled(i * LANES_Y);
-        a[i] = ring[stage * STAGE + (row + i * LANES_Y) * ROW_A + (c ^ swizzled(y))];
+        a[i] = a_at[k / WIDE ^ swizzled(i * LANES_Y)][i * LANES_Y * ROW_A];
     };
-    const auto load_b = [&](int j, int k) {
-        b[k % 2][j] = ring[stage * STAGE + BM * ROW_A + k * ROW_B + col / WIDE + j * LANES_X];
+    const auto load_b = [&](int k) {
+        for (int j = 0; j < TN / WIDE; ++j) b[k % 2][j] = b_at[k * ROW_B + j * LANES_X];
     };
 
     wait(&full[0], 0);
+#pragma unroll
     for (int i = 0; i < TM; ++i) load_a(i, 0);
-    for (int j = 0; j < TN / WIDE; ++j) load_b(j, 0);
+    load_b(0);
+    int stage = 0, parity = 0;
     for (int tile = 0; tile < tiles; ++tile) {
+        // Into the place of the tile before last, as soon as all warps have done with it.
+        if (warp == 0 && tile + STAGES - 2 < tiles) {
+            if (tile >= 2) wait(&empty[(tile - 2) % STAGES], (tile - 2) / STAGES % 2);
+            if (lane == 0) fetch(tile + STAGES - 2);
+            __syncwarp();
+        }
+        const int before = stage;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            const int next = (k + 1) % BK;
-            if (next == 0) {
-                // All that this warp needs of the stage is in registers.
-                __syncwarp();
-                if (lane == 0) arrive(&empty[stage]);
-                if (++stage == STAGES) {
-                    stage = 0;
-                    parity ^= 1;
-                }
+            if (k == BK - 1) {  // on to the next tile
+                const int on = stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
+                parity = stage == STAGES - 1 ? parity ^ 1 : parity;
+                stage = stage == STAGES - 1 ? 0 : stage + 1;
+#pragma unroll
+                for (int piece = 0; piece < ROW_A; ++piece) a_at[piece] += on;
+                b_at += on;
                 if (tile + 1 < tiles) wait(&full[stage], parity);
             }
-            if (k == BK / 2 && threadIdx.x == 0 && tile + STAGES - 1 < tiles) {
-                // Into the stage of the tile before, as soon as all warps have done with it.
-                const int before = (stage == 0 ? STAGES : stage) - 1;
-                wait(&empty[before], stage == 0 ? parity ^ 1 : parity);
-                fetch(tile + STAGES - 1, before);
-            }
-            for (int j = 0; j < TN / WIDE; ++j) load_b(j, next);
+            load_b((k + 1) % BK);
+#pragma unroll
             for (int i = 0; i < TM; ++i) {
-                for (int j = 0; j < TN; ++j) sum[i][j] += a[i].at[k % WIDE] * b[k % 2][j / WIDE].at[j % WIDE];
-                if (next % WIDE == 0) load_a(i, next);  // its place has just become free
+#pragma unroll
+                for (int n = 0; n < TN; ++n) {
+                    const int j = i % 2 ? TN - 1 - n : n;
+                    sum[i][j] += a[i].at[k % WIDE] * b[k % 2][j / WIDE].at[j % WIDE];
+                }
+                if ((k + 1) % WIDE == 0) load_a(i, (k + 1) % BK);  // this row's ks are used up
             }
         }
+        // This warp has read all that it needs of the tile.
+        __syncwarp();
+        if (lane == 0) arrive(&empty[before]);
+        __syncwarp();
     }
 
     for (int i = 0; i < TM; ++i) {
@@ -190,7 +207,7 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
             const int c = col0 + col + j * LANES_X * WIDE;
             if (c >= N) continue;
             Wide out;
-            for (int w = 0; w < WIDE; ++w) out.at[w] = sum[i][j * WIDE + w];
+            for (int w = 0; w < WIDE; ++w) out.at[w] = sum[i][j * WIDE + w] + element(0);  // a copy: see async-copy
             *(Wide *)&C[(size_t)r * N + c] = out;
         }
     }

@@ -105,7 +105,12 @@ def source_hash(method: Method) -> str:
     Comments and white space do not count; what the header says of the launch does.
     """
     launched = (method.threads, method.grid, method.requires, (method.shared_bytes,))
-    parts = [" ".join(without_comments(method.source).split()), method.entry, *method.arguments]
+    parts = [
+        " ".join(without_comments(method.source).split()),
+        method.entry,
+        *method.arguments,
+        *method.ptxas,
+    ]
     parts += [f"{name}={expression}" for name, expression in method.constants]
     parts += [f"{i}:{expression}" for i, expressions in enumerate(launched) for expression in expressions]
     return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]

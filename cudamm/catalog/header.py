@@ -29,6 +29,7 @@ _ONCE = (
     "traffic",
     "requires",
     "needs",
+    "ptxas",
     "types",
     "library",
     "sum-order",
@@ -107,6 +108,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         sums_in_k_order="sum-order" in fields,
         builtin=builtin,
         library=_parse_library(path, fields.get("library", ""), language),
+        ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
     )
 
 
@@ -248,6 +250,15 @@ def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
     has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
     return max(needs, TENSOR_MAPS_NEED, key=lambda name: int(name[3:] or 0)) if has_maps else needs
+
+
+def _parse_ptxas(path: Path, text: str) -> tuple[str, ...]:
+    """Options such as `-O1`; none that names a file."""
+    options = tuple(text.split())
+    for option in options:
+        if not re.fullmatch(r"--?[A-Za-z][\w-]*(=\w+)?", option):
+            raise UsageError(f"{path}: “ptxas: {text}” is not like “ptxas: -O1 --register-usage-level=10”")
+    return options
 
 
 def _parse_library(path: Path, text: str, language: Language) -> str:

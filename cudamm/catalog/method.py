@@ -85,6 +85,7 @@ class Method:
         builtin: whether it belongs to cudamm, not to a user.
         library: the Python package through which its file calls a library on the GPU, which then chooses and
             launches kernels of its own; empty for every other method.
+        ptxas: options for NVIDIA's assembler, which turns PTX into machine code and puts it in order.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Method:
     sums_in_k_order: bool
     builtin: bool
     library: str = ""
+    ptxas: tuple[str, ...] = ()
 
     def needs_newer_than(self, arch: str) -> str:
         """Why it is not for an architecture such as `sm_86`, in words; empty where that has what it needs."""

@@ -110,7 +110,8 @@ def nvcc_command(program: Program, arch: str) -> list[str]:
     compiler = nvcc()
     fmad = "-fmad=true" if program.fmad else "-fmad=false"
     included = [f"-I{program.include_folder}"] if program.include_folder else []
-    return [str(compiler.path), f"-arch={arch}", *include_options(compiler.path), fmad, *included]
+    options = [f"-Xptxas={option}" for option in program.method.ptxas]
+    return [str(compiler.path), f"-arch={arch}", *include_options(compiler.path), fmad, *options, *included]
 
 
 _SEPARATOR = b"\nptxas -v:\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cudamm.compile.elf import sections
@@ -36,7 +37,9 @@ class Resources:
 
 
 _USER_CONSTANTS = ".nv.constant3"  # the bank of __constant__ variables
-_MAX_THREADS, _SIZED = 0x05, 0x04  # an attribute of three 32-bit extents, and the form of such a one
+# Attributes of a kernel, and the form of those that say how long they are: three 32-bit extents; and of each
+# parameter, after 32 bits, its number and its offset, 16 bits each.
+_MAX_THREADS, _PARAMETER, _SIZED = 0x05, 0x17, 0x04
 
 
 def find_kernel(image: bytes, entry: str) -> str:
@@ -104,13 +107,36 @@ def read_resources(image: bytes, remarks: str, name: str) -> Resources:
     )
 
 
+def parameter_offsets(image: bytes, name: str) -> list[int]:
+    """Where each of a kernel's parameters lies among them, in bytes; empty where the cubin does not say.
+
+    The first may not lie at 0: a tensor map's address is to be a multiple of 128, and where parameters begin
+    depends on the architecture.
+    """
+    found = {section.name: section for section in sections(image)}
+    information = found.get(f".nv.info.{name}")
+    offsets: dict[int, int] = {}
+    for value in _attributes(information.data if information else b"", _PARAMETER):
+        _, ordinal, offset = struct.unpack_from("=IHH", value)
+        offsets[ordinal] = offset
+    return [offset for _, offset in sorted(offsets.items())]
+
+
 def _max_threads(information: bytes) -> int | None:
     """The product of the extents that `__launch_bounds__` leaves in a kernel's attributes."""
+    for value in _attributes(information, _MAX_THREADS):
+        x, y, z = struct.unpack_from("=III", value)
+        return int(x * y * z)
+    return None
+
+
+def _attributes(information: bytes, wanted: int) -> Iterator[bytes]:
+    """The values of one attribute of a kernel, of the form that says how long they are."""
     at = 0
     while at + 4 <= len(information):
         form, attribute, size = struct.unpack_from("=BBH", information, at)
-        if (form, attribute) == (_SIZED, _MAX_THREADS):
-            x, y, z = struct.unpack_from("=III", information, at + 4)
-            return int(x * y * z)
-        at += 4 + (size if form == _SIZED else 0)  # other forms have a value in place of the size
-    return None
+        if form != _SIZED:  # other forms have a value in place of the size
+            size = 0
+        elif attribute == wanted:
+            yield information[at + 4 : at + 4 + size]
+        at += 4 + size

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Sequence
 
 from cudamm.catalog.header import closing_bracket, without_comments
 from cudamm.catalog.method import ElementType
@@ -30,6 +32,7 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     """One struct letter a parameter of the kernel `entry`, `P` for pointers: `iiiPPP`.
 
     A tensor map passed by value, `const __grid_constant__ CUtensorMap`, has a letter of ours, `T`.
+
     Raises:
         UsageError: the parameter list cannot be found, or has a type that no argument can have; a tensor map
             comes behind something else, so that its place depends on the CUDA release.
@@ -47,13 +50,18 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     return formats
 
 
-def packed_formats(formats: str) -> str:
+def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
     """The same for `struct.pack`, with 128 bytes for a tensor map.
 
-    Tensor maps come first, so that they lie at multiples of 128: cuda.h aligns them to 64 bytes up to CUDA
-    12 and to 128 from CUDA 13, and struct to none.
+    Args:
+        offsets: of each parameter, as the cubin has them; without, each follows the one before, aligned.
     """
-    return formats.replace(TENSOR_MAP_LETTER, f"{TENSOR_MAP_BYTES}s")
+    packed = ""
+    for index, letter in enumerate(formats):
+        gap = offsets[index] - struct.calcsize(packed) if offsets else 0
+        packed += f"{gap}x" if gap else ""
+        packed += f"{TENSOR_MAP_BYTES}s" if letter == TENSOR_MAP_LETTER else letter
+    return packed
 
 
 def _letter(code: str, words: list[str], element: ElementType) -> str:

@@ -14,6 +14,7 @@ from cudamm.architecture import Architecture, of_gpu
 from cudamm.catalog.method import Execution, Method
 from cudamm.compile.cuda import Cubin, check_driver, compile_for_gpu
 from cudamm.compile.program import Program
+from cudamm.compile.resources import parameter_offsets
 from cudamm.compile.signature import packed_formats, parameter_formats
 from cudamm.devices.device import (
     GUARD_BYTES,
@@ -282,7 +283,8 @@ class _Kernel:
             raise KernelError(f"{entry} cannot be loaded: {error}") from None
         self._element = program.element
         self._formats = parameter_formats(program.text, entry, program.element)
-        self.function.prepare(packed_formats(self._formats))
+        offsets = parameter_offsets(cubin.image, cubin.kernel)
+        self.function.prepare(packed_formats(self._formats, offsets))
 
     def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
         """What it is called with, given where A, B and C are."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.catalog import Value, Variant
-from cudamm.catalog.variant import ChosenBy
+from cudamm.catalog.variant import ChosenBy, chosen_record
 from cudamm.compile import Program, compile_each, program
 from cudamm.compile.host import STATIC_SHARED_BYTES
 from cudamm.devices.device import padded
@@ -86,15 +86,18 @@ class CheckResult:
     def record(self) -> dict[str, Any]:
         """An entry of `checked` in a `cudamm.check/1` file."""
         names = ("method", "params", "dtype", "file", "status", "reason", "source")
-        chosen = {"chosen_by": self.chosen_by} if self.chosen_by else {}
-        return {name: getattr(self, name) for name in names} | chosen | {
-            "errors": len(self.errors),
-            "advice": len(self.advice),
-            "sizes": list(self.sizes),
-            "skipped": [{"size": size, "reason": reason} for size, reason in self.skipped],
-            "blocks_watched": {size: list(counts) for size, counts in self.watched.items()},
-            "compute_sanitizer": [verdict.record() for verdict in self.sanitizer],
-        }
+        return (
+            {name: getattr(self, name) for name in names}
+            | chosen_record(self.chosen_by)
+            | {
+                "errors": len(self.errors),
+                "advice": len(self.advice),
+                "sizes": list(self.sizes),
+                "skipped": [{"size": size, "reason": reason} for size, reason in self.skipped],
+                "blocks_watched": {size: list(counts) for size, counts in self.watched.items()},
+                "compute_sanitizer": [verdict.record() for verdict in self.sanitizer],
+            }
+        )
 
     def finding_records(self) -> list[dict[str, Any]]:
         """The rows of a `cudamm.check/1` file, a finding each."""

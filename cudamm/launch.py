@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from cudamm.architecture import Architecture
 from cudamm.catalog.header import TENSOR_MAP
 from cudamm.catalog.method import ElementType, Method
 from cudamm.catalog.variant import Variant
@@ -60,6 +61,19 @@ class Limits:
     shared_bytes_per_block: int
     device: str = "this device"
     arch: str = ""
+
+
+def limits_of(architecture: Architecture) -> Limits:
+    """What any GPU of an architecture can launch; the largest grid is that of every one from 3.0 on."""
+    threads = architecture.threads_per_block
+    return Limits(
+        threads,
+        (threads, threads, 64),
+        (2**31 - 1, 65535, 65535),
+        architecture.shared_bytes_per_block,
+        device=architecture.name,
+        arch=architecture.name,
+    )
 
 
 @dataclass(frozen=True)

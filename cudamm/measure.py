@@ -14,7 +14,7 @@ from cudamm.errors import KernelError
 from cudamm.executor import Batch, Executor, Facts
 from cudamm.prepare import Prepared, Progress, compiled_as_ready, plan_all
 from cudamm.problem import Problem
-from cudamm.results import CUBLAS, UNVERIFIED, Cache, Ended, Result, Status, Timing, Verdict
+from cudamm.results import UNVERIFIED, Cache, Ended, Result, Status, Timing, Verdict
 from cudamm.samples import statistics_of
 
 WARM_UP_MS = 100.0
@@ -102,7 +102,10 @@ def bench(
     Raises:
         UsageError, NoDeviceError: before anything is launched, where the request is impossible.
     """
-    planned = plan_all(executor, cases, settings.fmad, positions, each_may_fail=settings.each_may_fail)
+    planned = plan_all(
+        executor, cases, settings.fmad, positions,
+        each_may_fail=settings.each_may_fail, all_may_be_skipped=bool(kept),
+    )  # fmt: skip
     waiting: dict[Problem, list[Prepared]] = {case.problem: [] for case in planned}
     ready = compiled_as_ready(planned, progress)
     finished = 0
@@ -147,7 +150,7 @@ def _of(
 def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
     """The best of a problem's results; infinite where there is none that is right."""
     of = problem.shape.m, problem.shape.n, problem.shape.k, problem.element.name
-    theirs = [r for r in results if r.method != CUBLAS and (r.m, r.n, r.k, r.dtype) == of]
+    theirs = [r for r in results if not r.is_yardstick and (r.m, r.n, r.k, r.dtype) == of]
     medians_ms = [r.median_ms for r in theirs if r.status == "ok" and r.verdict.correct
                   and r.median_ms is not None]  # fmt: skip
     return min(medians_ms, default=float("inf"))

@@ -112,12 +112,14 @@ def plan_all(
     positions: Sequence[int] | None = None,
     *,
     each_may_fail: bool = False,
+    all_may_be_skipped: bool = False,
 ) -> list[Prepared]:
     """Plan and check every case, before anything is compiled.
 
     Args:
         positions: of the cases, where they are some of many.
         each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+        all_may_be_skipped: they are what is left of more, of which others were run.
 
     Raises:
         UsageError: as `prepare` does.
@@ -125,7 +127,7 @@ def plan_all(
     numbered = zip(positions or range(len(cases)), cases, strict=True)
     planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
     to_run = [case for case in planned if not case.skipped]
-    if planned and not to_run:
+    if planned and not to_run and not all_may_be_skipped:
         raise RequirementError(planned[0].skipped)
     for problem, launch, on_host in {(c.problem, c.launch, c.on_host): None for c in to_run}:
         _check_memory(executor, on_host, problem, launch.shape if launch else problem.shape)

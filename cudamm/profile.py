@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cudamm.catalog import ELEMENT_TYPES, Value, Variant
-from cudamm.catalog.variant import ChosenBy
+from cudamm.catalog.variant import ChosenBy, chosen_record
 from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
 from cudamm.executor import Executor
 from cudamm.prepare import Prepared, Progress, prepare
@@ -176,7 +176,7 @@ class ProfileResult:
         """The row of a `cudamm.profile/1` file."""
         return {
             **{name: getattr(self, name) for name in ("method", "params", "m", "n", "k", "dtype", "fmad")},
-            **({"chosen_by": self.chosen_by} if self.chosen_by else {}),
+            **chosen_record(self.chosen_by),
             "padded": self.padded,
             "status": self.status,
             "reason": self.reason,

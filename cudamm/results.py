@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from cudamm import __version__
 from cudamm.catalog.method import Execution, Value
-from cudamm.catalog.variant import ChosenBy
+from cudamm.catalog.variant import ChosenBy, chosen_record
 from cudamm.compile.resources import Resources
 from cudamm.devices.device import DeviceInfo as DeviceInfo
 from cudamm.samples import Statistics, statistics_of
@@ -125,6 +125,11 @@ class Result:
         return f"best: {self.method}" if self.chosen_by else self.method
 
     @property
+    def is_yardstick(self) -> bool:
+        """Whether others are held against it, and it is not among the choices."""
+        return self.method == CUBLAS
+
+    @property
     def is_near_floor(self) -> bool:
         """Whether what two events around an empty kernel read is a notable part of its time."""
         floor_ms, median_ms = self.timing.event_floor_ms, self.median_ms
@@ -188,8 +193,7 @@ class Result:
             "status",
             "reason",
         )
-        chosen = {"chosen_by": self.chosen_by} if self.chosen_by else {}
-        return {name: getattr(self, name) for name in names} | chosen
+        return {name: getattr(self, name) for name in names} | chosen_record(self.chosen_by)
 
     def _verdict(self) -> dict[str, Any]:
         verdict = dataclasses.asdict(self.verdict)
@@ -206,7 +210,7 @@ def share_of_cublas(row: Result, rows: Iterable[Result]) -> float | None:
     None where cuBLAS is not among the rows, or one of the two has no time or is not right.
     """
     problem = row.m, row.n, row.k, row.dtype
-    cublas = next((r for r in rows if r.method == CUBLAS and (r.m, r.n, r.k, r.dtype) == problem), None)
+    cublas = next((r for r in rows if r.is_yardstick and (r.m, r.n, r.k, r.dtype) == problem), None)
     if cublas is None or cublas.status != "ok" or row.status not in ("ok", "dropped"):
         return None
     return cublas.median_ms / row.median_ms if cublas.median_ms and row.median_ms else None
@@ -300,9 +304,7 @@ class OccupancyResult(NamedTuple):
             record["steps"] = [dataclasses.asdict(step) for step in self.steps]
         if self.latency is not None:
             record["latency"] = [dataclasses.asdict(latency) for latency in self.latency]
-        if self.chosen_by:
-            record["chosen_by"] = self.chosen_by
-        return record
+        return record | chosen_record(self.chosen_by)
 
 
 _ALWAYS: tuple[str, ...] = OccupancyResult._fields[: OccupancyResult._fields.index("resources")]

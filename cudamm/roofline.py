@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from cudamm.architecture import Architecture
 from cudamm.catalog.method import Value
-from cudamm.catalog.variant import ChosenBy, Traffic, Variant
+from cudamm.catalog.variant import ChosenBy, Traffic, Variant, chosen_record
 from cudamm.compile import program
 from cudamm.devices.cpu import CpuDevice
 from cudamm.devices.device import Ceilings
@@ -230,7 +230,7 @@ class RooflineResult:
         """The row of a `cudamm.roofline/1` file: where it was measured, that of `cudamm.bench/2` and more."""
         names = ("method", "params", "m", "n", "k", "dtype", "padded", "status", "reason", "gflops")
         row = self.measured.bench_record() if self.measured else {name: getattr(self, name) for name in names}
-        row |= {"chosen_by": self.chosen_by} if self.chosen_by else {}
+        row |= chosen_record(self.chosen_by)
         of, requested, compulsory = self.traffic, self.requested, self.compulsory
         return row | {
             "operations": self.operations,

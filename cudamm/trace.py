@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from cudamm.catalog import Value, Variant, find, variants
-from cudamm.catalog.variant import ChosenBy
+from cudamm.catalog.variant import ChosenBy, chosen_record
 from cudamm.compile import Program, compile_each
 from cudamm.compile.host import Executable, compile_to_observe
 from cudamm.compile.widths import wide_lines
@@ -269,8 +269,7 @@ class TraceResult:
 
     def _what(self) -> dict[str, Any]:
         names = ("method", "params", "m", "n", "k", "dtype", "padded", "status", "reason", "scaled", "file")
-        chosen = {"chosen_by": self.chosen_by} if self.chosen_by else {}
-        return {name: getattr(self, name) for name in names} | chosen
+        return {name: getattr(self, name) for name in names} | chosen_record(self.chosen_by)
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of a `cudamm.trace/1` file: one for each access, or one that says why there is none."""

@@ -33,6 +33,7 @@ from cudamm.architecture import WARP_THREADS, Architecture
 from cudamm.best.place import Place
 from cudamm.catalog import ElementType, Method, Variant, ladder, variants
 from cudamm.catalog.header import without_comments
+from cudamm.compile.host import STATIC_SHARED_BYTES
 from cudamm.errors import UsageError
 from cudamm.launch import Launch, Limits, check, plan
 from cudamm.occupancy.blocks import active_blocks
@@ -75,8 +76,6 @@ UNROLLED = 4
 """Steps along K that the compiler takes at once where there is no tile."""
 ADDRESS_REGISTERS = 24
 """A thread has for all but its results and the elements it multiplies."""
-MOST_STATIC_SHARED_BYTES = 48 * 1024
-"""CUDA Programming Guide: more has to be dynamic."""
 
 EQUAL = 0.02
 """Share by which two times may differ and count as the same."""
@@ -194,7 +193,7 @@ def work_of(
         return None
     stages = given.get("STAGES", 1)
     tiles_bytes = (rows + columns) * depth * size * stages if traits.shares else 0
-    if not launch.shared_bytes and tiles_bytes > MOST_STATIC_SHARED_BYTES:
+    if not launch.shared_bytes and tiles_bytes > STATIC_SHARED_BYTES:
         return None
     words = size // 4
     registers = ADDRESS_REGISTERS + math.ceil(words * (down * across + 2 * (down + across)))

@@ -9,14 +9,11 @@ from typing import Any
 from cudamm.architecture import Architecture, find_architecture
 from cudamm.devices.device import Target
 from cudamm.devices.gpu import GpuTarget
-from cudamm.launch import Limits
+from cudamm.launch import Limits, limits_of
 from cudamm.tuned import arch_of
 
 SMALL_GPU = dataclasses.replace(find_architecture("sm_86"), gpu="a small GPU", multiprocessors=16)
 """Stands for the CPU device: its own times say nothing of a GPU, and small tiles are verified soon."""
-
-GRID = (2**31 - 1, 65535, 65535)
-"""The most blocks of a grid, on every architecture from 3.0 on."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +62,4 @@ def of_architecture(architecture: Architecture, device: str = "") -> Place:
     Args:
         device: the name of the GPU, where there is one.
     """
-    threads = architecture.threads_per_block
-    limits = Limits(
-        threads,
-        (threads, threads, 64),
-        GRID,
-        architecture.shared_bytes_per_block,
-        architecture.name,
-        arch=architecture.name,
-    )
-    return Place(device, architecture.name, architecture, limits)
+    return Place(device, architecture.name, architecture, limits_of(architecture))

@@ -20,6 +20,11 @@ MOST_VALUES = 10_000
 """A list or range may stand for; more is a slip of the keyboard."""
 
 
+def chosen_record(chosen_by: ChosenBy | None) -> dict[str, str]:
+    """The field of a record that says what chose its variant; none where a user did."""
+    return {"chosen_by": chosen_by} if chosen_by else {}
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Bytes that the threads of one launch ask global memory for, each access of each thread counted.

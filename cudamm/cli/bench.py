@@ -63,7 +63,7 @@ def bench(
     with worker_for(sizes, dtypes, measuring) as worker:
         from cudamm.best import of_target, resolve
         from cudamm.cli.auto import default_and_best
-        from cudamm.cli.cases import cases, runnable
+        from cudamm.cli.cases import able, cases
         from cudamm.report import bench as tables
         from cudamm.report import course
 
@@ -73,7 +73,7 @@ def bench(
             chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
         else:
             chosen = cases(variants, sizes, dtypes, measuring.seed)
-        chosen, left_out = runnable(chosen, selection.names, worker.target)
+        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))
         found = [*found, *left_out, *told]
         verbose = measuring.outputs.verbose

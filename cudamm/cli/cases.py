@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.catalog import ElementType, Method, Variant
-    from cudamm.devices import Target
     from cudamm.expression import Expression
     from cudamm.problem import Problem
 
@@ -53,67 +52,58 @@ def cases(
     ]
 
 
-def kernels_of(variants: Sequence[Variant], named: bool, verdict: tuple[str, str]) -> list[Variant]:
-    """Those that a GPU runs.
+def kernels_of(
+    variants: Sequence[Variant],
+    is_named: Callable[[Method], bool],
+    host_methods: str,
+    libraries: str | None = None,
+) -> list[Variant]:
+    """Those that have a kernel, without host methods, and those whose kernel cudamm has, without libraries.
 
     Args:
-        named: whether the methods are named one by one, so that none may be left out.
-        verdict: what is said where a host method is, or is all there is: of one, of several.
+        is_named: whether a method is named itself, and not just among all, so that it may not be left out.
+        host_methods: what is said of host methods, such as `have no warps to trace`.
+        libraries: what cudamm cannot do with a library's kernels, such as `trace`; None: they stay.
 
     Raises:
-        UsageError: that.
+        UsageError: one that is to be left out is named.
     """
-    on_host = list(dict.fromkeys(v.method.name for v in variants if v.method.runs_on_host))
-    if on_host and (named or len(on_host) == len({v.method.name for v in variants})):
-        raise UsageError(f"{', '.join(on_host)}: {verdict[len(on_host) > 1]}")
-    return [variant for variant in variants if not variant.method.runs_on_host]
+
+    def is_meant(method: Method) -> bool:
+        return not method.runs_on_host and (libraries is None or not method.library)
+
+    refused = dict.fromkeys(v.method for v in variants if not is_meant(v.method) and is_named(v.method))
+    names = ", ".join(method.name for method in refused)
+    if any(method.runs_on_host for method in refused):
+        raise UsageError(f"{names}: host methods {host_methods}")
+    if refused:
+        raise UsageError(f"{names}: a library launches kernels of its own, which cudamm cannot {libraries}")
+    return [variant for variant in variants if is_meant(variant.method)]
 
 
-def own_kernels(variants: Sequence[Variant], is_named: Callable[[Method], bool], what: str) -> list[Variant]:
-    """Without those of libraries, whose kernels cudamm does not have.
-
-    Args:
-        is_named: whether a method is named itself, so that it may not be left out.
-        what: cudamm cannot do with them, such as `trace`.
-
-    Raises:
-        UsageError: one is named.
-    """
-    libraries = dict.fromkeys(v.method for v in variants if v.method.library and is_named(v.method))
-    if libraries:
-        names = ", ".join(method.name for method in libraries)
-        raise UsageError(f"{names}: a library launches kernels of its own, which cudamm cannot {what}")
-    return [variant for variant in variants if not variant.method.library]
-
-
-def runnable(
-    chosen: Cases, is_named: Callable[[Method], bool], target: Target[Any] | None
-) -> tuple[Cases, list[str]]:
-    """Without what the device lacks something for, where it is only among all; and a remark on each of them.
-
-    Args:
-        target: None where nothing is run, on no device.
-    """
-    remarks: dict[Method, str] = {}
-    for method in dict.fromkeys(variant.method for variant, _ in chosen):
-        if (method.library or (method.needs and method.builtin)) and not is_named(method):
-            nowhere = f"{method.name} runs nowhere here" if method.library else ""
-            lacks = nowhere if target is None else target.lacks(method)
-            if lacks:
-                remarks[method] = f"{lacks}: it is left out"
-    return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
-
-
-def new_enough(
-    chosen: Sequence[tuple[Variant, Told]], is_named: Callable[[Method], bool], archs: Sequence[str]
+def able(
+    chosen: Sequence[tuple[Variant, Told]], is_named: Callable[[Method], bool], lacks: Callable[[Method], str]
 ) -> tuple[list[tuple[Variant, Told]], list[str]]:
-    """Without what needs a newer architecture than all of these, where it is only among all; and remarks."""
-    remarks: dict[Method, str] = {}
-    for method in dict.fromkeys(variant.method for variant, _ in chosen):
-        needs = [method.needs_newer_than(arch) for arch in archs]
-        if all(needs) and method.builtin and not is_named(method):
-            remarks[method] = f"{needs[0]}: it is left out"
+    """Without what a device cannot run, where that is only among all; and a remark on each method left out.
+
+    Args:
+        is_named: as for `kernels_of`.
+        lacks: why the device cannot run a method at all; empty where it can.
+    """
+    methods = dict.fromkeys(variant.method for variant, _ in chosen)
+    missing = {method: lacks(method) for method in methods if not is_named(method)}
+    remarks = {method: f"{why}: it is left out" for method, why in missing.items() if why}
     return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
+
+
+def older_than_needed(archs: Sequence[str]) -> Callable[[Method], str]:
+    """What `able` asks where nothing but architectures is known: why none of these is new enough."""
+
+    def lacks(method: Method) -> str:
+        needs = [method.needs_newer_than(arch) for arch in archs]
+        return needs[0] if all(needs) else ""
+
+    return lacks
 
 
 def restrictions_of(conditions: Sequence[str]) -> list[Expression]:

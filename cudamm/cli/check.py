@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cudamm.cli.cases import own_kernels
+from cudamm.cli.cases import kernels_of
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -90,14 +90,12 @@ def check(
         )
     if tool is not None and device_spec == "cpu":
         raise UsageError(f"{SANITIZER} watches GPUs: leave --device cpu out, or --with {SANITIZER}")
-    variants = own_kernels(selection.variants(), selection.names, "check")
-    variants = [variant for variant in variants if not variant.method.runs_on_host]
-    if not variants:
-        raise UsageError("host methods have no threads, blocks or barriers to check: name a kernel")
+    unchecked = "have no threads, blocks or barriers to check: name a kernel"
+    variants = kernels_of(selection.variants(), selection.names, unchecked, "check")
 
     from cudamm.best import on_host, resolve
     from cudamm.check import check_all
-    from cudamm.cli.cases import cases
+    from cudamm.cli.cases import able, cases
     from cudamm.cli.findings import CheckSession
     from cudamm.report import check as paragraphs
     from cudamm.worker import Worker
@@ -107,12 +105,13 @@ def check(
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(Worker("cpu", timeout_s))
+        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, on_host(worker.target, arch))
         info = worker.target.info
         with CheckSession(SCHEMA, outputs, info) as session:
             session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
             session.show(paragraphs.render)
-            session.say(told)
+            session.say([*left_out, *told])
             session.save_findings()
             return session.status(all(result.all_well for result in session.results))
 

@@ -116,9 +116,9 @@ class Selection:
         return replace(method, name=method.path.name) if method.name in taken else method
 
     def names(self, method: Method) -> bool:
-        """Whether a method is named itself, and not just among all."""
+        """Whether a method is named itself, as a user's file is, and not just among all."""
         words = {word.strip().lower() for text in self.methods for word in text.split(",")}
-        return not words.isdisjoint((method.name, *method.aliases))
+        return not method.builtin or not words.isdisjoint((method.name, *method.aliases))
 
     def gives(self, name: str) -> bool:
         """Whether values of a parameter are asked for."""

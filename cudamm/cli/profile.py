@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cudamm.cli.cases import own_kernels
+from cudamm.cli.cases import kernels_of
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -65,13 +65,11 @@ def profile(
     """
     if device_spec == "cpu":
         raise UsageError(f"Nsight Compute profiles GPUs, and the CPU device is none: {_WITHOUT}")
-    variants = own_kernels(selection.variants(), selection.names, "profile; ncu does")
-    variants = [variant for variant in variants if not variant.method.runs_on_host]
-    if not variants:
-        raise UsageError("host methods do not run on a GPU: name a method that does")
+    unprofiled = "do not run on a GPU: name a method that does"
+    variants = kernels_of(selection.variants(), selection.names, unprofiled, "profile; ncu does")
 
     from cudamm.best import of_target, resolve
-    from cudamm.cli.cases import cases
+    from cudamm.cli.cases import able, cases
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
     from cudamm.profile import WHERE_TO_GET_NCU, ProfileResult
@@ -85,12 +83,13 @@ def profile(
         ncu = find_ncu(find_nvcc())
         if ncu is None:
             raise NoDeviceError(WHERE_TO_GET_NCU)
+        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))
         info = worker.target.info
         with Session[ProfileResult](SCHEMA, outputs, info) as session:
             session.collect(lambda tell: profiled(worker, ncu, chosen, fmad, timeout_s, tell))
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say(told)
+            session.say([*left_out, *told])
             session.save(ProfileResult.record)
             return session.status(all(result.status != "failed" for result in session.results))
 

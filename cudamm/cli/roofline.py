@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cudamm.cli.cases import kernels_of
 from cudamm.cli.options import (
     Command,
     Selection,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cudamm.architecture import Architecture
+    from cudamm.catalog import Method
     from cudamm.devices import Target
     from cudamm.executor import Executor
     from cudamm.measure import Settings
@@ -120,6 +122,12 @@ class _Roofs:
             return architecture
         return dataclasses.replace(architecture, gpu="a GPU", multiprocessors=self.sms)
 
+    def lacks(self, method: Method) -> str:
+        """Why a method has no bound on paper, in words; empty where it has."""
+        if method.library:
+            return f"{method.name} runs nowhere here"
+        return method.needs_newer_than(self.architecture.name) if self.arch is not None else ""
+
     @property
     def on_paper(self) -> tuple[Roofline, DeviceInfo] | None:
         """The roofs that the options alone give, and what to call their device; None where they do not."""
@@ -196,17 +204,16 @@ def roofline(
     if traffic is not None:
         fields = selection.kernel_fields | {"traffic": traffic}
         selection = dataclasses.replace(selection, kernel_fields=fields)
-    variants = [variant for variant in selection.variants() if not variant.method.runs_on_host]
-    if not variants:
-        raise UsageError("host methods are under no roof of a GPU: name a method that runs on one")
+    roofless = "are under no roof of a GPU: name a method that runs on one"
+    variants = kernels_of(selection.variants(), selection.names, roofless)
 
     from cudamm.best import of_architecture, of_target, resolve
-    from cudamm.cli.cases import cases, runnable
+    from cudamm.cli.cases import able, cases
 
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
     paper = roofs.on_paper
     if paper is not None and device_spec in ("auto", "cpu"):
-        chosen, remarks = runnable(chosen, selection.names, None)
+        chosen, remarks = able(chosen, selection.names, roofs.lacks)
         chosen, told = resolve(chosen, of_architecture(roofs.architecture))
         remarks += told
         return _bounds(chosen, *paper, fmad, device_spec, outputs, plot, remarks)
@@ -216,7 +223,7 @@ def roofline(
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with Worker(device_spec, timeout_s) as worker:
         own = paper[0] if paper is not None else _of_device(worker, roofs.theoretical)
-        chosen, remarks = runnable(chosen, selection.names, worker.target)
+        chosen, remarks = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))
         remarks += told
         return _measured(worker, chosen, own, settings, outputs, plot, remarks)

@@ -17,7 +17,7 @@ from cudamm.errors import Interrupted, NoDeviceError
 from cudamm.report.console import console, messages
 from cudamm.report.export import JsonFile, LiveJson
 from cudamm.report.forms import Render
-from cudamm.results import CUBLAS, DeviceInfo, Result, bench_record_among, document
+from cudamm.results import DeviceInfo, Result, bench_record_among, document
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
@@ -214,7 +214,7 @@ class BenchSession(LiveSession):
 
     def keep(self, result: Result) -> None:
         """Add a result; with that of cuBLAS, what others say of it."""
-        if result.method == CUBLAS and isinstance(self._json, LiveJson):
+        if result.is_yardstick and isinstance(self._json, LiveJson):
             rows = [*self.results, result]
             self._json.restore({row.position: bench_record_among(row, rows) for row in self.results})
         super().keep(result)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
-from cudamm.cli.cases import cases, kernels_of, new_enough, own_kernels
+from cudamm.cli.cases import able, cases, kernels_of, older_than_needed
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
 from cudamm.cli.pair import pair
 from cudamm.errors import KernelError, UsageError
@@ -95,12 +95,11 @@ def show(
             selection = dataclasses.replace(selection, kernel_fields=_NO_LAUNCH | selection.kernel_fields)
         variants = selection.variants()
     if what != "source":
-        is_named = diff is not None or not {"all"}.issuperset(selection.methods)
-        not_compiled = f"not compiled for a GPU, so there is no --{what}; --source works"
-        verdict = f"a host method is {not_compiled}", f"host methods are {not_compiled}"
-        is_one = selection.names if diff is None else lambda method: True
-        variants = own_kernels(variants, is_one, f"compile, so there is no --{what}; --source works")
-        variants = kernels_of(variants, is_named, verdict)
+        is_named = selection.names if diff is None else lambda method: True
+        without = f"so there is no --{what}; --source works"
+        variants = kernels_of(
+            variants, is_named, f"are not compiled for a GPU, {without}", f"compile, {without}"
+        )
     if sizes and not is_asked(variants):
         raise UsageError("what a compiler makes does not depend on the size: -n goes with -m best")
     problems = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed=0)
@@ -115,7 +114,7 @@ def show(
         raise UsageError("--diff compares two variants: name one --dtype that both have")
     target = _architecture(arch) if what != "source" else ""
     if what != "source":
-        chosen, left_out = new_enough(chosen, is_one, [target])
+        chosen, left_out = able(chosen, is_named, older_than_needed([target]))
         for line in left_out:
             messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
     programs = [program(variant, element, fmad) for variant, element in chosen]

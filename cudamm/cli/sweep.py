@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from cudamm.cli.bench import DEFAULT_SIZE
-from cudamm.cli.cases import all_hold, cases, restrictions_of, runnable
+from cudamm.cli.cases import able, all_hold, cases, restrictions_of
 from cudamm.cli.measuring import Measuring, measure_and_show, measuring_options, worker_for
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
 from cudamm.errors import UsageError
@@ -52,9 +52,8 @@ def sweep(
         from cudamm.report import sweep as tables
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
-        asked, left_out = runnable(
-            cases(variants, sizes, dtypes, measuring.seed), selection.names, worker.target
-        )
+        asked = cases(variants, sizes, dtypes, measuring.seed)
+        asked, left_out = able(asked, selection.names, worker.target.lacks)
         asked, told = resolve(asked, of_target(worker.target))
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:

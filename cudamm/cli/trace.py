@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cudamm.cli.cases import cases, kernels_of, own_kernels
+from cudamm.cli.cases import able, cases, kernels_of
 from cudamm.cli.options import (
     Selection,
     dtype_option,
@@ -102,13 +102,9 @@ def trace(
         raise UsageError("--compare prints a table and --warp a drawing: one at a time")
     of = _block_index(of_block) if of_block is not None else (0, 0, 0)
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
-    is_named = compare is not None or not {"all"}.issuperset(selection.methods)
-    untraced = "no warps to trace; name a method that runs on a GPU"
-    is_one = selection.names if compare is None else lambda method: True
-    variants = own_kernels(variants, is_one, "trace")
-    variants = kernels_of(
-        variants, is_named, (f"a host method has {untraced}", f"host methods have {untraced}")
-    )
+    is_named = selection.names if compare is None else lambda method: True
+    untraced = "have no warps to trace; name a method that runs on a GPU"
+    variants = kernels_of(variants, is_named, untraced, "trace")
 
     from cudamm.architecture import find_architecture
     from cudamm.best import on_host, resolve
@@ -121,6 +117,7 @@ def trace(
     from cudamm.trace import trace as traced
 
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
+    chosen, left_out = able(chosen, is_named, host().lacks)
     chosen, told = resolve(chosen, on_host(host(), arch))
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare is of two variants on one problem: name one size, and one --dtype")
@@ -151,7 +148,7 @@ def trace(
                 tables.render_comparison(console, *results)
             else:
                 tables.render(console, results)
-            for line in told:
+            for line in (*left_out, *told):
                 console.print(line, markup=False, soft_wrap=True)
 
         whole = document(SCHEMA, host().info) | {"variants": [result.summary() for result in results]}

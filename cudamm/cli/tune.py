@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudamm.cli.bench import DEFAULT_SIZE
-from cudamm.cli.cases import all_hold, cases, kernels_of, own_kernels, restrictions_of
+from cudamm.cli.cases import able, all_hold, cases, kernels_of, restrictions_of
 from cudamm.cli.options import (
     Selection,
     device_option,
@@ -118,19 +118,19 @@ def tune(
         from cudamm.tune import Request, tasks_of
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
-        tasks = tasks_of(worker, _cases(variants, sizes, dtypes, seed, restrictions))
+        chosen = _cases(variants, sizes, dtypes, seed, restrictions)
+        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
+        tasks = tasks_of(worker, chosen)
         request = Request(budget_s, seed, "cold" if cold else "hot")
         spec = None if device_spec == "auto" else device_spec
-        return _tune_and_show(worker, tasks, request, store, selection, outputs, spec)
+        return _tune_and_show(worker, tasks, request, store, selection, outputs, spec, left_out)
 
 
 def _variants(selection: Selection) -> list[Variant]:
     """Those to choose among, every value worth trying where none is named; none of the host's own methods."""
     variants = dataclasses.replace(selection, swept=None).variants()
-    variants = own_kernels(variants, selection.names, "tune")
-    is_named = bool(selection.methods) and "all" not in _words(selection)
-    untuned = "no launch to choose; cudamm sweep times its variants"
-    return kernels_of(variants, is_named, (f"a host method has {untuned}", f"host methods have {untuned}"))
+    untuned = "have no launch to choose; cudamm sweep times their variants"
+    return kernels_of(variants, selection.names, untuned, "tune")
 
 
 def _cases(
@@ -159,6 +159,7 @@ def _tune_and_show(
     selection: Selection,
     outputs: Outputs,
     device_spec: str | None,
+    left_out: Sequence[str],
 ) -> int:
     """Search, store as results come, print; the exit status."""
     from cudamm.cli.tune_session import TuneSession
@@ -167,7 +168,7 @@ def _tune_and_show(
 
     info = worker.target.info
     stored: list[Entry] = []
-    remarks: list[str] = []
+    remarks = list(left_out)
     unstored: list[UsageError] = []
 
     def keep(outcome: Outcome) -> None:

@@ -51,7 +51,7 @@ def verify(
     """
     from cudamm import verify as verification
     from cudamm.best import of_target, resolve
-    from cudamm.cli.cases import cases, runnable
+    from cudamm.cli.cases import able, cases
     from cudamm.cli.session import LiveSession
     from cudamm.report import verify as tables
     from cudamm.results import Result
@@ -60,7 +60,7 @@ def verify(
     chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
     with Worker(device_spec, timeout_s) as worker:
         info = worker.target.info
-        chosen, left_out = runnable(chosen, selection.names, worker.target)
+        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))
         with LiveSession("cudamm.verify/1", outputs, info, Result.verify_record) as session:
             session.collect(lambda progress: verification.verify_all(worker, chosen, fmad, progress))

@@ -16,14 +16,11 @@ from cudamm.compile import Program, compile_all, program
 from cudamm.compile.cuda import Cubin, compile_for_gpu
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, UsageError
-from cudamm.launch import Launch, Limits, check, plan
+from cudamm.launch import Launch, check, limits_of, plan
 from cudamm.occupancy.rows import results
 from cudamm.prepare import Progress, check_user_kernels
 from cudamm.problem import Problem
 from cudamm.results import OccupancyResult
-
-GRID = (2**31 - 1, 65535, 65535)
-"""The most blocks of a grid, on every architecture from 3.0 on."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +64,10 @@ def of_kernels(
 def planned_for(architecture: Architecture, variant: Variant, problem: Problem, fmad: bool) -> Planned:
     """A case, planned and held against the architecture's limits."""
     source = program(variant, problem.element, fmad)
-    threads = architecture.threads_per_block
-    limits = Limits(
-        threads, (threads, threads, 64), GRID, architecture.shared_bytes_per_block, architecture.name,
-        architecture.name,
-    )  # fmt: skip
     launch = None
     try:
         launch = plan(variant, problem.shape, problem.element)
-        check(variant, launch, limits)
+        check(variant, launch, limits_of(architecture))
     except UsageError as error:
         return Planned(variant, problem, source, launch, str(error))
     return Planned(variant, problem, source, launch, "")

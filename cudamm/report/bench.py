@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.report.console import milliseconds, parameters, percent, print_fitting, significant
+from cudamm.report.console import folded, milliseconds, parameters, percent, print_fitting, significant
 from cudamm.report.numbers import ratio
+from cudamm.report.troubles import Trouble, troubles
 from cudamm.results import DeviceInfo, Result, share_of_cublas
 from cudamm.samples import ratio_of_medians
 
@@ -63,20 +64,25 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result], verb
 
 def print_troubles(console: Console, results: Sequence[Result]) -> None:
     """Print what failed or was skipped, where and why; of a variant that fails everywhere, a few cases."""
-    for (method, params), group in itertools.groupby(
-        (r for r in results if r.status not in ("ok", "dropped")),
-        key=lambda r: (r.label, parameters(r.params)),
+    for (variants, status), group in itertools.groupby(
+        troubles(results), key=lambda trouble: (trouble.variants, trouble.status)
     ):
-        troubles = list(group)
-        for result in troubles[:MOST_TROUBLES]:
-            shape = f"{result.m}x{result.n}x{result.k}"
-            where = f"{method} {params}".strip() + f" at {shape} {result.dtype}"
+        several = list(group)
+        for trouble in several[:MOST_TROUBLES]:
             console.print(
-                f"[bold red]{result.status}[/] {escape(where)}: {escape(result.reason)}", soft_wrap=True
+                f"[bold red]{status}[/] {escape(variants)} at {_problems(trouble)}: {escape(trouble.reason)}",
+                soft_wrap=True,
             )
-        if len(troubles) > MOST_TROUBLES:
-            left = len(troubles) - MOST_TROUBLES
-            console.print(f"… and {left} more of {escape(method)} {escape(params)}; --json has them all")
+        if len(several) > MOST_TROUBLES:
+            left = len(several) - MOST_TROUBLES
+            console.print(f"… and {left} more of {escape(variants)}; --json has them all")
+
+
+def _problems(trouble: Trouble) -> str:
+    """The first few by name."""
+    names = list(dict.fromkeys(f"{row.m}x{row.n}x{row.k} {row.dtype}" for row in trouble.rows))
+    left = len(names) - MOST_TROUBLES
+    return ", ".join(names[:MOST_TROUBLES]) + (f" and {left} more" if left > 0 else "")
 
 
 def notes(results: Sequence[Result]) -> list[str]:
@@ -161,7 +167,8 @@ def _table(
     as_runs = all(r.timing.ended_by in ("runs", "") and len(r.timing.samples_ms) <= MOST_RUNS for r in rows)
     wanted = (_RUNS, _MEAN, _MEDIAN, _MIN) if as_runs else (_SAMPLES, _MEDIAN, _MIN, _NOISE)
     times = [name for name in wanted if name not in left_out]
-    space = "\n" if _ONE_LINE in left_out else " "
+    narrow = _ONE_LINE in left_out
+    space = "\n" if narrow else " "
     for name in times:
         table.add_column(name.replace(" ", space), justify="right", no_wrap=name != _RUNS, max_width=60)
     table.add_column(rate_unit(first), justify="right", no_wrap=True)
@@ -189,7 +196,7 @@ def _table(
             result = outcome(row) + (", padded" if row.padded else "") + (" *" if id(row) in best else "")
             table.add_row(
                 escape(method) + _MARKS[row.execution] * (row.status != "skipped") if i == 0 else "",
-                escape(parameters(row.params).replace(" ", space)),
+                escape("\n".join(folded(row.params)) if narrow else parameters(row.params)),
                 *(time[name] for name in times),
                 "" if row.gflops is None else significant(row.gflops),
                 *([speed_up] if _SPEED_UP not in left_out else []),

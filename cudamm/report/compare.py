@@ -13,7 +13,7 @@ from rich.table import Table
 from cudamm import compare
 from cudamm.compare import Comparison, Outcome, Row
 from cudamm.report.bench import EXECUTION_NOTES
-from cudamm.report.console import milliseconds, parameters, percent, print_fitting
+from cudamm.report.console import folded, milliseconds, parameters, percent, print_fitting
 from cudamm.report.numbers import ratio
 from cudamm.saved import Saved
 
@@ -68,7 +68,8 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
     device = new.document["device"]["name"]
     title = f"{size}, {first['dtype']}{fmad}, {first['cache']} cache, on {device}"
     table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
-    space = "\n" if _ONE_LINE in left_out else " "
+    narrow = _ONE_LINE in left_out
+    space = "\n" if narrow else " "
     table.add_column("method", no_wrap=True)
     table.add_column("parameters", no_wrap=True)
     times = [heading for heading in (_OLD, _NEW) if heading not in left_out]
@@ -79,10 +80,10 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
     several = len({c.row["method"] for c in rows}) < len(rows)
     for method, group in itertools.groupby(rows, key=lambda c: c.row["method"]):
         for i, found in enumerate(group):
-            time = {_OLD: _time(found.old), _NEW: _time(found.new)}
+            time, params = {_OLD: _time(found.old), _NEW: _time(found.new)}, found.row["params"]
             table.add_row(
                 escape(method) + _MARKS[found.row["execution"]] if i == 0 else "",
-                escape(parameters(found.row["params"]).replace(" ", space)),
+                escape("\n".join(folded(params)) if narrow else parameters(params)),
                 *(time[heading] for heading in times),
                 ratio(found.ratio).replace(" ", space) if found.ratio else "",
                 found.outcome.replace(" the ", " ").replace(" file", ""),

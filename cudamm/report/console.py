@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.table import Table
 
 WIDTH_OF_FILES = 240
 """Columns where standard output is no terminal: wide enough that no table is folded."""
+FOLDED_WIDTH = len("BLOCK_SIZE=32")
 
 
 def console() -> Console:
@@ -52,6 +54,11 @@ def percent(share: float) -> str:
 def parameters(params: dict[str, int | str]) -> str:
     """`BLOCK_SIZE=16 COARSE=2`."""
     return " ".join(f"{name}={value}" for name, value in params.items())
+
+
+def folded(params: dict[str, int | str]) -> list[str]:
+    """The same in lines no wider than `BLOCK_SIZE=32`, for narrow terminals: `BM=128 BN=128`, then others."""
+    return textwrap.wrap(parameters(params), FOLDED_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def print_fitting(console: Console, tables: Iterable[Table]) -> None:

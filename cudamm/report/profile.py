@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.profile import METRICS
-from cudamm.report.console import fits, parameters, significant
+from cudamm.report.console import fits, folded, parameters, significant
 
 if TYPE_CHECKING:
     from cudamm.profile import Metric, ProfileResult
@@ -72,7 +72,7 @@ def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -
     table = Table()
     table.add_column("", no_wrap=True)
     for result in columns:
-        lines = [result.method, *parameters(result.params).split()]
+        lines = [result.method, *folded(result.params)]
         table.add_column(escape("\n".join(lines)), justify="right", no_wrap=True)
     for metric in METRICS:
         if any(metric.name in result.values for result in results):

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cudamm.report import plots
 from cudamm.report.bench import notes, print_troubles
-from cudamm.report.console import parameters, print_fitting, significant
+from cudamm.report.console import folded, parameters, print_fitting, significant
 from cudamm.report.plots import Drawing, RooflinePoint
 from cudamm.results import CUBLAS
 
@@ -203,10 +203,9 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
         kept = [cell for cell, (_, shown) in zip(cells, columns, strict=True) if shown]
         table.add_row(*names, *kept, region if wide else region.removesuffix("-bound"), style=style)
 
-    space = " " if wide else "\n"
     for _, group in itertools.groupby(rows, key=lambda r: r.method):
         for i, row in enumerate(group):
-            values = parameters(row.params).replace(" ", space)
+            values = parameters(row.params) if wide else "\n".join(folded(row.params))
             method = row.method if i == 0 or not detail else ""
             names = [method, values] if detail else [f"{method}\n{values}".strip()]
             style = "red" if row.status == "failed" else ""

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cudamm.compile.listing import Line
 from cudamm.compile.resources import Resources
-from cudamm.report.console import parameters, print_fitting
+from cudamm.report.console import folded, parameters, print_fitting
 
 Language = Literal["cuda", "c++", "python", "ptx", "sass"]
 
@@ -317,8 +317,7 @@ def _resource_tables(title: str, rows: Sequence[Row]) -> Iterator[Table]:
     yield wide
 
     stacked = [
-        "\n ".join([row.method, *parameters(row.params).split(), *own])
-        for row, own in zip(rows, types, strict=True)
+        "\n ".join([row.method, *folded(row.params), *own]) for row, own in zip(rows, types, strict=True)
     ]
     medium = _resource_table(title, ("method",), _SHORT_NAMES)
     for row, first in zip(rows, stacked, strict=True):

@@ -12,7 +12,7 @@ from rich.table import Table
 from cudamm.report.bench import notes, of_a_problem, print_troubles, rate_unit
 from cudamm.report.console import milliseconds, parameters, percent, significant
 from cudamm.report.numbers import ratio
-from cudamm.results import CUBLAS, DeviceInfo, Result
+from cudamm.results import DeviceInfo, Result
 from cudamm.samples import ratio_of_medians
 
 
@@ -28,7 +28,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result], top:
 def _table(device: DeviceInfo, rows: Sequence[Result], top: int | None) -> Table:
     timed = sorted((r for r in rows if r.median_ms is not None and r.status != "failed"), key=_time)
     right = (r for r in timed if r.status == "ok" and r.verdict.correct)
-    best = next((r for r in right if r.method != CUBLAS), None)  # nothing to choose: it is beside the sweep
+    best = next((r for r in right if not r.is_yardstick), None)
     table = of_a_problem(device, rows)
     for name in ("method", "parameters"):
         table.add_column(name, no_wrap=True)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.observed import Access, Space
-from cudamm.report.console import parameters, percent, print_fitting, significant
+from cudamm.report.console import folded, parameters, percent, print_fitting, significant
 from cudamm.report.warp import render as render_warp
 from cudamm.trace import Totals, TraceResult, arrays, may_be_wide, pattern, varying
 
@@ -297,10 +297,9 @@ def _summary(results: Sequence[TraceResult], detail: int) -> Table:
     shown = [(heading, cell) for heading, least, cell in headings if least <= detail]
     for heading, _ in shown:
         table.add_column(heading if detail > 1 else heading.replace(" ", "\n"), justify="right", no_wrap=True)
-    space = " " if detail > 1 else "\n"
     for method, group in itertools.groupby(results, key=lambda r: r.method):
         for i, result in enumerate(group):
-            values = parameters(result.params).replace(" ", space)
+            values = parameters(result.params) if detail > 1 else "\n".join(folded(result.params))
             table.add_row(
                 escape(method) if i == 0 else "", escape(values), *(cell(result) for _, cell in shown)
             )
@@ -317,7 +316,7 @@ def _comparison(left: TraceResult, right: TraceResult) -> Table:
     table = Table(title=escape(_of_sizes((left, right))), title_justify="left", title_style="bold")
     table.add_column("", no_wrap=True)
     for result in (left, right):
-        values = parameters(result.params).replace(" ", "\n") if same_method else ""
+        values = "\n".join(folded(result.params)) if same_method else ""
         table.add_column(escape(f"{result.method}\n{values}".strip()), justify="right", no_wrap=True)
     table.add_column("ratio", justify="right", no_wrap=True)
 

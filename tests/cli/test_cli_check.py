@@ -40,7 +40,7 @@ def test_a_race_in_words_and_status_1(run):
 
 
 def test_the_ladder_is_clean_with_advice(run):
-    ended = run("check -m naive,tiled,numpy --block 32 -n 64 -n 33x17x5")
+    ended = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
     assert ended.status == 0
     assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in ended.stdout
     assert "advice: uncoalesced, 04_naive.cu:" in ended.stdout and "swap x and y" in ended.stdout
@@ -116,6 +116,7 @@ def test_an_endless_kernel_costs_its_row(run, write_kernel):
     ("line", "words"),
     [
         ("-m numpy", ["host methods"]),
+        ("-m naive,numpy", ["numpy: host methods"]),
         ("-m tild", ["did you mean tiled"]),
         ("-m tiled --device gpu", ["--with compute-sanitizer"]),
         ("-m tiled --device cpu --with compute-sanitizer", ["watches GPUs"]),

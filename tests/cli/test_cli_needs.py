@@ -27,18 +27,47 @@ def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
 
 def test_among_all_it_is_left_out_with_a_remark() -> None:
     from cudamm.catalog import ELEMENT_TYPES, variants
-    from cudamm.cli.cases import new_enough, runnable
+    from cudamm.cli.cases import able, older_than_needed
     from cudamm.devices.find import host
     from cudamm.problem import Problem, Shape
 
     problem = Problem(Shape(8, 8, 8), ELEMENT_TYPES["float32"])
     chosen = [(v, problem) for name in ("naive", "tma") for v in variants(find(name), {})]
-    assert runnable(chosen, lambda method: False, host()) == (chosen[:1], [f"{WHY}: it is left out"])
-    assert runnable(chosen, lambda method: True, host()) == (chosen, [])
+    lacks = host().lacks
+    assert able(chosen, lambda method: False, lacks) == (chosen[:1], [f"{WHY}: it is left out"])
+    assert able(chosen, lambda method: True, lacks) == (chosen, [])
     left_out = ["tma needs sm_90 or later: it is left out"]
-    assert new_enough(chosen, lambda method: False, ["sm_80", "sm_86"]) == (chosen[:1], left_out)
-    assert new_enough(chosen, lambda method: False, ["sm_80", "sm_90"]) == (chosen, [])
-    assert new_enough(chosen, lambda method: method.name == "tma", ["sm_80"]) == (chosen, [])
+    older = older_than_needed(["sm_80", "sm_86"])
+    assert able(chosen, lambda method: False, older) == (chosen[:1], left_out)
+    assert able(chosen, lambda method: False, older_than_needed(["sm_80", "sm_90"])) == (chosen, [])
+    assert able(chosen, lambda method: method.name == "tma", older) == (chosen, [])
+
+
+@pytest.fixture
+def naive_and_tma_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cudamm.catalog
+
+    monkeypatch.setattr(cudamm.catalog, "methods", lambda: (find("naive"), find("tma")))
+
+
+@pytest.mark.usefixtures("naive_and_tma_are_all")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bench -n 16 --runs 1 --device cpu",
+        "verify -n 16 --device cpu",
+        "sweep -n 16 --runs 1 --block 8 -D BM=128 --device cpu",
+        "tune -n 16 --block 8,16 -D BM=128 --budget 1s --device cpu",
+        "trace -n 16",
+        "check -n 16",
+        "roofline --arch sm_80 --sms 108 --clock 1410 --bandwidth 1555",
+    ],
+)
+def test_every_command_leaves_it_out_of_all_in_the_same_words(run, line: str) -> None:
+    done = run(line)
+    assert done.status == 0, done.stderr
+    words = "tma needs sm_90 or later" if "roofline" in line else WHY
+    assert done.stdout.count("tma") == 1 and f"{words}: it is left out" in done.stdout
 
 
 def test_a_kernel_of_ones_own_says_what_it_needs(run, kernel: Callable[..., Path]) -> None:

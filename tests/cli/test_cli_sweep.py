@@ -299,3 +299,16 @@ def test_bench_goes_on_as_well(run, tmp_path, launches):
     assert ended.status == 0 and set(launches) == {"tiled"}
     assert [r["method"] for r in saved(tmp_path / "out.json")["results"]] == ["naive", "tiled"]
     assert re.search(r"1 of 2 were in out\.json already", ended.stdout)
+
+
+def test_combinations_that_the_header_refuses_are_one_line_and_all_are_in_the_file(run, tmp_path):
+    line = f"{SWEEP} -m warp-tile -D BM=64 -D BN=64 -D BK=8 -D WM=32 -D TM=4,8"
+    ended = run(f"{line} --json out.json")
+    assert ended.status == 0, ended.stderr
+    refused = [r for r in saved(tmp_path / "out.json")["results"] if r["status"] == "skipped"]
+    assert len(refused) > 3 and all("WM * WN == 32 * TM * TN" in r["reason"] for r in refused)
+    (said,) = (text for text in ended.stdout.splitlines() if text.startswith("skipped"))
+    count = f"skipped {len(refused)} variants of warp-tile at 16x16x16 float32: "
+    assert said == f"{count}requires WM * WN == 32 * TM * TN"
+    again = run(f"{line} --resume out.json")
+    assert again.status == 0 and said in again.stdout

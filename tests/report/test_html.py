@@ -204,6 +204,29 @@ def test_the_host_is_not_called_best_of_a_gpu() -> None:
     assert emulated.count("ts times say nothing about a GPU") == 2  # the warning, and the mark
 
 
+def test_cublas_is_best_only_where_it_is_alone() -> None:
+    cublas = record("cublas", 0.5, params={})
+    (card,) = [text for text in shown(file_of(record("tiled", 1.0), cublas)).texts["li"] if "fastest" in text]
+    assert "tiled BLOCK_SIZE=16" in card and "that is verified but for cuBLAS, 50% of its rate" in card
+    (alone,) = [text for text in shown(file_of(cublas)).texts["li"] if "fastest" in text]
+    assert "cublas" in alone and "but for" not in alone
+
+
+def test_what_best_chose_is_named_so() -> None:
+    text = shown(file_of(record("tiled"), record("tiled", chosen_by="model"))).text
+    assert text.count("best: tiled") >= 1
+
+
+def test_variants_skipped_for_one_reason_are_one_row() -> None:
+    why = "tiled BLOCK_SIZE={0} requires M == 1"
+    skipped = [
+        record(params={"BLOCK_SIZE": size}, status="skipped", samples_ms=[], reason=why.format(size))
+        for size in (8, 16, 32)
+    ]
+    _, *rows = shown(file_of(record("naive"), *skipped)).tables["What failed or was skipped"]
+    assert [row[0] for row in rows] == ["3 variants of tiled"] and rows[0][3] == "requires M == 1"
+
+
 def test_bars_are_as_long_as_rates_are_high() -> None:
     rows = [record("naive", 4.0), record("tiled", 1.0), record("coalesced", 2.0)]
     bars = [attributes["width"] for tag, attributes in shown(file_of(*rows)).tags if tag == "rect"]

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 
 from cudamm import __version__
 from cudamm.report.bench import EXECUTION_NOTES, rate_unit
-from cudamm.report.console import milliseconds, significant
+from cudamm.report.console import milliseconds, percent, significant
 from cudamm.report.html import sources, tables
 from cudamm.report.html.charts import (
     Chart,
@@ -28,7 +28,7 @@ from cudamm.report.html.charts import (
 from cudamm.report.html.elements import data, element, row, table, verbatim, written
 from cudamm.report.html.kernels import Kernel
 from cudamm.report.html.rows import baseline, best, by_problem, name_of, rate, speed_up
-from cudamm.results import OccupancyResult, Result
+from cudamm.results import OccupancyResult, Result, share_of_cublas
 from cudamm.saved import Saved
 
 LANGUAGE = "en"
@@ -147,11 +147,14 @@ def _summary(saved: Saved, results: Sequence[Result]) -> list[Element]:
         if top is None or found is None:
             lines.append(element("span", "No row was both timed and verified."))
         else:
-            gain = speed_up(over, top)
+            gain, share = speed_up(over, top), None if top.is_yardstick else share_of_cublas(top, rows)
+            fastest = "the fastest that is verified"
+            if share is not None:
+                fastest += f" but for cuBLAS, {percent(share)} of its rate"
             lines += [
                 element("span", element("code", name_of(top))),
                 element("span", significant(found), element("small", f" {rate_unit(top)}"), class_="figure"),
-                element("span", f"{milliseconds(top.median_ms)} ms, the fastest that is verified"),
+                element("span", f"{milliseconds(top.median_ms)} ms, {fastest}"),
             ]
             if over is not None and top is not over and gain:
                 lines.append(element("span", f"{gain} over ", element("code", name_of(over))))

@@ -19,6 +19,7 @@ from cudamm.report.html.rows import (
     speed_up,
 )
 from cudamm.report.occupancy.tables import UNUSED
+from cudamm.report.troubles import troubles
 from cudamm.results import OccupancyResult, Result, share_of_cublas
 from cudamm.samples import outliers
 
@@ -96,7 +97,7 @@ def _ladder_of(problem: Problem, rows: Sequence[Result], of_sweeps: set[int]) ->
         lines.append(
             row(
                 [
-                    result.method,
+                    result.label,
                     element("code", parameters(result.params)) if result.params else None,
                     milliseconds(result.median_ms) if is_timed(result) else None,
                     significant(found) if found is not None else None,
@@ -125,20 +126,20 @@ def _bar(share: float, execution: str) -> Element:
 
 def failures(results: Sequence[Result]) -> Element | None:
     """What failed or was skipped, and why; None where nothing was."""
-    troubled = [r for r in results if r.status in ("failed", "skipped")]
-    if not troubled:
+    found = troubles(results)
+    if not found:
         return None
     lines = [
         row(
             [
-                element("code", name_of(r)),
-                Problem(r.m, r.n, r.k, r.dtype, r.fmad).short,
-                element("span", r.status, class_="outcome"),
-                r.reason or "the file gives no reason",
+                element("code", trouble.variants),
+                ", ".join(dict.fromkeys(Problem(r.m, r.n, r.k, r.dtype, r.fmad).short for r in trouble.rows)),
+                element("span", trouble.status, class_="outcome"),
+                trouble.reason or "the file gives no reason",
             ],
-            class_=r.status,
+            class_=trouble.status,
         )
-        for r in troubled
+        for trouble in found
     ]
     return table(["variant", "problem", "", "why"], lines, "What failed or was skipped")
 

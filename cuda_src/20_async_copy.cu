@@ -2,8 +2,8 @@
 //
 // sources:   CUDA C++ Programming Guide (asynchronous copies); CUTLASS (multistage pipelines); PTX ISA (cp.async)
 // needs:     sm_80
-// param:     BM = 128 in 64, 128, 256
-// param:     BN = 256 in 64, 128, 256
+// param:     BM = 256 in 64, 128, 256
+// param:     BN = 128 in 64, 128, 256
 // param:     BK = 8 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 128 in 32, 64, 128

@@ -5,7 +5,7 @@
 // needs:     sm_90
 // param:     BM = 128 in 64, 128, 256
 // param:     BN = 256 in 128, 256
-// param:     BK = 8 in 8, 16
+// param:     BK = 16 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 128 in 32, 64, 128
 // param:     TM = 8 in 8

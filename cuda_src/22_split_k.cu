@@ -4,7 +4,7 @@
 // needs:     sm_80
 // param:     BM = 64 in 32, 64, 128
 // param:     BN = 128 in 32, 64, 128
-// param:     BK = 8 in 8, 16
+// param:     BK = 16 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 64 in 32, 64
 // param:     TM = 8 in 8

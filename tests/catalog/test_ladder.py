@@ -35,7 +35,8 @@ def test_names_and_aliases_are_unique() -> None:
 @pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
 def test_headers_hold_together(method: Method) -> None:
     assert method.summary.endswith((".", "."))
-    assert method.element_types == tuple(ELEMENT_TYPES)
+    # A kernel of float32 alone says so, and why; all others take any type.
+    assert method.element_types == (("float32",) if "types:" in method.source else tuple(ELEMENT_TYPES))
     assert method.name.replace("-", "_") == re.sub(r"^\d+_", "", method.path.stem)
     if method.language == "cuda":
         assert kernels_in(method.source) == [method.entry]

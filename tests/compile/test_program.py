@@ -90,7 +90,8 @@ def test_a_type_that_the_method_has_not(write_kernel: WriteKernel) -> None:
 @pytest.mark.parametrize("method", [m for m in ladder() if m.language != "python"], ids=lambda m: m.name)
 def test_lines_keep_their_numbers(method, fmad: bool) -> None:
     (variant,) = variants(method, {})
-    lines = program(variant, FLOAT64, fmad).text.splitlines()
+    element = ELEMENT_TYPES[method.element_types[-1]]
+    lines = program(variant, element, fmad).text.splitlines()
     start = lines.index(f'#line 1 "{method.path.name}"')
     assert lines[start + 1 :] == method.source.rstrip().splitlines()
 

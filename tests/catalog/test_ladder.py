@@ -35,7 +35,7 @@ def test_names_and_aliases_are_unique() -> None:
 @pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
 def test_headers_hold_together(method: Method) -> None:
     assert method.summary.endswith((".", "."))
-    # A kernel of float32 alone says so, and why; all others take any type.
+    # A kernel of float32 alone says so; all others take any type.
     assert method.element_types == (("float32",) if "types:" in method.source else tuple(ELEMENT_TYPES))
     assert method.name.replace("-", "_") == re.sub(r"^\d+_", "", method.path.stem)
     if method.language == "cuda":

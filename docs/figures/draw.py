@@ -14,6 +14,7 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -871,61 +872,246 @@ def warp_tile() -> Figure:
     return figure
 
 
+def async_copy() -> Figure:
+    stages, tiles, wait, compute, fill, gap = 4, 6, 4.2, 2.0, 0.5, 0.06
+    figure, (left, right) = new_figure(3.7, [1.5, 1])
+
+    # warp-tile: load into registers, store, barrier, compute, barrier.
+    at, shown = 0.0, 3
+    for tile in range(shown):
+        bar(left, at, at + wait, 0, A_COLOUR, f"load {tile}")
+        box(left, at + wait, 1.12, fill, 0.76, B_COLOUR)
+        bar(left, at + wait + fill, at + wait + fill + compute, 1, C_COLOUR, str(tile))
+        at += wait + fill + compute
+    end = at
+
+    # async-copy: a tile is asked for when the one STAGES - 1 before it begins.
+    first = 3  # the row of stage 0
+    there = [wait] * (stages - 1) + [0.0] * (tiles - stages + 1)
+    for tile in range(stages - 1):
+        bar(left, gap, wait, first + tile % stages, A_COLOUR, f"copy {tile}")
+    at = 0.0
+    for tile in range(tiles):
+        at = max(at, there[tile])
+        ahead = tile + stages - 1
+        if ahead < tiles:
+            there[ahead] = at + wait
+            bar(left, at + gap, there[ahead], first + ahead % stages, A_COLOUR, f"copy {ahead}")
+        bar(left, at + gap, at + compute, first + stages, C_COLOUR, str(tile))
+        at += compute
+    label(left, 0, -0.5, f"warp-tile: {shown} tiles", ha="left", weight="bold")
+    label(left, 0, 2.5, f"async-copy: {tiles} tiles, STAGES = {stages}", ha="left", weight="bold")
+    time_axes(left, end, first + stages + 1)
+    left.set_ylim(first + stages + 1.2, -0.9)
+    left.set_yticks(
+        [0.5, 1.5, *(first + stage + 0.5 for stage in range(stages + 1))],
+        ["global memory", "the block", *(f"stage {stage}" for stage in range(stages)), "the block"],
+    )
+
+    # As in the kernel: the order of a thread's multiply-adds at one k.
+    rows, cols = 8, 16
+    order = [(i, cols - 1 - n if i % 2 else n) for i in range(rows) for n in range(cols)]
+    one_way = [(i, n) for i in range(rows) for n in range(cols)]
+
+    def both_new(steps: list[Place]) -> int:
+        """Multiply-adds whose elements of A and of B are both others than those of the one before."""
+        return sum(now[0] != before[0] and now[1] != before[1] for before, now in pairwise(steps))
+
+    lines(right, rows, cols)
+    for i in range(rows):
+        box(right, -1.6, i, 1, 1, A_COLOUR, 0.85 if i % 2 else 0.5)
+    for j in range(cols):
+        box(right, j, -1.6, 1, 1, B_COLOUR, 0.85 if j % 2 else 0.5)
+    right.plot([j + 0.5 for _, j in order], [i + 0.5 for i, _ in order], color=INK, linewidth=1.2)
+    for (i, j), (_, after) in pairwise(order):
+        if j == after:
+            right.plot([j + 0.5] * 2, [i + 0.5, i + 1.5], color=TROUBLE, linewidth=2.4)
+    bare(right, -2.2, cols + 0.3, -2.2, rows + 0.3)
+    right.set_title(
+        f"the order of {len(order)} multiply-adds\n"
+        f"both elements new: {both_new(order)} times; in one direction {both_new(one_way)}",
+        fontsize=9.5,
+    )
+    legend(
+        figure,
+        [
+            ("load, copy; elements of A", A_COLOUR, 0.85),
+            ("store; elements of B", B_COLOUR, 0.85),
+            ("compute", C_COLOUR, 0.85),
+            ("B's element stays", TROUBLE, 1),
+        ],
+    )
+    return figure
+
+
 def tma() -> Figure:
-    rows, pieces, wide, wanted = 8, 8, 4, 2  # eight rows of A's tile, 128 bytes each, in 16-byte pieces
-    quarter, lanes_y = 8, 8
-    # As in the kernel: the rows that a quarter of a warp reads at once.
-    together = {lane % 2 + lane // 4 % (lanes_y // 2) * 2 for lane in range(quarter)}
+    bk, wide, rows_shown, wanted = 16, 4, 8, 2  # rows of A's tile of 64 bytes, in 16-byte pieces
+    pieces, quarter, lanes_y = bk // wide, 8, 4
+    a_line = BANKS // bk  # rows that lie in one line of all banks
+    # As in the kernel: the rows that a quarter of a warp reads at once, and where a row's piece lies.
+    together = sorted({lane % 2 + lane // 4 % (lanes_y // 2) * 2 for lane in range(quarter)})
+
+    def swizzled_place(row: int, piece: int) -> int:
+        return piece ^ row * pieces // 8 % pieces
+
     figure, (plain, swizzled, right) = new_figure(3.5, [1, 1, 1.9])
     for axes, name, place in (
         (plain, "as in A", lambda row, piece: piece),
-        (swizzled, "swizzled", lambda row, piece: piece ^ row % pieces),
+        (swizzled, "swizzled", swizzled_place),
     ):
-        words = [
-            (row * pieces + place(row, wanted)) * wide + w for row in sorted(together) for w in range(wide)
-        ]
-        for row in range(rows):
+        words = [(row * pieces + place(row, wanted)) * wide + w for row in together for w in range(wide)]
+        for row in range(rows_shown):
             for piece in range(pieces):
-                at, is_read = place(row, piece), piece == wanted and row in together
-                box(axes, at, row, 1, 1, "white", edge=GRID)
+                x, y = row % a_line * pieces + place(row, piece), row // a_line * 2
+                box(axes, x, y, 1, 2, "white", edge=GRID)
                 if piece == wanted:
-                    box(axes, at, row, 1, 1, A_COLOUR, 1 if is_read else 0.3)
-                label(axes, at + 0.5, row + 0.5, str(piece), fontsize=8, color="white" if is_read else INK)
-        bare(axes, -0.2, pieces + 0.2, -0.2, rows + 0.2)
+                    box(axes, x, y, 1, 2, A_COLOUR, 1 if row in together else 0.3)
+                ink = "white" if piece == wanted and row in together else INK
+                label(axes, x + 0.5, y + 1, f"{row}\n{'abcd'[piece]}", fontsize=8, color=ink)
+        bare(axes, -0.2, BANKS // wide + 0.2, -0.2, rows_shown // a_line * 2 + 0.2)
         axes.set_title(f"{name}: {several(turns(words), 'turn')}", fontsize=10)
         axes.set_xticks([0.7, 7.3], ["banks 0–3", "28–31"], fontsize=8)
         axes.tick_params(axis="x", length=0)
 
-    # The engine fills a ring of two stages; a warp begins as soon as a tile is there, and they drift apart.
-    stages, tiles = 2, 5
-    copying, gap = 1.5, 0.06
-    computing = [[2.0, 2.0, 2.2, 2.0, 2.0], [2.6, 2.4, 2.0, 2.2, 2.0], [2.0, 2.2, 2.8, 2.0, 2.0]]
-    free = [0.0] * tiles  # when the stage that a tile goes to is empty
-    there, done = [0.0] * tiles, [0.0] * len(computing)
-    engine = 0.0
-    for tile in range(tiles):
-        begin = max(engine, free[tile])
+    # Warp 0 has a tile fetched into the place of the one before last, when all warps have done with that.
+    stages, tiles, copying, gap = 4, 6, 1.3, 0.06
+    computing = [
+        [2.0, 2.0, 2.4, 2.0, 2.0, 2.0],
+        [2.6, 2.4, 2.0, 2.2, 2.0, 2.0],
+        [2.0, 2.2, 2.6, 2.0, 2.0, 2.0],
+    ]
+    done = [[0.0] * tiles for _ in computing]
+    there, engine = [0.0] * tiles, 0.0
+
+    def fetch(tile: int, asked: float) -> None:
+        nonlocal engine
+        begin = max(engine, asked)
         engine = there[tile] = begin + copying
         bar(right, begin + gap, engine, 0, B_COLOUR, str(tile))
+
+    for tile in range(stages - 2):
+        fetch(tile, 0.0)
+    for tile in range(tiles):
         for warp, times in enumerate(computing):
-            start = max(done[warp], there[tile])
-            if start > done[warp]:
-                box(right, done[warp] + gap, warp + 1.12, start - done[warp] - gap, 0.76, IDLE)
-            done[warp] = start + times[tile]
-            bar(right, start + gap, done[warp], warp + 1, C_COLOUR, str(tile))
-        if tile + stages < tiles:
-            free[tile + stages] = max(done)
-    time_axes(right, max(done), 4)
+            free = done[warp][tile - 1] if tile else 0.0
+            start = max(free, there[tile])
+            if warp == 0 and tile + stages - 2 < tiles:  # which all warps have to have done with
+                start = max(start, max(of[tile - 2] for of in done) if tile >= 2 else 0.0)
+                fetch(tile + stages - 2, start)
+            if start > free:
+                box(right, free + gap, warp + 1.12, start - free - gap, 0.76, IDLE)
+            done[warp][tile] = start + times[tile]
+            bar(right, start + gap, done[warp][tile], warp + 1, C_COLOUR, str(tile))
+    time_axes(right, max(of[-1] for of in done), 4)
     names = ["copy engine", *(f"warp {warp}" for warp in range(len(computing)))]
     right.set_yticks([0.5 + i for i in range(4)], names)
     right.set_title(f"tiles 0 to {tiles - 1} through a ring of {stages} stages", fontsize=10)
     legend(
         figure,
         [
-            ("piece 2 of a row, read at once by a quarter of a warp", A_COLOUR, 1),
+            ("piece c of rows 0 to 3, read at once", A_COLOUR, 1),
             ("copy", B_COLOUR, 0.85),
             ("compute", C_COLOUR, 0.85),
             ("wait", IDLE, 1),
+        ],
+    )
+    return figure
+
+
+def split_k() -> Figure:
+    bm, bn, bk, wm, wn, splits = 64, 128, 16, 32, 64, 2
+    ks = splits * bk
+    figure, (left, right) = new_figure(3.9, [1.25, 1])
+    (ax, ay), (bx, by) = tiles_of_a_block(left, bm, bn, ks)
+    shades = [0.85, 0.4]
+    for group in range(splits):
+        box(left, ax + group * bk, ay, bk, bm, A_COLOUR, shades[group])
+        box(left, bx, by + group * bk, bn, bk, B_COLOUR, shades[group])
+        label(left, ax + (group + 0.5) * bk, ay + bm / 2, str(group), color="white" if group == 0 else INK)
+        label(left, bx + bn / 2, by + (group + 0.5) * bk, f"group {group}")
+    across = bn // wn
+    warps = bm // wm * across
+    for warp in range(warps):
+        y, x = warp // across * wm, warp % across * wn
+        box(left, x, y, wn, wm, C_COLOUR, 0.2, edge=INK)
+        both = " + ".join(str(group * warps + warp) for group in range(splits))
+        label(left, x + wn / 2, y + wm / 2, f"warps {both}")
+    left.set_title(f"a block's {bm} × {bn} results, and {ks} ks", fontsize=10)
+
+    # Counted: one block of any of these fits on a multiprocessor.
+    n = 1024
+    shapes = [(256, 128, 32, 128, 1), (bm, bn, wm, wn, 1), (bm, bn, wm, wn, splits)]
+    blocks = [n // m * (n // w) for m, w, _, _, _ in shapes]
+    at_work = [
+        count * m // tall * (w // wide) * parts
+        for count, (m, w, tall, wide, parts) in zip(blocks, shapes, strict=True)
+    ]
+    right.bar(range(3), at_work, color=[IDLE, IDLE, TROUBLE], width=0.65)
+    for at, (count, value) in enumerate(zip(blocks, at_work, strict=True)):
+        words = f"{value}\non {min(count, MULTIPROCESSORS)} of {MULTIPROCESSORS}"
+        label(right, at, value + 25, words, va="bottom")
+    names = [
+        f"{m} × {w}\nSPLITS = {parts}" if m == bm else f"{m} × {w}\nasync-copy"
+        for m, w, _, _, parts in shapes
+    ]
+    right.set_xticks(range(3), names, fontsize=8.5)
+    right.set_yticks([])
+    right.set_ylim(0, 1.25 * max(at_work))
+    right.spines[["top", "right", "left"]].set_visible(False)
+    right.set_title(f"warps at work, on so many multiprocessors, n = {n}", fontsize=10)
+    legend(
+        figure,
+        [
+            ("of A: each group its own columns", A_COLOUR, 0.85),
+            ("of B: each group its own rows", B_COLOUR, 0.85),
+        ],
+    )
+    return figure
+
+
+def stream_k() -> Figure:
+    blocks, tiles, steps = 6, 14, 8
+    figure, (left, right) = new_figure(3.4, [1, 1])
+    rounds = -(-tiles // blocks)
+    for tile in range(tiles):
+        start = tile // blocks * steps
+        bar(left, start + 0.1, start + steps, tile % blocks, C_COLOUR, str(tile))
+    for block in range(tiles % blocks, blocks):
+        box(left, (rounds - 1) * steps + 0.1, block + 0.12, steps - 0.1, 0.76, IDLE)
+    left.set_title(f"{tiles} tiles on {blocks} multiprocessors, whole: {rounds * steps} steps", fontsize=10)
+
+    # As in the kernel: what is left over and one round are cut into equal shares, the rest stays whole.
+    rest = tiles % blocks
+    shared = rest + blocks if rest else 0
+    share, larger = divmod(shared * steps, blocks)
+    ends, parts = [], []
+    for block in range(blocks):
+        at, now = block * share + min(block, larger), 0
+        end = (block + 1) * share + min(block + 1, larger)
+        while at < end:
+            tile = at // steps
+            length = min(steps - at % steps, end - at)
+            is_part = length < steps
+            parts.append(is_part)
+            colour = B_COLOUR if is_part else C_COLOUR
+            bar(right, now + 0.1, now + length, block, colour, str(tile))
+            at, now = at + length, now + length
+        for tile in range(shared + block, tiles, blocks):
+            bar(right, now + 0.1, now + steps, block, C_COLOUR, str(tile))
+            now += steps
+        ends.append(now)
+    right.set_title(f"stream-k: {max(ends)} steps, {sum(parts)} parts to add up", fontsize=10)
+    for axes, name in ((left, "SM"), (right, "block")):
+        time_axes(axes, rounds * steps, blocks)
+        axes.set_xlabel("steps along k", fontsize=9)
+        axes.set_yticks([0.5 + i for i in range(blocks)], [f"{name} {i}" for i in range(blocks)])
+        axes.plot([max(ends)] * 2, [0, blocks], color=INK, linewidth=0.8, linestyle=":")
+    legend(
+        figure,
+        [
+            ("a whole tile (its number)", C_COLOUR, 0.85),
+            ("a part of one", B_COLOUR, 0.85),
+            ("nothing to do", IDLE, 1),
         ],
     )
     return figure
@@ -951,7 +1137,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "17_tile_2d": tile_2d,
     "18_vectorized": vectorized,
     "19_warp_tile": warp_tile,
+    "20_async_copy": async_copy,
     "21_tma": tma,
+    "22_split_k": split_k,
+    "23_stream_k": stream_k,
 }
 
 

@@ -36,6 +36,8 @@ FULL = """\
 // constant:     rows = M
 // requires:     M % TILE == 0, N > 3
 // needs:        sm_80
+// ptxas:        -O1
+//               --register-usage-level=10
 // types:        float32, int32
 // sum-order:    k
 //
@@ -71,6 +73,7 @@ def test_every_field(write_kernel: WriteKernel) -> None:
     assert [(name, e.whole(names)) for name, e in method.constants] == [("edge", 8), ("rows", 8)]
     assert [e.holds(names) for e in method.requires] == [True, True]
     assert method.needs == "sm_80"
+    assert method.ptxas == ("-O1", "--register-usage-level=10")
     assert method.element_types == ("float32", "int32")
     assert method.sums_in_k_order
     assert not method.builtin
@@ -86,6 +89,7 @@ def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
     assert method.arguments == ("M", "N", "K", "A", "B", "C")
     assert method.shared_bytes.whole({}) == 0
     assert method.traffic is None
+    assert method.ptxas == ()
     assert not method.sums_in_k_order
 
 
@@ -109,6 +113,36 @@ def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: st
 def test_needs_is_one_architecture(write_kernel: WriteKernel, text: str) -> None:
     with pytest.raises(UsageError, match="is not an architecture such as sm_90"):
         read_method(write_kernel(f"{GEOMETRY}// needs: {text}\n{KERNEL}"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$(rm)",
+        "O1",
+        "-O1; rm",
+        "-O1,-v",
+        "-o /etc/passwd",
+        "--output-file=../kernel",
+        "-I/usr",
+        "-",
+        "--",
+        "-O1 `rm`",
+    ],
+)
+def test_ptxas_takes_options_and_nothing_that_names_a_file(write_kernel: WriteKernel, text: str) -> None:
+    path = write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")
+    with pytest.raises(UsageError) as raised:
+        read_method(path)
+    assert str(raised.value) == f"{path}: “ptxas: {text}” is not like “ptxas: -O1 --register-usage-level=10”"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("-O1", ("-O1",)), ("-O1  --maxrregcount=64", ("-O1", "--maxrregcount=64")), ("-v", ("-v",))],
+)
+def test_ptxas_options_are_words(write_kernel: WriteKernel, text: str, options: tuple[str, ...]) -> None:
+    assert read_method(write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")).ptxas == options
 
 
 def test_a_summary_and_fields_need_no_empty_line_between_them(write_kernel: WriteKernel) -> None:

@@ -181,6 +181,32 @@ def test_fusing_is_forbidden_where_it_is_not_asked_for(write_kernel: WriteKernel
         assert not absent & found
 
 
+def test_ptxas_gets_the_options_of_the_header(
+    write_kernel: WriteKernel, compiler_calls: list[list[str]], own_cache: Path
+) -> None:
+    """A loop that wants registers gets so many as are allowed, and what was compiled without is not taken."""
+    header = "// A kernel.\n//\n// threads: 1\n// grid: 1\n"
+    body = KERNELS.partition("__global__ void named")[0]
+    registers = []
+    for options in ((), ("--maxrregcount=32",), ("--maxrregcount=64", "-O1")):
+        field = f"// ptxas: {' '.join(options)}\n" if options else ""
+        cubin = cuda.compile_for_gpu(program_of(write_kernel(header + field + body), "greedy"), "sm_90")
+        registers.append(cubin.resources.registers_per_thread)
+        assert [word for word in compiler_calls[-1] if word.startswith("-Xptxas=-")] == [
+            *(f"-Xptxas={option}" for option in options), "-Xptxas=-v"
+        ]  # fmt: skip
+    assert len(compiler_calls) == 3
+    unlimited, at_most_32, at_most_64 = registers
+    assert at_most_32 <= 32 < at_most_64 <= 64 < unlimited
+
+
+def test_an_option_that_ptxas_does_not_know_is_an_error_in_one_line(write_kernel: WriteKernel) -> None:
+    path = write_kernel(f"// threads: 1\n// grid: 1\n// ptxas: --no-such-option\n\n{PLAIN}")
+    with pytest.raises((KernelError, NoDeviceError)) as raised:
+        cuda.compile_for_gpu(program_of(path), "sm_90")
+    assert "no-such-option" in str(raised.value) and "\n" not in str(raised.value)
+
+
 def test_a_changed_include_is_noticed_and_marks_and_alphabets_are_no_trouble(
     write_kernel: WriteKernel, compiler_calls: list[list[str]]
 ) -> None:

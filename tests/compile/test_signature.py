@@ -149,6 +149,28 @@ def test_tensor_maps_lie_at_multiples_of_128_bytes(parameters: str, letters: str
         assert packed.index(7) == offset
 
 
+@pytest.mark.parametrize(
+    ("letters", "offsets"),
+    [
+        ("iiiPPP", [0, 4, 8, 16, 24, 32]),
+        ("TiP", [0, 128, 136]),
+        ("TTiP", [112, 240, 368, 376]),  # as where parameters begin 16 bytes after a multiple of 128
+        ("bdi", [8, 16, 24]),
+        ("bbb", [0, 1, 5]),
+    ],
+)
+def test_parameters_lie_where_the_cubin_says(letters: str, offsets: list[int]) -> None:
+    packed_format = packed_formats(letters, offsets)
+    for position, offset in enumerate(offsets):
+        values = [bytes(128) if letter == "T" else 0 for letter in letters]
+        values[position] = bytes([7] * 128) if letters[position] == "T" else 7
+        packed = struct.pack(packed_format, *values)
+        width = 128 if letters[position] == "T" else struct.calcsize(letters[position])
+        found = [at for at, byte in enumerate(packed) if byte]
+        assert offset <= found[0] and found[-1] < offset + width
+        assert len(packed) >= offset + width
+
+
 def test_a_tensor_map_behind_something_else_is_refused() -> None:
     with pytest.raises(UsageError, match="k: its tensor maps have to be its first parameters"):
         formats("int M, const __grid_constant__ CUtensorMap a")

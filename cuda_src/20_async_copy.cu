@@ -7,7 +7,7 @@
 // param:     BK = 8 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 128 in 32, 64, 128
-// param:     TM = 8 in 8
+// param:     TM = 8 in 4, 8
 // param:     TN = 16 in 8, 16
 // param:     STAGES = 4 in 2, 3, 4, 5
 // types:     float32
@@ -18,7 +18,7 @@
 //            BN <= BM // WM * (BN // WN) * 32, BM // WM * (BN // WN) <= 8,
 //            BM * BK % (BM // WM * (BN // WN) * 128) == 0, BK * BN % (BM // WM * (BN // WN) * 128) == 0,
 //            STAGES * (BM * (BK + 4) + BK * BN) * 4 <= 227 * 1024
-// traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * 4, M * N * 4
+// traffic:   (ceil(M / BM) * BM * K * ceil(N / BN) + K * ceil(N / BN) * BN * ceil(M / BM)) * 4, M * N * 4
 // ptxas:     -O1
 // sum-order: k
 //

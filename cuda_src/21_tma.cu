@@ -8,7 +8,7 @@
 // param:     BK = 16 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 128 in 32, 64, 128
-// param:     TM = 8 in 8
+// param:     TM = 8 in 4, 8
 // param:     TN = 16 in 8, 16
 // param:     STAGES = 8 in 4, 6, 8
 // args:      tensor_map(A, BM, BK, BK * sizeof(element)), tensor_map(B, BK, BN), M, N, K, C
@@ -39,13 +39,13 @@
 // before last, which the other warps have done with, or nearly. A ninth warp for it would cost registers: each quarter
 // of a multiprocessor has 16,384 for its own warps, and the quarter with three of them could give a thread 168.
 //
-// The engine cannot transpose A's tile, nor make its rows longer. A thread reads 16 bytes along k, eight threads read
-// rows below one another, and in rows of 32 or 64 bytes they would meet in the same banks. But the engine *swizzles*:
+// The engine cannot transpose A's tile, nor make its rows longer. A thread reads 16 bytes along k, and other threads of
+// its warp the rows below: four rows of 64 bytes, or eight of 32, would meet in the same banks. The engine *swizzles*:
 // of a row's 16-byte pieces it puts number c at place c ^ (row / 4 % 2) (or, of four, c ^ (row / 2 % 4)), and then
 // they use all banks.
 //
 // The loop is that of `async-copy`. A matrix must have rows of a multiple of 16 bytes; cudamm pads others with zeros on
-// the host, and does not time that. In float64 a thread's sums take twice the registers: -D BN=128 -D WN=64 -D TN=8.
+// the host, and does not time that. In float64 sums take twice the registers: -D BN=128 -D BK=8 -D WN=64 -D TN=8.
 
 #include <cuda.h>
 

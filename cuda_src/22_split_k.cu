@@ -7,7 +7,7 @@
 // param:     BK = 16 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 64 in 32, 64
-// param:     TM = 8 in 8
+// param:     TM = 8 in 4, 8
 // param:     TN = 8 in 8, 16
 // param:     SPLITS = 2 in 1, 2, 4
 // param:     STAGES = 4 in 3, 4, 5
@@ -21,7 +21,7 @@
 //            BM * BK % (BM // WM * (BN // WN) * 128) == 0, BK * BN % (BM // WM * (BN // WN) * 128) == 0,
 //            (SPLITS - 1) * BM * BN <= STAGES * (BM * (SPLITS * BK + 4) + SPLITS * BK * BN),
 //            STAGES * (BM * (SPLITS * BK + 4) + SPLITS * BK * BN) * 4 <= 227 * 1024
-// traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * 4, M * N * 4
+// traffic:   (ceil(M / BM) * BM * K * ceil(N / BN) + K * ceil(N / BN) * BN * ceil(M / BM)) * 4, M * N * 4
 // ptxas:     -O1
 //
 // A matrix of 1024 x 1024 has 32 tiles of 128 x 256, and an H200 132 multiprocessors. With 128 tiles of 64 x 128 all

@@ -7,7 +7,7 @@
 // param:     BK = 8 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 128 in 32, 64, 128
-// param:     TM = 8 in 8
+// param:     TM = 8 in 4, 8
 // param:     TN = 16 in 8, 16
 // param:     STAGES = 4 in 3, 4, 5
 // param:     BLOCKS = 132 in 132, 264, 528

@@ -253,9 +253,13 @@ def test_an_entry_that_no_table_may_have_is_named(tables: Path, changes: dict[st
         chosen(1024)
 
 
-def test_the_tables_that_come_with_cudamm_are_of_the_methods_as_they_are() -> None:
+def test_the_tables_that_come_with_cudamm_are_of_the_methods_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Stale ones are to be measured again, or accepted (docs/tuning.md says how)."""
-    shipped = measured.rows(ROOT / "cudamm" / "best" / "tables")
+    monkeypatch.setattr(measured, "TABLES", ROOT / "cudamm" / "best" / "tables")
+    shipped = measured.rows()
+    assert len(shipped) >= 15
     stale = {row.entry.method for row in shipped if not row.is_current}
     assert not stale, f"measured before a change of their sources: {', '.join(sorted(stale))}"
     for row in shipped:

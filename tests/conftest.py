@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
+    # How long an example takes says nothing on a machine that others use too.
+    hypothesis.settings.register_profile("cudamm", deadline=None)
+    hypothesis.settings.load_profile("cudamm")
     # Of a shell's background job Ctrl-C is ignored, and so by all that it starts: tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -56,6 +56,8 @@ def test_the_header_says_what_the_threads_load_and_store(
     # Of very small blocks there are very many, which are all alike.
     chosen = [v for v in worth_sweeping(method) if v.params.get("BLOCK_SIZE", 32) in (4, 8, 32)]
     assert len(chosen) >= 3
+    # Those with a ring of tiles take seconds each: the default, and the first and last of all.
+    chosen = chosen[:3] if "STAGES" in chosen[0].params else chosen
     # Each variant at half of the shapes: large kernels are minutes of compiling and executing otherwise.
     cases = [(variant, shape) for i, variant in enumerate(chosen) for shape in COUNTED_SHAPES[i % 2 :: 2]]
     # Each thread waits for a compiler, or for the process that runs the kernel.

@@ -14,11 +14,11 @@
 // args:      tensor_map(A, BM, BK, BK * sizeof(element)), tensor_map(B, BK, BN), M, N, K, C
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
-// shared-bytes: STAGES * ((BM + BN) * BK * sizeof(element) + 16)
+// shared-bytes: STAGES * ((BM + BN) * BK * sizeof(element) + 8)
 // requires:  N % (16 // sizeof(element)) == 0, K % (16 // sizeof(element)) == 0,
 //            BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN, WM // TM % 4 == 0, WN // TN % 2 == 0,
 //            BM // WM * (BN // WN) <= 8, BK * sizeof(element) >= 32, BK * sizeof(element) <= 128,
-//            STAGES * ((BM + BN) * BK * sizeof(element) + 16) <= 227 * 1024,
+//            STAGES * ((BM + BN) * BK * sizeof(element) + 8) <= 227 * 1024,
 //            TM * TN * sizeof(element) / 4 + 4 * TM + TN * sizeof(element) / 2 + 20
 //            <= min(255, 2048 // (BM / WM * (BN / WN)))
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
@@ -31,13 +31,14 @@
 // from a *tensor map*, 128 bytes that the host made: it walks over the tile's rows by itself, and puts zeros where
 // the tile reaches beyond the matrix. So loading needs no bounds, no addresses and no registers.
 //
-// Threads no longer meet at __syncthreads either. Each stage of the ring has two barriers in shared memory: `full`,
-// whose phase ends when all bytes of the tiles have come, and `empty`, whose phase ends when each warp has read what
-// it needs of them. A warp waits for nothing else, so warps drift apart, and one computes while another loads.
+// When has a tile come? Each stage of the ring has a barrier in shared memory. The thread that asks announces so many
+// bytes to it, the engine counts them off as it writes them, and all threads wait for the last before they read.
 //
-// Who asks is a thread of the first warp, and it asks for a tile that is STAGES - 2 ahead: into the place of the tile
-// before last, which the other warps have done with, or nearly. A ninth warp for it would cost registers: each quarter
-// of a multiprocessor has 16,384 for its own warps, and the quarter with three of them could give a thread 168.
+// And when may the next tile overwrite it? When all have read it: they meet at __syncthreads once a tile, as in
+// `async-copy`, and then one of them asks for the tile that is STAGES ahead. A second barrier, at which each warp
+// reports that it has done, would let warps drift apart, and needs no meeting; but on an H200 it was a tenth slower.
+// And an extra warp that does nothing but ask would cost registers: each quarter of a multiprocessor has 16,384 for its
+// own warps, and the quarter with three of them could give a thread 168.
 //
 // The engine cannot transpose A's tile, nor make its rows longer. A thread reads 16 bytes along k, and other threads of
 // its warp the rows below: four rows of 64 bytes, or eight of 32, would meet in the same banks. The engine *swizzles*:
@@ -73,12 +74,6 @@ __device__ __forceinline__ unsigned shared_address(const void *of) { return __cv
 __device__ __forceinline__ void init(Barrier *barrier, int arrivals) {
     const unsigned at = shared_address(barrier);
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(at), "r"(arrivals) : "memory");
-}
-
-// One arrival.
-__device__ __forceinline__ void arrive(Barrier *barrier) {
-    const unsigned at = shared_address(barrier);
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(at) : "memory");
 }
 
 // One arrival, which announces so many bytes.
@@ -117,16 +112,13 @@ extern __shared__ __align__(1024) Wide ring[];
 __global__ void __launch_bounds__(THREADS)
 tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
     int M, int N, int K, element *C) {
-    Barrier *const full = (Barrier *)&ring[STAGES * STAGE], *const empty = full + STAGES;
+    Barrier *const full = (Barrier *)&ring[STAGES * STAGE];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int tiles = (K + BK - 1) / BK;
 
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            init(&full[i], 1);
-            init(&empty[i], WARPS);
-        }
+        for (int i = 0; i < STAGES; ++i) init(&full[i], 1);
         asm volatile("fence.proxy.async.shared::cta;" : : : "memory");  // the engine sees them from here on
     }
     __syncthreads();
@@ -139,7 +131,7 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
         copy(at + BM * ROW_A, &map_B, tile * BK, col0, &full[stage]);
     };
     if (threadIdx.x == 0)
-        for (int tile = 0; tile < STAGES - 2 && tile < tiles; ++tile) fetch(tile);
+        for (int tile = 0; tile < STAGES && tile < tiles; ++tile) fetch(tile);
     __syncwarp();
 
     // A thread's rows lie LANES_Y apart, its columns in groups of WIDE that lie WIDE * LANES_X apart.
@@ -165,13 +157,6 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
     load_b(0);
     int stage = 0, parity = 0;
     for (int tile = 0; tile < tiles; ++tile) {
-        // Into the place of the tile before last, as soon as all warps have done with it.
-        if (warp == 0 && tile + STAGES - 2 < tiles) {
-            if (tile >= 2) wait(&empty[(tile - 2) % STAGES], (tile - 2) / STAGES % 2);
-            if (lane == 0) fetch(tile + STAGES - 2);
-            __syncwarp();
-        }
-        const int before = stage;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
             if (k == BK - 1) {  // on to the next tile
@@ -182,6 +167,9 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
                 for (int piece = 0; piece < ROW_A; ++piece) a_at[piece] += on;
                 b_at += on;
                 if (tile + 1 < tiles) wait(&full[stage], parity);
+                __syncthreads();  // all have read what they need of this tile: another into its place
+                if (threadIdx.x == 0 && tile + STAGES < tiles) fetch(tile + STAGES);
+                __syncwarp();
             }
             load_b((k + 1) % BK);
 #pragma unroll
@@ -194,10 +182,6 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
                 if ((k + 1) % WIDE == 0) load_a(i, (k + 1) % BK);  // this row's ks are used up
             }
         }
-        // This warp has read all that it needs of the tile.
-        __syncwarp();
-        if (lane == 0) arrive(&empty[before]);
-        __syncwarp();
     }
 
     for (int i = 0; i < TM; ++i) {

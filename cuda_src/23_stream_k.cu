@@ -57,7 +57,7 @@ __device__ int arrived[4][2 * BLOCKS];
 
 const int LEAST = 8;  // steps that are worth a block
 const int GROUP = 8;  // parts that are added up at a time
-const int BATCH = TM * TN / 2;  // sums of a part that are read at a time
+const int BATCH = TM * TN < 64 ? TM * TN : 64;  // sums of a part that are read at a time
 
 // How the block's threads copy ROWS x COLUMNS, BYTES at a time: ACROSS of them a row, COUNT copies each.
 template <int ROWS, int COLUMNS, int BYTES>

@@ -973,15 +973,14 @@ def tma() -> Figure:
         axes.set_xticks([0.7, 7.3], ["banks 0–3", "28–31"], fontsize=8)
         axes.tick_params(axis="x", length=0)
 
-    # Warp 0 has a tile fetched into the place of the one before last, when all warps have done with that.
-    stages, tiles, copying, gap = 4, 6, 1.3, 0.06
+    # All warps meet at the end of a tile; then one thread asks for the tile that takes its place.
+    stages, tiles, copying, gap = 3, 6, 1.5, 0.06
     computing = [
         [2.0, 2.0, 2.4, 2.0, 2.0, 2.0],
-        [2.6, 2.4, 2.0, 2.2, 2.0, 2.0],
-        [2.0, 2.2, 2.6, 2.0, 2.0, 2.0],
+        [2.3, 2.4, 2.0, 2.2, 2.1, 2.0],
+        [2.0, 2.2, 2.2, 2.0, 2.0, 2.0],
     ]
-    done = [[0.0] * tiles for _ in computing]
-    there, engine = [0.0] * tiles, 0.0
+    there, engine, met = [0.0] * tiles, 0.0, 0.0
 
     def fetch(tile: int, asked: float) -> None:
         nonlocal engine
@@ -989,20 +988,22 @@ def tma() -> Figure:
         engine = there[tile] = begin + copying
         bar(right, begin + gap, engine, 0, B_COLOUR, str(tile))
 
-    for tile in range(stages - 2):
+    for tile in range(stages):
         fetch(tile, 0.0)
     for tile in range(tiles):
+        start = max(met, there[tile])
+        meet = start + max(times[tile] for times in computing)
         for warp, times in enumerate(computing):
-            free = done[warp][tile - 1] if tile else 0.0
-            start = max(free, there[tile])
-            if warp == 0 and tile + stages - 2 < tiles:  # which all warps have to have done with
-                start = max(start, max(of[tile - 2] for of in done) if tile >= 2 else 0.0)
-                fetch(tile + stages - 2, start)
-            if start > free:
-                box(right, free + gap, warp + 1.12, start - free - gap, 0.76, IDLE)
-            done[warp][tile] = start + times[tile]
-            bar(right, start + gap, done[warp][tile], warp + 1, C_COLOUR, str(tile))
-    time_axes(right, max(of[-1] for of in done), 4)
+            if start > met:
+                box(right, met + gap, warp + 1.12, start - met - gap, 0.76, IDLE)
+            done = start + times[tile]
+            bar(right, start + gap, done, warp + 1, C_COLOUR, str(tile))
+            if meet > done:
+                box(right, done + gap, warp + 1.12, meet - done - gap, 0.76, IDLE)
+        met = meet
+        if tile + stages < tiles:
+            fetch(tile + stages, met)
+    time_axes(right, met, 4)
     names = ["copy engine", *(f"warp {warp}" for warp in range(len(computing)))]
     right.set_yticks([0.5 + i for i in range(4)], names)
     right.set_title(f"tiles 0 to {tiles - 1} through a ring of {stages} stages", fontsize=10)

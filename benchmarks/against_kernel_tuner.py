@@ -1,13 +1,19 @@
-"""A sweep of 40 configurations of one kernel at n = 4096, by Kernel Tuner and by cudamm, as whole commands.
+"""Sweeping and tuning at n = 4096, by Kernel Tuner and by cudamm, as whole commands.
 
 Needs a GPU and Kernel Tuner: pip install kernel-tuner. Run with:
-python benchmarks/against_kernel_tuner.py
+python benchmarks/against_kernel_tuner.py          both cases
+python benchmarks/against_kernel_tuner.py sweep    one of them: sweep or tune
 
-Both get the text of tiled_xy.cu, the same 40 configurations and 32 iterations; Kernel Tuner uses its PyCUDA
-backend. cudamm verifies every configuration, and drops slow ones early; Kernel Tuner does neither.
+sweep: 40 configurations of one kernel, all of them. Both get the text of tiled_xy.cu, the same values and 32
+iterations; Kernel Tuner uses its PyCUDA backend. cudamm verifies every configuration, and drops slow ones
+early; Kernel Tuner does neither.
 
 Of cudamm's second run, which compiles nothing, the host's time is given too: what is left without the
 launches in its record and those that warm up. That is an upper bound, for more is launched than that.
+
+tune: the fastest parameters of `warp-tile` among those that its header allows.
+Kernel Tuner searches (STRATEGY) for as long as its budget says, cudamm has a third of that; caches are empty.
+What the two found is then timed in turn, verified, by cudamm.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cudamm.catalog import find
 from cudamm.measure import WARM_UP_MS
 
 KERNEL = Path(__file__).with_name("tiled_xy.cu")
@@ -38,8 +45,109 @@ CONDITIONS = (
     "block_size_x * tile_size_x * tile_size_y > 16",
 )
 
+TUNED = "warp-tile"
+BUDGET_S, SHARE = 45, 3
+"""Of Kernel Tuner's search, and what part of it cudamm has."""
+STRATEGY = {"strategy": "random_sample", "strategy_options": {"time_limit": BUDGET_S, "fraction": 1}}
+"""In its search space the number of threads is a parameter of its own, bound to the tiles. So few variants differ
+in one parameter only, and strategies that go from neighbour to neighbour stay where they begin."""
+REQUIRES = (
+    "BM % WM == 0",
+    "BN % WN == 0",
+    "WM * WN == 32 * TM * TN",
+    "block_size_x <= 1024",
+)
+"""What the method's header requires, as far as its values do not meet it in any case."""
+
 
 def main() -> None:
+    """One case, or both."""
+    case = sys.argv[1] if len(sys.argv) > 1 else ""
+    if case not in ("", "sweep", "tune"):
+        sys.exit(f"{case} is neither sweep nor tune")
+    if case != "tune":
+        sweep()
+    if case != "sweep":
+        tune()
+
+
+def tune() -> None:
+    """Search with both, time what they found in turn, and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"CUDAMM_CACHE": f"{folder}/cache", "CUDAMM_DATA": f"{folder}/data"}
+        ours = [sys.executable, "-m", "cudamm", "tune", "-m", TUNED, "-n", str(N), "--hot", "--device", "gpu"]
+        ours += ["--budget", f"{BUDGET_S // SHARE}s", "--json", f"{folder}/ours.json"]
+        theirs = [sys.executable, __file__, "--kernel-tuner-search", f"{folder}/theirs.json"]
+        seconds = {"cudamm tune": _run(ours, environment), "Kernel Tuner": _run(theirs, environment)}
+        found = json.loads(Path(folder, "ours.json").read_text())
+        searched = json.loads(Path(folder, "theirs.json").read_text())
+        (outcome,) = found["outcomes"]
+        tried = {"cudamm tune": outcome["tried"], "Kernel Tuner": searched["tried"]}
+        winners = {"cudamm tune": outcome["params"], "Kernel Tuner": searched["best"]}
+        timed = [sys.executable, "-m", "cudamm", "sweep", "-m", TUNED, "-n", str(N), "--hot", "--full"]
+        timed += ["--runs", str(ITERATIONS), "--device", "gpu", "--json", f"{folder}/timed.json"]
+        for name in outcome["params"]:
+            timed += ["-D", f"{name}=" + ",".join(map(str, sorted({won[name] for won in winners.values()})))]
+        either = (
+            " and ".join(f"{name} == {value}" for name, value in won.items()) for won in winners.values()
+        )
+        timed += ["--where", " or ".join(f"({one})" for one in dict.fromkeys(either))]
+        _run(timed, environment)
+        rows = json.loads(Path(folder, "timed.json").read_text())["results"]
+    device = found["device"]
+    print(f"{device['name']}, driver {device['driver']}, {datetime.date.today()}: {TUNED}, n = {N}, hot")
+    for name, won in winners.items():
+        (row,) = (row for row in rows if row["params"] == won)
+        print(
+            f"{name:14} {seconds[name]:6.2f} s, {tried[name]} of {outcome['possible']} tried: "
+            f"{row['median_ms']:.4f} ms, {'right' if row['correct'] else 'WRONG'} {won}"
+        )
+
+
+def _run(command: list[str], environment: dict[str, str]) -> float:
+    """Seconds that a command took. Ends the benchmark where it fails."""
+    begun = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    took = time.perf_counter() - begun
+    of_a_sweep = "sweep" in command  # its configurations that cannot run are no failure of the benchmark
+    if done.returncode not in ((0, 1) if of_a_sweep else (0,)):
+        sys.exit(f"{' '.join(command)} ended with status {done.returncode}: {done.stdout}{done.stderr}")
+    return took
+
+
+def kernel_tuner_search(path: str) -> None:
+    """Kernel Tuner's search among the same variants, for as long as the budget says."""
+    import kernel_tuner
+    import numpy as np
+
+    method = find(TUNED)
+    values = {parameter.name: list(parameter.values) for parameter in method.parameters}
+    values["block_size_x"] = [32 * warps for warps in range(1, 33)]
+    a, b = (np.random.default_rng(i).random((N, N), np.float32) for i in range(2))
+    text = method.path.read_text(encoding="utf-8")
+    results, _ = kernel_tuner.tune_kernel(
+        TUNED.replace("-", "_"),
+        'extern "C" {\n' + text + "\n}",
+        (N, N),
+        [*[np.int32(N)] * 3, a, b, np.zeros_like(a)],
+        values,
+        restrictions=[*REQUIRES, "block_size_x == BM // WM * (BN // WN) * 32"],
+        grid_div_x=["BN"],
+        grid_div_y=["BM"],
+        iterations=ITERATIONS,
+        compiler_options=["-Delement=float"],
+        **STRATEGY,
+        lang="CUDA",
+        quiet=True,
+    )
+    timed = [row for row in results if row and isinstance(row["time"], float)]
+    best = min(timed, key=lambda row: float(row["time"]))
+    found = {"best": {parameter.name: int(best[parameter.name]) for parameter in method.parameters}}
+    tried = {tuple(row[name] for name in values) for row in results if row}
+    Path(path).write_text(json.dumps(found | {"tried": len(tried)}))
+
+
+def sweep() -> None:
     """Time both, twice, and print the ratios."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CUDAMM_CACHE": f"{folder}/cache"}
@@ -51,11 +159,7 @@ def main() -> None:
             ("cudamm --full", [*_command(f"{folder}/full.json"), "--full"]),
             ("Kernel Tuner again", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs2.json"]),
         ):
-            begun = time.perf_counter()
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            rows[name] = time.perf_counter() - begun
-            if done.returncode not in (0, 1):
-                sys.exit(f"{name} ended with status {done.returncode}: {done.stdout}{done.stderr}")
+            rows[name] = _run(command, environment)
         theirs = json.loads(Path(folder, "theirs.json").read_text())
         ours = {
             name: json.loads(Path(folder, f"{name}.json").read_text()) for name in ("ours", "again", "full")
@@ -139,5 +243,7 @@ def _show(seconds: dict[str, float], theirs: dict[str, Any], ours: dict[str, Any
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--kernel-tuner"]:
         kernel_tuner(sys.argv[2])
+    elif sys.argv[1:2] == ["--kernel-tuner-search"]:
+        kernel_tuner_search(sys.argv[2])
     else:
         main()

@@ -49,8 +49,8 @@ TUNED = "warp-tile"
 BUDGET_S, SHARE = 45, 3
 """Of Kernel Tuner's search, and what part of it cudamm has."""
 STRATEGY = {"strategy": "random_sample", "strategy_options": {"time_limit": BUDGET_S, "fraction": 1}}
-"""In its search space the number of threads is a parameter of its own, bound to the tiles. So few variants differ
-in one parameter only, and strategies that go from neighbour to neighbour stay where they begin."""
+"""For it the number of threads is a parameter of its own, bound to the tiles. So few variants differ in one
+parameter alone, and strategies that go from neighbour to neighbour stay where they begin."""
 REQUIRES = (
     "BM % WM == 0",
     "BN % WN == 0",

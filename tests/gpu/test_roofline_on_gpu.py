@@ -27,7 +27,7 @@ def test_the_ladder_lies_under_measured_roofs():
         assert row["status"] == "ok" and row["correct"] is True, (name, row["reason"])
         # What verifying calls impossible is above that, by the ceilings' own error.
         assert 0 < row["share_of_compulsory_bound"] < 1.05, name
-        # What stream-k moves depends on where its tiles are cut: it has no intensity, and no bound but the compulsory.
+        # What stream-k moves depends on where its tiles are cut: no intensity, no bound but the compulsory.
         assert (row["bound_gflops"] is None) == (name == "stream-k"), name
         if row["bound_gflops"] is not None:
             assert row["share_of_bound"] == pytest.approx(row["gflops"] / row["bound_gflops"])

@@ -35,9 +35,13 @@ class Access:
         sectors, ideal_sectors: of global memory: touched, and the fewest that hold the bytes used.
         wavefronts, ideal_wavefronts: of shared memory: needed, and the fewest for the words used.
         broadcasts: requests all threads of which accessed the same address.
-        wide_requests, wide_wavefronts, wide_ideal_wavefronts: of shared loads, were four consecutive
-            executions merged into one of 16 bytes wherever each thread's addresses are consecutive and
-            aligned, as nvcc does where it can prove that; the same as above where they never are.
+        wide_requests, wide_wavefronts, wide_ideal_wavefronts: of shared memory, were what a thread loads or
+            stores here between two barriers merged wherever it is all of 16 aligned bytes, and nothing loaded
+            twice, as nvcc does where it can prove that; the same as above where it never is.
+        unrolled_requests, unrolled_sectors: of global stores, were the loop around them unrolled as nvcc
+            unrolls one whose length differs from thread to thread; else the same as above.
+        by_copy: whether it is one half of a copy from global to shared memory (cp.async), which Nsight
+            Compute counts among the loads, but not among the stores.
     """
 
     site: int
@@ -59,6 +63,9 @@ class Access:
     wide_requests: int = 0
     wide_wavefronts: int = 0
     wide_ideal_wavefronts: int = 0
+    unrolled_requests: int = 0
+    unrolled_sectors: int = 0
+    by_copy: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from cudamm.catalog import Value, Variant, find, variants
 from cudamm.catalog.variant import ChosenBy, chosen_record
 from cudamm.compile import Program, compile_each
 from cudamm.compile.host import Executable, compile_to_observe
-from cudamm.compile.widths import wide_lines
+from cudamm.compile.widths import Lines, merged_lines
 from cudamm.devices.device import padded
 from cudamm.devices.find import host
 from cudamm.devices.observing import Watch, observe
@@ -59,6 +59,8 @@ _COUNTS = (
     "wide_requests",
     "wide_wavefronts",
     "wide_ideal_wavefronts",
+    "unrolled_requests",
+    "unrolled_sectors",
 )
 """What adds up, of an `Access`."""
 
@@ -70,7 +72,8 @@ class Settings:
     Attributes:
         blocks: how many to watch, at least one of each class, and of a large one only some warps; None: all
             of all.
-        arch: for which nvcc is asked which shared loads it makes 16 bytes wide; None: it is not asked.
+        arch: for which nvcc is asked which accesses to shared memory it makes 16 bytes wide, and which loops
+            of stores it unrolls; None: it is not asked.
         warp: whose accesses to record, element by element; None: of none.
         of_block: that warp's block, in x, y and z.
         steps: time periods to record.
@@ -195,7 +198,8 @@ class TraceResult:
         classes: of its blocks.
         warps: how many of the traced blocks' warps were traced, and of how many.
         accesses: of the whole grid, in the order of the source.
-        wide_lines: those whose shared loads are counted as nvcc merges them; None where it is not known.
+        wide_lines: those whose accesses to shared memory are counted as nvcc merges them; None where it is
+            not known.
         naive: what the baseline does to global memory at the same size; None where it is not known.
         watched: one warp, where that was asked for.
         chosen_by: what chose the variant in the place of `best`; empty where nothing did.
@@ -304,7 +308,7 @@ _OPS: tuple[Op, ...] = ("load", "store", "atomic")
 _OF_ACCESS = (
     "line", "text", "space", "op", "array", "size_bytes", "pattern", "requests", "threads", "broadcasts",
     "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "bytes_requested", "bytes_used",
-    "bytes_moved",
+    "bytes_moved", "by_copy",
 )  # fmt: skip
 
 
@@ -515,18 +519,23 @@ def _observed(result: TraceResult, case: Prepared, launch: Launch, settings: Set
     a, b = padded(launch, *case.problem.inputs)
     classes = block_classes(launch.grid, settings.blocks)
     parts: list[tuple[Fraction, Observation]] = []
-    for each in classes:
-        every = settings.blocks is None
-        seen = observe(case.program, launch, a, b, blocks=each.traced, every_warp=every)
+    every = settings.blocks is None
+
+    def seen_of(each: BlockClass) -> Observation:
+        return observe(case.program, launch, a, b, blocks=each.traced, every_warp=every)
+
+    for each, seen in zip(classes, _in_parallel(seen_of, classes), strict=True):  # a class may be one block
         if seen.ended:
             raise KernelError(seen.ended)
         traced, had = seen.warps
         parts.append((Fraction(each.blocks, len(each.traced)) * Fraction(had, traced or 1), seen))
     accesses = combined(parts)
     wide: frozenset[int] | None = None
-    if any(map(may_be_wide, accesses)):
-        wide = _wide_lines(case, settings.arch) if settings.arch else None
-        accesses = tuple(_as_compiled(a, wide or frozenset()) for a in accesses)
+    if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
+        lines = _merged_lines(case, settings.arch) if settings.arch else None
+        if lines is not None:
+            wide = frozenset(a.line for a in accesses if may_be_wide(a) and _is_wide(a, lines))
+            accesses = tuple(as_compiled(a, lines) for a in accesses)
     return dataclasses.replace(
         result,
         grid=launch.grid,
@@ -561,28 +570,44 @@ def _sum(parts: Sequence[tuple[Fraction, Access]]) -> Access:
 
 
 def may_be_wide(access: Access) -> bool:
-    """Whether a compiler could merge its executions into loads of 16 bytes."""
-    is_load = access.space == "shared" and access.op == "load"
-    return is_load and access.wide_requests != access.requests
+    """Whether a compiler could merge its executions into loads or stores of 16 bytes."""
+    return access.space == "shared" and access.wide_requests != access.requests
 
 
-def _wide_lines(case: Prepared, arch: str) -> frozenset[int] | None:
-    """The lines whose shared loads nvcc makes 16 bytes wide; None where it cannot be asked."""
+def may_be_unrolled(access: Access) -> bool:
+    """Whether a warp's threads part in a loop around it, once that is unrolled."""
+    return access.space == "global" and access.unrolled_requests != access.requests
+
+
+def _merged_lines(case: Prepared, arch: str) -> Lines | None:
+    """What nvcc makes of the lines; None where it cannot be asked."""
     try:
-        return wide_lines(case.program, arch)
+        return merged_lines(case.program, arch)
     except (NoDeviceError, KernelError):  # what a host compiler takes is traced all the same
         return None
 
 
-def _as_compiled(access: Access, wide_lines: frozenset[int]) -> Access:
-    """With the counts of 16-byte loads where nvcc makes such; nothing is known of a change from here on."""
-    if access.space == "shared" and access.op == "load" and access.line in wide_lines:
+def _is_wide(access: Access, lines: Lines) -> bool:
+    of_kind = {"load": lines.wide_loads, "store": lines.wide_stores}.get(access.op, frozenset())
+    return access.space == "shared" and access.line in of_kind
+
+
+def as_compiled(access: Access, lines: Lines) -> Access:
+    """With the counts of what nvcc makes of its line; nothing is known of a change from here on."""
+    if _is_wide(access, lines):
         return dataclasses.replace(
             access,
             requests=access.wide_requests,
             wavefronts=access.wide_wavefronts,
             ideal_wavefronts=access.wide_ideal_wavefronts,
             broadcasts=min(access.wide_requests, access.broadcasts),
+        )
+    if access.space == "global" and access.op == "store" and access.line in lines.unrolled_stores:
+        return dataclasses.replace(
+            access,
+            requests=access.unrolled_requests,
+            sectors=access.unrolled_sectors,
+            broadcasts=min(access.unrolled_requests, access.broadcasts),
         )
     return access
 

@@ -166,7 +166,7 @@ def test_without_an_answer_of_nvcc_shared_loads_count_as_written(monkeypatch, er
     def refuse(program, arch):
         raise error
 
-    monkeypatch.setattr("cudamm.trace.wide_lines", refuse)
+    monkeypatch.setattr("cudamm.trace.merged_lines", refuse)
     result = traced("tiled", "32", settings=Settings(blocks=None, arch="sm_90"))
     assert result.wide_lines is None and one(result, "As", "load").requests == 32 * 32 * 32 // WARP
 

@@ -1,13 +1,16 @@
-"""Which reads of shared memory nvcc merges into wide ones, line by line, found in the machine code.
+"""What nvcc makes of a kernel's accesses to memory, line by line, found in the machine code.
 
-A kernel says one element at a time; where ptxas can prove that four consecutive reads of a thread lie side by
-side and aligned, it makes one 16-byte read of them (LDS.128). Source: NVIDIA's “CUDA Binary Utilities”, what
-nvdisasm prints with -g, and its instruction set reference.
+A kernel says one element at a time; where ptxas can prove that four words that a thread reads or writes lie
+side by side and aligned, it makes one access of 16 bytes of them (LDS.128, STS.128). It unrolls a loop of
+stores whose length it does not know. Source: NVIDIA's “CUDA Binary Utilities”, what nvdisasm prints with -g,
+and its instruction set reference.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.cache import cached, contents, finished, run_compiler, temporary_folder
@@ -17,11 +20,31 @@ from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
 
 _LINE = re.compile(r'//## File "(?P<file>[^"]*)", line (?P<line>\d+)')
-_WIDE = re.compile(r"\bLDS(?:\.\w+)*\.128\b")
+_WIDE_LOAD = re.compile(r"\bLDS(?:\.\w+)*\.128\b")
+_WIDE_STORE = re.compile(r"\bSTS(?:\.\w+)*\.128\b")
+_GLOBAL_STORE = re.compile(r"\bSTG\b")
+
+UNROLLED_STORES = 3 + 16 + 8 + 4
+"""Of a loop around one store, as ptxas unrolls it: first what four does not divide, then in such turns."""
 
 
-def wide_lines(program: Program, arch: str) -> frozenset[int]:
-    """The lines of a program's own file that read shared memory 16 bytes at a time.
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a program's own file.
+
+    Attributes:
+        wide_loads: that read shared memory 16 bytes at a time.
+        wide_stores: that write it so.
+        unrolled_stores: that write global memory in a loop of which every turn stands in the machine code.
+    """
+
+    wide_loads: frozenset[int]
+    wide_stores: frozenset[int]
+    unrolled_stores: frozenset[int]
+
+
+def merged_lines(program: Program, arch: str) -> Lines:
+    """The lines of a program's own file that do not access memory as they say.
 
     Raises:
         KernelError: it does not compile.
@@ -45,16 +68,23 @@ def wide_lines(program: Program, arch: str) -> frozenset[int]:
         target.write_text(done.stdout, encoding="utf-8", errors="surrogateescape")
 
     path = cached([program.text, nvcc().version, *command, str(disassembler)], ".lines", make)
-    return _wide_lines(contents(path).decode(errors="replace"), program.method.path.name)
+    return _merged_lines(contents(path).decode(errors="replace"), program.method.path.name)
 
 
-def _wide_lines(text: str, name: str) -> frozenset[int]:
-    found: set[int] = set()
+def _merged_lines(text: str, name: str) -> Lines:
+    wide_loads: set[int] = set()
+    wide_stores: set[int] = set()
+    stores: Counter[int] = Counter()
     line = 0
     for row in text.splitlines():
         place = _LINE.search(row)
         if place:
             line = int(place["line"]) if Path(place["file"]).name == name else 0
-        elif line and _WIDE.search(row):
-            found.add(line)
-    return frozenset(found)
+        elif line and _WIDE_LOAD.search(row):
+            wide_loads.add(line)
+        elif line and _WIDE_STORE.search(row):
+            wide_stores.add(line)
+        elif line and _GLOBAL_STORE.search(row):
+            stores[line] += 1
+    unrolled = (line for line, count in stores.items() if count == UNROLLED_STORES)
+    return Lines(frozenset(wide_loads), frozenset(wide_stores), frozenset(unrolled))

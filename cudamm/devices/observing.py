@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cudamm.catalog.header import without_comments
 from cudamm.compile.cache import finished
 from cudamm.compile.elf import sections
 from cudamm.compile.host import compile_to_observe
@@ -32,7 +33,7 @@ warp is asked for: a second's worth."""
 
 DYNAMIC = "cudamm_dynamic_shared"
 
-_TLS_SYMBOL = 6  # STT_TLS
+_OBJECT_SYMBOL, _TLS_SYMBOL = 1, 6  # STT_OBJECT, STT_TLS
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ def observe(
         run.fill_output()
         for name, offset, size_bytes in shared:
             run.ask(f"shared {name} {offset} {size_bytes}")
+        for name, offset, size_bytes in [] if checked else _device_variables(executable.path, program):
+            run.ask(f"device {name} {offset} {size_bytes}")
         run.ask(f"observe {int(checked)} {0 if every_warp else MOST_CALLS}")
         if watch is not None:
             run.ask(f"watch {watch.block} {watch.warp} {watch.most}")
@@ -116,14 +119,10 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
     Source: the ELF-64 specification, “Symbol Table”; the Itanium C++ ABI, “Scope Encoding”, for names such as
     `_ZZ6kerneliPfE2As`.
     """
-    own = {s.name: s.data for s in sections(path.read_bytes()) if s.name in (".symtab", ".strtab")}
     found: dict[int, tuple[str, int]] = {}
     dynamic: tuple[int, str] | None = None
     declared = set(re.findall(r"extern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", program.text))
-    for name_at, info, _, _, offset, size in struct.iter_unpack("=IBBHQQ", own[".symtab"]):
-        if info & 15 != _TLS_SYMBOL:
-            continue
-        symbol = own[".strtab"][name_at : own[".strtab"].index(b"\0", name_at)].decode()
+    for symbol, offset, size in _symbols(path, _TLS_SYMBOL):
         # Of a function, or of the file; neither is in a namespace of ours.
         local = re.fullmatch(r"_Z(?:Z.*E|L)(\d+)(\w+?)(?:_\d+)?", symbol)
         if symbol == DYNAMIC or symbol in declared:
@@ -137,6 +136,30 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
     if dynamic is not None and declared:
         arrays.append((dynamic[1] if dynamic[1] != DYNAMIC else min(declared), dynamic[0], 0))
     return arrays
+
+
+def _device_variables(path: Path, program: Program) -> list[tuple[str, int, int]]:
+    """Name, offset from the start of the program and bytes of each `__device__` variable of a kernel's file.
+
+    They are in memory from the start, and blocks may speak through them: faults are not looked for there.
+    """
+    declared = set(
+        re.findall(r"__device__\s[^;(){}=]*?(\w+)\s*(?:\[[^;={}]*)?[;={]", without_comments(program.text))
+    )
+    return [
+        (name, offset, size)
+        for symbol, offset, size in _symbols(path, _OBJECT_SYMBOL)
+        for name in declared
+        if symbol in (name, f"_ZL{len(name)}{name}")
+    ]
+
+
+def _symbols(path: Path, kind: int) -> Iterator[tuple[str, int, int]]:
+    """Name, value and size of each symbol of a kind. Source: the ELF-64 specification, “Symbol Table”."""
+    own = {s.name: s.data for s in sections(path.read_bytes()) if s.name in (".symtab", ".strtab")}
+    for name_at, info, _, _, value, size in struct.iter_unpack("=IBBHQQ", own[".symtab"]):
+        if info & 15 == kind:
+            yield own[".strtab"][name_at : own[".strtab"].index(b"\0", name_at)].decode(), value, size
 
 
 def _observation(
@@ -180,7 +203,10 @@ def _observation(
 
 
 def _access(site: int, line: int, text: str, w: Sequence[str], counts: Sequence[int]) -> Access:
-    size, requests, threads, requested, used, sectors, least, wavefronts, least_w, broadcasts, *wide = counts
+    size, requests, threads, requested, used, sectors, least, wavefronts, least_w, broadcasts, *others = (
+        counts
+    )
+    wide_requests, wide_wavefronts, wide_least, unrolled_requests, unrolled_sectors, by_copy = others
     is_shared = w[2] == "shared"
     return Access(
         site=site,
@@ -199,9 +225,12 @@ def _access(site: int, line: int, text: str, w: Sequence[str], counts: Sequence[
         wavefronts=wavefronts,
         ideal_wavefronts=least_w,
         broadcasts=broadcasts,
-        wide_requests=wide[0] if is_shared else requests,
-        wide_wavefronts=wide[1],
-        wide_ideal_wavefronts=wide[2],
+        wide_requests=wide_requests if is_shared else requests,
+        wide_wavefronts=wide_wavefronts,
+        wide_ideal_wavefronts=wide_least,
+        unrolled_requests=unrolled_requests or requests,
+        unrolled_sectors=unrolled_sectors or sectors,
+        by_copy=bool(by_copy),
     )
 
 

@@ -144,7 +144,9 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         yield f"{warps:,} of the {had:,} warps in the blocks traced {stand} for all; --all traces all"
     if result.wide_lines:
         lines = ", ".join(map(str, sorted(result.wide_lines)))
-        yield f"shared loads of line {lines} are counted as nvcc merges them, into loads of 16 bytes"
+        wide = (a for a in result.accesses if a.space == "shared" and a.line in (result.wide_lines or ()))
+        what = " and ".join(sorted({f"{access.op}s" for access in wide}))
+        yield f"shared {what} of line {lines} are counted as nvcc merges them, into {what} of 16 bytes"
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):
         yield _AS_WRITTEN
 

@@ -5,6 +5,7 @@
 // Commands, beside those of runtime.cpp:
 //
 //     shared NAME OFFSET BYTES      a shared variable in the thread-local segment; bytes 0: the dynamic array
+//     device NAME OFFSET BYTES      a variable in global memory, from the start of the program
 //     observe CHECKED CALLS         from now on; CHECKED 1: look for faults too; CALLS: of a block to functions
 //                                   here, about; where no thread waits for another some warps stand for all
 //     watch BLOCK WARP MOST         keep the first requests of a warp
@@ -13,7 +14,8 @@
 // How warps are put together. Each thread's accesses and basic blocks are written down in order. Where its warp
 // has come to a barrier, to the end or to a full buffer, the 32 records are merged: next is always the access
 // or block at the deepest call and, there, at the lowest address, and all threads that are there take part.
-// Threads that took different ways so meet again behind the loop or branch that parted them, as on a GPU.
+// Threads that took different ways so meet again behind the loop or branch that parted them, as on a GPU. Of the
+// blocks between two accesses those are enough that are higher than all that follow, and of them the first three.
 
 #include "observe.h"
 
@@ -22,6 +24,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace cudamm {
@@ -32,7 +35,8 @@ extern "C" char __executable_start;
 constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
 constexpr size_t room = 1 << 12;  // events of a thread, until its warp is merged
 
-enum Op : unsigned char { load, store, atomic, block };
+// A copy by cp.async is two: what it loads, then what it stores.
+enum Op : unsigned char { load, store, atomic, copy_load, copy_store, block };
 
 struct Event {
     unsigned pc;  // from the start of the program
@@ -48,7 +52,7 @@ struct Array {
     char *low, *high;  // what is taken for an access to it
     char* data;
     size_t bytes;
-    bool shared;
+    bool shared, device;
 };
 
 struct Site {
@@ -59,14 +63,43 @@ struct Site {
     unsigned long long requests = 0, threads = 0, bytes_requested = 0, bytes_used = 0;
     unsigned long long sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, broadcasts = 0;
     unsigned long long wide_requests = 0, wide_wavefronts = 0, wide_ideal = 0;
+    unsigned long long unrolled_requests = 0, unrolled_sectors = 0;
 };
 
-// Consecutive reads of shared memory by a warp at one place that may be one wide read.
-struct Run {
-    unsigned count = 0, mask = 0;
-    bool done = false;  // counted already; kept to know what is read again
+// Sixteen bytes of shared memory for each thread of a warp, and which of their words it accessed at one place.
+struct Piece {
+    unsigned mask, words;
+    int offset[lanes];  // a multiple of 16 for all threads; else of a single word
+    unsigned wavefronts, ideal;
+    unsigned requests() const { return __builtin_popcount(words); }
+};
+
+// What a warp accesses at one place of shared memory between two barriers, 4 bytes at a time.
+struct Pieces {
+    std::vector<Piece> all;
+    std::unordered_map<unsigned long long, unsigned> by_key;
+};
+
+// A loop of stores to elements that lie side by side: for each thread the first, and how many.
+struct Loop {
+    unsigned last_mask = 0;
     long long first[lanes];
-    unsigned long long wavefronts = 0, ideal = 0;
+    unsigned count[lanes];
+};
+
+// Of the basic blocks that a thread has passed since its last event the highest, the highest after that, and the
+// highest after that again: the bottom of a loop, say, then that of one inside. There it waits for others. 0: none.
+constexpr unsigned most_stops = 3;
+struct Way {
+    unsigned stops[most_stops];
+    unsigned left_at;  // where a function was left just before; 0: none was
+};
+
+// The first half of a copy.
+struct Loaded {
+    unsigned mask = 0, sectors = 0;
+    long long offset[lanes];
+    std::pair<unsigned, unsigned> site;
 };
 
 struct Thread {
@@ -112,7 +145,7 @@ std::map<std::pair<unsigned, unsigned>, Site> totals;  // by address and kind of
 std::vector<unsigned long long> traced_blocks;
 unsigned long long traced_warps = 0, all_warps = 0;
 
-std::vector<Array> shared_arrays;  // offsets in `data` until a worker knows where its own segment is
+std::vector<Array> variables;  // offsets in `data` until a worker knows where its own segment is
 bool checked = false;
 unsigned long long most_calls = 0;  // of a block; 0: no limit
 long long watched_block = -1, watched_warp = -1;
@@ -121,14 +154,24 @@ std::vector<Request> watched;
 std::map<std::tuple<const char*, unsigned, unsigned>, Fault> faults;
 const char* report_path = nullptr;
 
+// Passes through the banks of shared memory. Source: what Nsight Compute counts on an H200 (docs/trace.md). A
+// request of up to 4 bytes a thread takes as many passes as the words of the busiest bank that differ. One of 8
+// or 16 bytes is taken in halves or quarters; two of them are one where the threads pair up on addresses.
+struct Passes {
+    unsigned needed, least;
+};
+
 // ---- One worker's record of the block it runs -----------------------------------------------------------
 
 struct Recorder {
     std::vector<Array> arrays;
     std::map<std::pair<unsigned, unsigned>, Site> sites;
-    std::map<std::pair<unsigned, unsigned>, Run> runs;  // by warp and address
+    std::map<std::pair<unsigned, unsigned>, Pieces> pieces[2];  // of loads, of stores; by warp and address
+    std::map<std::pair<unsigned, unsigned>, Loop> loops;
+    Loaded loaded[most_threads / lanes];
     Event* events[most_threads] = {};
     unsigned head[most_threads], tail[most_threads];  // from the first not merged yet to behind the last
+    Way ways[most_threads];
     unsigned char depth[most_threads];
     unsigned short step[most_threads];  // of warp barriers
     bool seen[most_threads];
@@ -139,7 +182,8 @@ struct Recorder {
     bool barrier_seen, left_out;
     unsigned every;  // of so many warps one is traced, once it is known that none waits for another
     unsigned long long calls;
-    char *lowest, *highest;  // around all arrays
+    const char* gap = nullptr;  // no array lies in so many bytes from here, but perhaps a thread's stack
+    size_t gap_bytes = 0;
     std::vector<uint3> blocks;  // by number, from 1
     std::vector<std::vector<Word>> words;
     std::vector<Unwritten> unwritten;
@@ -149,10 +193,17 @@ struct Recorder {
     void merge(unsigned warp);
     void merge_all();
     void request(unsigned warp, unsigned mask, const Event* event);
-    void global_request(Site& site, unsigned mask, const Event* event);
+    void global_request(unsigned warp, Site& site, unsigned mask, const Event* event);
     void shared_request(unsigned warp, Site& site, unsigned mask, const Event* event);
-    void end_run(Site& site, Run& run);
-    void end_runs();
+    void piece(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p);
+    void end_piece(Site& site, const Piece& piece);
+    void end_pieces(Site& site, Pieces& of);
+    void in_loop(unsigned warp, Site& site, unsigned mask, const Event* event);
+    void end_loop(Site& site, Loop& loop);
+    void end_intervals();
+    void flush(unsigned thread);
+    void leave(unsigned thread);
+    void access(const char* at, unsigned size, Op op, unsigned pc);
     void check(unsigned thread, const Event& event);
     void next_interval();
     Thread who(unsigned thread) const;
@@ -162,13 +213,6 @@ struct Recorder {
 };
 
 Recorder* recorder() { return (Recorder*)place.recorder; }
-
-// Passes through the banks of shared memory. Source: what Nsight Compute counts on an H200 (docs/trace.md). A
-// request of up to 4 bytes a thread takes as many passes as the words of the busiest bank that differ. One of 8
-// or 16 bytes is taken in halves or quarters; two of them are one where the threads pair up on addresses.
-struct Passes {
-    unsigned needed, least;
-};
 
 Passes passes_of_group(const long long* offset, unsigned mask, unsigned size) {
     long long word[lanes * 4];
@@ -233,18 +277,17 @@ void Recorder::place_arrays(size_t dynamic_bytes) {
         arrays.push_back(array);
     }
     char* const start = thread_local_start();
-    for (const Array& known : shared_arrays) {
+    for (const Array& known : variables) {
         Array array = known;
         array.data = start + (size_t)known.data;
         if (!known.bytes) array.bytes = dynamic_bytes;
+        if (known.device) array.data = &__executable_start + (size_t)known.data;
         array.low = array.data;
-        array.high = array.data + std::max<size_t>(array.bytes + 1, 65536);
+        array.high = array.data + (known.device ? array.bytes : std::max<size_t>(array.bytes + 1, 65536));
         arrays.push_back(array);
     }
     // Nothing beyond what follows: they lie 64 kB apart, but for the last, and where a thread is.
-    lowest = arrays[0].low, highest = arrays[0].high;
     for (Array& array : arrays) {
-        lowest = std::min(lowest, array.low), highest = std::max(highest, array.high);
         if (!array.shared) continue;
         if ((char*)&place > array.data) array.high = std::min(array.high, (char*)&place);
         for (const Array& next : arrays)
@@ -258,11 +301,12 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
     threads = block_extent.x * block_extent.y * block_extent.z;
     memset(head, 0, sizeof head);
     memset(tail, 0, sizeof tail);
+    memset(ways, 0, sizeof ways);
     memset(depth, 0, sizeof depth);
     memset(step, 0, sizeof step);
     memset(seen, 0, sizeof seen);
     for (unsigned t = 0; t < threads; ++t)
-        if (!events[t]) events[t] = new Event[room];
+        if (!events[t]) events[t] = new Event[room + 2 * most_stops + 1];
     barrier_seen = left_out = false;
     every = 1;
     calls = 0;
@@ -359,40 +403,159 @@ void Recorder::next_interval() {
     ++interval;
 }
 
-void Recorder::global_request(Site& site, unsigned mask, const Event* event) {
-    long long sector[2 * lanes], first[lanes];
-    unsigned count = 0, threads_in = 0;
+unsigned sectors_of(const Event* event, unsigned mask) {
+    long long sector[2 * lanes];
+    unsigned count = 0;
     for (unsigned m = mask; m; m &= m - 1) {
         const Event& e = event[__builtin_ctz(m)];
-        first[threads_in++] = e.offset;
         sector[count++] = e.offset >> 5;
         if ((e.offset + e.size - 1) >> 5 != e.offset >> 5) sector[count++] = (e.offset + e.size - 1) >> 5;
     }
     if (!std::is_sorted(sector, sector + count)) std::sort(sector, sector + count);
+    return std::unique(sector, sector + count) - sector;
+}
+
+void Recorder::global_request(unsigned warp, Site& site, unsigned mask, const Event* event) {
+    long long first[lanes];
+    unsigned threads_in = 0;
+    for (unsigned m = mask; m; m &= m - 1) first[threads_in++] = event[__builtin_ctz(m)].offset;
     if (!std::is_sorted(first, first + threads_in)) std::sort(first, first + threads_in);
     const unsigned different = std::unique(first, first + threads_in) - first;
-    const unsigned used = different * site.size;
-    site.sectors += std::unique(sector, sector + count) - sector;
+    const unsigned used = different * site.size, sectors = sectors_of(event, mask);
     site.ideal_sectors += (used + 31) / 32;
     site.bytes_used += used;
     site.broadcasts += different == 1 && threads_in > 1;
+    if (site.op == copy_load) {  // known when it is known where to
+        Loaded& source = loaded[warp];
+        source.mask = mask, source.sectors = sectors, source.site = {site.pc, site.op};
+        for (unsigned m = mask; m; m &= m - 1) source.offset[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
+        return;
+    }
+    site.sectors += sectors;
+    if (site.op == store) in_loop(warp, site, mask, event);
 }
 
-void Recorder::end_run(Site& site, Run& run) {
-    if (run.count == 4) {
-        const Passes wide = passes(run.first, run.mask, 16);
+// How nvcc unrolls a loop of stores whose length it does not know, as its machine code has it: of what four does
+// not divide one store each first, then sixteen at a time while more than twelve are left, eight where more than
+// four are, then four. Threads of different lengths go different ways there.
+void Recorder::end_loop(Site& site, Loop& loop) {
+    Event event[lanes];
+    const auto stores = [&](unsigned mask, const unsigned* index) {
+        for (unsigned m = mask; m; m &= m - 1) {
+            const unsigned lane = __builtin_ctz(m);
+            event[lane].offset = loop.first[lane] + (long long)index[lane] * site.size;
+            event[lane].size = site.size;
+        }
+        if (mask) ++site.unrolled_requests, site.unrolled_sectors += sectors_of(event, mask);
+    };
+    unsigned next[lanes] = {};
+    const auto in_turns_of = [&](unsigned turn, auto&& takes) {
+        for (;;) {
+            unsigned mask = 0;
+            for (unsigned lane = 0; lane < lanes; ++lane)
+                if (loop.count[lane] > next[lane] && takes(loop.count[lane] - next[lane])) mask |= 1u << lane;
+            if (!mask) return;
+            for (unsigned i = 0; i < turn; ++i) {
+                stores(mask, next);
+                for (unsigned m = mask; m; m &= m - 1) ++next[__builtin_ctz(m)];
+            }
+        }
+    };
+    // Of one to three that are left over the last are waited for together, so the first comes with the first.
+    unsigned left[lanes];
+    for (unsigned lane = 0; lane < lanes; ++lane) left[lane] = loop.count[lane] % 4;
+    for (unsigned i = 0; i < 3; ++i) {
+        unsigned mask = 0;
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            if (left[lane] > i) mask |= 1u << lane;
+        stores(mask, next);
+        for (unsigned m = mask; m; m &= m - 1) ++next[__builtin_ctz(m)];
+    }
+    in_turns_of(16, [](unsigned more) { return more > 12; });
+    in_turns_of(8, [](unsigned more) { return more > 4; });
+    in_turns_of(4, [](unsigned) { return true; });
+    loop.last_mask = 0;
+}
+
+void Recorder::in_loop(unsigned warp, Site& site, unsigned mask, const Event* event) {
+    Loop& loop = loops[{warp, site.pc}];
+    bool goes_on = loop.last_mask && !(mask & ~loop.last_mask);
+    for (unsigned m = mask; m && goes_on; m &= m - 1) {
+        const unsigned lane = __builtin_ctz(m);
+        goes_on = event[lane].offset == loop.first[lane] + (long long)loop.count[lane] * site.size;
+    }
+    if (!goes_on) {
+        if (loop.last_mask) end_loop(site, loop);
+        memset(loop.count, 0, sizeof loop.count);
+        for (unsigned m = mask; m; m &= m - 1) loop.first[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
+    }
+    for (unsigned m = mask; m; m &= m - 1) ++loop.count[__builtin_ctz(m)];
+    loop.last_mask = mask;
+}
+
+void Recorder::end_piece(Site& site, const Piece& piece) {
+    if (piece.words == 0xf) {
+        long long offset[lanes];
+        for (unsigned m = piece.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = piece.offset[__builtin_ctz(m)];
+        const Passes wide = passes(offset, piece.mask, 16);
         site.wide_requests += 1, site.wide_wavefronts += wide.needed, site.wide_ideal += wide.least;
     } else {
-        site.wide_requests += run.count, site.wide_wavefronts += run.wavefronts, site.wide_ideal += run.ideal;
+        site.wide_requests += piece.requests(), site.wide_wavefronts += piece.wavefronts;
+        site.wide_ideal += piece.ideal;
     }
-    run.done = true, run.wavefronts = run.ideal = 0;
 }
 
-void Recorder::end_runs() {
-    for (auto& [key, run] : runs) {
-        if (run.count && !run.done) end_run(sites[{key.second, load}], run);
-        run.count = 0, run.done = false;
+void Recorder::end_pieces(Site& site, Pieces& of) {
+    for (const Piece& piece : of.all) end_piece(site, piece);
+    of.all.clear(), of.by_key.clear();
+}
+
+// At a block's barrier and at its end: nothing is merged across.
+void Recorder::end_intervals() {
+    for (Op op : {load, store})
+        for (auto& [key, of] : pieces[op])
+            if (!of.all.empty()) end_pieces(sites[{key.second, op}], of);
+    for (auto& [key, loop] : loops)
+        if (loop.last_mask) end_loop(sites[{key.second, store}], loop);
+}
+
+// One request for words of shared memory, which may be part of one for 16 bytes. nvcc unrolls loops, and merges what
+// a thread reads at one place wherever that is: all four words between the same barriers are enough. What is read
+// again is in a register; what is written again is written.
+void Recorder::piece(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p) {
+    Pieces& of = pieces[site.op][{warp, site.pc}];
+    const long long in_piece = offset[__builtin_ctz(mask)] & 15;
+    bool together = in_piece % 4 == 0;
+    for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] & 15) == in_piece;
+    const long long from = together ? in_piece : 0;
+    unsigned long long key = mask * 2ull + together;
+    for (unsigned m = mask; m; m &= m - 1) {
+        key = (key ^ (unsigned long long)(offset[__builtin_ctz(m)] - from)) * 0x9e3779b97f4a7c15ull;
+        key ^= key >> 29;
     }
+    const unsigned word = together ? 1u << in_piece / 4 : 1u << 4;
+    const auto is_it = [&](const Piece& found) {
+        bool same = found.mask == mask && (found.words == 1u << 4) == !together;
+        for (unsigned m = mask; m && same; m &= m - 1)
+            same = found.offset[__builtin_ctz(m)] == offset[__builtin_ctz(m)] - from;
+        return same;
+    };
+    const auto known = of.by_key.find(key);
+    if (known != of.by_key.end() && is_it(of.all[known->second])) {
+        Piece& found = of.all[known->second];
+        if (found.words & word) {
+            if (site.op == load) return;
+            end_piece(site, found);
+            found.words = found.wavefronts = found.ideal = 0;
+        }
+        found.words |= word, found.wavefronts += p.needed, found.ideal += p.least;
+        return;
+    }
+    if (of.all.size() == room) end_pieces(site, of);
+    of.by_key[key] = of.all.size();
+    of.all.push_back({mask, word, {}, p.needed, p.least});
+    for (unsigned m = mask; m; m &= m - 1)
+        of.all.back().offset[__builtin_ctz(m)] = offset[__builtin_ctz(m)] - from;
 }
 
 void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Event* event) {
@@ -409,36 +572,23 @@ void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Ev
     site.wavefronts += p.needed, site.ideal_wavefronts += p.least;
     site.bytes_used += different * site.size;
     site.broadcasts += different == 1 && threads_in > 1;
-    if (site.op != load || site.size != 4) {
-        site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
-        return;
-    }
-    Run& run = runs[{warp, site.pc}];
-    const auto is_next = [&](unsigned count) {
-        bool all = run.count && run.mask == mask;
-        for (unsigned m = mask; m && all; m &= m - 1) {
+    if ((site.op == load || site.op == store) && site.size == 4) piece(warp, site, mask, offset, p);
+    else site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
+    Loaded& source = loaded[warp];
+    if (site.op == copy_store && source.mask) {
+        // Source: what Nsight Compute counts (docs/trace.md): of each line of 128 bytes that is read the 32-byte
+        // pieces of shared memory that are written, even where the sectors read are fewer.
+        std::pair<long long, long long> parts[lanes];
+        unsigned count = 0;
+        for (unsigned m = source.mask & mask; m; m &= m - 1) {
             const unsigned lane = __builtin_ctz(m);
-            all = offset[lane] == run.first[lane] + 4 * (long long)count;
+            parts[count++] = {source.offset[lane] >> 7, offset[lane] >> 5};
         }
-        return all;
-    };
-    if (run.done) {
-        if (run.count && is_next(run.count - 1)) return;  // read again: it still is in a register
-        run.count = 0, run.done = false;
-    } else if (is_next(run.count - 1)) {
-        return;
+        std::sort(parts, parts + count);
+        count = std::unique(parts, parts + count) - parts;
+        sites[source.site].sectors += std::max(source.sectors, count);
+        source.mask = 0;
     }
-    const bool follows = is_next(run.count);
-    if (!follows) {
-        if (run.count) end_run(site, run);
-        run.count = 0, run.done = false;
-        run.mask = mask;
-        memcpy(run.first, offset, sizeof offset);
-    }
-    ++run.count, run.wavefronts += p.needed, run.ideal += p.least;
-    bool aligned = true;
-    for (unsigned m = mask; m && aligned; m &= m - 1) aligned = run.first[__builtin_ctz(m)] % 16 == 0;
-    if (!aligned || run.count == 4) end_run(site, run);
 }
 
 void Recorder::request(unsigned warp, unsigned mask, const Event* event) {
@@ -455,7 +605,7 @@ void Recorder::request(unsigned warp, unsigned mask, const Event* event) {
     site.threads += count;
     site.bytes_requested += (unsigned long long)count * one.size;
     if (array.shared) shared_request(warp, site, mask, event);
-    else global_request(site, mask, event);
+    else global_request(warp, site, mask, event);
     if ((long long)index == watched_block && warp == watched_warp && watched.size() < most_requests) {
         Request kept = {one.pc, mask, {}, one.array};
         for (unsigned m = mask; m; m &= m - 1) kept.offset[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
@@ -468,6 +618,7 @@ void Recorder::merge(unsigned warp) {
     const unsigned from = warp * lanes, count = std::min(lanes, threads - from);
     Event* const* const record = events + from;
     unsigned *const at = head + from, *const end = tail + from;
+    for (unsigned lane = 0; lane < count; ++lane) flush(from + lane);
     Event event[lanes];
     for (;;) {
         unsigned long long next = ~0ull;
@@ -506,12 +657,52 @@ void Recorder::merge_all() {
     for (unsigned warp = 0; warp * lanes < threads; ++warp) merge(warp);
 }
 
+// Write down the way that a thread has come since its last event.
+void Recorder::flush(unsigned thread) {
+    Way& way = ways[thread];
+    // With GCC a function's end is a block of its own, right behind its exit.
+    for (unsigned stop : way.stops)
+        if (stop && !(way.left_at && stop - way.left_at <= 8))
+            events[thread][tail[thread]++] = {stop, depth[thread], Op::block, 0, 0, 0, 0};
+    way = {};
+}
+
 void Recorder::full(unsigned thread) {
     merge(thread / lanes);
-    while (tail[thread] == room) {
+    while (tail[thread] >= room) {
         pause_running();
         merge(thread / lanes);
     }
+}
+
+// An access to what may be one of the arrays.
+void Recorder::access(const char* at, unsigned size, Op op, unsigned pc) {
+    unsigned found = 0;
+    const unsigned count = arrays.size();
+    for (; found < count; ++found)
+        if (at >= arrays[found].low && at < arrays[found].high) break;
+    if (found == count) {  // the stack, a constant, or what the runtime keeps
+        const char *low = nullptr, *high = (const char*)~(size_t)0;
+        for (const Array& array : arrays) {
+            if (array.high <= at) low = std::max<const char*>(low, array.high);
+            else high = std::min<const char*>(high, array.low);
+        }
+        gap = low, gap_bytes = high - low;
+        return;
+    }
+    const unsigned thread = place.thread;
+    if (tail[thread] >= room) full(thread);
+    flush(thread);
+    ++calls;
+    events[thread][tail[thread]++] = {pc, depth[thread], op, (unsigned char)size, (unsigned char)found,
+                                      at - arrays[found].data, (short)step[thread]};
+}
+
+// A call or its end: what was passed lies at another depth than what follows.
+void Recorder::leave(unsigned thread) {
+    if (!ways[thread].stops[0]) return;
+    if (tail[thread] >= room) full(thread);
+    flush(thread);
 }
 
 // ---- What the runtime tells --------------------------------------------------------------------------------
@@ -550,7 +741,7 @@ void all_at_barrier() {
     Recorder& r = *recorder();
     r.barrier_seen = true;
     r.merge_all();
-    r.end_runs();
+    r.end_intervals();
     if (checked) r.next_interval();
 }
 
@@ -570,14 +761,15 @@ void add_to_totals(Recorder& r) {
         total.broadcasts += site.broadcasts;
         total.wide_requests += site.wide_requests, total.wide_wavefronts += site.wide_wavefronts;
         total.wide_ideal += site.wide_ideal;
+        total.unrolled_requests += site.unrolled_requests, total.unrolled_sectors += site.unrolled_sectors;
     }
-    r.sites.clear();
-    r.runs.clear();
+    r.sites.clear(), r.loops.clear();
+    for (auto& of : r.pieces) of.clear();
 }
 
 void end_of_block(Recorder& r) {
     r.merge_all();
-    r.end_runs();
+    r.end_intervals();
     if (checked) r.next_interval();
     unsigned warps = 0;
     for (unsigned t = 0; t < r.threads; t += lanes) warps += r.seen[t];
@@ -600,18 +792,19 @@ void write_report() {
         arrays.push_back({});
         strcpy(arrays.back().name, buffer(i).name);
     }
-    arrays.insert(arrays.end(), shared_arrays.begin(), shared_arrays.end());
+    arrays.insert(arrays.end(), variables.begin(), variables.end());
     const auto name = [&](int array) { return array < 0 ? "-" : arrays[array].name; };
-    static const char* const ops[] = {"load", "store", "atomic"};
+    static const char* const ops[] = {"load", "store", "atomic", "load", "store"};
     std::lock_guard<std::mutex> lock(totals_mutex);
     fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
     std::sort(traced_blocks.begin(), traced_blocks.end());
     for (unsigned long long b : traced_blocks) fprintf(file, "block %llu\n", b);
     for (const auto& [key, s] : totals)
-        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", s.pc,
+        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
                 s.shared ? "shared" : "global", ops[s.op], name(s.array), s.size, s.requests, s.threads,
                 s.bytes_requested, s.bytes_used, s.sectors, s.ideal_sectors, s.wavefronts, s.ideal_wavefronts,
-                s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal);
+                s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal, s.unrolled_requests,
+                s.unrolled_sectors, s.op == copy_load || s.op == copy_store);
     for (const Request& r : watched) {
         fprintf(file, "request %u %s", r.pc, name(r.array));
         for (unsigned m = r.mask; m; m &= m - 1) fprintf(file, " %d:%lld", __builtin_ctz(m), r.offset[__builtin_ctz(m)]);
@@ -633,7 +826,7 @@ void failed() {
     again = true;
     if (Recorder* const r = recorder()) {
         r->merge_all();
-        r->end_runs();
+        r->end_intervals();
         if (checked) r->next_interval();
         add_to_totals(*r);
     }
@@ -646,14 +839,14 @@ long long number() {
 }
 
 bool command(const char* name) {
-    if (!strcmp(name, "shared")) {
+    if (!strcmp(name, "shared") || !strcmp(name, "device")) {
         Array array = {};
+        array.shared = name[0] == 's', array.device = !array.shared;
         snprintf(array.name, sizeof array.name, "%s", strtok(nullptr, " \n"));
         array.data = (char*)number();
         array.bytes = number();
-        array.shared = true;
-        if (shared_arrays.size() + buffer_count() >= most_arrays) refuse("too many shared variables");
-        shared_arrays.push_back(array);
+        if (variables.size() + buffer_count() >= most_arrays) refuse("too many shared variables, and variables in global memory");
+        variables.push_back(array);
     } else if (!strcmp(name, "observe")) {
         checked = number();
         most_calls = number();
@@ -679,22 +872,12 @@ struct Announce {
 
 // ---- What the kernel calls ---------------------------------------------------------------------------------
 
+// What every load and store of a thread comes to, most of them to its stack.
 inline void record(const void* address, unsigned size, Op op, const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
-    ++r->calls;
-    const char* const at = (const char*)address;
-    if (at < r->lowest || at >= r->highest) return;
-    unsigned found = 0;
-    const unsigned count = r->arrays.size();
-    for (; found < count; ++found)
-        if (at >= r->arrays[found].low && at < r->arrays[found].high) break;
-    if (found == count) return;  // the stack, a constant, or what the runtime keeps
-    const unsigned thread = place.thread;
-    if (r->tail[thread] == room) r->full(thread);
-    r->events[thread][r->tail[thread]++] = {(unsigned)((const char*)pc - &__executable_start), r->depth[thread], op,
-                                            (unsigned char)size, (unsigned char)found, at - r->arrays[found].data,
-                                            (short)r->step[thread]};
+    if ((size_t)((const char*)address - r->gap) < r->gap_bytes) return;
+    r->access((const char*)address, size, op, (const char*)pc - &__executable_start);
 }
 
 // One access if there is one of that size; else, as with float3, a word at a time.
@@ -705,21 +888,30 @@ void record_range(const void* address, unsigned long size, Op op, const void* pc
     if (size) record(p, size, op, pc);
 }
 
-// A way through several basic blocks is one event, at the highest of them: there a thread waits for others.
 inline void pass(const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
+    Way& way = r->ways[place.thread];
+    const unsigned at = (const char*)pc - &__executable_start;
     ++r->calls;
-    const unsigned thread = place.thread, from_start = (const char*)pc - &__executable_start;
-    if (r->tail[thread] > r->head[thread]) {
-        Event& last = r->events[thread][r->tail[thread] - 1];
-        if (last.op == Op::block && last.depth == r->depth[thread]) {
-            last.pc = std::max(last.pc, from_start);
-            return;
-        }
+    if (at < way.stops[0]) {
+        if (at < way.stops[1]) way.stops[2] = std::max(way.stops[2], at);
+        else way.stops[1] = at, way.stops[2] = 0;
+    } else {
+        way.stops[0] = at, way.stops[1] = way.stops[2] = 0;
     }
-    if (r->tail[thread] == room) r->full(thread);
-    r->events[thread][r->tail[thread]++] = {from_start, r->depth[thread], Op::block, 0, 0, 0, 0};
+}
+
+// From global to shared memory; the call stands where the kernel asks for the copy. The memory is written word by
+// word, since what is called here to copy memory may be watched itself.
+void copy(void* to, const void* from, size_t size, size_t zeros, const void* pc) {
+    const size_t there = size - std::min(zeros, size);
+    // Where faults are looked for, an access like any other.
+    if (there && checked) record_range(from, there, load, pc);
+    else if (there) record(from, there, copy_load, (const char*)pc - 1);  // inside the call: a place of its own
+    record(to, size, checked ? store : copy_store, pc);
+    for (size_t i = 0; i < size / 4; ++i)
+        ((volatile unsigned*)to)[i] = 4 * i < there ? ((const volatile unsigned*)from)[i] : 0;
 }
 
 }  // namespace
@@ -803,10 +995,16 @@ void __tsan_atomic_signal_fence(int) {}
 void __tsan_init() {}
 void __tsan_vptr_update(void*, void*) {}
 void __tsan_func_entry(void*) {
-    if (Recorder* const r = recorder()) ++r->depth[place.thread];
+    if (Recorder* const r = recorder()) r->leave(place.thread), ++r->depth[place.thread];
 }
 void __tsan_func_exit() {
-    if (Recorder* const r = recorder()) --r->depth[place.thread];
+    Recorder* const r = recorder();
+    if (!r) return;
+    r->leave(place.thread), --r->depth[place.thread];
+    r->ways[place.thread].left_at = (const char*)HERE - &__executable_start;
+}
+void cudamm_copy(void* to, const void* from, unsigned long size, unsigned long zeros) {
+    copy(to, from, size, zeros, HERE);
 }
 void __sanitizer_cov_trace_pc() { pass(HERE); }
 }

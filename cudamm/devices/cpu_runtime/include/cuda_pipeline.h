@@ -5,17 +5,11 @@
 
 #if defined(CUDAMM_OBSERVED)
 
-// Each an access of its size, in the line that calls it.
+extern "C" void cudamm_copy(void* to, const void* from, unsigned long size, unsigned long zeros);  // observe.cpp
+
+// Done at once, and seen in the line that calls it.
 CUDAMM_IN_PLACE void __pipeline_memcpy_async(void* to, const void* from, size_t size, size_t zfill = 0) {
-    if (zfill && zfill < size) {  // in parts, which a GPU does at once
-        for (size_t i = 0; i < size / 4; ++i) ((float*)to)[i] = 4 * i < size - zfill ? ((const float*)from)[i] : 0;
-    } else if (size == 16) {
-        *(float4*)to = zfill ? float4{} : *(const float4*)from;
-    } else if (size == 8) {
-        *(float2*)to = zfill ? float2{} : *(const float2*)from;
-    } else {
-        *(float*)to = zfill ? 0 : *(const float*)from;
-    }
+    cudamm_copy(to, from, size, zfill);
 }
 CUDAMM_IN_PLACE void __pipeline_commit() {}
 CUDAMM_IN_PLACE void __pipeline_wait_prior(size_t) {}

@@ -66,18 +66,12 @@ COUNTERS = {
 }
 
 BY_INSTRUCTION = {
-    "shared load requests": "smsp__inst_executed_op_shared_ld_pred_on_any.sum",
     "shared load wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "shared load conflicts": "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-    "shared store requests": "smsp__inst_executed_op_shared_st_pred_on_any.sum",
     "shared store wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "shared store conflicts": "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "copy requests": "smsp__inst_executed_op_ldgsts_pred_on_any.sum",
-    "copy wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
-    "copy conflicts": "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
 }
-"""Counted by ncu for each instruction, from its addresses and active threads; an ncu may not have all."""
+"""Worked out by ncu for each instruction, from its addresses, so without waits; an ncu may not have them."""
 
+COPIES = "copy requests"
 PREDICATED_OFF = "it has instructions predicated off for a whole warp, which the counter counts"
 WAITED = "the counter has cycles lost to other traffic of L1"
 
@@ -120,44 +114,40 @@ def compare(row: dict[str, Any], seen: Counts) -> tuple[list[str], dict[str, str
     left_out: dict[str, str] = {}
     waits = ("shared store wavefronts", "shared store conflicts")
     without_waits = row["counts"][waits[0]] - row["counts"][waits[1]]
-    for name, of in (by_instruction | row["counts"]).items():
-        if seen[name] == of:
+    for name, of in row["counts"].items():
+        more = name.startswith("shared") and of > seen[name]
+        if seen[name] == of or (more and seen[name] == by_instruction.get(name)):
             continue
-        more = name in COUNTERS and name.startswith("shared") and of > seen[name]
-        if more and name in by_instruction:
-            of = by_instruction[name]
-            if seen[name] == of:
-                continue
-        elif more and name.endswith("requests") and seen["copy requests"]:
+        if more and name.endswith("requests") and seen[COPIES]:
             left_out[name] = PREDICATED_OFF
-            continue
         elif more and name in waits and seen[waits[0]] - seen[waits[1]] == without_waits:
             left_out[name] = WAITED
-            continue
-        different.append(f"{name} {seen[name]:,} (ncu {of:,})")
+        else:
+            different.append(f"{name} {seen[name]:,} (ncu {of:,})")
     return different, left_out
 
 
 def counts(variant: Variant, problem: Problem) -> Counts:
-    """What the CPU device sees, by the names of `COUNTERS` and `BY_INSTRUCTION`."""
+    """What the CPU device sees, by the names of `COUNTERS`; and the requests of copies by cp.async."""
     source, launch = program(variant, problem.element, True), plan(variant, problem.shape, problem.element)
     lines = merged_lines(source, ARCH)
     rows = launch.grid[1]
     in_part = problem.shape.flops > MOST_FLOPS
     blocks = range(launch.grid[0]) if in_part else None
     seen = observe(source, launch, *padded(launch, *problem.inputs), blocks=blocks)
-    found = dict.fromkeys([*COUNTERS, *BY_INSTRUCTION], 0)
+    found = dict.fromkeys([*COUNTERS, COPIES], 0)
     for access in (as_compiled(access, lines) for access in seen.accesses):
         if access.op == "atomic":
             continue  # neither loads nor stores to ncu
         if access.space == "global":
             found[f"{access.op} requests"] += access.requests
             found[f"{access.op} sectors"] += access.sectors
-            continue
-        kind = "copy" if access.by_copy else f"shared {access.op}"
-        found[f"{kind} requests"] += access.requests
-        found[f"{kind} wavefronts"] += access.wavefronts
-        found[f"{kind} conflicts"] += access.wavefronts - access.ideal_wavefronts
+        elif access.by_copy:
+            found[COPIES] += access.requests  # no stores to ncu either
+        else:
+            found[f"shared {access.op} requests"] += access.requests
+            found[f"shared {access.op} wavefronts"] += access.wavefronts
+            found[f"shared {access.op} conflicts"] += access.wavefronts - access.ideal_wavefronts
     return {name: value * rows if in_part else value for name, value in found.items()}
 
 

@@ -236,7 +236,7 @@ bool paired(const long long* offset, unsigned mask) {
         bool all = true;
         for (unsigned m = mask; m && all; m &= m - 1) {
             const unsigned lane = __builtin_ctz(m), other = lane ^ distance;
-            all = !(mask >> other & 1) || offset[lane] == offset[other];
+            all = mask >> other & 1 && offset[lane] == offset[other];
         }
         if (all) return true;
     }
@@ -576,11 +576,12 @@ void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Ev
     else site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
     Loaded& source = loaded[warp];
     if (site.op == copy_store && source.mask) {
-        // Source: what Nsight Compute counts (docs/trace.md): of each line of 128 bytes that is read the 32-byte
-        // pieces of shared memory that are written, even where the sectors read are fewer.
+        // Source: what Nsight Compute counts (docs/trace.md). Copies of 16 bytes go past L1: of each line of 128 bytes
+        // that is read the 32-byte pieces of shared memory that are written count, even where the sectors read are
+        // fewer. Smaller ones go through L1 and count as other loads do.
         std::pair<long long, long long> parts[lanes];
         unsigned count = 0;
-        for (unsigned m = source.mask & mask; m; m &= m - 1) {
+        for (unsigned m = site.size == 16 ? source.mask & mask : 0; m; m &= m - 1) {
             const unsigned lane = __builtin_ctz(m);
             parts[count++] = {source.offset[lane] >> 7, offset[lane] >> 5};
         }

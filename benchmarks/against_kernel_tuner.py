@@ -142,7 +142,7 @@ def kernel_tuner_search(path: str) -> None:
         lang="PyCUDA",
         quiet=True,
     )
-    timed = [row for row in results if row and isinstance(row["time"], float)]
+    timed = [row for row in results if row and isinstance(row.get("time"), float)]
     best = min(timed, key=lambda row: float(row["time"]))
     found = {"best": {parameter.name: int(best[parameter.name]) for parameter in method.parameters}}
     tried = {tuple(row[name] for name in values) for row in results if row}
@@ -199,7 +199,7 @@ def kernel_tuner(path: str) -> None:
         quiet=True,
     )
     kept = [
-        {"params": {name: row[name] for name in VALUES}, "time_ms": row["time"]}
+        {"params": {name: row[name] for name in VALUES}, "time_ms": row.get("time")}
         | {part: row.get(part) for part in ("compile_time", "benchmark_time")}
         for row in results
     ]

@@ -35,6 +35,7 @@ from cudamm.compile import program
 from cudamm.compile.toolkit import find_ncu, find_nvcc
 from cudamm.compile.widths import merged_lines
 from cudamm.devices.device import padded
+from cudamm.devices.find import host
 from cudamm.devices.observing import observe
 from cudamm.errors import RequirementError
 from cudamm.launch import plan
@@ -46,9 +47,6 @@ SIZES = ("256", "100x136x72")
 COPIES_AT = ("64x132x100", "45x77x33")
 BLOCK_SIZES = (16, 32)
 VECTORS = Path(__file__).parents[1] / "tests" / "kernels" / "vector_columns.cu"
-GPU_ONLY = ("tma",)
-"""Methods that the CPU device does not run: nothing here stands for the copy engine."""
-
 MOST_FLOPS = 10**9
 """Of a problem whose blocks are all traced; of a larger one, whose blocks are all alike, one row of them."""
 
@@ -152,12 +150,13 @@ def counts(variant: Variant, problem: Problem) -> Counts:
 
 
 def _cases(only: str) -> list[dict[str, Any]]:
-    """Those of some methods, named with commas between, or of all."""
+    """Those of some methods, named with commas between, or of all that run here too."""
+    here = host()
     rows: list[dict[str, Any]] = [
         {"method": method.name, "params": variant.params, "size": size}
         for size in SIZES
         for method in ladder()
-        if method.language == "cuda" and method.name not in GPU_ONLY
+        if method.language == "cuda" and not here.lacks(method)
         for variant in _two_variants(method)
     ]
     rows.append({"method": "naive", "params": {"BLOCK_SIZE": 16}, "size": "1024"})

@@ -17,7 +17,7 @@ from cudamm.devices.device import padded
 from cudamm.devices.observing import Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.findings import Finding, advice_of, errors_of, merged, too_much_shared
-from cudamm.launch import Launch, plan, too_old
+from cudamm.launch import Launch, plan, unfit
 from cudamm.observed import Observation
 from cudamm.prepare import Prepared, Progress, check_user_kernels, plan_all
 from cudamm.problem import Problem
@@ -220,7 +220,7 @@ def _planned(
     """Each case planned. One that wants too much shared memory is a finding, where `prepare` would refuse."""
     looks = [_Look(variant, problem) for variant, problem in cases]
     for look in looks:
-        if too_old(look.variant.method, executor.target.limits):
+        if unfit(look.variant.method, executor.target.limits):
             continue  # which is told in its place
         try:
             launch = plan(look.variant, look.problem.shape, look.problem.element)

@@ -130,9 +130,9 @@ def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
     )
 
 
-def too_old(method: Method, limits: Limits) -> str:
-    """Why what has these limits is too old for a method, in words; empty where it is not."""
-    needs = method.needs_newer_than(limits.arch) if limits.arch else ""
+def unfit(method: Method, limits: Limits) -> str:
+    """Why a method is not for what has these limits, in words; empty where it is."""
+    needs = method.lacks_on(limits.arch) if limits.arch else ""
     if not needs or limits.device == limits.arch:
         return needs
     return f"{needs}, and {limits.device} executes kernels for {limits.arch} at most"
@@ -143,11 +143,11 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
 
     Raises:
         UsageError: it is beyond the device's limits.
-        RequirementError: the method needs a newer architecture.
+        RequirementError: the method needs another architecture.
     """
     if not variant.method.is_kernel:
         return
-    lacks = too_old(variant.method, limits)
+    lacks = unfit(variant.method, limits)
     if lacks:
         raise RequirementError(lacks)
     block, grid = " x ".join(map(str, launch.block)), " x ".join(map(str, launch.grid))

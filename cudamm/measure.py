@@ -333,7 +333,7 @@ class _Contest:
             entrant.throttle_reasons |= dict.fromkeys(batch.throttle_reasons)
         if self._drops(entrant.case) and entrant.verdict.correct:
             self._medians_ms[entrant.case.position] = entrant.median_ms
-            if self._impossible(self._result(entrant, "")):
+            if self._impossible(entrant.case, self._result(entrant, "")):
                 del self._medians_ms[entrant.case.position]
 
     def _samples_wanted(self, entrant: _Entrant) -> int:
@@ -382,7 +382,7 @@ class _Contest:
             if not entrant.samples_ms:
                 entrant.samples_ms.append(entrant.verdict.launch_ms)
         result = self._result(entrant, ended)
-        impossible = self._impossible(result)
+        impossible = self._impossible(entrant.case, result)
         return dataclasses.replace(result, status="failed", reason=impossible) if impossible else result
 
     def _without_times(
@@ -411,7 +411,7 @@ class _Contest:
         status: Status = "dropped" if ended == "dropped" else "ok"
         return case.result(status, timing=timing, verdict=entrant.verdict)
 
-    def _impossible(self, result: Result) -> str:
+    def _impossible(self, case: Prepared, result: Result) -> str:
         """Why no device can be that fast; empty where this one can.
 
         Cold, A and B have to be read from device memory at least once; C may stay in the cache.
@@ -419,10 +419,13 @@ class _Contest:
         ceilings = None if result.execution != "gpu" else self._executor.facts().ceilings
         if ceilings is None or result.median_ms is None or result.gflops is None:
             return ""
-        if result.gflops > ARITHMETIC_TOLERANCE * ceilings.fma_gflops:
+        ceiling = case.variant.method.ceiling
+        allowed_gflops = float(ceiling) * ceilings.fma_gflops
+        if result.gflops > ARITHMETIC_TOLERANCE * allowed_gflops:
+            alone = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
             return (
-                f"impossible: {result.gflops:,.0f} GFLOP/s, where fused multiply-adds alone reach "
-                f"{ceilings.fma_gflops:,.0f} on this device: it did not compute what it should have"
+                f"impossible: {result.gflops:,.0f} GFLOP/s, where {alone} reach "
+                f"{allowed_gflops:,.0f} on this device: it did not compute what it should have"
             )
         element_bytes = 8 if result.dtype == "float64" else 4
         read_bytes = (result.m * result.k + result.k * result.n) * element_bytes

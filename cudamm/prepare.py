@@ -61,7 +61,7 @@ class Prepared:
     @property
     def is_yardstick(self) -> bool:
         """Whether it is a library's product: others are held against it, and it is not among the choices."""
-        return bool(self.variant.method.library)
+        return bool(self.variant.method.package)
 
     def result(
         self,
@@ -206,7 +206,7 @@ def _planned(
 def _lacking_type(variant: Variant, problem: Problem) -> str:
     """That a library has no product of such elements; a kernel of another type is refused by `program`."""
     method, element = variant.method, problem.element.name
-    if not method.library or element in method.element_types:
+    if not method.package or element in method.element_types:
         return ""
     return f"{method.name} has no product of {element}, only of {' and '.join(method.element_types)}"
 

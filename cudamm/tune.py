@@ -36,7 +36,7 @@ from cudamm.samples import Ratio, ratio_of_medians
 MOST_VARIANTS = 100_000
 """Of one method on one problem, before any is left out: planning more takes longer than a search should."""
 
-ALL_TRIED = 64
+ALL_TRIED = 96
 """Variants that can be launched, up to which each of them is tried."""
 
 START = 32

@@ -15,7 +15,7 @@ from cudamm.devices import Device
 from cudamm.devices.cpu import CpuDevice
 from cudamm.errors import UsageError
 from cudamm.here import Here
-from cudamm.launch import too_old
+from cudamm.launch import unfit
 from cudamm.problem import Problem, parse_shape
 
 KB = 1024
@@ -264,7 +264,7 @@ def test_correct_kernels_of_all_kinds_raise_no_alarm(checked: Checked, kernels: 
 
 @pytest.mark.parametrize(
     "method",
-    [m for m in ladder() if not m.runs_on_host and not too_old(m, CpuDevice.limits)],
+    [m for m in ladder() if not m.runs_on_host and not unfit(m, CpuDevice.limits)],
     ids=lambda m: m.name,
 )
 def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) -> None:

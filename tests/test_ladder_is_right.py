@@ -14,13 +14,13 @@ from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, ladder, variant
 from cudamm.devices import Device
 from cudamm.devices.cpu import CpuDevice
 from cudamm.here import Here
-from cudamm.launch import too_old
+from cudamm.launch import unfit
 from cudamm.prepare import prepare
 from cudamm.problem import Problem, Shape, parse_shape
 from cudamm.results import Result
 from cudamm.verify import verify_all
 
-LADDER = [method for method in ladder() if not too_old(method, CpuDevice.limits)]
+LADDER = [method for method in ladder() if not unfit(method, CpuDevice.limits)]
 """Those that the CPU device can run too; tests/gpu has the others."""
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")

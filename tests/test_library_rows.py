@@ -29,7 +29,7 @@ class GpuWithLibrary(ScriptedDevice):
     missing = ""
 
     def lacks(self, method: Method) -> str:
-        return self.missing if method.library else ""
+        return self.missing if method.package else ""
 
 
 def gpu(kernels_ms: dict[int, float], library_ms: float, **others: Any) -> GpuWithLibrary:

@@ -634,6 +634,26 @@ def test_a_result_above_the_devices_own_ceilings_is_a_failure(
     assert result.verdict.correct is True
 
 
+@pytest.mark.parametrize(
+    ("ceiling", "reason"),
+    [
+        ("2", ""),
+        ("1", "impossible: 0 GFLOP/s, where fused multiply-adds alone reach 0 "),
+        ("3 / 2", "impossible: 0 GFLOP/s, where the units that its header names reach 0 "),
+    ],
+)
+def test_a_kernel_on_faster_units_has_their_ceiling(
+    ceiling: str, reason: str, write_kernel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """240 operations in a millisecond, 1.8 times as many as multiply-adds alone do."""
+    source = find("coalesced").source.replace("// threads:", f"// ceiling: {ceiling}\n// threads:")
+    (variant,) = variants(read_method(write_kernel(source, "own.cu")), {})
+    ceilings = Ceilings(0.00024 / 1.8, 1e9)
+    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).keeps_time(monkeypatch)
+    (result,) = bench(Here(device), [(variant, PROBLEM)], Settings(runs=3, warmup=0), silent)
+    assert (result.status, result.reason[: len(reason)]) == ("failed" if reason else "ok", reason)
+
+
 def test_what_is_wrong_only_when_it_is_timed_fails() -> None:
     device = ScriptedDevice(repeat(1.0), error=1, right_launches=1)
     result = measured(device, Settings(runs=3, warmup=0))

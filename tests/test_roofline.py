@@ -20,7 +20,7 @@ from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, guarded, padded
 from cudamm.devices.observing import observe
 from cudamm.errors import RequirementError, UsageError
 from cudamm.here import Here
-from cudamm.launch import Launch, Limits, plan, too_old
+from cudamm.launch import Launch, Limits, plan, unfit
 from cudamm.measure import Settings
 from cudamm.problem import Problem, Shape, parse_shape
 from cudamm.report.roofline import drawing_of
@@ -38,7 +38,7 @@ WriteKernel = Callable[..., Path]
 WorthSweeping = Callable[[Method], list[Variant]]
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 CUDA_METHODS = [
-    method for method in ladder() if method.language == "cuda" and not too_old(method, CpuDevice.limits)
+    method for method in ladder() if method.language == "cuda" and not unfit(method, CpuDevice.limits)
 ]
 A100 = given(19_500, 1_555)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from cudamm.catalog.method import ELEMENT_TYPES, Language, Method, Parameter
@@ -29,6 +30,7 @@ _ONCE = (
     "traffic",
     "requires",
     "needs",
+    "ceiling",
     "ptxas",
     "types",
     "library",
@@ -107,7 +109,8 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         element_types=types,
         sums_in_k_order="sum-order" in fields,
         builtin=builtin,
-        library=_parse_library(path, fields.get("library", ""), language),
+        package=_parse_package(path, fields.get("library", ""), language),
+        ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
     )
 
@@ -244,12 +247,22 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
 
 
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
-    """`sm_80`, say; a tensor map needs sm_90, whether the header says so or not."""
+    """`sm_80` or `sm_90a`, say; a tensor map needs sm_90, whether the header says so or not."""
     needs = text.strip()
-    if needs and not re.fullmatch(r"sm_\d{2,3}", needs):
+    if needs and not re.fullmatch(r"sm_\d{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
     has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
-    return max(needs, TENSOR_MAPS_NEED, key=lambda name: int(name[3:] or 0)) if has_maps else needs
+    if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
+        return TENSOR_MAPS_NEED
+    return needs
+
+
+def _parse_ceiling(path: Path, text: str) -> Fraction:
+    """`16 / 9`, or a whole number."""
+    match = re.fullmatch(r"([1-9]\d*)(?:\s*/\s*([1-9]\d*))?", text.strip())
+    if not match:
+        raise UsageError(f"{path}: “ceiling: {text}” is not like “ceiling: 16 / 9”")
+    return Fraction(int(match[1]), int(match[2] or 1))
 
 
 def _parse_ptxas(path: Path, text: str) -> tuple[str, ...]:
@@ -261,12 +274,12 @@ def _parse_ptxas(path: Path, text: str) -> tuple[str, ...]:
     return options
 
 
-def _parse_library(path: Path, text: str, language: Language) -> str:
+def _parse_package(path: Path, text: str, language: Language) -> str:
     """A package's name, such as nvmath-python."""
-    library = text.strip()
-    if library and language != "python":
+    package = text.strip()
+    if package and language != "python":
         raise UsageError(f"{path}: “library: {text}” is for a .py file, which calls the library")
-    return library
+    return package
 
 
 def _find_entry(path: Path, source: str, language: Language, name: str) -> str:

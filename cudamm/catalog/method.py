@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
@@ -78,13 +79,16 @@ class Method:
             as the source asks for them; None where the file does not say.
         constants: symbols in constant memory and what the host copies there.
         requires: conditions; `M % BLOCK_SIZE == 0` is met by padding with zeros, any other has to hold.
-        needs: the oldest architecture that has what it is written with, such as `sm_90`; empty for any.
+        needs: the oldest architecture that has what it is written with, such as `sm_90`; or `sm_90a`, where
+            later ones do not have it either; empty for any.
         element_types: those it can be compiled for.
         sums_in_k_order: whether each element is one running sum over k = 0, 1, …, so that without fused
             multiply-add its bits are determined.
         builtin: whether it belongs to cudamm, not to a user.
-        library: the Python package through which its file calls a library on the GPU, which then chooses and
+        package: the Python package through which its file calls a library on the GPU, which then chooses and
             launches kernels of its own; empty for every other method.
+        ceiling: how fast the units that multiply are, over the float32 units with their fused multiply-adds:
+            tensor cores can be faster. No kernel is believed a higher rate than that allows.
         ptxas: options for NVIDIA's assembler, which turns PTX into machine code and puts it in order.
     """
 
@@ -108,19 +112,31 @@ class Method:
     element_types: tuple[str, ...]
     sums_in_k_order: bool
     builtin: bool
-    library: str = ""
+    package: str = ""
+    ceiling: Fraction = Fraction(1)
     ptxas: tuple[str, ...] = ()
 
-    def needs_newer_than(self, arch: str) -> str:
+    def lacks_on(self, arch: str) -> str:
         """Why it is not for an architecture such as `sm_86`, in words; empty where that has what it needs."""
-        if not self.needs or int(arch[3:].rstrip("af")) >= int(self.needs[3:]):
+        if not self.needs:
             return ""
-        return f"{self.name} needs {self.needs} or later"
+        needed, there = int(self.needs[3:].rstrip("a")), int(arch[3:].rstrip("af"))
+        if self.needs.endswith("a"):
+            return "" if there == needed else f"{self.name} needs sm_{needed}, and no other ({self.needs})"
+        return "" if there >= needed else f"{self.name} needs {self.needs} or later"
+
+    def target(self, arch: str) -> str:
+        """What it is compiled for to run on an architecture that lacks nothing: that, or its own `sm_90a`.
+
+        Code for `sm_90a` may use instructions that later architectures lack, and runs on no other:
+        CUDA C++ Programming Guide, feature-specific compilation targets.
+        """
+        return self.needs if self.needs.endswith("a") else arch
 
     @property
     def runs_on_host(self) -> bool:
         """Whether it runs natively on the host, whatever the device."""
-        return self.language != "cuda" and not self.library
+        return self.language != "cuda" and not self.package
 
     @property
     def is_kernel(self) -> bool:

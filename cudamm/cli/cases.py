@@ -70,7 +70,7 @@ def kernels_of(
     """
 
     def is_meant(method: Method) -> bool:
-        return not method.runs_on_host and (libraries is None or not method.library)
+        return not method.runs_on_host and (libraries is None or not method.package)
 
     refused = dict.fromkeys(v.method for v in variants if not is_meant(v.method) and is_named(v.method))
     names = ", ".join(method.name for method in refused)
@@ -96,11 +96,11 @@ def able(
     return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
 
 
-def older_than_needed(archs: Sequence[str]) -> Callable[[Method], str]:
-    """What `able` asks where nothing but architectures is known: why none of these is new enough."""
+def unfit_on(archs: Sequence[str]) -> Callable[[Method], str]:
+    """What `able` asks where nothing but architectures is known: why none of these has what it needs."""
 
     def lacks(method: Method) -> str:
-        needs = [method.needs_newer_than(arch) for arch in archs]
+        needs = [method.lacks_on(arch) for arch in archs]
         return needs[0] if all(needs) else ""
 
     return lacks

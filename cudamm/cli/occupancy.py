@@ -91,7 +91,7 @@ def occupancy(
     cudamm occupancy -m tiled-dynamic --suggest             the best block size
     """
     from cudamm.best import is_asked, of_architecture, resolve
-    from cudamm.cli.cases import able, cases, kernels_of, older_than_needed
+    from cudamm.cli.cases import able, cases, kernels_of, unfit_on
     from cudamm.cli.session import Session, Tell
     from cudamm.occupancy.answers import Questions, answered, latency_sources
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
@@ -122,7 +122,7 @@ def occupancy(
         without = "have no occupancy: name a method that runs on a GPU"
         variants = kernels_of(swept.variants(), swept.names, without, "compute the occupancy of")
         chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
-        chosen, left_out = able(chosen, swept.names, older_than_needed([of.name for of in architectures]))
+        chosen, left_out = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
         told += left_out
         if is_asked(variants):  # another choice for each architecture
             here = info.name if info.kind == "gpu" else ""

@@ -137,7 +137,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
         return [], "Left out: the file names no architecture whose limits are known."
     chosen = on_gpu(kernels)
     timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")
-             and not (k.method and k.method.library)]  # fmt: skip
+             and not (k.method and k.method.package)]  # fmt: skip
     if not chosen:
         return [], "Left out: of no row the source is at hand as it was measured."
     left = len({k.row.method for k in timed} - {k.row.method for k in chosen})

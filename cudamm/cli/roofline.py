@@ -124,9 +124,9 @@ class _Roofs:
 
     def lacks(self, method: Method) -> str:
         """Why a method has no bound on paper, in words; empty where it has."""
-        if method.library:
+        if method.package:
             return f"{method.name} runs nowhere here"
-        return method.needs_newer_than(self.architecture.name) if self.arch is not None else ""
+        return method.lacks_on(self.architecture.name) if self.arch is not None else ""
 
     @property
     def on_paper(self) -> tuple[Roofline, DeviceInfo] | None:

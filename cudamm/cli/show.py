@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
-from cudamm.cli.cases import able, cases, kernels_of, older_than_needed
+from cudamm.cli.cases import able, cases, kernels_of, unfit_on
 from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
 from cudamm.cli.pair import pair
 from cudamm.errors import KernelError, UsageError
@@ -114,7 +114,7 @@ def show(
         raise UsageError("--diff compares two variants: name one --dtype that both have")
     target = _architecture(arch) if what != "source" else ""
     if what != "source":
-        chosen, left_out = able(chosen, is_named, older_than_needed([target]))
+        chosen, left_out = able(chosen, is_named, unfit_on([target]))
         for line in left_out:
             messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
     programs = [program(variant, element, fmad) for variant, element in chosen]

@@ -102,16 +102,17 @@ def nvcc_command(program: Program, arch: str) -> list[str]:
     """nvcc and the options that a program is compiled with, whatever is made of it.
 
     Raises:
-        KernelError: its method needs a newer architecture.
+        KernelError: its method needs another architecture.
     """
-    needs = program.method.needs_newer_than(arch)
+    needs = program.method.lacks_on(arch)
     if needs:
         raise KernelError(f"does not compile for {arch}: {needs}")
     compiler = nvcc()
     fmad = "-fmad=true" if program.fmad else "-fmad=false"
     included = [f"-I{program.include_folder}"] if program.include_folder else []
     options = [f"-Xptxas={option}" for option in program.method.ptxas]
-    return [str(compiler.path), f"-arch={arch}", *include_options(compiler.path), fmad, *options, *included]
+    target = f"-arch={program.method.target(arch)}"
+    return [str(compiler.path), target, *include_options(compiler.path), fmad, *options, *included]
 
 
 _SEPARATOR = b"\nptxas -v:\n"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cudamm.catalog.method import Execution, Method
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
-from cudamm.launch import Launch, Limits, MatrixName, too_old
+from cudamm.launch import Launch, Limits, MatrixName, unfit
 from cudamm.problem import Matrix, Problem
 
 Region = npt.NDArray[np.uint8]
@@ -183,9 +183,9 @@ class Target(ABC, Generic[Compiled]):
 
     def lacks(self, method: Method) -> str:
         """Why this device cannot run a method at all, in words; empty where it can."""
-        if method.library:
+        if method.package:
             return f"{method.name} runs on an NVIDIA GPU, and on nothing else"
-        return "" if method.runs_on_host else too_old(method, self.limits)
+        return "" if method.runs_on_host else unfit(method, self.limits)
 
     @abstractmethod
     def compile(self, program: Program) -> Compiled:

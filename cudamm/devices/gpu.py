@@ -62,14 +62,14 @@ class GpuTarget(Target[Cubin | LibraryFunction]):
 
     def lacks(self, method: Method) -> str:
         """A library's Python package, where it is not installed; what a newer architecture has."""
-        return missing_package(method) if method.library else super().lacks(method)
+        return missing_package(method) if method.package else super().lacks(method)
 
     def compile(self, program: Program) -> Cubin | LibraryFunction:
         """Compile with nvcc for this GPU's architecture, or take it from the cache; of a library nothing.
 
         Raises NoDeviceError too where this GPU's driver could not load what nvcc makes.
         """
-        if program.method.library:
+        if program.method.package:
             return LibraryFunction(program.method.name, program.method.path)
         major, minor = map(int, str(self.info.properties["driver_cuda"]).split("."))
         check_driver((major, minor))

@@ -33,11 +33,11 @@ def missing_package(method: Method) -> str:
     Nothing is imported: a library may take seconds to load.
     """
     try:
-        importlib.metadata.version(method.library)
+        importlib.metadata.version(method.package)
     except importlib.metadata.PackageNotFoundError:
         return (
-            f"{method.name} needs {method.library}, which is not installed (run make setup, "
-            f"or pip install {method.library})"
+            f"{method.name} needs {method.package}, which is not installed (run make setup, "
+            f"or pip install {method.package})"
         )
     return ""
 

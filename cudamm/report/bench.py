@@ -91,6 +91,11 @@ def notes(results: Sequence[Result]) -> list[str]:
     found = [note for kind, note in EXECUTION_NOTES.items() if kind in kinds]
     if any(r.padded for r in results):
         found.append("padded with zeros to the multiples the kernel needs; rates count the real size")
+    above = dict.fromkeys(r.method for r in results if (r.share_of_fma_ceiling or 0) > 1 and r.status == "ok")
+    if above:
+        found.append(
+            f"more than the FMA ceiling: {', '.join(above)}, on tensor cores, which it does not bound"
+        )
     return found + _timing_notes(results)
 
 

@@ -101,7 +101,7 @@ def record(method: Method) -> dict[str, Any]:
         "file": method.path.name if method is not BEST else None,
         "language": method.language,
         "runs_on_host": method.runs_on_host,
-        "library": method.library or None,
+        "library": method.package or None,
         "summary": method.summary,
         "sources": method.sources,
         "parameters": [

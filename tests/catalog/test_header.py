@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -105,11 +106,40 @@ def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
 def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: str, needs: str) -> None:
     method = read_method(write_kernel(GEOMETRY + fields + KERNEL))
     assert method.needs == needs
-    assert method.needs_newer_than("sm_120a") == ""
-    assert bool(method.needs_newer_than("sm_89")) is bool(needs)
+    assert method.lacks_on("sm_120a") == ""
+    assert bool(method.lacks_on("sm_89")) is bool(needs)
 
 
-@pytest.mark.parametrize("text", ["9.0", "sm_9", "hopper", "sm_90a", "sm_90, sm_100"])
+def test_what_only_one_architecture_has_is_for_no_later_one(write_kernel: WriteKernel) -> None:
+    method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
+    assert method.lacks_on("sm_90") == method.lacks_on("sm_90a") == ""
+    for other in ("sm_80", "sm_89", "sm_100", "sm_120a"):
+        assert method.lacks_on(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
+    assert method.target("sm_90") == "sm_90a"
+    usual = read_method(write_kernel(f"{GEOMETRY}// needs: sm_80\n{KERNEL}", "usual.cu"))
+    assert usual.target("sm_90") == "sm_90" and usual.lacks_on("sm_100") == ""
+
+
+def test_a_tensor_map_does_not_make_later_architectures_fit(write_kernel: WriteKernel) -> None:
+    header = f"{GEOMETRY}// args: tensor_map(A, 8, 8), C\n// needs: sm_90a\n"
+    assert read_method(write_kernel(header + KERNEL)).needs == "sm_90a"
+
+
+@pytest.mark.parametrize(
+    ("text", "ceiling"), [("2", 2), ("16 / 9", Fraction(16, 9)), ("16/9", Fraction(16, 9))]
+)
+def test_a_ceiling_is_a_number_or_a_fraction(write_kernel: WriteKernel, text: str, ceiling: Fraction) -> None:
+    assert read_method(write_kernel(f"{GEOMETRY}// ceiling: {text}\n{KERNEL}")).ceiling == ceiling
+    assert read_method(write_kernel(GEOMETRY + KERNEL, "none.cu")).ceiling == 1
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "16 / 0", "M / 2", "fast"])
+def test_what_is_no_ceiling(write_kernel: WriteKernel, text: str) -> None:
+    with pytest.raises(UsageError, match="is not like “ceiling: 16 / 9”"):
+        read_method(write_kernel(f"{GEOMETRY}// ceiling: {text}\n{KERNEL}"))
+
+
+@pytest.mark.parametrize("text", ["9.0", "sm_9", "hopper", "sm_90f", "sm_90, sm_100"])
 def test_needs_is_one_architecture(write_kernel: WriteKernel, text: str) -> None:
     with pytest.raises(UsageError, match="is not an architecture such as sm_90"):
         read_method(write_kernel(f"{GEOMETRY}// needs: {text}\n{KERNEL}"))

@@ -43,8 +43,8 @@ def test_headers_hold_together(method: Method) -> None:
         assert method.threads
         assert method.grid
         assert method.sources
-        # What the blocks of stream-k tell each other through memory depends on where tiles are cut.
-        assert method.traffic is not None or method.name == "stream-k"
+        # What their blocks tell each other through memory depends on where tiles are cut.
+        assert method.traffic is not None or method.name in ("stream-k", "bf16x9")
     for parameter in method.parameters:
         assert parameter.default in parameter.values
         assert len(parameter.values) > 1

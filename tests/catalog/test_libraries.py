@@ -15,7 +15,7 @@ def test_cublas_is_there_and_no_rung_of_the_ladder() -> None:
     assert cublas in libraries() and cublas not in ladder()
     assert methods() == (*ladder(), *libraries())
     assert cublas.element_types == ("float32", "float64")
-    assert cublas.library == "nvmath-python"
+    assert cublas.package == "nvmath-python"
     assert cublas.builtin and cublas.summary.endswith(".")
     assert not cublas.runs_on_host and not cublas.is_kernel
     assert len(variants(cublas, {})) == 1
@@ -28,7 +28,7 @@ def test_every_file_of_the_folder_is_one() -> None:
 
 def test_no_other_method_calls_a_library() -> None:
     for method in ladder():
-        assert method.library == ""
+        assert method.package == ""
         assert method.is_kernel == (method.path.suffix == ".cu") == (not method.runs_on_host)
 
 

@@ -27,7 +27,7 @@ def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
 
 def test_among_all_it_is_left_out_with_a_remark() -> None:
     from cudamm.catalog import ELEMENT_TYPES, variants
-    from cudamm.cli.cases import able, older_than_needed
+    from cudamm.cli.cases import able, unfit_on
     from cudamm.devices.find import host
     from cudamm.problem import Problem, Shape
 
@@ -37,9 +37,9 @@ def test_among_all_it_is_left_out_with_a_remark() -> None:
     assert able(chosen, lambda method: False, lacks) == (chosen[:1], [f"{WHY}: it is left out"])
     assert able(chosen, lambda method: True, lacks) == (chosen, [])
     left_out = ["tma needs sm_90 or later: it is left out"]
-    older = older_than_needed(["sm_80", "sm_86"])
+    older = unfit_on(["sm_80", "sm_86"])
     assert able(chosen, lambda method: False, older) == (chosen[:1], left_out)
-    assert able(chosen, lambda method: False, older_than_needed(["sm_80", "sm_90"])) == (chosen, [])
+    assert able(chosen, lambda method: False, unfit_on(["sm_80", "sm_90"])) == (chosen, [])
     assert able(chosen, lambda method: method.name == "tma", older) == (chosen, [])
 
 

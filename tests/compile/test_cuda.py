@@ -83,6 +83,18 @@ def program_of(path: Path, entry: str = "k", fmad: bool = True) -> Program:
     return program(Variant(method, ()), ELEMENT_TYPES["float32"], fmad)
 
 
+def test_code_for_one_architecture_alone_is_compiled_for_that(write_kernel: WriteKernel) -> None:
+    """Tensor cores of sm_90 take instructions that ptxas knows for `sm_90a` only."""
+    fence = '__global__ void k(float *C) { asm volatile("wgmma.fence.sync.aligned;"); C[0] = 1; }\n'
+    with pytest.raises(KernelError, match="wgmma"):
+        cuda.compile_for_gpu(program_of(write_kernel(fence, "any.cu")), "sm_90")
+    path = write_kernel("// A fence.\n//\n// needs: sm_90a\n\n" + fence, "own.cu")
+    assert cuda.compile_for_gpu(program_of(path), "sm_90").arch == "sm_90"
+    for other in ("sm_80", "sm_100"):
+        with pytest.raises(KernelError, match=f"does not compile for {other}: own needs sm_90, and no other"):
+            cuda.compile_for_gpu(program_of(path), other)
+
+
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
 def test_resources_are_what_ptxas_and_the_source_say(
     which: int, write_kernel: WriteKernel, tmp_path: Path, compiler_calls: list[list[str]]

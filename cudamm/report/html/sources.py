@@ -52,7 +52,7 @@ def _of_method(name: str, kernels: Sequence[Kernel], is_open: bool) -> Iterator[
         yield element("p", _SAID[kernels[0].state])
     if method.parameters or len(states) > 1:
         yield _substitutions(kernels, len(states) > 1)
-    file = f"cuda_src/{'library/' * bool(method.library)}{method.path.name}"
+    file = f"cuda_src/{'library/' * bool(method.package)}{method.path.name}"
     summary = element("summary", "Source, ", element("code", file))
     marked = _marked(method, kernels)
     yield element(

@@ -79,11 +79,15 @@ class Roofline:
         """Operations a byte where the two roofs meet."""
         return self.peak_gflops / self.bandwidth_gbytes_per_s
 
-    def bound(self, intensity: float) -> Bound:
-        """What is attainable at an intensity in operations a byte."""
-        by_memory = intensity * self.bandwidth_gbytes_per_s
-        gflops = min(self.peak_gflops, by_memory)
-        region: Region = "memory-bound" if by_memory < self.peak_gflops else "compute-bound"
+    def bound(self, intensity: float, ceiling: float = 1.0) -> Bound:
+        """What is attainable at an intensity in operations a byte.
+
+        Args:
+            ceiling: how fast the units that multiply are, over those of the peak.
+        """
+        by_memory, by_units = intensity * self.bandwidth_gbytes_per_s, ceiling * self.peak_gflops
+        gflops = min(by_units, by_memory)
+        region: Region = "memory-bound" if by_memory < by_units else "compute-bound"
         return Bound(intensity, gflops, gflops / self.peak_gflops, region)
 
     def check(self, cases: Cases) -> None:
@@ -302,6 +306,7 @@ def _placed(
     if result is not None:
         status, reason = result.status, result.reason
     compulsory_bytes = shape.elements * element.size_bytes
+    ceiling = float(variant.method.ceiling)
     return RooflineResult(
         method=variant.method.name,
         params=variant.params,
@@ -313,8 +318,8 @@ def _placed(
         operations=shape.flops,
         traffic=traffic,
         compulsory_bytes=compulsory_bytes,
-        requested=roofline.bound(shape.flops / traffic.load_bytes) if traffic else None,
-        compulsory=roofline.bound(shape.flops / compulsory_bytes),
+        requested=roofline.bound(shape.flops / traffic.load_bytes, ceiling) if traffic else None,
+        compulsory=roofline.bound(shape.flops / compulsory_bytes, ceiling),
         measured=result,
         status=status,
         reason=reason,

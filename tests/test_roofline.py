@@ -129,6 +129,14 @@ def test_which_roof_is_the_lower():
     assert (below.region, below.gflops) == ("memory-bound", 12 * 1555)
     assert (above.region, above.gflops, above.share_of_peak) == ("compute-bound", 19_500, 1)
     assert given(8, 2).bound(4).region == "compute-bound"  # at the ridge itself
+    faster = A100.bound(13, ceiling=16 / 9)
+    assert (faster.region, faster.gflops) == ("memory-bound", 13 * 1555)
+    assert A100.bound(1000, ceiling=16 / 9).gflops == pytest.approx(19_500 * 16 / 9)
+
+
+def test_a_method_on_faster_units_has_its_own_roof():
+    assert _on_paper("stream-k").compulsory.gflops == 19_500
+    assert _on_paper("bf16x9").compulsory.gflops == pytest.approx(19_500 * 16 / 9)
 
 
 def test_compulsory_traffic_is_each_matrix_once():

@@ -211,7 +211,8 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
             style = "red" if row.status == "failed" else ""
             add([escape(name) for name in names], row.requested, row, style)
     table.add_section()
-    add([ONCE, ""] if detail else [ONCE], first.compulsory, None)
+    lowest = min((row.compulsory for row in rows), key=lambda bound: bound.gflops)
+    add([ONCE, ""] if detail else [ONCE], lowest, None)
     return table
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -1118,6 +1119,95 @@ def stream_k() -> Figure:
     return figure
 
 
+def bf16x9() -> Figure:
+    bits, parts, exponent = (
+        24,
+        3,
+        8,
+    )  # significant bits of a float32; what they are cut into; bits of the exponent
+    each = bits // parts
+    figure, (left, middle, right) = new_figure(3.2, [1.75, 1, 1.2])
+    # A float32 as it lies in memory, whose first significant bit is always 1 and not stored; then its parts.
+    top, height, gap = 0.0, 2.6, 1.6
+    middle_of = height / 2
+    box(left, 0, top, 1, height, IDLE, edge=INK)
+    box(left, 1, top, exponent, height, IDLE, edge=INK)
+    label(left, 0.5, top + middle_of, "±")
+    label(left, 1 + exponent / 2, top + middle_of, "exponent")
+    shades = [1.0, 0.65, 0.35]
+    for part in range(parts):
+        begin = 1 + exponent + max(0, part * each - 1)
+        end = exponent + (part + 1) * each
+        box(left, begin, top, end - begin, height, A_COLOUR, shades[part], edge=INK)
+        ink = "white" if part < 2 else INK
+        label(left, (begin + end) / 2, top + middle_of, f"{end - begin} bits", color=ink)
+        y = top + (part + 1) * (height + gap)
+        box(left, 0, y, 1, height, IDLE, edge=INK)
+        box(left, 1, y, exponent, height, IDLE, edge=INK)
+        box(left, 1 + exponent, y, each - 1, height, A_COLOUR, shades[part], edge=INK)
+        label(left, 0.5, y + middle_of, "±")
+        label(left, 1 + exponent / 2, y + middle_of, "its exponent" if part else "exponent")
+        label(left, 1 + exponent + (each - 1) / 2, y + middle_of, f"{each - 1}", color=ink)
+        label(left, 17.5, y + middle_of, f"x{part}, a bfloat16", ha="left")
+    bare(left, -0.3, exponent + bits + 0.3, -0.2, top + 4 * height + 3 * gap + 0.2)
+    left.set_title("x = x0 + x1 + x2, without an error", fontsize=10)
+
+    # Nine products of parts, and how large they are at most beside the first.
+    for a in range(parts):
+        for b in range(parts):
+            power = -each * (a + b)
+            shade = 0.85 if power == 0 else 0.5 - 0.09 * (a + b)
+            box(middle, b, a, 1, 1, C_COLOUR, shade, edge="white")
+            size = "1" if power == 0 else f"$2^{{{power}}}$"
+            label(middle, b + 0.5, a + 0.5, size, color="white" if power == 0 else INK)
+    bare(middle, -0.1, parts + 0.1, -0.1, parts + 0.1)
+    middle.set_xticks([0.5, 1.5, 2.5], [f"y{b}" for b in range(parts)])
+    middle.set_yticks([0.5, 1.5, 2.5], [f"x{a}" for a in range(parts)])
+    middle.tick_params(length=0)
+    middle.set_title("x y is nine products", fontsize=10)
+
+    # What a sum of equal numbers becomes: rounded to 24 bits at each step, or cut off; or 32 at a time, then added.
+    ks, together, value = 4096, 32, float32(0.1)
+    chains = {
+        "cut off, all in one": summed(value, ks, ks, cut),
+        "rounded, all in one (FMA)": summed(value, ks, ks, float32),
+        "cut off, 32 at a time": summed(value, ks, together, cut),
+    }
+    colours = [TROUBLE, B_COLOUR, C_COLOUR]
+    for (name, errors), colour in zip(chains.items(), colours, strict=True):
+        right.plot(range(together, ks + 1, together), errors, color=colour, linewidth=1.6, label=name)
+    right.set_xlabel(f"terms of {value:.1f}", fontsize=9)
+    right.set_ylabel("error over the sum, in $2^{-24}$", fontsize=9)
+    right.tick_params(labelsize=8)
+    right.spines[["top", "right"]].set_visible(False)
+    right.legend(fontsize=8, frameon=False)
+    right.set_title("a long sum", fontsize=10)
+    return figure
+
+
+def float32(number: float) -> float:
+    """Rounded to the nearest float32."""
+    return float(struct.unpack("f", struct.pack("f", number))[0])
+
+
+def cut(number: float) -> float:
+    """The float32 next to it towards zero."""
+    bits = struct.unpack("<Q", struct.pack("<d", number))[0]
+    return float(struct.unpack("<d", struct.pack("<Q", bits >> 29 << 29))[0])
+
+
+def summed(value: float, terms: int, together: int, kept: Callable[[float], float]) -> list[float]:
+    """The error of a sum over that sum, in 2⁻²⁴, after each 32 terms: `together` of them by `kept`, the rest rounded."""
+    errors, whole, part = [], 0.0, 0.0
+    for term in range(1, terms + 1):
+        part = kept(part + value)
+        if term % 32 == 0:
+            errors.append(abs(float32(whole + part) / (term * value) - 1) * 2**24)
+        if term % together == 0:
+            whole, part = float32(whole + part), 0.0
+    return errors
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "01_cpu_simple": cpu_simple,
     "02_cpu_block": cpu_block,
@@ -1142,6 +1232,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "21_tma": tma,
     "22_split_k": split_k,
     "23_stream_k": stream_k,
+    "24_bf16x9": bf16x9,
 }
 
 

@@ -56,14 +56,17 @@ def keep(*entries: Entry) -> None:
         store.put(each)
 
 
-def ship(folder: Path, *entries: Entry, name: str = "h200.json", **more: Any) -> None:
-    """Write the table that `tune --list --json` would."""
+def ship(
+    folder: Path, *entries: Entry, name: str = "h200.json", gpu: str = "NVIDIA H200", **more: Any
+) -> None:
+    """Write the table that `tune --list --json` would, of a GPU with 132 multiprocessors."""
     records = []
     for each in entries:
         record = {**dataclasses.asdict(each), "is_current": True, "state": "", **more}
         del record["device"], record["kernel_fields"], record["version"]
         records.append(record)
-    document = {"schema": "cudamm.tuned/1", "device": {"name": "NVIDIA H200"}, "results": records}
+    device = {"name": gpu, "multiprocessors": 132}
+    document = {"schema": "cudamm.tuned/1", "device": device, "results": records}
     (folder / name).write_text(json.dumps(document))
 
 
@@ -171,8 +174,26 @@ def test_a_table_of_this_gpu_goes_before_the_model(tables: Path) -> None:
     choice = choose(HERE, Shape(1024, 1024, 1024), FLOAT)
     assert choice.variant.chosen_by == "table" and choice.variant.method.name == "naive"
     assert choice.why == "measured on NVIDIA H200 on 2026-11-21"
-    assert chosen(1024, dataclasses.replace(HERE, device="NVIDIA H100"))[1] == "model"
     assert chosen(1024, dtype="float64")[1] == "model"
+
+
+def test_a_gpu_takes_the_table_of_one_that_is_like_it_unless_it_has_its_own(tables: Path) -> None:
+    ship(tables, entry("naive", 1024, 0.3))
+    assert HERE.architecture.multiprocessors == 132
+    another = dataclasses.replace(HERE, device="NVIDIA H100 80GB HBM3")
+    assert chosen(1024, another) == ("naive", "table")
+    assert choose(another, Shape(1024, 1024, 1024), FLOAT).why == "measured on NVIDIA H200 on 2026-11-21"
+    smaller = dataclasses.replace(another.architecture, multiprocessors=114)
+    assert chosen(1024, dataclasses.replace(another, architecture=smaller))[1] == "model"
+    assert chosen(1024, dataclasses.replace(another, arch="sm_80"))[1] == "model"
+    # Its rates are another GPU's: they say nothing against what was tuned here, however slow.
+    keep(entry("coalesced", 1024, 0.9, device=another.device))
+    assert chosen(1024, another) == ("coalesced", "tuned")
+    Store().path.unlink()
+    ship(tables, entry("tiled", 1024, 0.5), name="h100.json", gpu="NVIDIA H100 80GB HBM3")
+    measured._rows.cache_clear()
+    assert chosen(1024, another) == ("tiled", "table")
+    assert chosen(1024, HERE) == ("naive", "table")
 
 
 def test_an_architecture_without_a_gpu_takes_the_table_of_one_that_has_it(tables: Path) -> None:

@@ -37,10 +37,12 @@ class Row:
     """An entry of a table.
 
     Attributes:
+        multiprocessors: of the table's GPU; 0 where it does not say.
         accepted_source: of the method, as it may be beside `entry.source`; empty where nobody looked.
     """
 
     entry: Entry
+    multiprocessors: int = 0
     accepted_source: str = ""
 
     @property
@@ -73,8 +75,8 @@ class Measured:
 def fastest(place: Place, shape: Shape, element: ElementType) -> Measured | None:
     """The fastest of what is known; None where nothing is that says anything of the shape.
 
-    What was tuned here goes first. An entry of a table is taken where nothing was, or where it is as near and
-    faster than what was.
+    What was tuned here goes first. An entry of a table is taken where nothing was, or where it is of this
+    GPU, as near, and faster than what was.
 
     Raises:
         UsageError: the file of what was tuned is of another version.
@@ -84,7 +86,9 @@ def fastest(place: Place, shape: Shape, element: ElementType) -> Measured | None
     there = _of_tables(place, shape, element)
     if here is None or there is None:
         return here or there
-    return there if there.is_exact >= here.is_exact and there.gflops > here.gflops else here
+    of_this_gpu = there.entry.device == place.device  # rates of another say nothing of this one
+    is_better = there.is_exact >= here.is_exact and there.gflops > here.gflops
+    return there if of_this_gpu and is_better else here
 
 
 def rows(folder: Path | None = None) -> tuple[Row, ...]:
@@ -102,8 +106,9 @@ def _read(path: Path) -> list[Row]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != tuned.SCHEMA:
             raise CudammError(f"its schema is not {tuned.SCHEMA}")
-        device = document["device"]["name"]
-        return [_row(record, device) for record in document["results"]]
+        device = document["device"]
+        name, multiprocessors = device["name"], int(device.get("multiprocessors", 0))
+        return [_row(record, name, multiprocessors) for record in document["results"]]
     except OSError as error:
         why = str(error.strerror)
     except CudammError as error:
@@ -113,7 +118,7 @@ def _read(path: Path) -> list[Row]:
     raise CudammError(f"the table {path} is damaged: {why}")
 
 
-def _row(record: dict[str, Any], device: str) -> Row:
+def _row(record: dict[str, Any], device: str, multiprocessors: int) -> Row:
     """The row of a record, which says no device and more than is kept of an entry."""
     left_out = ("is_current", "state", "accepted_source")
     kept = {name: record[name] for name in record if name not in left_out}
@@ -123,7 +128,7 @@ def _row(record: dict[str, Any], device: str) -> Row:
     if not entry.median_ms > 0:  # nor NaN
         raise CudammError(f"the entry of {entry.method} has a median of {entry.median_ms} ms")
     find(entry.method)
-    return Row(entry, str(record.get("accepted_source", "")))
+    return Row(entry, multiprocessors, str(record.get("accepted_source", "")))
 
 
 def _of_tuned(place: Place, shape: Shape, element: ElementType) -> Measured | None:
@@ -146,16 +151,23 @@ def _of_tuned(place: Place, shape: Shape, element: ElementType) -> Measured | No
 
 
 def _of_tables(place: Place, shape: Shape, element: ElementType) -> Measured | None:
-    """The same of the tables of this GPU; of an architecture without a GPU, of those of any such GPU.
+    """The same of the tables of this GPU; else of those of a GPU like it, and without a GPU, of any such.
 
-    Larger shapes of about the same proportions count too: what fills a GPU goes on filling it.
+    Alike are GPUs of one architecture that have as many multiprocessors. Larger shapes of about the same
+    proportions count too: what fills a GPU goes on filling it.
     """
-    known = {
-        id(row.entry): row
-        for row in rows()
-        if row.entry.dtype == element.name
-        and (row.entry.device == place.device or (not place.device and row.entry.arch == place.arch))
-    }
+    of_type = [row for row in rows() if row.entry.dtype == element.name]
+    known = [row for row in of_type if row.entry.device == place.device] or [
+        row
+        for row in of_type
+        if row.entry.arch == place.arch
+        and (not place.device or row.multiprocessors == place.architecture.multiprocessors)
+    ]
+    return _of_rows(known, place, shape, element)
+
+
+def _of_rows(table: Sequence[Row], place: Place, shape: Shape, element: ElementType) -> Measured | None:
+    known = {id(row.entry): row for row in table}
 
     def usable(entry: Entry) -> Measured | None:
         variant = _variant(entry, place, shape, element)

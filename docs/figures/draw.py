@@ -1166,7 +1166,7 @@ def bf16x9() -> Figure:
     middle.tick_params(length=0)
     middle.set_title("x y is nine products", fontsize=10)
 
-    # What a sum of equal numbers becomes: rounded to 24 bits at each step, or cut off; or 32 at a time, then added.
+    # What a sum of equal numbers becomes: rounded to 24 bits at each step, or cut off; or 32 at a time.
     ks, together, value = 4096, 32, float32(0.1)
     chains = {
         "cut off, all in one": summed(value, ks, ks, cut),
@@ -1197,7 +1197,7 @@ def cut(number: float) -> float:
 
 
 def summed(value: float, terms: int, together: int, kept: Callable[[float], float]) -> list[float]:
-    """The error of a sum over that sum, in 2⁻²⁴, after each 32 terms: `together` of them by `kept`, the rest rounded."""
+    """The error of a sum, over that and in 2⁻²⁴, after each 32 terms: `together` by `kept`, else rounded."""
     errors, whole, part = [], 0.0, 0.0
     for term in range(1, terms + 1):
         part = kept(part + value)

@@ -202,6 +202,16 @@ def test_an_architecture_without_a_gpu_takes_the_table_of_one_that_has_it(tables
     assert chosen(1024, of_architecture(find_architecture("sm_80")))[1] == "model"
 
 
+def test_methods_are_compared_where_both_were_measured(tables: Path) -> None:
+    """Larger sizes make higher rates: that of `coalesced` at 1536 says nothing against `tiled` at 1000."""
+    ship(tables, entry("tiled", 1000, 0.4), entry("tiled", 1536, 0.9), entry("coalesced", 1536, 1.0))
+    assert chosen(900) == ("tiled", "table")
+    # Where only one of them was measured, what there is of the other is its own size's.
+    ship(tables, entry("tiled", 1000, 0.4), entry("coalesced", 1536, 1.0))
+    measured._rows.cache_clear()
+    assert chosen(900) == ("coalesced", "table")
+
+
 def test_what_was_tuned_here_goes_before_a_table_unless_that_is_as_near_and_faster(tables: Path) -> None:
     ship(tables, entry("naive", 1024, 0.3))
     keep(entry("tiled", 1024, 0.2))

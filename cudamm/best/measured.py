@@ -186,18 +186,42 @@ def _best(
     usable: Callable[[Entry], Measured | None],
     is_meant: Callable[[Entry, Shape], bool],
 ) -> Measured | None:
-    """Of each method the nearest entry that is meant and usable; of those, the exact first, the fastest."""
+    """Of each method the nearest entry that is meant and usable; of those, the exact first, the fastest.
+
+    Rates grow with the matrices. So two methods are held against each other where both were measured, at the
+    nearest such shape, and by the rates of their own entries only where there is none.
+    """
     meant = [entry for entry in entries if is_meant(entry, shape)]
     # Times from a warm cache and from a cold one are not compared.
     meant = [entry for entry in meant if entry.cache == "cold"] or meant
     meant.sort(key=lambda entry: entry.date, reverse=True)
     nearest: dict[str, Measured] = {}
-    for entry in sorted(meant, key=lambda entry: _distance(entry, shape)):
+    for entry in sorted(meant, key=lambda entry: _apart(entry, shape)):
         if entry.method not in nearest:
             found = usable(entry)
             if found is not None:
                 nearest[entry.method] = found
-    return max(nearest.values(), key=lambda found: (found.is_exact, found.gflops), default=None)
+    medians_ms: dict[str, dict[Shape, float]] = {}
+    for entry in meant:
+        of_method = medians_ms.setdefault(entry.method, {})
+        at = Shape(entry.m, entry.n, entry.k)
+        of_method[at] = min(entry.median_ms, of_method.get(at, math.inf))
+
+    def is_faster(one: Measured, other: Measured) -> bool:
+        if one.is_exact != other.is_exact:
+            return one.is_exact
+        ones, others = medians_ms[one.entry.method], medians_ms[other.entry.method]
+        both = [(_apart(at, shape), ones[at], others[at]) for at in ones.keys() & others.keys()]
+        if both:
+            _, ones_ms, others_ms = min(both)
+            return ones_ms < others_ms
+        return one.gflops > other.gflops
+
+    best: Measured | None = None
+    for found in nearest.values():
+        if best is None or is_faster(found, best):
+            best = found
+    return best
 
 
 def _variant(entry: Entry, place: Place, shape: Shape, element: ElementType) -> Variant | None:
@@ -216,13 +240,13 @@ def _variant(entry: Entry, place: Place, shape: Shape, element: ElementType) -> 
     return variant
 
 
-def _pairs(entry: Entry, shape: Shape) -> Iterable[float]:
+def _pairs(of: Entry | Shape, shape: Shape) -> Iterable[float]:
     """What is asked for over what was measured, of M, N and K."""
-    return shape.m / entry.m, shape.n / entry.n, shape.k / entry.k
+    return shape.m / of.m, shape.n / of.n, shape.k / of.k
 
 
-def _distance(entry: Entry, shape: Shape) -> float:
-    return sum(math.log(ratio) ** 2 for ratio in _pairs(entry, shape))
+def _apart(of: Entry | Shape, shape: Shape) -> float:
+    return sum(math.log(ratio) ** 2 for ratio in _pairs(of, shape))
 
 
 def _is_exact(entry: Entry, shape: Shape) -> bool:

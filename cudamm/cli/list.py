@@ -27,6 +27,7 @@ def list_methods(methods: tuple[str, ...], outputs: Outputs) -> None:
     """
     from cudamm.catalog import methods as every_method
     from cudamm.catalog.best import BEST
+    from cudamm.devices.cpu import CpuDevice
     from cudamm.report import list as tables
 
     selection = Selection(methods, block=None, tile=None, defines=(), kernel=None, kernel_fields={})
@@ -34,5 +35,7 @@ def list_methods(methods: tuple[str, ...], outputs: Outputs) -> None:
     chosen = [method for method in (*every_method(), BEST) if method in named]
     with Output(outputs) as output:
         output.present(
-            lambda console: tables.render(console, chosen), tables.document(), map(tables.record, chosen)
+            lambda console: tables.render(console, chosen, CpuDevice.limits.arch),
+            tables.document(),
+            map(tables.record, chosen),
         )

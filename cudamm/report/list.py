@@ -20,37 +20,42 @@ _TITLE = "The methods, in the order of the ladder"
 _STACKED = "method\n= alias\nruns on"
 
 
-def render(console: Console, methods: Sequence[Method]) -> None:
-    """Print the widest form of the table that fits, and what its words mean."""
-    print_fitting(console, _tables(methods))
+def render(console: Console, methods: Sequence[Method], cpu_arch: str) -> None:
+    """Print the widest form of the table that fits, and what its words mean.
+
+    Args:
+        cpu_arch: the newest architecture whose kernels the CPU device executes, such as `sm_80`.
+    """
+    print_fitting(console, _tables(methods, cpu_arch))
     console.print(
         "A parameter's default comes first, then the values worth sweeping. Kernels run on a GPU or are "
-        "executed by the CPU device; host methods run natively, a library on a GPU alone.",
+        "executed by the CPU device, those of newer architectures not; host methods run natively, a library "
+        "on a GPU alone.",
         style="dim",
     )
     console.print(f"{BEST.name}: {BEST.summary[0].lower()}{BEST.summary[1:]}", style="dim")
 
 
-def _tables(methods: Sequence[Method]) -> Iterator[Table]:
+def _tables(methods: Sequence[Method], cpu_arch: str) -> Iterator[Table]:
     wide = _table("method", "aliases", "parameters", "runs on", "what it teaches", "sources")
     for method in methods:
         aliases, parameters = escape(", ".join(method.aliases)), escape(_parameters(method))
         taught, sources = escape(method.summary), escape(method.sources)
-        wide.add_row(escape(method.name), aliases, parameters, runs_on(method), taught, sources)
+        wide.add_row(escape(method.name), aliases, parameters, runs_on(method, cpu_arch), taught, sources)
     # As wide as a terminal of 200 columns has room for, the long texts folded.
     wide.columns[4].max_width, wide.columns[5].max_width = 60, 46
     yield wide
 
     medium = _table(_STACKED, "parameters", "what it teaches")
     for method in methods:
-        medium.add_row(_named(method), escape(_parameters(method)), _taught(method))
+        medium.add_row(_named(method, cpu_arch), escape(_parameters(method)), _taught(method))
     medium.columns[2].max_width = 46
     yield medium
 
     narrow = _table(_STACKED, "what it teaches")
     for method in methods:
         parameters = escape(_parameters(method, one_line=True))
-        narrow.add_row(_named(method), "\n".join(filter(None, (_taught(method), parameters))))
+        narrow.add_row(_named(method, cpu_arch), "\n".join(filter(None, (_taught(method), parameters))))
     yield narrow
 
 
@@ -62,9 +67,10 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _named(method: Method) -> str:
+def _named(method: Method, cpu_arch: str) -> str:
     """Its name, its other names, and where it runs, a line each."""
-    return "\n".join([escape(method.name), *(f"= {escape(a)}" for a in method.aliases), runs_on(method)])
+    aliases = (f"= {escape(alias)}" for alias in method.aliases)
+    return "\n".join([escape(method.name), *aliases, runs_on(method, cpu_arch)])
 
 
 def _taught(method: Method) -> str:
@@ -73,9 +79,11 @@ def _taught(method: Method) -> str:
     return "\n".join(filter(None, (escape(method.summary), sources)))
 
 
-def runs_on(method: Method) -> str:
-    """`GPU, CPU` for a kernel, which the CPU device executes too; `GPU` for a library; else `host`."""
-    return "host" if method.runs_on_host else "GPU, CPU" if method.is_kernel else "GPU"
+def runs_on(method: Method, cpu_arch: str) -> str:
+    """`GPU, CPU` for a kernel that the CPU device executes too, `GPU` for another or a library; else `host`."""
+    if method.runs_on_host:
+        return "host"
+    return "GPU, CPU" if method.is_kernel and not method.lacks_on(cpu_arch) else "GPU"
 
 
 def _parameters(method: Method, one_line: bool = False) -> str:
@@ -108,5 +116,6 @@ def record(method: Method) -> dict[str, Any]:
             {"name": p.name, "default": p.default, "values": list(p.values)} for p in method.parameters
         ],
         "requires": list(map(str, method.requires)),
+        "needs": method.needs or None,
         "element_types": list(method.element_types),
     }

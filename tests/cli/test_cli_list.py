@@ -37,12 +37,23 @@ def test_the_records_are_what_the_headers_say(run) -> None:
         text = path.read_text()
         assert [row["method"], *row["aliases"]] == names_of(path)
         assert row["runs_on_host"] == (path.suffix != ".cu" and path in LADDER)
+        needs = re.search(r"^// needs: +(\w+)$", text, re.MULTILINE)
+        assert row["needs"] == (needs[1] if needs else None)
         assert row["summary"] == text.splitlines()[0].lstrip("/# ")
         declared = re.findall(r"^// param: +(\w+) = (\d+) in (.+)$", text, re.MULTILINE)
         assert row["parameters"] == [
             {"name": name, "default": int(default), "values": list(map(int, values.split(",")))}
             for name, default, values in declared
         ]
+
+
+def test_it_says_of_each_where_it_runs(on_terminal) -> None:
+    """The CPU device executes kernels for sm_80 at most."""
+    ended = on_terminal("list", COLUMNS="240", NO_COLOR="1")
+    rows = [[cell.strip() for cell in line.split("│")] for line in ended.stdout.splitlines() if "│" in line]
+    where = {cells[1]: cells[4] for cells in rows if cells[1]}
+    names = ("numpy", "naive", "stream-k", "tma", "bf16x9", "cublas")
+    assert [where[name] for name in names] == ["host", "GPU, CPU", "GPU, CPU", "GPU", "GPU", "GPU"]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 160, 240])

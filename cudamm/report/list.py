@@ -80,7 +80,7 @@ def _taught(method: Method) -> str:
 
 
 def runs_on(method: Method, cpu_arch: str) -> str:
-    """`GPU, CPU` for a kernel that the CPU device executes too, `GPU` for another or a library; else `host`."""
+    """`GPU, CPU` for a kernel that the CPU device executes too, else `GPU`; of a host method `host`."""
     if method.runs_on_host:
         return "host"
     return "GPU, CPU" if method.is_kernel and not method.lacks_on(cpu_arch) else "GPU"

@@ -21,8 +21,8 @@
 //
 // What remains is how they are added up. Tensor cores do not round sums, they cut them off, always towards zero, and
 // over a long sum that adds up. So they sum only 32 ks at a time, the smallest products first, and the float32 units
-// add those to the sum, rounding as usual: once for 32 ks, where a chain of FMAs rounds 32 times. Hence the result of a
-// long sum is closer to the true one than that of the other rungs.
+// add those to the sum, rounding as usual: once for 32 ks, where a chain of FMAs rounds 32 times. So the result of a
+// long sum is mostly closer to the true one than that of the other rungs.
 //
 // What cannot be split is noticed as it is split: infinities, NaNs, and numbers so small (under 2^-110) that for their
 // last bits bfloat16 has no exponents. What a block summed with one of them it sums once more with FMAs: slowly, but

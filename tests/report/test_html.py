@@ -617,12 +617,15 @@ class Browser:
             mobile=False,
         )
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.ask("Page.navigate", url="about:blank")
+        self._load("about:blank")  # waited for too: a late event of it would stand for the page's
+        self._load(path.as_uri())
+        self.settle()
+
+    def _load(self, url: str) -> None:
         self.events.clear()
-        self.ask("Page.navigate", url=path.as_uri())
+        self.ask("Page.navigate", url=url)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._messages.get(timeout=60))
-        self.settle()
 
     def settle(self) -> None:
         """Wait for two frames: what was asked for is drawn."""

@@ -274,6 +274,17 @@ def test_without_cublas_the_ceiling_is_said_only_if_more_is_asked_for():
     assert [row[-2] for row in rows_of(text)] == ["40%", ""]
 
 
+def test_a_rate_above_the_ceiling_is_explained_and_no_other():
+    """2 x 1000^3 operations in 0.1 ms are 20,000 GFLOP/s, in 0.2 ms 10,000: as many as the ceiling."""
+    known = {"ended_by": "runs", "fma_ceiling_gflops": 1e4}
+    faster, equal = result("bf16x9", (0.1, 0.1), timing=known), result("tiled", (0.2, 0.2), timing=known)
+    (note,) = bench.notes([faster, equal])
+    assert note.startswith("more than the FMA ceiling: bf16x9; it bounds what multiplies by FMAs")
+    assert bench.notes([equal]) == []
+    failed = result("bf16x9", (0.1, 0.1), timing=known, status="failed", reason="why")
+    assert bench.notes([failed]) == []
+
+
 @pytest.mark.parametrize("status", ["failed", "skipped"])
 def test_a_cublas_that_has_no_time_is_no_yardstick(status):
     tiled, _, cublas = beside_cublas()

@@ -93,10 +93,8 @@ def notes(results: Sequence[Result]) -> list[str]:
         found.append("padded with zeros to the multiples the kernel needs; rates count the real size")
     above = dict.fromkeys(r.method for r in results if (r.share_of_fma_ceiling or 0) > 1 and r.status == "ok")
     if above:
-        which = ", ".join(above)
-        found.append(
-            f"more than the FMA ceiling: {which}; it bounds what multiplies by FMAs, and tensor cores are faster"
-        )
+        names = f"more than the FMA ceiling: {', '.join(above)}"
+        found.append(f"{names}; it bounds what multiplies by FMAs, and tensor cores are faster")
     return found + _timing_notes(results)
 
 

@@ -24,10 +24,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cudamm.benchmark.result import CUBLAS
+from cudamm.benchmark.sample_statistics import ratio_of_medians
 from cudamm.errors import UsageError
-from cudamm.problem import parse_shape
-from cudamm.results import CUBLAS
-from cudamm.samples import ratio_of_medians
+from cudamm.kernels.problem import parse_shape
 
 SIZES = (
     *("1024", "1536", "2048", "3072", "4096", "5120", "6144", "8192", "16384"),

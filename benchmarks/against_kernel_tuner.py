@@ -30,8 +30,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cudamm.catalog import find
-from cudamm.measure import WARM_UP_MS
+from cudamm.benchmark.measure import WARM_UP_MS
+from cudamm.kernels.ladder import find
 
 KERNEL = Path(__file__).with_name("tiled_xy.cu")
 N, ITERATIONS = 4096, 32

@@ -30,23 +30,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, ladder, read_method, variants
-from cudamm.compile import program
+from cudamm.analysis.trace import as_compiled
+from cudamm.compile.merged_accesses import merged_lines
+from cudamm.compile.program import program
 from cudamm.compile.toolkit import find_ncu, find_nvcc
-from cudamm.compile.widths import merged_lines
 from cudamm.devices.device import padded
-from cudamm.devices.find import host
-from cudamm.devices.observing import observe
+from cudamm.devices.find_device import host
+from cudamm.devices.observe import observe
 from cudamm.errors import RequirementError
-from cudamm.launch import plan
-from cudamm.problem import Problem, parse_shape
-from cudamm.trace import as_compiled
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.launch import plan
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import Variant, variants
 
 ARCH = "sm_90"
 SIZES = ("256", "100x136x72")
 COPIES_AT = ("64x132x100", "45x77x33")
 BLOCK_SIZES = (16, 32)
-VECTORS = Path(__file__).parents[1] / "tests" / "kernels" / "vector_columns.cu"
+VECTORS = Path(__file__).parents[1] / "tests" / "example_kernels" / "vector_columns.cu"
 MOST_FLOPS = 10**9
 """Of a problem whose blocks are all traced; of a larger one, whose blocks are all alike, one row of them."""
 
@@ -196,10 +199,10 @@ def _case(row: dict[str, Any]) -> tuple[Variant, Problem]:
 
 def _launch(only: str) -> None:
     """Verify each case, then launch it once more where ncu looks."""
-    from cudamm.devices.find import find_gpu
-    from cudamm.here import Here
-    from cudamm.launches import profiled
-    from cudamm.prepare import prepare
+    from cudamm.analysis.profiled_process import profiled
+    from cudamm.devices.find_device import find_gpu
+    from cudamm.execution.in_process import Here
+    from cudamm.execution.prepare import prepare
 
     with find_gpu() as device, Here(device) as here:
         for case in prepare(here, [_case(row) for row in _cases(only)], True, lambda *_: None):
@@ -213,8 +216,8 @@ def _launch(only: str) -> None:
 
 def _counted(only: str, also: re.Pattern[str] | None) -> dict[str, Any]:
     """Every case's counters, by ncu."""
-    from cudamm.devices.find import find_gpu
-    from cudamm.profile import parse_ncu
+    from cudamm.analysis.profile import parse_ncu
+    from cudamm.devices.find_device import find_gpu
 
     ncu = find_ncu(find_nvcc())
     if ncu is None:

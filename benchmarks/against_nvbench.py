@@ -31,13 +31,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, find, variants
-from cudamm.devices.find import find_gpu
-from cudamm.here import Here
-from cudamm.measure import Settings, bench
-from cudamm.prepare import Prepared, prepare
-from cudamm.problem import Problem, Shape
-from cudamm.results import Cache, Result
+from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.result import Cache, Result
+from cudamm.devices.find_device import find_gpu
+from cudamm.execution.case import Prepared
+from cudamm.execution.in_process import Here
+from cudamm.execution.prepare import prepare
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import Variant, variants
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 METHODS = ("coalesced", "tiled", "register-tile")

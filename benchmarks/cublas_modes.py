@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from nvmath.bindings import cublas
 
-from cudamm.devices.find import find_gpu
+from cudamm.devices.find_device import find_gpu
 
 WORKSPACE_BYTES = 64 << 20
 LAUNCHES = 7

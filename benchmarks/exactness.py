@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cudamm.catalog import ELEMENT_TYPES, find, variants
-from cudamm.compile import program
-from cudamm.devices.find import find_gpu
-from cudamm.launch import plan
-from cudamm.problem import Shape
+from cudamm.compile.program import program
+from cudamm.devices.find_device import find_gpu
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import plan
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Shape
+from cudamm.kernels.variant import variants
 
 FLOAT32 = ELEMENT_TYPES["float32"]
 EDGE = 512

@@ -10,7 +10,7 @@ import datetime
 
 import numpy as np
 
-from cudamm.devices.find import find_gpu
+from cudamm.devices.find_device import find_gpu
 
 KERNEL = """
 extern "C" __global__ void chase(const unsigned *next, int loads, long long *cycles, unsigned *last) {

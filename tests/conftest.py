@@ -13,10 +13,11 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
-    from cudamm.catalog import Method, Value, Variant
-    from cudamm.devices import Device, Run
-    from cudamm.problem import Problem
-    from cudamm.results import Result
+    from cudamm.benchmark.result import Result
+    from cudamm.devices.device import Device, Run
+    from cudamm.kernels.method import Method, Value
+    from cudamm.kernels.problem import Problem
+    from cudamm.kernels.variant import Variant
 
 
 def pytest_configure() -> None:
@@ -44,7 +45,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @functools.cache
 def _why_no_gpu() -> str:
     """Empty where a GPU answers. Asked for the first marked test only: others need no PyCUDA."""
-    from cudamm.devices.gpu import import_driver
+    from cudamm.devices.gpu_device import import_driver
     from cudamm.errors import NoDeviceError
 
     try:
@@ -57,26 +58,26 @@ def _why_no_gpu() -> str:
 @pytest.fixture(scope="session", autouse=True)
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """What the session compiles, for itself and for the processes it starts; never the user's own cache."""
-    from cudamm.compile import cache
+    from cudamm.compile import compile_cache
 
     folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
-        cache.cache_folder.cache_clear()
+        compile_cache.cache_folder.cache_clear()
         yield folder
-    cache.cache_folder.cache_clear()
+    compile_cache.cache_folder.cache_clear()
 
 
 @pytest.fixture(scope="session")
 def cpu() -> Device[Any]:
-    from cudamm.devices import find
+    from cudamm.devices.find_device import find
 
     return find("cpu")
 
 
 @pytest.fixture(scope="session")
 def gpu() -> Iterator[Device[Any]]:
-    from cudamm.devices import find
+    from cudamm.devices.find_device import find
 
     with find("gpu") as device:
         yield device
@@ -92,7 +93,7 @@ def device(request: pytest.FixtureRequest) -> Device[Any]:
 @pytest.fixture(scope="session")
 def kernels() -> Path:
     """The folder of example kernels."""
-    return Path(__file__).parent / "kernels"
+    return Path(__file__).parent / "example_kernels"
 
 
 @pytest.fixture
@@ -121,9 +122,9 @@ def verify_one() -> Callable[..., Result]:
         seed: int = 0,
         **values: Value,
     ) -> Result:
-        from cudamm.catalog import variants
-        from cudamm.here import Here
-        from cudamm.verify import verify_all
+        from cudamm.benchmark.verify import verify_all
+        from cudamm.execution.in_process import Here
+        from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
         with Here(device) as here:
@@ -142,9 +143,9 @@ def open_run() -> Callable[..., Any]:
     def open_run(
         device: Device[Any], method: str | Path, shape: str, dtype: str = "float32", **values: Value
     ) -> Iterator[Run]:
-        from cudamm.catalog import variants
-        from cudamm.here import Here
-        from cudamm.prepare import prepare
+        from cudamm.execution.in_process import Here
+        from cudamm.execution.prepare import prepare
+        from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
         with Here(device) as here:
@@ -156,14 +157,15 @@ def open_run() -> Callable[..., Any]:
 
 
 def _method(name: str | Path) -> Method:
-    from cudamm.catalog import find, read_method
+    from cudamm.kernels.header import read_method
+    from cudamm.kernels.ladder import find
 
     return read_method(name) if isinstance(name, Path) else find(name)
 
 
 def _problem(shape: str, dtype: str, seed: int) -> Problem:
-    from cudamm.catalog import ELEMENT_TYPES
-    from cudamm.problem import Problem, parse_shape
+    from cudamm.kernels.method import ELEMENT_TYPES
+    from cudamm.kernels.problem import Problem, parse_shape
 
     return Problem(parse_shape(shape), ELEMENT_TYPES[dtype], seed)
 
@@ -184,7 +186,7 @@ def worth_sweeping() -> Callable[[Method], list[Variant]]:
     """
 
     def worth_sweeping(method: Method) -> list[Variant]:
-        from cudamm.catalog import variants
+        from cudamm.kernels.variant import variants
 
         every = variants(method, {p.name: p.values for p in method.parameters})
         possible = [variant for variant in every if _is_accepted(variant)]
@@ -207,8 +209,8 @@ def worth_sweeping() -> Callable[[Method], list[Variant]]:
 
 def _is_accepted(variant: Variant) -> bool:
     """Whether its parameters meet the header's requirements, those on the shape by padding."""
-    from cudamm.catalog import ELEMENT_TYPES
     from cudamm.errors import RequirementError
+    from cudamm.kernels.method import ELEMENT_TYPES
 
     try:
         variant.padded(ELEMENT_TYPES["float32"], 64, 64, 64)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Method, ladder, variants
+from cudamm.kernels.ladder import ladder
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.variant import variants
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 FIGURES = DOCS / "figures"

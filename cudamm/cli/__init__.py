@@ -1,4 +1,7 @@
-"""The command line: each command parses, calls one thing, and prints what it returns."""
+"""The command line: each command parses its options, calls one thing, and prints what that returns.
+
+Uses output and every room below it, and `errors`.
+"""
 
 from cudamm.cli.app import app, main
 

@@ -13,23 +13,23 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from cudamm import __version__
-from cudamm.cli.bench import bench
-from cudamm.cli.check import check
-from cudamm.cli.compare import compare
-from cudamm.cli.completion import completion
-from cudamm.cli.devices import devices
-from cudamm.cli.doctor import doctor
-from cudamm.cli.list import list_methods
-from cudamm.cli.occupancy import occupancy
-from cudamm.cli.profile import profile
-from cudamm.cli.report import report
-from cudamm.cli.reproduce import reproduce
-from cudamm.cli.roofline import roofline
-from cudamm.cli.show import show
-from cudamm.cli.sweep import sweep
-from cudamm.cli.trace import trace
-from cudamm.cli.tune import tune
-from cudamm.cli.verify import verify
+from cudamm.cli.bench_command import bench
+from cudamm.cli.check_command import check
+from cudamm.cli.compare_command import compare
+from cudamm.cli.completion_command import completion
+from cudamm.cli.devices_command import devices
+from cudamm.cli.doctor_command import doctor
+from cudamm.cli.list_command import list_methods
+from cudamm.cli.occupancy_command import occupancy
+from cudamm.cli.profile_command import profile
+from cudamm.cli.report_command import report
+from cudamm.cli.reproduce_command import reproduce
+from cudamm.cli.roofline_command import roofline
+from cudamm.cli.show_command import show
+from cudamm.cli.sweep_command import sweep
+from cudamm.cli.trace_command import trace
+from cudamm.cli.tune_command import tune
+from cudamm.cli.verify_command import verify
 from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cudamm.cli.completion import complete_files, complete_methods, complete_words
+from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
-    from cudamm.catalog import Method, Value, Variant
+    from cudamm.kernels.method import Method, Value
+    from cudamm.kernels.variant import Variant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -48,7 +49,7 @@ class Selection:
         Raises:
             UsageError: a method, parameter or value that does not exist, or a kernel file that is wrong.
         """
-        from cudamm.catalog import variants
+        from cudamm.kernels.variant import variants
 
         methods = self._methods()
         asked = self._asked()
@@ -72,8 +73,8 @@ class Selection:
         return [variant for method in methods for variant in variants(method, chosen(method))]
 
     def _methods(self) -> list[Method]:
-        from cudamm.catalog import find
-        from cudamm.catalog import methods as every_method
+        from cudamm.kernels.ladder import find
+        from cudamm.kernels.ladder import methods as every_method
 
         methods: list[Method] = []
         names = [name for text in self.methods for name in text.split(",")]
@@ -89,10 +90,10 @@ class Selection:
         return list(dict.fromkeys(methods))
 
     def _user_kernel(self, path: str, others: Sequence[Method]) -> Method:
-        from cudamm.catalog import Parameter, read_method
-        from cudamm.catalog import methods as every_method
-        from cudamm.catalog.best import BEST
-        from cudamm.catalog.header import Overrides, without_comments
+        from cudamm.kernels.best_method import BEST
+        from cudamm.kernels.header import Overrides, read_method, without_comments
+        from cudamm.kernels.ladder import methods as every_method
+        from cudamm.kernels.method import Parameter
 
         empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
         if empty:
@@ -144,7 +145,7 @@ def _define(text: str) -> tuple[str, str]:
 
 
 def _values(name: str, text: str, worth_sweeping: Sequence[Value]) -> tuple[Value, ...]:
-    from cudamm.catalog import parse_values
+    from cudamm.kernels.variant import parse_values
 
     if text == AUTO:
         raise UsageError("--block auto is for bench; cudamm occupancy --suggest names the block size")

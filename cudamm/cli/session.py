@@ -12,12 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cudamm.cli.output import Forms, Outputs
+from cudamm.benchmark.result import Result, bench_record_among
+from cudamm.cli.output_options import Forms, Outputs
+from cudamm.devices.device import DeviceInfo
 from cudamm.errors import Interrupted, NoDeviceError
-from cudamm.report.console import console, messages
-from cudamm.report.export import JsonFile, LiveJson
-from cudamm.report.forms import Render
-from cudamm.results import DeviceInfo, Result, bench_record_among, document
+from cudamm.output.console import console, messages
+from cudamm.output.document import document
+from cudamm.output.output_files import JsonFile, LiveJson
+from cudamm.output.text_formats import Render
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")

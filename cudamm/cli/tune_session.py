@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cudamm.cli.output import Outputs
+from cudamm.cli.output_options import Outputs
 from cudamm.cli.session import Session
-from cudamm.report.export import JsonFile
-from cudamm.results import DeviceInfo, document
-from cudamm.tune import Trial, Tuner
+from cudamm.devices.device import DeviceInfo
+from cudamm.output.document import document
+from cudamm.output.output_files import JsonFile
+from cudamm.tuning.search import Trial, Tuner
 
 
 class TuneSession(Session[Trial]):

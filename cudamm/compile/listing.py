@@ -14,12 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cudamm.catalog.header import without_comments
-from cudamm.compile.cache import cached, contents, finished, remembered, run_compiler, temporary_folder
-from cudamm.compile.cuda import Cubin, compile_for_gpu, nvcc, nvcc_command
+from cudamm.compile.compile_cache import (
+    cached,
+    contents,
+    finished,
+    remembered,
+    run_compiler,
+    temporary_folder,
+)
+from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, nvcc, nvcc_command
 from cudamm.compile.program import Program
 from cudamm.compile.toolkit import find_nvdisasm, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.header import without_comments
 
 Kind = Literal["ptx", "sass"]
 

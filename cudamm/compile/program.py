@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.catalog.header import without_comments
-from cudamm.catalog.method import ElementType, Method, Value
-from cudamm.catalog.variant import Variant
 from cudamm.errors import UsageError
+from cudamm.kernels.header import without_comments
+from cudamm.kernels.method import ElementType, Method, Value
+from cudamm.kernels.variant import Variant
 
 
 @dataclass(frozen=True)

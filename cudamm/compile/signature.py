@@ -6,12 +6,12 @@ import re
 import struct
 from collections.abc import Sequence
 
-from cudamm.catalog.header import closing_bracket, without_comments
-from cudamm.catalog.method import ElementType
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
-from cudamm.expression import split_at_commas
-from cudamm.launch import Launch, TensorMap
+from cudamm.kernels.expression import split_at_commas
+from cudamm.kernels.header import closing_bracket, without_comments
+from cudamm.kernels.launch import Launch, TensorMap
+from cudamm.kernels.method import ElementType
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",

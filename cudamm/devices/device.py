@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cudamm.catalog.method import Execution, Method
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
-from cudamm.launch import Launch, Limits, MatrixName, unfit
-from cudamm.problem import Matrix, Problem
+from cudamm.kernels.launch import Launch, Limits, MatrixName, unfit
+from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.problem import Matrix, Problem
 
 Region = npt.NDArray[np.uint8]
 Compiled = TypeVar("Compiled")

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cudamm.catalog.method import Method
 from cudamm.errors import KernelError
-from cudamm.launch import Launch
+from cudamm.kernels.launch import Launch
+from cudamm.kernels.method import Method
 
 DEFAULT_STREAM = 0
 """Where kernels are launched too, and which is held while a sample is queued."""

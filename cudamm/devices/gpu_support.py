@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.compile.cache import cached, contents, run_compiler
-from cudamm.compile.cuda import nvcc
+from cudamm.compile.compile_cache import cached, contents, run_compiler
+from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
 from cudamm.errors import KernelError, NoDeviceError

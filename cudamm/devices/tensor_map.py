@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 
-from cudamm.catalog.method import ElementType
 from cudamm.compile.signature import TENSOR_MAP_BYTES
 from cudamm.errors import KernelError
-from cudamm.launch import SWIZZLES, TensorMap
+from cudamm.kernels.launch import SWIZZLES, TensorMap
+from cudamm.kernels.method import ElementType
 
 # From cuda.h: CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle (by its bytes),
 # CUtensorMapL2promotion and CUtensorMapFloatOOBfill.

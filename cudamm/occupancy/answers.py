@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cudamm.architecture import Architecture
+from cudamm.kernels.architecture import Architecture
 from cudamm.occupancy.latency import hidden, instruction_cycles, load_cycles
-from cudamm.occupancy.step import next_steps
-from cudamm.results import OccupancyResult
+from cudamm.occupancy.next_step import next_steps
+from cudamm.occupancy.occupancy_result import OccupancyResult
 
 
 @dataclass(frozen=True)

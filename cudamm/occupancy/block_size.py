@@ -15,18 +15,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from cudamm.architecture import Architecture
-from cudamm.catalog.method import Method, Value
-from cudamm.catalog.variant import Variant
-from cudamm.compile import Program, program
-from cudamm.compile.cuda import Cubin
+from cudamm.compile.nvcc_compiler import Cubin
+from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, UsageError
-from cudamm.occupancy.kernels import Planned, compile_for_all, planned_for, results_of
-from cudamm.occupancy.numbers import Numbers, check_count, check_numbers, of_numbers
+from cudamm.execution.prepare import Progress
+from cudamm.kernels.architecture import Architecture
+from cudamm.kernels.method import Method, Value
+from cudamm.kernels.problem import Problem
+from cudamm.kernels.variant import Variant
+from cudamm.occupancy.bare_configurations import Numbers, check_count, check_numbers, of_numbers
+from cudamm.occupancy.kernel_occupancy import Planned, compile_for_all, planned_for, results_of
+from cudamm.occupancy.occupancy_result import OccupancyResult, Suggestion
 from cudamm.occupancy.suggest import every_block_size, suggest, suggestion
-from cudamm.prepare import Progress
-from cudamm.problem import Problem
-from cudamm.results import OccupancyResult, Suggestion
 
 BLOCK_SIZE = "BLOCK_SIZE"
 WHOLE_WARPS = "every number of whole warps"

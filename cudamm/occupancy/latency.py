@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from cudamm.architecture import WARP_THREADS, Architecture
 from cudamm.errors import UsageError
-from cudamm.results import Latency
+from cudamm.kernels.architecture import WARP_THREADS, Architecture
+from cudamm.occupancy.occupancy_result import Latency
 
 _GUIDE = "CUDA Programming Guide"
 _AI_KERNELS = "pointer chase of github.com/markdewing/AI_kernels"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cudamm.architecture import WARP_THREADS, Architecture
-from cudamm.occupancy.blocks import active_blocks
-from cudamm.results import Suggestion
+from cudamm.kernels.architecture import WARP_THREADS, Architecture
+from cudamm.occupancy.active_blocks import active_blocks
+from cudamm.occupancy.occupancy_result import Suggestion
 
 
 def every_block_size(architecture: Architecture, max_threads: int | None = None) -> tuple[int, ...]:

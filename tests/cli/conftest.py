@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from cudamm.cli import app
-from cudamm.worker import Worker
+from cudamm.execution.worker import Worker
 
 KERNEL = """\
 // My kernel: a thread for each entry of C.
@@ -178,8 +178,8 @@ def kernel(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The methods that the worker was asked to launch, as it happens."""
-    from cudamm.prepare import Prepared
-    from cudamm.worker import Worker
+    from cudamm.execution.case import Prepared
+    from cudamm.execution.worker import Worker
 
     launched: list[str] = []
 

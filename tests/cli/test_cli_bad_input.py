@@ -204,7 +204,7 @@ def test_a_value_that_breaks_the_file_is_not_blamed_on_another_file(run):
 
 
 def test_matrices_beyond_free_memory_are_refused(run, launches, monkeypatch):
-    from cudamm.devices.cpu import CpuDevice
+    from cudamm.devices.cpu_device import CpuDevice
 
     monkeypatch.setattr(CpuDevice, "free_bytes", lambda self: 10_000_000)
     run("bench --device cpu -n 1024 -m naive").refused(2, "1024x1024x1024", "free")

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from cudamm.best import measured
-from cudamm.devices import find
+from cudamm.devices.find_device import find
+from cudamm.tuning import known_best
 
 ONCE = "--runs 1 --warmup 0"
 
@@ -23,7 +23,7 @@ def tables(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDAMM_DATA", str(tmp_path / "data"))
     folder = tmp_path / "tables"
     folder.mkdir()
-    monkeypatch.setattr(measured, "TABLES", folder)
+    monkeypatch.setattr(known_best, "TABLES", folder)
     return folder
 
 
@@ -197,7 +197,7 @@ def test_list_has_a_line_of_it(run):
 
 
 def test_shells_complete_it(run, monkeypatch):
-    from cudamm.cli.completion import complete_methods
+    from cudamm.cli.completion_command import complete_methods
 
     found = [item.value for item in complete_methods(None, None, "tiled,be")]  # type: ignore[arg-type]
     assert found == ["tiled,best"]
@@ -235,8 +235,9 @@ def test_a_terminal_has_it_in_every_width(on_terminal):
 
 
 def test_help_imports_no_numpy():
+    modules = "import cudamm.cli.bench_command, cudamm.kernels.best_method"
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", "import cudamm.cli.bench, cudamm.catalog.best"],
+        [sys.executable, "-X", "importtime", "-c", modules],
         capture_output=True, check=True, text=True,
     )  # fmt: skip
     assert " numpy" not in done.stderr

@@ -12,17 +12,16 @@ from typing import Any
 
 import pytest
 
-from cudamm import sanitizer
-from cudamm.architecture import find_architecture
-from cudamm.devices import Device
-from cudamm.devices.device import DeviceInfo
-from cudamm.devices.find import host
-from cudamm.devices.gpu import GpuTarget
+from cudamm.analysis import sanitizer
+from cudamm.analysis.sanitizer import TOOLS
+from cudamm.devices.device import Device, DeviceInfo
+from cudamm.devices.find_device import host
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.here import Here
-from cudamm.sanitizer import TOOLS
+from cudamm.execution.in_process import Here
+from cudamm.kernels.architecture import find_architecture
 
-MISTAKES = Path(__file__).parents[1] / "kernels" / "mistakes"
+MISTAKES = Path(__file__).parents[1] / "example_kernels" / "mistakes"
 RACE = f"check --kernel {MISTAKES / 'no_first_barrier.cu'} --block 8 "
 
 
@@ -175,7 +174,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     folder = tmp_path / "made-up"
     folder.mkdir()
     monkeypatch.setattr(
-        "cudamm.worker.Worker",
+        "cudamm.execution.worker.Worker",
         lambda spec, timeout_s: Here(host() if spec == "cpu" else _Gpu()),
     )
 
@@ -207,7 +206,7 @@ def test_both_verdicts(on_gpu, tmp_path: Path):
     for line in asked:
         assert line[line.index("--target-processes") + 1] == "all"
         assert line[line.index("--kernel-name") + 1] == "kernel_substring=tiled"
-        assert line[line.index(sys.executable) + 1 :][:2] == ["-m", "cudamm.sanitizer"]
+        assert line[line.index(sys.executable) + 1 :][:2] == ["-m", "cudamm.analysis.sanitizer"]
 
 
 def test_what_the_tool_finds_counts_too(on_gpu):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cudamm.catalog import ladder
+from cudamm.kernels.ladder import ladder
 
 
 def completed(*words: str) -> list[str]:

@@ -6,13 +6,12 @@ import csv
 import dataclasses
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cudamm.catalog import find
+from cudamm.kernels.ladder import find
 
 LEFT_OUT = "cublas runs on an NVIDIA GPU, and on nothing else: it is left out"
 
@@ -33,7 +32,8 @@ def test_alone_it_is_refused_on_the_cpu_device(run) -> None:
 @pytest.fixture
 def two_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have `all` stand for a kernel and cuBLAS: the whole ladder takes long to compile."""
-    monkeypatch.setattr("cudamm.catalog.methods", lambda: (find("coalesced"), find("cublas")))
+    chosen = (find("coalesced"), find("cublas"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_nothing_of_it_is_imported_before_it_is_run(spawn, tmp_path: Path) -> No
 def library_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have numpy stand in for cuBLAS: the two differ in nothing that a file of results knows but in name."""
     stand_in = dataclasses.replace(find("numpy"), name="cublas")
-    monkeypatch.setattr(sys.modules["cudamm.catalog.ladder"], "libraries", lambda: (stand_in,))
+    monkeypatch.setattr("cudamm.kernels.ladder.libraries", lambda: (stand_in,))
     assert find("cublas") is stand_in
 
 

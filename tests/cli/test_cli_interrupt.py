@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from cudamm.worker import Worker
+from cudamm.execution.worker import Worker
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import find
+from cudamm.kernels.ladder import find
 
 WHY = "tma needs sm_90 or later, and this device executes kernels for sm_80 at most"
 
@@ -26,10 +26,11 @@ def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
 
 
 def test_among_all_it_is_left_out_with_a_remark() -> None:
-    from cudamm.catalog import ELEMENT_TYPES, variants
-    from cudamm.cli.cases import able, unfit_on
-    from cudamm.devices.find import host
-    from cudamm.problem import Problem, Shape
+    from cudamm.cli.chosen_cases import able, unfit_on
+    from cudamm.devices.find_device import host
+    from cudamm.kernels.method import ELEMENT_TYPES
+    from cudamm.kernels.problem import Problem, Shape
+    from cudamm.kernels.variant import variants
 
     problem = Problem(Shape(8, 8, 8), ELEMENT_TYPES["float32"])
     chosen = [(v, problem) for name in ("naive", "tma") for v in variants(find(name), {})]
@@ -45,9 +46,8 @@ def test_among_all_it_is_left_out_with_a_remark() -> None:
 
 @pytest.fixture
 def naive_and_tma_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    import cudamm.catalog
-
-    monkeypatch.setattr(cudamm.catalog, "methods", lambda: (find("naive"), find("tma")))
+    chosen = (find("naive"), find("tma"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
 
 
 @pytest.mark.usefixtures("naive_and_tma_are_all")
@@ -90,9 +90,10 @@ def test_what_a_compiler_makes_of_it_needs_no_gpu(run) -> None:
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("values", [{}, {"TM": (16,), "TN": (8,)}], ids=["8 x 16", "16 x 8"])
 def test_the_largest_thread_tiles_do_not_spill(values: dict[str, tuple[int, ...]]) -> None:
-    from cudamm.catalog import ELEMENT_TYPES, variants
-    from cudamm.compile import program
-    from cudamm.compile.cuda import compile_for_gpu
+    from cudamm.compile.nvcc_compiler import compile_for_gpu
+    from cudamm.compile.program import program
+    from cudamm.kernels.method import ELEMENT_TYPES
+    from cudamm.kernels.variant import variants
 
     (variant,) = variants(find("tma"), values)
     used = compile_for_gpu(program(variant, ELEMENT_TYPES["float32"], True), "sm_90").resources

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import os
@@ -12,11 +13,11 @@ import sys
 
 import pytest
 
-from cudamm.architecture import ARCHITECTURES
-from cudamm.compile import cuda
+from cudamm.compile import nvcc_compiler
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import NoDeviceError
-from cudamm.occupancy import numbers
+from cudamm.kernels.architecture import ARCHITECTURES
+from cudamm.occupancy import bare_configurations
 
 BARE = "occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000 "
 OURS = "occupancy --arch sm_86 --kernel my.cu "
@@ -108,7 +109,7 @@ def test_the_record_and_the_sheet_agree(run):
 
 
 def test_bare_numbers_compile_and_start_nothing(run, monkeypatch):
-    monkeypatch.setattr(cuda, "nvcc", missing)
+    monkeypatch.setattr(nvcc_compiler, "nvcc", missing)
     monkeypatch.setattr(subprocess, "Popen", None)
     monkeypatch.setenv("CUDAMM_CACHE", "/proc/nowhere")
     assert run(BARE + "--why --ilp --curves").status == 0
@@ -256,9 +257,9 @@ def test_sizes_are_told_apart(run, needs_nvcc):
 
 
 def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
-    monkeypatch.setattr(importlib.import_module("cudamm.devices.find"), "find_gpu", missing)
-    known = dataclasses.replace(cuda.nvcc(), architectures=("sm_80", "sm_90"))
-    monkeypatch.setattr(cuda, "nvcc", lambda: known)
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", missing)
+    known = dataclasses.replace(nvcc_compiler.nvcc(), architectures=("sm_80", "sm_90"))
+    monkeypatch.setattr(nvcc_compiler, "nvcc", lambda: known)
     for options in ("", "--json -"):
         ended = run(f"occupancy -m tiled --block 16 {options}")
         assert ended.status == 0 and "sm_80" in ended.stdout
@@ -270,9 +271,13 @@ def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
 
 
 def test_a_gpu_that_cannot_be_used_is_not_passed_over_in_silence(run, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("cudamm.devices.find"), "find_gpu", missing)
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", missing)
     for left_out, said in ((True, r"no GPU is used \(it was not found\)"), (False, "no GPU here")):
-        monkeypatch.setattr(importlib.import_module("cudamm.devices.find"), "is_left_out", lambda: left_out)  # noqa: B023
+        monkeypatch.setattr(
+            importlib.import_module("cudamm.devices.find_device"),
+            "is_left_out",
+            functools.partial(bool, left_out),
+        )
         ended = run("occupancy --threads 64")
         assert ended.status == 0
         assert re.match(rf"cudamm: {said}, so this is for sm_80", ended.stderr)
@@ -370,14 +375,14 @@ def test_wrong_command_lines_about_kernels(run, mine):
 
 
 def test_ctrl_c_keeps_the_architectures_that_are_done(run, monkeypatch, tmp_path):
-    original = numbers.results
+    original = bare_configurations.results
 
     def results(architecture, *rest):
         if architecture.name == "sm_90":
             raise KeyboardInterrupt
         return original(architecture, *rest)
 
-    monkeypatch.setattr(numbers, "results", results)
+    monkeypatch.setattr(bare_configurations, "results", results)
     ended = run("occupancy --arch sm_86 --arch sm_90 --threads 32,64 --json out.json")
     assert ended.status == 130 and "sm_86" in ended.stdout and "sm_90" not in ended.stdout
     assert ended.stderr.startswith("cudamm: interrupted: 2 results") and ended.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cudamm import measure
+from cudamm.benchmark import measure
 
 ON_CPU = "--device cpu -n 16 --runs 3"
 

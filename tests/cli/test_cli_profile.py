@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 
-from cudamm.architecture import find_architecture
 from cudamm.compile import toolkit
-from cudamm.devices import Device
-from cudamm.devices.device import DeviceInfo
-from cudamm.devices.find import host
-from cudamm.devices.gpu import GpuTarget
+from cudamm.devices.device import Device, DeviceInfo
+from cudamm.devices.find_device import host
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.here import Here
-from cudamm.results import Verdict
+from cudamm.execution.case import Verdict
+from cudamm.execution.in_process import Here
+from cudamm.kernels.architecture import find_architecture
 
 VALUES = {
     "gpu__time_duration.sum": ("nsecond", "2,500,000"),
@@ -86,7 +85,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     """
     folder = tmp_path / "made-up"
     folder.mkdir()
-    monkeypatch.setattr("cudamm.worker.Worker", lambda spec, timeout_s: Here(_Gpu()))
+    monkeypatch.setattr("cudamm.execution.worker.Worker", lambda spec, timeout_s: Here(_Gpu()))
 
     def run_there(
         line: str,
@@ -160,7 +159,7 @@ def test_ncu_is_asked_for_one_launch_cold_at_base_clock(on_gpu, asked):
     assert options["--cache-control"] == "all" and options["--clock-control"] == "base"
     assert set(options["--metrics"].split(",")) == VALUES.keys()
     at = command.index(sys.executable)
-    assert command[at + 1 : at + 3] == ["-m", "cudamm.launches"] and len(command) == at + 6
+    assert command[at + 1 : at + 3] == ["-m", "cudamm.analysis.profiled_process"] and len(command) == at + 6
 
 
 def test_json_keeps_ncus_own_names_and_values(on_gpu):

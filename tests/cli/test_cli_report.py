@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-GPU_FILE = Path(__file__).parent.parent / "report" / "data" / "gpu.json"
+GPU_FILE = Path(__file__).parent.parent / "output" / "data" / "gpu.json"
 
 
 @pytest.fixture
@@ -138,8 +138,10 @@ def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
 @pytest.fixture
 def measured(results):
     """Have the file's rows be of the sources that are here, so that occupancy is computed."""
-    from cudamm.catalog import ELEMENT_TYPES, Variant, find
-    from cudamm.compile import program
+    from cudamm.compile.program import program
+    from cudamm.kernels.ladder import find
+    from cudamm.kernels.method import ELEMENT_TYPES
+    from cudamm.kernels.variant import Variant
 
     document = json.loads(results.read_text())
     rows = [row for row in document["results"] if row["method"] in ("naive", "mine") and row["n"] == 1024]
@@ -158,11 +160,11 @@ def test_occupancy_where_there_is_nvcc(run, measured, needs_nvcc, tmp_path):
 
 
 def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request, tmp_path):
-    from cudamm.compile import cuda
+    from cudamm.compile import nvcc_compiler
 
-    request.addfinalizer(cuda.nvcc.cache_clear)
-    monkeypatch.setattr(cuda, "find_nvcc", lambda: None)
-    cuda.nvcc.cache_clear()
+    request.addfinalizer(nvcc_compiler.nvcc.cache_clear)
+    monkeypatch.setattr(nvcc_compiler, "find_nvcc", lambda: None)
+    nvcc_compiler.nvcc.cache_clear()
     ended = run("report results.json")
     assert (ended.status, ended.stderr) == (0, "")
     page = (tmp_path / "results.html").read_text(encoding="utf-8")

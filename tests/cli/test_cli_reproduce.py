@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from cudamm.results import Verdict
-from cudamm.worker import Worker
+from cudamm.execution.case import Verdict
+from cudamm.execution.worker import Worker
 
 ON_CPU = "--device cpu -n 32"
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from cudamm.architecture import find_architecture
-from cudamm.devices import Device
-from cudamm.devices.device import Ceilings, DeviceInfo
-from cudamm.devices.find import host
-from cudamm.devices.gpu import GpuTarget
-from cudamm.here import Here
+from cudamm.devices.device import Ceilings, Device, DeviceInfo
+from cudamm.devices.find_device import host
+from cudamm.devices.gpu_device import GpuTarget
+from cudamm.execution.in_process import Here
+from cudamm.kernels.architecture import find_architecture
 
 PAPER = "roofline --peak 19500 --bandwidth 1555 "
 A100 = "roofline --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120 "
@@ -199,7 +198,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
 
     def run_there(line: str, ceilings: Ceilings) -> Any:
         here = Here(_Gpu(1.0, ceilings))
-        monkeypatch.setattr("cudamm.worker.Worker", lambda spec, timeout_s: here)
+        monkeypatch.setattr("cudamm.execution.worker.Worker", lambda spec, timeout_s: here)
         return run(line)
 
     return run_there

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import Program, cuda, listing, toolkit
-from cudamm.report.show import compared_instructions
+from cudamm.compile import listing, nvcc_compiler, toolkit
+from cudamm.compile.program import Program
+from cudamm.output.show_text import compared_instructions
 
 SOURCES = Path(__file__).resolve().parents[2] / "cuda_src"
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
@@ -49,7 +50,7 @@ class TestSource:
     def test_it_can_be_compiled_again(self, run, tmp_path: Path, needs_nvcc: None) -> None:
         (tmp_path / "again.cu").write_text(run("show -m register-tile --tile 2").stdout)
         made = subprocess.run(
-            [cuda.nvcc().path, "-cubin", "-o", "again.cubin", "again.cu"], cwd=tmp_path, check=False
+            [nvcc_compiler.nvcc().path, "-cubin", "-o", "again.cubin", "again.cu"], cwd=tmp_path, check=False
         )
         assert made.returncode == 0
 
@@ -118,8 +119,8 @@ class TestCompiled:
     def test_a_compiler_that_does_not_know_that_one_takes_its_newest(self, run, monkeypatch) -> None:
         import dataclasses
 
-        old = dataclasses.replace(cuda.nvcc(), architectures=("sm_75", "sm_80"))
-        monkeypatch.setattr(cuda, "nvcc", lambda: old)
+        old = dataclasses.replace(nvcc_compiler.nvcc(), architectures=("sm_75", "sm_80"))
+        monkeypatch.setattr(nvcc_compiler, "nvcc", lambda: old)
         ended = run("show -m naive --ptx")
         assert ".target sm_80" in ended.stdout and "sm_80" in ended.stderr
 
@@ -139,7 +140,7 @@ class TestCompiled:
             raise AssertionError("a compiler was run")
 
         monkeypatch.setattr(listing, "run_compiler", refuse)
-        monkeypatch.setattr(cuda, "run_compiler", refuse)
+        monkeypatch.setattr(nvcc_compiler, "run_compiler", refuse)
         assert run("show -m naive --block 4 --ptx --arch sm_80").stdout == first
 
     def test_a_file_need_not_say_how_it_is_launched(self, run, bare: Path) -> None:
@@ -147,7 +148,7 @@ class TestCompiled:
         assert "1109917696;" in run("show --kernel bare.cu -D VALUE=42 --ptx --arch sm_80").stdout  # 42.0f
 
     def test_machine_code(self, run) -> None:
-        if toolkit.find_nvdisasm(cuda.nvcc().path) is None:
+        if toolkit.find_nvdisasm(nvcc_compiler.nvcc().path) is None:
             run("show -m naive --sass --arch sm_80").refused(3, "pip install nvidia-cuda-nvdisasm")
             return
         shown = run("show -m naive --sass --arch sm_80").stdout

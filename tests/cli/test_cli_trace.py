@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from cudamm.cli.trace import MOST_STEPS
-from cudamm.report.warp import MOST_PERIODS
+from cudamm.cli.trace_command import MOST_STEPS
+from cudamm.output.warp_drawing import MOST_PERIODS
 
 LINE = "trace -m naive --block 16 -n 64 "
 
@@ -146,7 +146,7 @@ def test_host_methods_are_left_out_of_all_and_refused_by_name(run, monkeypatch):
         asked.extend(variant.method.name for variant, _ in cases)
         return iter(())
 
-    monkeypatch.setattr("cudamm.trace.trace", traced)
+    monkeypatch.setattr("cudamm.analysis.trace.trace", traced)
     assert run("trace -n 8").status == run("trace -m all -n 8").status == 0
     assert {"naive", "tiled", "double-buffer"} < set(asked)
     assert not {"numpy", "cpu-simple", "cpu-block"} & set(asked)
@@ -204,10 +204,10 @@ def test_a_file_that_does_not_compile(run, kernel):
 
 def test_without_a_compiler(run, monkeypatch):
     monkeypatch.setenv("CXX", "/nonexistent/compiler")
-    from cudamm.compile import host
+    from cudamm.compile import host_compiler
 
-    host.compiler.cache_clear()
+    host_compiler.compiler.cache_clear()
     try:
         run(LINE).refused(3, "compiler")
     finally:
-        host.compiler.cache_clear()
+        host_compiler.compiler.cache_clear()

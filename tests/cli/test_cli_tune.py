@@ -248,7 +248,7 @@ def test_a_full_disk_does_not_cost_the_results(run, monkeypatch, tmp_path):
     def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cudamm.tuned.os.fsync", full)
+    monkeypatch.setattr("cudamm.tuning.store.os.fsync", full)
     ended = run(f"{TUNE} -m naive --block 4 --json out.json")
     assert ended.status == 2 and "No space left" in ended.stderr and ended.stderr.count("\n") == 1
     assert "BLOCK_SIZE=4" in ended.stdout and "stored in" not in ended.stdout
@@ -265,7 +265,7 @@ def test_a_gpu_that_is_not_there(spawn):
 
 
 def test_durations(run):
-    from cudamm.cli.tune import Duration
+    from cudamm.cli.tune_command import Duration
 
     convert = Duration().convert
     found = [convert(text, None, None) for text in ("60s", "2m", "90", "1.5m", "1h", " 5 min ")]

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import cache, cuda, host
+from cudamm.compile import compile_cache, host_compiler, nvcc_compiler
 from cudamm.compile.toolkit import find_nvcc
 
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, for one test. What compilers say of themselves is known already."""
-    host.compiler()
+    host_compiler.compiler()
     if find_nvcc():
-        cuda.nvcc()
+        nvcc_compiler.nvcc()
     folder = tmp_path / "deep" / "cache"
     monkeypatch.setenv("CUDAMM_CACHE", str(folder))
-    cache.cache_folder.cache_clear()
+    compile_cache.cache_folder.cache_clear()
     yield folder
     monkeypatch.undo()
-    cache.cache_folder.cache_clear()
+    compile_cache.cache_folder.cache_clear()
 
 
 @pytest.fixture

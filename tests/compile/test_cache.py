@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, read_method
-from cudamm.catalog.header import Overrides
-from cudamm.compile import Program, cache, cuda, host, program
+from cudamm.compile import compile_cache, host_compiler, nvcc_compiler
+from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import Variant
 
 WriteKernel = Callable[..., Path]
 MADE = b"\x7fELF" + bytes(range(256)) * 20
@@ -41,12 +43,12 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         path.write_text(f'#!/bin/sh\nif [ "$*" = --version ]; then echo mine; exit; fi\n{script}\n')
         path.chmod(0o755)
         monkeypatch.setenv("CXX", str(path))
-        host.compiler.cache_clear()
+        host_compiler.compiler.cache_clear()
         return path
 
     yield write
     monkeypatch.undo()
-    host.compiler.cache_clear()
+    host_compiler.compiler.cache_clear()
 
 
 def full(*arguments: object, **named: object) -> None:
@@ -57,61 +59,61 @@ def full(*arguments: object, **named: object) -> None:
 
 
 def test_a_change_anywhere_is_noticed(own_cache: Path) -> None:
-    kept = cache.cached(["one"], ".o", make)
+    kept = compile_cache.cached(["one"], ".o", make)
     whole = kept.read_bytes()
-    assert cache.contents(kept) == MADE
+    assert compile_cache.contents(kept) == MADE
     calls: list[Path] = []
-    cache.cached(["one"], ".o", calls.append)
+    compile_cache.cached(["one"], ".o", calls.append)
     assert calls == []
     choose = random.Random(1)  # noqa: S311 - places, no secrets
     for place in [0, len(MADE), len(whole) - 1, *choose.sample(range(len(whole)), 60)]:
         damaged = bytearray(whole)
         damaged[place] ^= 1 << choose.randrange(8)
         kept.write_bytes(damaged)
-        assert cache.cached(["one"], ".o", make).read_bytes() == whole, place
+        assert compile_cache.cached(["one"], ".o", make).read_bytes() == whole, place
     for end in (0, 1, 10, len(MADE), len(whole) - 1):
         kept.write_bytes(whole[:end])
-        assert cache.cached(["one"], ".o", make).read_bytes() == whole, end
+        assert compile_cache.cached(["one"], ".o", make).read_bytes() == whole, end
     kept.write_bytes(whole + b"more")
-    assert cache.cached(["one"], ".o", make).read_bytes() == whole
+    assert compile_cache.cached(["one"], ".o", make).read_bytes() == whole
     assert [path.name for path in own_cache.iterdir()] == [kept.name]
 
 
 def test_a_folder_or_a_dead_link_in_its_place(own_cache: Path) -> None:
-    kept = cache.cached(["one"], ".o", make)
+    kept = compile_cache.cached(["one"], ".o", make)
     kept.unlink()
     kept.mkdir()
     (kept / "file").touch()
-    assert cache.contents(cache.cached(["one"], ".o", make)) == MADE
+    assert compile_cache.contents(compile_cache.cached(["one"], ".o", make)) == MADE
     kept.unlink()
     kept.symlink_to("nowhere")
-    assert cache.contents(cache.cached(["one"], ".o", make)) == MADE
+    assert compile_cache.contents(compile_cache.cached(["one"], ".o", make)) == MADE
     kept.unlink()
     kept.symlink_to(kept.name)
-    assert cache.contents(cache.cached(["one"], ".o", make)) == MADE
+    assert compile_cache.contents(compile_cache.cached(["one"], ".o", make)) == MADE
 
 
 def test_damaged_objects_and_executables_are_compiled_again(
     own_cache: Path, write_kernel: WriteKernel, compiler_calls: list[list[str]]
 ) -> None:
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
-    first = host.compile_for_host(one)
+    first = host_compiler.compile_for_host(one)
     number = len(compiler_calls)
     contents = {path: path.read_bytes() for path in own_cache.iterdir()}
     assert len(contents) == number
     for path, whole in contents.items():
         path.write_bytes(whole[:200] + bytes([whole[200] ^ 16]) + whole[201:])
         compiler_calls.clear()
-        assert host.compile_for_host(one) == first
+        assert host_compiler.compile_for_host(one) == first
         assert len(compiler_calls) == 1
-        assert cache._is_whole(path)
+        assert compile_cache._is_whole(path)
 
 
 def test_a_relative_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDAMM_CACHE", ".")
-    cache.cache_folder.cache_clear()
-    kept = cache.cached(["one"], ".o", make)
+    compile_cache.cache_folder.cache_clear()
+    kept = compile_cache.cached(["one"], ".o", make)
     assert kept.is_absolute() and kept.parent == tmp_path
 
 
@@ -124,22 +126,22 @@ def test_a_folder_that_cannot_be_one(
     (tmp_path / "file").touch()
     for folder, words in (("file", "is a file"), ("file/cache", "cannot be made")):
         monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / folder))
-        cache.cache_folder.cache_clear()
+        compile_cache.cache_folder.cache_clear()
         with pytest.raises(
             NoDeviceError, match=rf"the cache folder .*/{folder} {words}.*; set CUDAMM_CACHE to"
         ):
-            cache.cached(["one"], ".o", make)
+            compile_cache.cached(["one"], ".o", make)
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="there is no /sys")
 def test_a_folder_that_nobody_may_write_to(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
     monkeypatch.setenv("CUDAMM_CACHE", "/sys/kernel")
-    cache.cache_folder.cache_clear()
+    compile_cache.cache_folder.cache_clear()
     with pytest.raises(
         NoDeviceError,
         match=r"nothing can be written to the cache folder /sys/kernel \(.*\); set CUDAMM_CACHE",
     ):
-        cache.cached(["one"], ".o", make)
+        compile_cache.cached(["one"], ".o", make)
 
 
 @pytest.mark.parametrize("at", ["mkstemp", "make", "seal"])
@@ -147,9 +149,9 @@ def test_a_full_disk(own_cache: Path, monkeypatch: pytest.MonkeyPatch, at: str) 
     if at == "mkstemp":
         monkeypatch.setattr(tempfile, "mkstemp", full)
     if at == "seal":
-        monkeypatch.setattr(cache, "_seal", full)
+        monkeypatch.setattr(compile_cache, "_seal", full)
     with pytest.raises(NoDeviceError) as raised:
-        cache.cached(["one"], ".o", full if at == "make" else make)
+        compile_cache.cached(["one"], ".o", full if at == "make" else make)
     assert str(raised.value) == (
         f"nothing can be written to the cache folder {own_cache} (No space left on device); "
         "make room there, or set CUDAMM_CACHE to another"
@@ -165,7 +167,7 @@ def test_a_full_temporary_folder(
     monkeypatch.setenv("TMPDIR", "/small")
     monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
     with pytest.raises(NoDeviceError, match=r"the temporary folder /small \(No space left.*set TMPDIR"):
-        cuda.compile_for_gpu(one, "sm_90")
+        nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []
 
 
@@ -174,7 +176,7 @@ def test_a_compiler_that_finds_the_disk_full(
 ) -> None:
     compiler('echo "/tmp/cc.s: fatal error: error writing to /tmp/cc.s: No space left on device" >&2; exit 1')
     with pytest.raises(NoDeviceError) as raised:
-        host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }")))
+        host_compiler.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }")))
     message = str(raised.value)
     assert message.startswith("my-g++ says: No space left on device")
     assert str(own_cache) in message and "CUDAMM_CACHE" in message and "TMPDIR" in message
@@ -188,15 +190,15 @@ def test_two_processes_that_make_the_same(own_cache: Path, write_kernel: WriteKe
     code = """
 import sys, time
 from pathlib import Path
-from cudamm.compile import cache
+from cudamm.compile import compile_cache
 def make(path):
     path.write_bytes(b"x" * 100_000)
     time.sleep(0.05)
     with path.open("ab") as file:
         file.write(b"y" * 100_000)
 for number in range(10):
-    kept = cache.cached([str(number)], ".o", make)
-    assert cache.contents(kept) == b"x" * 100_000 + b"y" * 100_000
+    kept = compile_cache.cached([str(number)], ".o", make)
+    assert compile_cache.contents(kept) == b"x" * 100_000 + b"y" * 100_000
 """
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
@@ -204,13 +206,13 @@ for number in range(10):
 
 
 def test_what_killed_runs_left_behind_is_removed_after_a_day(own_cache: Path) -> None:
-    cache.cache_folder()
+    compile_cache.cache_folder()
     old, new, other = (own_cache / name for name in (".partial-old.o", ".partial-new.o", "other"))
     for path, age_h in ((old, 25), (new, 23), (other, 1000)):
         path.touch()
         os.utime(path, times=(time.time() - age_h * 3600,) * 2)
     seen: list[str] = []
-    kept = cache.cached(["one"], ".o", lambda path: (seen.append(path.name), make(path)))
+    kept = compile_cache.cached(["one"], ".o", lambda path: (seen.append(path.name), make(path)))
     assert {path.name for path in own_cache.iterdir()} == {new.name, other.name, kept.name}
     assert seen[0].startswith(".partial-")
 
@@ -253,8 +255,8 @@ def test_a_killed_compiler_has_said_nothing_about_the_kernel(
 ) -> None:
     compiler(script)
     source = "#include <cstdio>\n" * includes + "__global__ void k(float *C) { C[0] = 1; }"
-    with pytest.raises(cache.CompilerKilled, match=words) as raised:
-        host.compile_for_host(program_of(write_kernel(source)))
+    with pytest.raises(compile_cache.CompilerKilled, match=words) as raised:
+        host_compiler.compile_for_host(program_of(write_kernel(source)))
     assert isinstance(raised.value, KernelError)
     assert list(own_cache.iterdir()) == []
 
@@ -294,8 +296,8 @@ sys.exit(nvcc.returncode)
         return run([sys.executable, "-c", killer, *command], *arguments, **named)
 
     monkeypatch.setattr(subprocess, "run", with_a_killer)
-    with pytest.raises(cache.CompilerKilled, match="killed: is there too little memory"):
-        cuda.compile_for_gpu(one, "sm_90")
+    with pytest.raises(compile_cache.CompilerKilled, match="killed: is there too little memory"):
+        nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []
 
 
@@ -303,10 +305,10 @@ def test_a_compiler_that_does_not_start(
     own_cache: Path, write_kernel: WriteKernel, compiler: Callable[[str], Path]
 ) -> None:
     path = compiler("exit 1")
-    host.compiler()
+    host_compiler.compiler()
     path.unlink()
     with pytest.raises(NoDeviceError, match=r"the compiler my-g\+\+ cannot be run \(No such file"):
-        host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }")))
+        host_compiler.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }")))
 
 
 # ---- What compilers say of themselves
@@ -318,9 +320,9 @@ def watched(command, *arguments, **named):
     print(*command)
     return run(command, *arguments, **named)
 subprocess.run = watched
-from cudamm.compile import cuda, host
-host.compiler()
-if "nvcc" in sys.argv: cuda.check_driver((99, 0))
+from cudamm.compile import host_compiler, nvcc_compiler
+host_compiler.compiler()
+if "nvcc" in sys.argv: nvcc_compiler.check_driver((99, 0))
 """
 
 
@@ -370,11 +372,11 @@ def test_without_a_cache_they_answer_all_the_same(own_cache: Path, tmp_path: Pat
 
 @pytest.mark.usefixtures("needs_nvcc")
 def test_a_driver_older_than_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    major, minor = cuda.nvcc().release
+    major, minor = nvcc_compiler.nvcc().release
     for enough in (None, (major, 0), (major, minor), (major + 1, 0)):
-        cuda.check_driver(enough)
+        nvcc_compiler.check_driver(enough)
     with pytest.raises(NoDeviceError) as raised:
-        cuda.check_driver((major - 1, 9))
+        nvcc_compiler.check_driver((major - 1, 9))
     message = str(raised.value)
     assert f"CUDA {major}.{minor}" in message and f"CUDA {major - 1}.9" in message
     assert "update the driver" in message and "\n" not in message

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, read_method
-from cudamm.catalog.header import Overrides
-from cudamm.compile import Program, cuda, program
+from cudamm.compile import nvcc_compiler
 from cudamm.compile.elf import sections
+from cudamm.compile.program import Program, program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import Variant
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc")
 
@@ -87,26 +89,35 @@ def test_code_for_one_architecture_alone_is_compiled_for_that(write_kernel: Writ
     """Tensor cores of sm_90 take instructions that ptxas knows for `sm_90a` only."""
     fence = '__global__ void k(float *C) { asm volatile("wgmma.fence.sync.aligned;"); C[0] = 1; }\n'
     with pytest.raises(KernelError, match="wgmma"):
-        cuda.compile_for_gpu(program_of(write_kernel(fence, "any.cu")), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(write_kernel(fence, "any.cu")), "sm_90")
     path = write_kernel("// A fence.\n//\n// needs: sm_90a\n\n" + fence, "own.cu")
-    assert cuda.compile_for_gpu(program_of(path), "sm_90").arch == "sm_90"
+    assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").arch == "sm_90"
     for other in ("sm_80", "sm_100"):
         with pytest.raises(KernelError, match=f"does not compile for {other}: own needs sm_90, and no other"):
-            cuda.compile_for_gpu(program_of(path), other)
+            nvcc_compiler.compile_for_gpu(program_of(path), other)
 
 
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
 def test_resources_are_what_ptxas_and_the_source_say(
     which: int, write_kernel: WriteKernel, tmp_path: Path, compiler_calls: list[list[str]]
 ) -> None:
-    arch = cuda.nvcc().architectures[which]
+    arch = nvcc_compiler.nvcc().architectures[which]
     path = write_kernel(KERNELS)
-    found = {entry: cuda.compile_for_gpu(program_of(path, entry), arch) for entry in ENTRIES}
+    found = {entry: nvcc_compiler.compile_for_gpu(program_of(path, entry), arch) for entry in ENTRIES}
     assert len(compiler_calls) == 1  # all of a file at once
     assert {entry: cubin.kernel for entry, cubin in found.items()} == ENTRIES
 
     # A run of its own, with no option but these.
-    command = [cuda.nvcc().path, "-cubin", f"-arch={arch}", "-Xptxas", "-v", "-o", tmp_path / "x.cubin", path]
+    command = [
+        nvcc_compiler.nvcc().path,
+        "-cubin",
+        f"-arch={arch}",
+        "-Xptxas",
+        "-v",
+        "-o",
+        tmp_path / "x.cubin",
+        path,
+    ]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     by_ptxas = {match["name"]: match for match in PTXAS.finditer(said)}
     assert set(by_ptxas) == set(ENTRIES.values())
@@ -137,12 +148,14 @@ def test_resources_are_what_ptxas_and_the_source_say(
 
 
 def test_every_architecture_that_nvcc_lists(write_kernel: WriteKernel) -> None:
-    listed = subprocess.run([cuda.nvcc().path, "--list-gpu-code"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [nvcc_compiler.nvcc().path, "--list-gpu-code"], capture_output=True, text=True, check=True
+    )
     names = sorted(set(re.findall(r"sm_\d+", listed.stdout)))
-    assert names and set(cuda.nvcc().architectures) == set(names)
+    assert names and set(nvcc_compiler.nvcc().architectures) == set(names)
     one = program_of(write_kernel(PLAIN))
     with ThreadPoolExecutor() as pool:
-        compiled = list(pool.map(lambda arch: cuda.compile_for_gpu(one, arch), names))
+        compiled = list(pool.map(lambda arch: nvcc_compiler.compile_for_gpu(one, arch), names))
     assert [(cubin.arch, cubin.kernel) for cubin in compiled] == [(name, "_Z1kPf") for name in names]
     for used in (cubin.resources for cubin in compiled):
         assert 1 <= used.registers_per_thread <= 32
@@ -154,25 +167,25 @@ def test_an_architecture_that_nvcc_does_not_know(
 ) -> None:
     for arch in ("sm_10", "sm_30", "sm_99"):
         with pytest.raises(NoDeviceError, match=rf"cannot compile for {arch}, only for sm_\d+, .*sm_90"):
-            cuda.compile_for_gpu(program_of(write_kernel(PLAIN)), arch)
-    cuda.check_architecture("sm_90a")
+            nvcc_compiler.compile_for_gpu(program_of(write_kernel(PLAIN)), arch)
+    nvcc_compiler.check_architecture("sm_90a")
     assert compiler_calls == []
 
 
 def test_without_nvcc_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda.nvcc.cache_clear()
+    nvcc_compiler.nvcc.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(cuda, "find_nvcc", lambda: None)
+        patch.setattr(nvcc_compiler, "find_nvcc", lambda: None)
         with pytest.raises(NoDeviceError, match="nvcc was not found: run make setup"):
-            cuda.check_architecture("sm_90")
+            nvcc_compiler.check_architecture("sm_90")
 
 
 def test_nothing_is_compiled_twice(
     write_kernel: WriteKernel, compiler_calls: list[list[str]], own_cache: Path
 ) -> None:
-    first = cuda.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90")
+    first = nvcc_compiler.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90")
     assert len(compiler_calls) == 1
-    assert cuda.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90") == first
+    assert nvcc_compiler.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90") == first
     assert len(compiler_calls) == 1
     assert [path.suffix for path in own_cache.iterdir()] == [".cubin"]
 
@@ -187,7 +200,7 @@ def test_fusing_is_forbidden_where_it_is_not_asked_for(write_kernel: WriteKernel
     ffma, fmul, fadd = 0x223, 0x220, 0x221
     path = write_kernel("__global__ void k(float *C) { C[0] = C[1] * C[2] + C[3]; }")
     for fmad, present, absent in ((True, {ffma}, {fmul, fadd}), (False, {fmul, fadd}, {ffma})):
-        cubin = cuda.compile_for_gpu(program_of(path, fmad=fmad), "sm_90")
+        cubin = nvcc_compiler.compile_for_gpu(program_of(path, fmad=fmad), "sm_90")
         found = opcodes(cubin.image, cubin.kernel)
         assert present <= found
         assert not absent & found
@@ -202,7 +215,9 @@ def test_ptxas_gets_the_options_of_the_header(
     registers = []
     for options in ((), ("--maxrregcount=32",), ("--maxrregcount=64", "-O1")):
         field = f"// ptxas: {' '.join(options)}\n" if options else ""
-        cubin = cuda.compile_for_gpu(program_of(write_kernel(header + field + body), "greedy"), "sm_90")
+        cubin = nvcc_compiler.compile_for_gpu(
+            program_of(write_kernel(header + field + body), "greedy"), "sm_90"
+        )
         registers.append(cubin.resources.registers_per_thread)
         assert [word for word in compiler_calls[-1] if word.startswith("-Xptxas=-")] == [
             *(f"-Xptxas={option}" for option in options), "-Xptxas=-v"
@@ -215,7 +230,7 @@ def test_ptxas_gets_the_options_of_the_header(
 def test_an_option_that_ptxas_does_not_know_is_an_error_in_one_line(write_kernel: WriteKernel) -> None:
     path = write_kernel(f"// threads: 1\n// grid: 1\n// ptxas: --no-such-option\n\n{PLAIN}")
     with pytest.raises((KernelError, NoDeviceError)) as raised:
-        cuda.compile_for_gpu(program_of(path), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(path), "sm_90")
     assert "no-such-option" in str(raised.value) and "\n" not in str(raised.value)
 
 
@@ -229,7 +244,7 @@ def test_a_changed_include_is_noticed_and_marks_and_alphabets_are_no_trouble(
         # What the file includes, includes another: that one changes.
         write_kernel('#include "two.h"  // größer — 大\n', "one.h")
         write_kernel(f"__constant__ float EDGE[{edge}];\n", "two.h")
-        assert cuda.compile_for_gpu(program_of(path), "sm_90").resources.constant_bytes == 4 * edge
+        assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").resources.constant_bytes == 4 * edge
         assert len(compiler_calls) == calls
 
 
@@ -247,14 +262,14 @@ def test_a_compile_error_is_one_line_with_the_files_own_number(
     write_kernel: WriteKernel, own_cache: Path, source: str, place: str, words: str
 ) -> None:
     with pytest.raises(KernelError) as raised:
-        cuda.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
     message = str(raised.value)
     assert message.startswith(f"does not compile: {place}")
     assert words in message and "\n" not in message
     # The same text fails the same way, at once; but a header may be there the next time.
     assert len(list(own_cache.iterdir())) == ("no_such.h" not in words)
     with pytest.raises(KernelError, match=re.escape(message)):
-        cuda.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
     # Neither nvcc's own count of errors nor the source line that it shows is another.
     assert "more)" not in message
 
@@ -262,44 +277,51 @@ def test_a_compile_error_is_one_line_with_the_files_own_number(
 def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
     source = "__global__ void k(float *C) {\n    C[0] = one;\n    C[1] = two;\n    C[2] = three;\n}\n"
     with pytest.raises(KernelError, match=r"kernel\.cu\(2\).*one.*\(and 2 more\)$"):
-        cuda.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
 
 
 def test_a_kernel_inside_a_namespace_is_not_found(write_kernel: WriteKernel) -> None:
     with pytest.raises(KernelError, match=r"no kernel k .*found: _ZN5inner1kEPf"):
-        cuda.compile_for_gpu(program_of(write_kernel("namespace inner {\n" + PLAIN + "}\n")), "sm_90")
+        nvcc_compiler.compile_for_gpu(
+            program_of(write_kernel("namespace inner {\n" + PLAIN + "}\n")), "sm_90"
+        )
 
 
 def test_of_two_kernels_of_one_name_none_is_taken_silently(write_kernel: WriteKernel) -> None:
     path = write_kernel(PLAIN + PLAIN.replace("float", "double"))
     with pytest.raises(KernelError, match=r"_Z1kPd.*_Z1kPf"):
-        cuda.compile_for_gpu(program_of(path), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(path), "sm_90")
 
 
 def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
     path = Path(os.fsdecode(bytes(tmp_path) + b"/k\xff.cu"))
     path.write_text(PLAIN)
-    assert cuda.compile_for_gpu(program_of(path), "sm_90").kernel == "_Z1kPf"
+    assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").kernel == "_Z1kPf"
 
 
 def test_nvccs_own_variables_are_part_of_what_a_kernel_is_made_from(
     write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_kernel(KERNELS)
-    assert cuda.compile_for_gpu(program_of(path, "greedy"), "sm_90").resources.registers_per_thread > 64
+    assert (
+        nvcc_compiler.compile_for_gpu(program_of(path, "greedy"), "sm_90").resources.registers_per_thread > 64
+    )
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-maxrregcount=64")
-    assert cuda.compile_for_gpu(program_of(path, "greedy"), "sm_90").resources.registers_per_thread <= 64
+    assert (
+        nvcc_compiler.compile_for_gpu(program_of(path, "greedy"), "sm_90").resources.registers_per_thread
+        <= 64
+    )
 
 
 def test_a_file_in_the_cache_that_was_cut_off(write_kernel: WriteKernel, own_cache: Path) -> None:
     """As after a power failure: it is made anew."""
     program = program_of(write_kernel(PLAIN))
-    first = cuda.compile_for_gpu(program, "sm_90")
+    first = nvcc_compiler.compile_for_gpu(program, "sm_90")
     (kept,) = own_cache.iterdir()
     whole = kept.read_bytes()
     for left in (0, 100, len(whole) // 2, len(whole) - 100):
         kept.write_bytes(whole[:left])
-        assert cuda.compile_for_gpu(program, "sm_90") == first, left
+        assert nvcc_compiler.compile_for_gpu(program, "sm_90") == first, left
         assert len(kept.read_bytes()) >= len(whole) - 10  # ptxas states its time
 
 
@@ -307,7 +329,7 @@ def test_a_file_in_the_cache_that_was_cut_off(write_kernel: WriteKernel, own_cac
 def test_a_host_compiler_that_nvcc_cannot_use_is_not_the_kernels_fault(
     write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
-    cuda.nvcc()
+    nvcc_compiler.nvcc()
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("gcc", "g++") if compiler == "too new" else ():
@@ -315,4 +337,4 @@ def test_a_host_compiler_that_nvcc_cannot_use_is_not_the_kernels_fault(
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}" if compiler == "too new" else str(folder))
     with pytest.raises(NoDeviceError, match=r"nvcc does not work: .*(gcc|host compiler|GNU)"):
-        cuda.compile_for_gpu(program_of(write_kernel(f"// {compiler}\n{PLAIN}")), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(write_kernel(f"// {compiler}\n{PLAIN}")), "sm_90")

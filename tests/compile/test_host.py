@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
-from cudamm.catalog.header import Overrides
-from cudamm.compile import host, program
+from cudamm.compile import host_compiler
+from cudamm.compile.program import program
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import Variant, variants
 
 FLOAT32 = ELEMENT_TYPES["float32"]
 WriteKernel = Callable[..., Path]
@@ -22,19 +25,23 @@ def program_of(path: Path, fmad: bool = True):
 
 def test_nothing_is_compiled_twice(write_kernel: WriteKernel, compiler_calls: list[list[str]]) -> None:
     source = "__global__ void k(float *C) { C[0] = 41; }"
-    first = host.compile_for_host(program_of(write_kernel(source)))
+    first = host_compiler.compile_for_host(program_of(write_kernel(source)))
     assert first.path.is_file()
     assert compiler_calls
     compiler_calls.clear()
-    assert host.compile_for_host(program_of(write_kernel(source))) == first
+    assert host_compiler.compile_for_host(program_of(write_kernel(source))) == first
     assert compiler_calls == []
 
 
 def test_what_differs_is_compiled_apart(write_kernel: WriteKernel) -> None:
-    one = host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 42; }")))
-    two = host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 43; }")))
+    one = host_compiler.compile_for_host(
+        program_of(write_kernel("__global__ void k(float *C) { C[0] = 42; }"))
+    )
+    two = host_compiler.compile_for_host(
+        program_of(write_kernel("__global__ void k(float *C) { C[0] = 43; }"))
+    )
     unfused = program_of(write_kernel("__global__ void k(float *C) { C[0] = 42; }"), fmad=False)
-    assert len({one, two, host.compile_for_host(unfused)}) == 3
+    assert len({one, two, host_compiler.compile_for_host(unfused)}) == 3
 
 
 def test_fusing_is_forbidden_where_it_is_not_asked_for(
@@ -43,7 +50,7 @@ def test_fusing_is_forbidden_where_it_is_not_asked_for(
     (variant,) = variants(find("naive"), {})
     for fmad, contract in ((True, "fast"), (False, "off")):
         compiler_calls.clear()
-        host.compile_for_host(program(variant, FLOAT32, fmad))
+        host_compiler.compile_for_host(program(variant, FLOAT32, fmad))
         assert any(f"-ffp-contract={contract}" in command for command in compiler_calls)
         # Reordered sums would be another algorithm than the one the course teaches.
         assert not any({"-Ofast", "-ffast-math"} & set(command) for command in compiler_calls)
@@ -52,24 +59,24 @@ def test_fusing_is_forbidden_where_it_is_not_asked_for(
 def test_the_cache_is_made_and_holds_no_halves(own_cache: Path, write_kernel: WriteKernel) -> None:
     path = write_kernel("__global__ void k(float *C) { C[0] = 44 }")
     with pytest.raises(KernelError):
-        host.compile_for_host(program_of(path))
+        host_compiler.compile_for_host(program_of(path))
     assert own_cache.is_dir()
     assert list(own_cache.iterdir()) == []
 
 
 def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
-        host.compiler.cache_clear()
+        host_compiler.compiler.cache_clear()
         with monkeypatch.context() as patch:
             patch.setenv("PATH", "/nonexistent")
             patch.delenv("CXX", raising=False)
             with pytest.raises(NoDeviceError, match=r"no C\+\+ compiler.*install"):
-                host.compiler()
+                host_compiler.compiler()
             patch.setenv("CXX", "my-compiler")
             with pytest.raises(NoDeviceError, match="CXX is my-compiler, which is not there"):
-                host.compiler()
+                host_compiler.compiler()
     finally:
-        host.compiler.cache_clear()
+        host_compiler.compiler.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,7 @@ def test_a_compile_error_has_the_files_own_line_number(
     write_kernel: WriteKernel, source: str, place: str, words: str
 ) -> None:
     with pytest.raises(KernelError) as raised:
-        host.compile_for_host(program_of(write_kernel(source)))
+        host_compiler.compile_for_host(program_of(write_kernel(source)))
     message = str(raised.value)
     assert message.startswith(f"does not compile: {place}")
     assert words in message
@@ -104,11 +111,13 @@ def test_a_compile_error_has_the_files_own_line_number(
 def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
     source = "__global__ void k(float *C) {\n    C[0] = one;\n    C[1] = two;\n    C[2] = three;\n}\n"
     with pytest.raises(KernelError, match=r"kernel\.cu:2:.*one.*\(and 2 more\)$"):
-        host.compile_for_host(program_of(write_kernel(source)))
+        host_compiler.compile_for_host(program_of(write_kernel(source)))
 
 
 def test_a_kernel_that_ends_in_a_comment_or_an_open_brace(write_kernel: WriteKernel) -> None:
     """What follows a file's text must neither vanish in its last line nor take the blame for it."""
-    host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 45; } // end")))
+    host_compiler.compile_for_host(
+        program_of(write_kernel("__global__ void k(float *C) { C[0] = 45; } // end"))
+    )
     with pytest.raises(KernelError, match=r"does not compile: kernel\.cu:"):
-        host.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 46;")))
+        host_compiler.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 46;")))

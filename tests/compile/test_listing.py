@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
-from cudamm.catalog.header import Overrides
-from cudamm.compile import Program, cuda, listing, program, toolkit
+from cudamm.compile import listing, nvcc_compiler, toolkit
 from cudamm.compile.listing import Listing
+from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import Variant, variants
 
 WriteKernel = Callable[..., Path]
 
@@ -92,7 +95,7 @@ def of_ladder(name: str, fmad: bool = True, **values: int) -> Program:
 @pytest.fixture
 def real_nvdisasm(needs_nvcc: None, lacking: Callable[[str], None]) -> Path:
     """NVIDIA's own."""
-    found = toolkit.find_nvdisasm(cuda.nvcc().path)
+    found = toolkit.find_nvdisasm(nvcc_compiler.nvcc().path)
     if found is None:
         lacking("nvdisasm was not found: pip install nvidia-cuda-nvdisasm")
     assert found is not None
@@ -119,7 +122,7 @@ class TestPtx:
         path = write_kernel(CALLS)
         made = listing.ptx(program_of(path), "sm_80")
         expected = tmp_path / "expected.ptx"
-        subprocess.run([cuda.nvcc().path, "-arch=sm_80", "--ptx", "-o", expected, path], check=True)
+        subprocess.run([nvcc_compiler.nvcc().path, "-arch=sm_80", "--ptx", "-o", expected, path], check=True)
         assert made.text == expected.read_text()
         assert (made.kind, made.arch, made.kernel) == ("ptx", "sm_80", "_Z4minePfi")
 

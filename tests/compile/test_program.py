@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Parameter, Variant, find, ladder, read_method, variants
-from cudamm.catalog.header import Overrides
-from cudamm.compile import compile_all, program
+from cudamm.compile.compile_all import compile_all
+from cudamm.compile.program import program
 from cudamm.errors import KernelError, UsageError
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.method import ELEMENT_TYPES, Parameter
+from cudamm.kernels.variant import Variant, variants
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 GEOMETRY = {"threads": "1", "grid": "1"}

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
-from cudamm.catalog.header import Overrides
-from cudamm.compile import cuda, program
+from cudamm.compile import nvcc_compiler
 from cudamm.compile.elf import sections
+from cudamm.compile.program import program
 from cudamm.compile.resources import parameter_offsets
 from cudamm.compile.signature import packed_formats, parameter_formats
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import Variant, variants
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc")
 
@@ -49,9 +52,9 @@ def kernel(declared: str) -> str:
     return f"__device__ volatile long long out[16];\n__global__ void k({parameters}) {{ {stores} }}\n"
 
 
-def compiled(path: Path, entry: str = "k", arch: str = "sm_90") -> cuda.Cubin:
+def compiled(path: Path, entry: str = "k", arch: str = "sm_90") -> nvcc_compiler.Cubin:
     method = read_method(path, Overrides({"threads": "1", "grid": "1", "entry": entry}))
-    return cuda.compile_for_gpu(program(Variant(method, ()), FLOAT32, True), arch)
+    return nvcc_compiler.compile_for_gpu(program(Variant(method, ()), FLOAT32, True), arch)
 
 
 @pytest.mark.parametrize("declared", ORDERS)
@@ -61,7 +64,7 @@ def test_parameters_lie_as_the_members_of_a_struct(
 ) -> None:
     types = ORDERS[declared]
     text = kernel(declared)
-    cubin = compiled(write_kernel(text), arch=cuda.nvcc().architectures[which])
+    cubin = compiled(write_kernel(text), arch=nvcc_compiler.nvcc().architectures[which])
     assert parameter_offsets(cubin.image, cubin.kernel) == offsets_in_c(types)
     # And packed so, a launch puts each where the kernel looks for it.
     formats = parameter_formats(text, "k", FLOAT32)
@@ -101,7 +104,7 @@ def parameters_begin(image: bytes, name: str) -> int:
 def test_tensor_maps_lie_at_multiples_of_128_where_the_gpu_reads_them() -> None:
     """Parameters begin at 0x210 of constant bank 0 on sm_90, so the first map cannot lie at 0 among them."""
     (variant,) = variants(find("tma"), {})
-    cubin = cuda.compile_for_gpu(program(variant, FLOAT32, True), "sm_90")
+    cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), "sm_90")
     assert parameters_begin(cubin.image, cubin.kernel) == 0x210
     offsets = parameter_offsets(cubin.image, cubin.kernel)
     assert len(offsets) == len(variant.method.arguments) == 6
@@ -116,10 +119,10 @@ def test_tensor_maps_lie_at_multiples_of_128_where_the_gpu_reads_them() -> None:
 
 
 def test_on_another_architecture_the_rule_is_the_same() -> None:
-    newer = [arch for arch in cuda.nvcc().architectures if int(arch[3:]) >= 100]
+    newer = [arch for arch in nvcc_compiler.nvcc().architectures if int(arch[3:]) >= 100]
     if not newer:
         pytest.skip("this nvcc knows nothing newer than sm_90")
     (variant,) = variants(find("tma"), {})
-    cubin = cuda.compile_for_gpu(program(variant, FLOAT32, True), newer[0])
+    cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), newer[0])
     begin = parameters_begin(cubin.image, cubin.kernel)
     assert [(begin + offset) % 128 for offset in parameter_offsets(cubin.image, cubin.kernel)[:2]] == [0, 0]

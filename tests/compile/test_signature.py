@@ -7,9 +7,10 @@ import struct
 
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Method, ladder
 from cudamm.compile.signature import packed_formats, parameter_formats
 from cudamm.errors import UsageError
+from cudamm.kernels.ladder import ladder
+from cudamm.kernels.method import ELEMENT_TYPES, Method
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.devices import Device
+from cudamm.devices.device import Device
 from cudamm.errors import KernelError, UsageError
 
 Kernel = Callable[..., Any]

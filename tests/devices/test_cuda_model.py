@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.devices import Device
-from cudamm.devices.device import SHARED
+from cudamm.devices.device import SHARED, Device
 from cudamm.errors import KernelError, UsageError
 
 Kernel = Callable[..., Any]

@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.architecture import find_architecture
-from cudamm.catalog import ELEMENT_TYPES, find, variants
-from cudamm.compile import program
-from cudamm.devices import DeviceInfo
-from cudamm.devices.gpu import GpuTarget
+from cudamm.compile.program import program
+from cudamm.devices.device import DeviceInfo
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.gpu_library import Library, LibraryFunction, missing_package
 from cudamm.errors import KernelError
-from cudamm.launch import Limits, plan
-from cudamm.problem import parse_shape
+from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Limits, plan
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import parse_shape
+from cudamm.kernels.variant import variants
 
 LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
 FUNCTION = LibraryFunction("cublas", find("cublas").path)

@@ -6,13 +6,15 @@ import pickle
 
 import pytest
 
-from cudamm.architecture import find_architecture
-from cudamm.catalog import ELEMENT_TYPES, find, variants
-from cudamm.compile import program
-from cudamm.devices import DeviceInfo
-from cudamm.devices.gpu import GpuTarget
+from cudamm.compile.program import program
+from cudamm.devices.device import DeviceInfo
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import NoDeviceError
-from cudamm.launch import Limits
+from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Limits
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import variants
 
 LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
 

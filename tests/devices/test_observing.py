@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Method, find, read_method, variants
-from cudamm.compile import program
 from cudamm.compile.listing import nvdisasm
-from cudamm.compile.widths import merged_lines
+from cudamm.compile.merged_accesses import merged_lines
+from cudamm.compile.program import program
 from cudamm.devices.device import padded
-from cudamm.devices.observing import Watch, observe
+from cudamm.devices.observation import Observation
+from cudamm.devices.observe import Watch, observe
 from cudamm.errors import NoDeviceError, UsageError
-from cudamm.launch import plan
-from cudamm.observed import Observation
-from cudamm.problem import Problem, parse_shape
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import plan
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import variants
 
 FLOAT32 = ELEMENT_TYPES["float32"]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-KERNELS = Path(__file__).parents[1] / "kernels"
+KERNELS = Path(__file__).parents[1] / "example_kernels"
 COUNTED = json.loads((BENCHMARKS / "ncu_h200.json").read_text())["rows"]
 
 
@@ -57,7 +60,7 @@ def needs_nvdisasm(needs_nvcc: None) -> None:
 
 
 def seen_in(row: dict[str, Any], against_ncu: ModuleType) -> dict[str, int]:
-    own = Path(__file__).parents[1] / "kernels" / "vector_columns.cu"
+    own = Path(__file__).parents[1] / "example_kernels" / "vector_columns.cu"
     method = read_method(own) if row["method"] == "vector-columns" else find(row["method"])
     (variant,) = variants(method, {name: (value,) for name, value in row["params"].items()})
     found: dict[str, int] = against_ncu.counts(variant, Problem(parse_shape(row["size"]), FLOAT32))
@@ -267,12 +270,12 @@ def test_what_runs_on_the_host_has_no_warps():
 
 
 def test_without_addr2line_it_says_what_to_install(monkeypatch):
-    from cudamm.devices import observing
+    from cudamm.devices import observe
 
-    observing._addr2line.cache_clear()
+    observe._addr2line.cache_clear()
     monkeypatch.setattr(shutil, "which", lambda *_: None)
     with pytest.raises(NoDeviceError, match="apt install binutils"):
-        observing._addr2line()
+        observe._addr2line()
 
 
 def named(name: str) -> Method:

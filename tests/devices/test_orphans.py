@@ -63,9 +63,11 @@ def test_a_killed_program_leaves_no_kernel_running(tmp_path: Path) -> None:
 
 def test_a_kernel_whose_program_is_gone_already_does_not_begin(tmp_path: Path) -> None:
     """As where it is killed between starting one and that one asking to be told."""
-    from cudamm.catalog import ELEMENT_TYPES, Variant, read_method
-    from cudamm.compile import program
-    from cudamm.compile.host import compile_for_host
+    from cudamm.compile.host_compiler import compile_for_host
+    from cudamm.compile.program import program
+    from cudamm.kernels.header import read_method
+    from cudamm.kernels.method import ELEMENT_TYPES
+    from cudamm.kernels.variant import Variant
 
     (tmp_path / "endless.cu").write_text(ENDLESS)
     method = read_method(tmp_path / "endless.cu")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cudamm.compile.host import compiler
+from cudamm.compile.host_compiler import compiler
 from cudamm.compile.toolkit import find_nvcc, header_folders
 from cudamm.devices import tensor_map
 
@@ -32,10 +32,10 @@ extern "C" int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* 
 
 ASK = """
 import json, struct, sys
-from cudamm.catalog import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError
-from cudamm.launch import TensorMap
+from cudamm.kernels.launch import TensorMap
 matrix, rows, columns, swizzle, address, m, n, element = json.loads(sys.argv[1])
 try:
     made = encode(TensorMap(matrix, rows, columns, swizzle), address, m, n, ELEMENT_TYPES[element])

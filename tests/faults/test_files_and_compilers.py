@@ -70,14 +70,14 @@ def test_a_resumed_run_that_ends_while_it_takes_over_old_rows(place, after, end)
         bench + "0,23,99 --resume out.json",
         prefix=f"""
 import os, signal
-from cudamm.report import export
-inner, calls = export._ReplacedFile.write, []
+from cudamm.output import output_files
+inner, calls = output_files._ReplacedFile.write, []
 def outer(self, parts):
     inner(self, parts)
     calls.append(1)
     if len(calls) == {after}:
         os.kill(os.getpid(), signal.{end})
-export._ReplacedFile.write = outer
+output_files._ReplacedFile.write = outer
 """,
     )
     assert "Traceback" not in ended.stderr

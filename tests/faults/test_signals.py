@@ -20,9 +20,9 @@ SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 # Runs in the process itself: a signal to it, once, when a function is called for the nth time.
 AT = """
 import os, signal
-from cudamm.compile import host
-from cudamm.worker import Worker
-from cudamm.report import bench as tables, export
+from cudamm.compile import host_compiler
+from cudamm.execution.worker import Worker
+from cudamm.output import bench_table as tables, output_files
 def at(where, name, number):
     inner, calls = getattr(where, name), []
     def outer(*arguments, **named):
@@ -35,12 +35,12 @@ at({where}, {name!r}, {number})
 """
 
 MOMENTS = {
-    "compiling": ("host", "run_compiler", 2, 0),
+    "compiling": ("host_compiler", "run_compiler", 2, 0),
     "verifying": ("Worker", "verify", 3, 2),
     "sampling": ("Worker", "sample", 2, 0),
     "sampling the third": ("Worker", "sample", 7, 2),
-    "writing a result": ("export.LiveJson", "put", 2, 2),
-    "replacing the file": ("export.Path", "replace", 2, 2),
+    "writing a result": ("output_files.LiveJson", "put", 2, 2),
+    "replacing the file": ("output_files.Path", "replace", 2, 2),
     "printing tables": ("tables", "render", 1, 4),
 }
 

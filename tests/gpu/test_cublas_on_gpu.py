@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, find, variants
-from cudamm.cli.verify import SHAPES
+from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.verify import verify_all
+from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.device import GUARD_BYTES
 from cudamm.devices.gpu_library import missing_package
-from cudamm.here import Here
-from cudamm.measure import Settings, bench
-from cudamm.prepare import prepare
-from cudamm.problem import Problem, Shape, parse_shape
-from cudamm.verify import verify_all
+from cudamm.execution.in_process import Here
+from cudamm.execution.prepare import prepare
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape, parse_shape
+from cudamm.kernels.variant import variants
 
 pytestmark = [
     pytest.mark.gpu,

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from cudamm.devices.gpu import import_driver
+from cudamm.devices.doctor import probe_state
+from cudamm.devices.gpu_device import import_driver
 from cudamm.devices.nvml import open_monitor, why_no_monitor
-from cudamm.doctor import probe_state
 
 pytestmark = pytest.mark.gpu
 

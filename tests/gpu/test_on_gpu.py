@@ -8,16 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, find, ladder, read_method, variants
-from cudamm.compile import program
-from cudamm.here import Here
-from cudamm.launch import plan
-from cudamm.measure import Settings, bench
-from cudamm.occupancy.blocks import active_blocks
+from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.verify import verify_all
+from cudamm.compile.program import program
+from cudamm.execution.in_process import Here
+from cudamm.execution.judge import verify
+from cudamm.execution.prepare import prepare
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.launch import plan
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape, parse_shape
+from cudamm.kernels.variant import variants
+from cudamm.occupancy.active_blocks import active_blocks
 from cudamm.occupancy.suggest import every_block_size, suggest
-from cudamm.prepare import prepare
-from cudamm.problem import Problem, Shape, parse_shape
-from cudamm.verify import verify, verify_all
 
 pytestmark = pytest.mark.gpu
 

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Method, Variant, find, variants
-from cudamm.compile import program
-from cudamm.devices import Device
-from cudamm.devices.gpu import import_driver
-from cudamm.here import Here
-from cudamm.launch import plan
-from cudamm.problem import Problem, parse_shape
-from cudamm.verify import verify_all
+from cudamm.benchmark.verify import verify_all
+from cudamm.compile.program import program
+from cudamm.devices.device import Device
+from cudamm.devices.gpu_device import import_driver
+from cudamm.execution.in_process import Here
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import plan
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import Variant, variants
 
 pytestmark = pytest.mark.gpu
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.analysis.sanitizer import find_compute_sanitizer
 from cudamm.errors import NoDeviceError
-from cudamm.sanitizer import find_compute_sanitizer
 
 pytestmark = pytest.mark.gpu
 
-MISTAKES = Path(__file__).parents[1] / "kernels" / "mistakes"
+MISTAKES = Path(__file__).parents[1] / "example_kernels" / "mistakes"
 
 
 def check(*arguments):

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.catalog import ELEMENT_TYPES, Variant, find, read_method, variants
-from cudamm.devices import Device
+from cudamm.benchmark.result import Result
+from cudamm.benchmark.verify import verify_all
+from cudamm.devices.device import Device
 from cudamm.errors import RequirementError
-from cudamm.here import Here
-from cudamm.prepare import prepare
-from cudamm.problem import Problem, Shape, parse_shape
-from cudamm.results import Result
-from cudamm.verify import verify_all
+from cudamm.execution.in_process import Here
+from cudamm.execution.prepare import prepare
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape, parse_shape
+from cudamm.kernels.variant import Variant, variants
 
 pytestmark = pytest.mark.gpu
 

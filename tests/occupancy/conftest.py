@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.architecture import Architecture
 from cudamm.compile.toolkit import find_nvcc, header_candidates
+from cudamm.kernels.architecture import Architecture
 
 PROGRAM = r"""
 #include <cuda_occupancy.h>

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from cudamm.architecture import ARCHITECTURES, Architecture, find_architecture
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import UsageError
+from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture
 
 KB = 1024
 UNPUBLISHED = {"sm_88", "sm_107"}

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from cudamm.architecture import ARCHITECTURES, Architecture, find_architecture, of_gpu
-from cudamm.occupancy.blocks import LIMITS, UNLIMITED, active_blocks
+from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture, of_gpu
+from cudamm.occupancy.active_blocks import LIMITS, UNLIMITED, active_blocks
 
 KB = 1024
 KNOWN_TO_HEADER = [a for a in ARCHITECTURES.values() if a.capability >= (3, 0)]

@@ -10,17 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.architecture import Architecture, find_architecture
-from cudamm.catalog import ELEMENT_TYPES, Method, Parameter, Value, find, read_method, variants
-from cudamm.catalog.header import Overrides
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import UsageError
+from cudamm.kernels.architecture import Architecture, find_architecture
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES, Method, Parameter, Value
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import variants
 from cudamm.occupancy.answers import Questions, answered
 from cudamm.occupancy.block_size import best_block_sizes
-from cudamm.occupancy.curves import drawn
-from cudamm.occupancy.kernels import of_kernels
-from cudamm.problem import Problem, parse_shape
-from cudamm.results import OccupancyResult
+from cudamm.occupancy.kernel_occupancy import of_kernels
+from cudamm.occupancy.occupancy_curves import drawn
+from cudamm.occupancy.occupancy_result import OccupancyResult
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc")
 

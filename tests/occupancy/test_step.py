@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudamm.architecture import ARCHITECTURES, Architecture, find_architecture
 from cudamm.compile.resources import Resources
-from cudamm.occupancy.blocks import active_blocks
-from cudamm.occupancy.numbers import results
-from cudamm.occupancy.step import next_steps
-from cudamm.results import OccupancyResult, Step
+from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture
+from cudamm.occupancy.active_blocks import active_blocks
+from cudamm.occupancy.bare_configurations import results
+from cudamm.occupancy.next_step import next_steps
+from cudamm.occupancy.occupancy_result import OccupancyResult, Step
 
 KB = 1024
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from cudamm.architecture import ARCHITECTURES, Architecture, find_architecture
 from cudamm.errors import UsageError
+from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture
+from cudamm.occupancy.bare_configurations import Numbers
 from cudamm.occupancy.block_size import best_of_numbers
-from cudamm.occupancy.numbers import Numbers
 from cudamm.occupancy.suggest import every_block_size, power_of_four, suggest
 
 KB = 1024

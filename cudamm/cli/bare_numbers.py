@@ -1,0 +1,116 @@
+"""From `--threads`, `--registers` and `--shared` to configurations given as numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cudamm.errors import UsageError
+from cudamm.kernels.architecture import WARP_THREADS
+
+if TYPE_CHECKING:
+    from cudamm.cli.options import Selection
+    from cudamm.occupancy.bare_configurations import Numbers
+
+
+def bare_numbers(
+    selection: Selection,
+    registers: str | None,
+    shared: str | None,
+    barriers: int | None,
+    fmad: bool,
+    searched: bool,
+) -> Numbers | None:
+    """What the options say, None where they are about kernels.
+
+    `--threads` and `--grid` belong to bare numbers where no kernel is named.
+
+    Args:
+        searched: whether the block size is to be found, and not given.
+
+    Raises:
+        UsageError: a number that cannot be, text that is no list or range, or numbers beside kernels.
+    """
+    from cudamm.occupancy.bare_configurations import Numbers
+
+    fields = selection.kernel_fields
+    if registers is None and shared is None and (selection.kernel is not None or "threads" not in fields):
+        if barriers is not None:
+            raise UsageError("--barriers goes with bare numbers: of a kernel, the compiler says how many")
+        return None
+    of_kernels = {
+        "-m": selection.methods,
+        "--kernel": selection.kernel,
+        "--block": selection.block,
+        "--tile": selection.tile,
+        "-D": selection.defines,
+        "--no-fmad": not fmad,
+    } | {f"--{name}": name not in ("threads", "grid") for name in fields}
+    for option, given in of_kernels.items():
+        if given:
+            raise UsageError(
+                f"bare numbers (--threads, --registers, --shared) go with no kernel: leave out {option}"
+            )
+    if "threads" not in fields and not searched:
+        raise UsageError("--threads is missing: how many threads has a block?")
+    if "threads" in fields and searched:
+        raise UsageError("--suggest finds the threads of a block: leave out --threads")
+    return Numbers(
+        threads=() if searched else _threads(fields["threads"]),
+        registers=whole_numbers("registers", registers, least=0) if registers is not None else (0,),
+        shared_bytes=_shared(shared) if shared is not None else (0,),
+        barriers=1 if barriers is None else barriers,
+        grid_blocks=_grid(fields["grid"]) if "grid" in fields else None,
+    )
+
+
+def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
+    """A list such as 8,16,32 or a range such as 32:1024:32. Raises UsageError, naming the option."""
+    from cudamm.kernels.variant import parse_values
+
+    try:
+        values = parse_values(text)
+    except UsageError as error:
+        raise UsageError(f"--{option}: {error}") from None
+    wrong = [value for value in values if not isinstance(value, int) or value < least]
+    if wrong:
+        raise UsageError(f"--{option} {wrong[0]}: it has to be a whole number of at least {least}")
+    return tuple(value for value in values if isinstance(value, int))
+
+
+def _threads(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if len(set(words)) < len(words):
+        raise UsageError(f"--threads {text}: without a kernel it is a list; for a block of 16 x 16 write 256")
+    return whole_numbers("threads", text, least=1)
+
+
+def _grid(text: str) -> int:
+    """The blocks of a grid given by its extents."""
+    extents = text.split(",")
+    if len(extents) > 3 or not all(
+        re.fullmatch(r"\s*\d{1,10}\s*", e) and 0 < int(e) < 2**31 for e in extents
+    ):
+        raise UsageError(f"--grid {text}: it has to be one to three numbers of blocks, such as 64,64")
+    return math.prod(map(int, extents))
+
+
+def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
+    """Values, or arithmetic over `threads`: the lab's `requiredSM`."""
+    if ":" in text or not re.search(r"[a-z*/+()-]", text):
+        return whole_numbers("shared", text, least=0)
+    from cudamm.kernels.expression import parse
+
+    def shared_bytes(threads: int) -> int:
+        try:
+            value = parse(text).whole({"threads": threads})
+        except UsageError as error:
+            raise UsageError(f"--shared: {error}") from None
+        if not 0 <= value < 2**31:
+            raise UsageError(f"--shared {text}: that is {value} at {threads} threads")
+        return value
+
+    shared_bytes(WARP_THREADS)  # what is no arithmetic is said before anything is computed
+    return shared_bytes

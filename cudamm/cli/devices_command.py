@@ -1,0 +1,26 @@
+"""`cudamm devices`: what there is to run on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from cudamm.cli.output_options import Output, Outputs, output_options
+
+
+@click.command(short_help="List the devices here, with the properties that matter.")
+@output_options
+def devices(outputs: Outputs) -> None:
+    """List the CPU device and every GPU, with the properties that matter for matrix products."""
+    from cudamm.devices.find_device import every
+    from cudamm.output import devices_table as tables
+    from cudamm.output.document import environment
+
+    infos, missing = every()
+    with Output(outputs) as output:
+        output.present(
+            lambda console: tables.render(console, infos, missing),
+            {"schema": "cudamm.devices/1", "environment": environment()},
+            map(dataclasses.asdict, infos),
+        )

@@ -1,0 +1,35 @@
+"""`cudamm doctor`: whether bench can run here, and what would spoil its times."""
+
+from __future__ import annotations
+
+import click
+
+from cudamm.cli.options import device_option
+from cudamm.cli.output_options import Output, Outputs, output_options
+
+
+@click.command(short_help="Say whether bench can run here, and what to mend.")
+@device_option
+@output_options
+def doctor(device_spec: str, outputs: Outputs) -> int:
+    """Look at Python, driver, compilers, the GPU's state and this machine, and say what to do.
+
+    Nothing is changed. Exit status: 0 if bench can run on the device, 3 if not; auto means a GPU where this
+    machine has one, and the CPU device where it has none.
+    """
+    import dataclasses
+
+    from cudamm.devices.doctor import can_bench, examine, most_important
+    from cudamm.errors import NoDeviceError
+    from cudamm.output import doctor_table as tables
+
+    with Output(outputs) as output:
+        findings = examine(device_spec)
+        output.present(
+            lambda console: tables.render(console, findings),
+            tables.document(device_spec, can_bench(findings)),
+            map(dataclasses.asdict, findings),
+        )
+    if not can_bench(findings):
+        raise NoDeviceError(f"bench cannot run here: {most_important(findings)}")
+    return 0

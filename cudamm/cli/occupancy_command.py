@@ -1,0 +1,180 @@
+"""`cudamm occupancy`: how full kernels, or bare numbers, can keep a multiprocessor, and what limits them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import click
+
+from cudamm.cli.arch_options import architecture_options, chosen_architectures
+from cudamm.cli.bare_numbers import bare_numbers, whole_numbers
+from cudamm.cli.options import (
+    Selection,
+    device_option,
+    dtype_option,
+    fmad_option,
+    selection_options,
+    sizes_option,
+)
+from cudamm.cli.output_options import Outputs, output_options
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cudamm.cli.chosen_cases import Cases
+    from cudamm.kernels.architecture import Architecture
+    from cudamm.occupancy.occupancy_result import OccupancyResult
+
+MOST_CURVES = 8
+"""Configurations that curves are drawn for at a time."""
+
+
+@click.command(short_help="Occupancy of kernels or bare numbers, on any architecture.")
+@selection_options
+@click.option("--registers", metavar="LIST", help="Bare numbers: registers a thread.")
+@click.option("--shared", metavar="LIST", help="Bare numbers: bytes a block, or as in 8*threads.")
+@click.option("--barriers", type=click.IntRange(0, 16), help="Bare numbers: barriers a block; 1.")
+@sizes_option("1024; it gives the waves")
+@dtype_option("float32")
+@fmad_option
+@architecture_options
+@device_option
+@click.option("--suggest", is_flag=True, help="The block size of highest occupancy, and the lab's edge.")
+@click.option("--why", is_flag=True, help="What to change to reach the next step up.")
+@click.option(
+    "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]",
+    help="Is a load hidden, with so many independent instructions?",
+)  # fmt: skip
+@click.option("--load-cycles", metavar="NUMBER", help="--ilp: of a load.")
+@click.option("--instruction-cycles", metavar="NUMBER", help="--ilp: of an instruction.")
+@click.option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory.")
+@click.option("--plot", metavar="FILE", help="The curves in a .png, .svg or .pdf file; - for the terminal.")
+@output_options
+def occupancy(
+    selection: Selection,
+    registers: str | None,
+    shared: str | None,
+    barriers: int | None,
+    sizes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    fmad: bool,
+    names: tuple[str, ...],
+    sms: int | None,
+    carveout: int | None,
+    device_spec: str,
+    suggest: bool,
+    why: bool,
+    ilp: str | None,
+    load_cycles: str | None,
+    instruction_cycles: str | None,
+    curves: bool,
+    plot: str | None,
+    outputs: Outputs,
+) -> int:
+    """Say how full each kernel can keep a multiprocessor, and what limits it.
+
+    Kernels are compiled with nvcc, for the present GPU or for an architecture by name, at every block size
+    worth trying. Bare numbers need no compiler: --threads, --registers and --shared take lists (16,37) and
+    ranges (32:1024:32), and every combination is computed.
+
+    \b
+    cudamm occupancy                                        every method and block size
+    cudamm occupancy -m tiled --block 16,32 --arch sm_90    two variants, for a Hopper GPU
+    cudamm occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000
+    cudamm occupancy --kernel my.cu --why                   your kernel: what would help?
+    cudamm occupancy -m tiled-dynamic --suggest             the best block size
+    """
+    from cudamm.cli.chosen_cases import able, cases, kernels_of, unfit_on
+    from cudamm.cli.session import Session, Tell
+    from cudamm.occupancy.answers import Questions, answered, latency_sources
+    from cudamm.occupancy.bare_configurations import of_numbers
+    from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
+    from cudamm.occupancy.kernel_occupancy import of_kernels
+    from cudamm.occupancy.occupancy_curves import drawn
+    from cudamm.occupancy.occupancy_result import OccupancyResult
+    from cudamm.output import occupancy_drawing as drawings
+    from cudamm.output import occupancy_output as tables
+    from cudamm.output.plots.plot import Plot, check_terminal
+    from cudamm.tuning.best_choice import is_asked, resolve
+    from cudamm.tuning.place import of_architecture
+
+    numbers = bare_numbers(selection, registers, shared, barriers, fmad, searched=suggest)
+    questions = Questions(
+        why,
+        whole_numbers("ilp", ilp, least=1) if ilp is not None else (),
+        _cycles("load-cycles", load_cycles),
+        _cycles("instruction-cycles", instruction_cycles),
+    )
+    if (load_cycles or instruction_cycles) and not questions.independent:
+        raise UsageError("--load-cycles and --instruction-cycles go with --ilp")
+    curves = curves or plot is not None
+    architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
+    sources = latency_sources(architectures, questions) if questions.independent else []
+    groups: list[tuple[list[Architecture], Cases]] = []
+    told: list[str] = []
+    if numbers is None:
+        swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
+        without = "have no occupancy: name a method that runs on a GPU"
+        variants = kernels_of(swept.variants(), swept.names, without, "compute the occupancy of")
+        chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
+        chosen, left_out = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
+        told += left_out
+        if is_asked(variants):  # another choice for each architecture
+            here = info.name if info.kind == "gpu" else ""
+            for of in architectures:
+                on_one, lines = resolve(chosen, of_architecture(of, here))
+                groups.append(([of], on_one))
+                told += [f"{of.name}: {line}" for line in lines]
+        else:
+            groups.append((architectures, chosen))
+    elif sizes or dtypes:
+        raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
+
+    def results(progress: Tell) -> Iterator[OccupancyResult]:
+        if numbers is not None:
+            compute = best_of_numbers if suggest else of_numbers
+            yield from compute(architectures, numbers, carveout)
+        elif suggest:
+            given = selection.gives(BLOCK_SIZE)
+            for group, on_group in groups:
+                yield from best_block_sizes(group, on_group, fmad, carveout, progress, given)
+        else:
+            for group, on_group in groups:
+                yield from of_kernels(group, on_group, fmad, carveout, progress)
+
+    if curves:
+        check_terminal()
+    with contextlib.ExitStack() as closing:
+        figure = closing.enter_context(Plot(plot, outputs.named)) if plot is not None else None
+        session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", outputs, info))
+        session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
+        shown = drawn(session.results, architectures, carveout) if curves else []
+        if len(shown) > MOST_CURVES:
+            raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
+
+        def show(console: Console, found: list[OccupancyResult]) -> None:
+            tables.render(console, found, sources)
+            drawings.render(console, shown)
+
+        session.show(show)
+        session.say(told)
+        if figure:
+            figure.write(drawings.drawing_of(shown))
+        session.save(OccupancyResult.record)
+        # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
+        return session.status(numbers is not None or not any(r.reason for r in session.results))
+
+
+def _cycles(option: str, text: str | None) -> Fraction | None:
+    """A number of cycles, exactly as written. Raises UsageError where it is none."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", text) or not Fraction(text):
+        raise UsageError(f"--{option} {text}: it has to be a number of cycles, such as 400 or 0.25")
+    return Fraction(text)

@@ -1,0 +1,155 @@
+"""`cudamm report`: a file of results as a page to read and to hand in."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cudamm.cli.output_options import FORM_OPTIONS, Outputs
+from cudamm.errors import NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from cudamm.benchmark.result import Result
+    from cudamm.benchmark.result_file import Saved
+    from cudamm.occupancy.occupancy_result import OccupancyResult
+    from cudamm.output.page.page_kernels import Kernel
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+STREAMS = ("/dev/", "/proc/")
+"""Where names are that no page can be named after, even where they stand for a file."""
+
+
+def form_options(command: Command) -> Command:
+    """Add `FORM_OPTIONS`; the command receives them as `outputs`."""
+
+    @functools.wraps(command)
+    def collect(csv: str | None, markdown: str | None, svg: str | None, **given: Any) -> Any:
+        return command(outputs=Outputs(csv=csv, markdown=markdown, svg=svg).checked(), **given)
+
+    wrapped: Any = collect
+    for option in reversed(FORM_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+@click.command(short_help="One HTML page of a file of results: tables, charts, sources.")
+@click.argument("path", metavar="RESULTS.json")
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="The page; - for standard output. The file's own name with .html, if not given.",
+)  # fmt: skip
+@click.option(
+    "--occupancy/--no-occupancy", default=True,
+    help="Compute the occupancy of kernels that a GPU has run, which compiles them with nvcc; it is left out "
+    "where there is no nvcc.",
+)  # fmt: skip
+@form_options
+def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> None:
+    """Write one HTML page of a file that bench --json or sweep --json wrote.
+
+    It has a summary, the table with bars, charts against what was swept and against the size, the kernels'
+    sources, occupancy, and every statistic of the samples. The page is whole in itself: it loads nothing.
+    With --csv, --markdown or --svg it is the table of bench instead, in that form; with -o the page as well.
+
+    \b
+    cudamm bench --json results.json
+    cudamm report results.json                   writes results.html
+    cudamm sweep -m tiled-coarse --json sweep.json
+    cudamm report sweep.json -o handed-in.html
+    cudamm report results.json --markdown -      its table once more
+    """
+    from cudamm.benchmark.result_file import load
+    from cudamm.output.output_files import OutputFile
+    from cudamm.output.page.page import page
+    from cudamm.output.page.page_kernels import kernel_of
+    from cudamm.output.page.page_rows import SCHEMA, results_of
+
+    saved = load(path, SCHEMA)
+    results = results_of(saved)
+    if outputs.named:
+        _write_forms(saved, results, outputs, output)
+        if output is None:
+            return
+    target = _target(path, output)
+    file = OutputFile("-o", target)
+    try:
+        kernels = [kernel_of(result) for result in results]
+        found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
+        text = page(saved, results, kernels, found, why_not)
+        content = text.encode()
+        file.write([content])
+    finally:
+        file.discard()
+    if output != "-":
+        click.echo(f"{target}: {len(results)} rows, {max(1, len(content) // 1000)} kB")
+
+
+def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
+    """The table in the forms asked for. Raises UsageError where one would replace the file that is read."""
+    from cudamm.benchmark.result import bench_record_among
+    from cudamm.cli.output_options import Forms
+    from cudamm.devices.device import DeviceInfo
+    from cudamm.output import bench_table
+
+    device = saved.document["device"]
+    info = DeviceInfo(device["kind"], "", device["name"])
+    for option, form in outputs.named.items():
+        if form != "-" and Path(form).exists() and Path(form).samefile(saved.path):
+            raise UsageError(f"{option} {form}: that is the file to report on, and would be replaced")
+        if page is not None and os.path.realpath(form) == os.path.realpath(page):
+            raise UsageError(f"{option} and -o are both {'standard output' if form == '-' else form}")
+    forms = Forms(outputs)
+    try:
+        records = [bench_record_among(result, results) for result in results]
+        forms.write(lambda console: bench_table.render(console, info, results), records)
+    finally:
+        forms.discard()
+
+
+def _target(path: str, output: str | None) -> str:
+    """Where the page goes. Raises UsageError where it would replace the file that is read."""
+    if output == "-":
+        return "/dev/stdout"
+    given = Path(path)
+    if output is None and (path.startswith(STREAMS) or not given.is_file()):
+        raise UsageError(f"{path} is no file that a page could be named after: say where with -o FILE")
+    target = given.with_suffix(".html") if output is None else Path(output)
+    if target.exists() and target.samefile(given):
+        raise UsageError(f"-o {target}: that is the file to report on, and would be replaced")
+    return str(target) if output is None else output
+
+
+def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:
+    """The occupancy of what can be compiled here, and what is to be said of the rest."""
+    from cudamm.cli.session import Session
+    from cudamm.devices.device import DeviceInfo
+    from cudamm.occupancy.occupancy_result import OccupancyResult
+    from cudamm.output.page.page_kernels import architecture_of, occupancy_of, on_gpu
+
+    device = saved.document["device"]
+    if device["kind"] != "gpu":
+        return [], "Left out: these results are not of a GPU. cudamm occupancy computes it for any."
+    architecture = architecture_of(device)
+    if architecture is None:
+        return [], "Left out: the file names no architecture whose limits are known."
+    chosen = on_gpu(kernels)
+    timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")
+             and not (k.method and k.method.package)]  # fmt: skip
+    if not chosen:
+        return [], "Left out: of no row the source is at hand as it was measured."
+    left = len({k.row.method for k in timed} - {k.row.method for k in chosen})
+    why_not = f"{left} method{'s' * (left > 1)} left out, whose source is not at hand as it was measured."
+    info = DeviceInfo(device["kind"], "", device["name"])
+    with Session[OccupancyResult]("cudamm.occupancy/1", Outputs(), info) as session:
+        try:
+            session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
+            session.status(True)
+        except (NoDeviceError, UsageError) as error:
+            return [], f"Left out: {error}."
+        return session.results, why_not if left else ""

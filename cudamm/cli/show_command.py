@@ -1,0 +1,275 @@
+"""`cudamm show`: what a compiler makes of a variant: its source, PTX, machine code, and what it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import click
+
+from cudamm.cli.chosen_cases import able, cases, kernels_of, unfit_on
+from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
+from cudamm.cli.variant_pair import pair
+from cudamm.errors import KernelError, UsageError
+
+if TYPE_CHECKING:
+    from cudamm.compile.program import Program
+    from cudamm.kernels.method import ElementType
+    from cudamm.kernels.variant import Variant
+    from cudamm.output.show_text import Shown
+    from cudamm.tuning.place import Place
+
+What = Literal["source", "ptx", "sass", "resources"]
+Made = TypeVar("Made")
+
+DEFAULT = "sm_90"
+"""Where there is neither a GPU nor a name; the compiler's newest where it does not know this one."""
+
+DEFAULT_SIZE = "1024"
+"""For which `best` is chosen where no size is named; nothing else depends on it."""
+
+_NO_LAUNCH = {"threads": "1", "grid": "1"}
+"""Nothing is launched here, so a kernel file need not say how."""
+
+
+@click.command(short_help="Print a variant's source, PTX, machine code or resources.")
+@selection_options
+@click.option("--source", is_flag=True, help="What the compiler gets, parameters substituted (the default).")
+@click.option("--ptx", is_flag=True, help="PTX, the virtual machine's code, by nvcc.")
+@click.option("--sass", is_flag=True, help="The GPU's machine code, by nvdisasm.")
+@click.option("--resources", is_flag=True, help="Registers, memory, spills and barriers, as a table.")
+@click.option(
+    "--diff", nargs=2, metavar="A B",
+    help="Two side by side, differences marked; a method or file each, as in tiled-padded,PAD=0.",
+)  # fmt: skip
+@click.option(
+    "--arch", metavar="NAME",
+    help=f"Compile for an architecture such as sm_86 or 8.6. Default: the present GPU's, else {DEFAULT}.",
+)  # fmt: skip
+@sizes_option(f"{DEFAULT_SIZE}; it goes with -m best alone")
+@dtype_option("float32")
+@fmad_option
+@click.option(
+    "--numbers/--no-numbers", default=None,
+    help="Whether lines of a source are numbered: by default on a terminal, not in a file.",
+)  # fmt: skip
+def show(
+    selection: Selection,
+    source: bool,
+    ptx: bool,
+    sass: bool,
+    resources: bool,
+    diff: tuple[str, str] | None,
+    arch: str | None,
+    sizes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    fmad: bool,
+    numbers: bool | None,
+) -> int:
+    """Print what a compiler gets of a variant, and what it makes of it.
+
+    Nothing is run, and no GPU is needed. Several variants are printed one after the other.
+
+    \b
+    cudamm show -m tiled --block 16              the source, as it is compiled
+    cudamm show -m tiled --sass --arch sm_86     machine code
+    cudamm show --resources                      what every kernel takes
+    cudamm show --diff naive coalesced --ptx     do they have the same instructions?
+    """
+    from cudamm.compile import listing
+    from cudamm.compile.program import program
+    from cudamm.output import show_text as pages
+    from cudamm.output.console import console, messages
+    from cudamm.tuning.best_choice import is_asked, resolve
+
+    given: dict[What, bool] = {"source": source, "ptx": ptx, "sass": sass, "resources": resources}
+    named = [what for what, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise UsageError(f"one at a time: {' or '.join(f'--{what}' for what in named)}")
+    what = named[0] if named else "source"
+    if diff is not None:
+        if what == "resources":
+            raise UsageError("--diff compares --source, --ptx or --sass; --resources lists several methods")
+        variants = pair(selection, diff, "--diff", _NO_LAUNCH)
+    else:
+        if selection.kernel is not None:
+            selection = dataclasses.replace(selection, kernel_fields=_NO_LAUNCH | selection.kernel_fields)
+        variants = selection.variants()
+    if what != "source":
+        is_named = selection.names if diff is None else lambda method: True
+        without = f"so there is no --{what}; --source works"
+        variants = kernels_of(
+            variants, is_named, f"are not compiled for a GPU, {without}", f"compile, {without}"
+        )
+    if sizes and not is_asked(variants):
+        raise UsageError("what a compiler makes does not depend on the size: -n goes with -m best")
+    problems = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed=0)
+    if is_asked(variants):
+        problems, told = resolve(problems, _place(arch))
+        for line in told:
+            messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
+    chosen = [(variant, problem.element) for variant, problem in problems]
+    if diff is None:
+        chosen = list(dict.fromkeys(chosen))  # of several sizes each is shown once
+    if diff is not None and len(chosen) != 2:
+        raise UsageError("--diff compares two variants: name one --dtype that both have")
+    target = _architecture(arch) if what != "source" else ""
+    if what != "source":
+        chosen, left_out = able(chosen, is_named, unfit_on([target]))
+        for line in left_out:
+            messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
+    programs = [program(variant, element, fmad) for variant, element in chosen]
+    titles = [_title(v, p, target) for (v, _), p in zip(chosen, programs, strict=True)]
+
+    if what == "resources":
+        return _show_resources(target, chosen, programs)
+    if what == "source":
+        shown: list[Shown] = [
+            pages.Shown(t, str(v), p.method.language, p.text, pages.source_lines(p.text))
+            for t, (v, _), p in zip(titles, chosen, programs, strict=True)
+        ]
+    else:
+        compiled = _compiled(programs, lambda source: listing.LISTINGS[what](source, target))
+        if diff is not None or len(programs) == 1:
+            _refuse_failures(titles, programs, compiled)
+        shown = [
+            pages.Shown(t, str(v), what, made.text, made.lines)
+            for t, (v, _), made in zip(titles, chosen, compiled, strict=True)
+            if isinstance(made, listing.Listing)
+        ]
+        _tell_failures(titles, compiled)
+    out = console()
+    if diff is not None:
+        pages.render_diff(out, *_named_apart(shown))
+    else:
+        pages.render(out, shown, numbers=out.is_terminal if numbers is None else numbers)
+    return 0 if len(shown) == len(chosen) else 1
+
+
+def _title(variant: Variant, program: Program, arch: str) -> str:
+    """Such as `tiled BLOCK_SIZE=16, float32, sm_90, no fmad`; no architecture where there is none yet."""
+    parts = [str(variant), program.element.name, arch, "" if program.fmad else "no fmad"]
+    return ", ".join(filter(None, parts))
+
+
+def _named_apart(shown: Sequence[Shown]) -> list[Shown]:
+    """With the method alone for a name, where that tells the two apart."""
+    short = [of.name.split()[0] for of in shown]
+    if len(set(short)) != len(shown):
+        return list(shown)
+    return [dataclasses.replace(of, name=name) for of, name in zip(shown, short, strict=True)]
+
+
+def _place(arch: str | None) -> Place:
+    """What `best` is chosen for: an architecture by its name, the present GPU, or the default."""
+    from cudamm.devices.find_device import find_gpu
+    from cudamm.errors import NoDeviceError
+    from cudamm.kernels.architecture import find_architecture
+    from cudamm.tuning.place import of_architecture, of_target
+
+    if arch is None:
+        try:
+            with find_gpu() as device:
+                return of_target(device)
+        except NoDeviceError:
+            arch = DEFAULT
+    return of_architecture(find_architecture(arch))
+
+
+def _architecture(name: str | None) -> str:
+    """The architecture to compile for; says on standard error which one was taken where none is named.
+
+    Raises:
+        UsageError: there is no such architecture.
+        NoDeviceError: there is no nvcc, or it cannot compile for it.
+    """
+    from cudamm.compile.nvcc_compiler import check_architecture, nvcc
+    from cudamm.devices.find_device import find_gpu, is_left_out
+    from cudamm.errors import NoDeviceError
+    from cudamm.kernels.architecture import find_architecture
+    from cudamm.output.console import messages
+
+    if name is not None:
+        if name.strip().lower() == "all":
+            raise UsageError("--arch all: show is for one architecture at a time")
+        taken = find_architecture(name).name
+        check_architecture(taken)
+        return taken
+    known = nvcc().architectures
+    try:
+        with find_gpu() as device:
+            return device.arch
+    except NoDeviceError as error:
+        why = f"no GPU is used ({error})" if is_left_out() else "no GPU here"
+    taken = DEFAULT if DEFAULT in known else known[-1]
+    messages().print(
+        f"cudamm: {why}, so this is for {taken}; --arch names another", soft_wrap=True, markup=False
+    )
+    return taken
+
+
+def _compiled(
+    programs: Sequence[Program], compile_one: Callable[[Program], Made]
+) -> list[Made | KernelError]:
+    """What became of each program, in order, with a word on what is being done where that takes long.
+
+    Raises:
+        UsageError: a user's kernel that does not compile at all.
+    """
+    from cudamm.compile.compile_all import compile_all
+    from cudamm.execution.prepare import check_user_kernels
+    from cudamm.output.console import messages
+
+    with messages().status("compiling") as status:
+        made = compile_all(programs, compile_one, lambda name: status.update(f"compiled {name}"))
+    check_user_kernels(list(made.items()))
+    return [made[program] for program in programs]
+
+
+def _refuse_failures(
+    titles: Sequence[str], programs: Sequence[Program], compiled: Sequence[Made | KernelError]
+) -> None:
+    """Raise KernelError, or UsageError where it is a user's file, for the first that does not compile."""
+    from cudamm.execution.prepare import check_user_kernels
+
+    for title, program, made in zip(titles, programs, compiled, strict=True):
+        check_user_kernels([(program, made)])
+        if isinstance(made, KernelError):
+            raise KernelError(f"{title}: {made}")
+
+
+def _tell_failures(titles: Sequence[str], compiled: Sequence[object]) -> None:
+    """Say of each variant that does not compile why."""
+    from cudamm.output.console import messages
+
+    for title, made in zip(titles, compiled, strict=True):
+        if isinstance(made, KernelError):
+            messages().print(f"cudamm: {title}: {made}", soft_wrap=True, markup=False)
+
+
+def _show_resources(
+    arch: str, chosen: Sequence[tuple[Variant, ElementType]], programs: Sequence[Program]
+) -> int:
+    from cudamm.compile.nvcc_compiler import compile_for_gpu, nvcc
+    from cudamm.output import show_text as pages
+    from cudamm.output.console import console
+
+    rows: list[pages.Row] = []
+    compiled = _compiled(programs, lambda source: compile_for_gpu(source, arch))
+    for (variant, element), made in zip(chosen, compiled, strict=True):
+        failed = isinstance(made, KernelError)
+        dynamic = str(variant.method.shared_bytes)
+        rows.append(
+            pages.Row(
+                variant.method.name,
+                variant.params,
+                element.name,
+                None if isinstance(made, KernelError) else made.resources,
+                "" if failed or dynamic == "0" else dynamic,
+                str(made) if failed else "",
+            )
+        )
+    release = ".".join(map(str, nvcc().release))
+    pages.render_resources(console(), arch, f"nvcc {release}", rows)
+    return 1 if any(row.reason for row in rows) else 0

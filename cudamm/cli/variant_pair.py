@@ -1,0 +1,83 @@
+"""Two variants named side by side, as `show --diff` and `trace --compare` take them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cudamm.cli.options import Selection
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudamm.kernels.method import Method
+    from cudamm.kernels.variant import Variant
+
+
+def pair(
+    selection: Selection, texts: tuple[str, str], option: str, fields: Mapping[str, str] | None = None
+) -> list[Variant]:
+    """The two variants that an option names; others that only one of them has a parameter for go to that one.
+
+    Args:
+        option: that names them.
+        fields: of a kernel file, where it does not say how it is launched.
+
+    Raises:
+        UsageError: a name stands for nothing or for several variants, or a parameter belongs to neither.
+    """
+    if selection.methods or selection.kernel is not None:
+        raise UsageError(f"{option} names the two itself: leave out -m and --kernel")
+    shared = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
+    values = [(name, value) for name, value in shared if value is not None]
+    values += [(text.partition("=")[0], text.partition("=")[2]) for text in selection.defines]
+    if selection.kernel_fields and not any(map(_is_file, texts)):
+        given = " and ".join(f"--{name}" for name in selection.kernel_fields)
+        raise UsageError(f"{given} describes a kernel file, and {option} names none")
+    sides = [_side(selection, text, fields or {}) for text in texts]
+    methods = [side.variants()[0].method for side in sides]
+    for name, _ in values:
+        if not any(_has(method, name) for method in methods):
+            raise UsageError(f"neither {texts[0]} nor {texts[1]} has the parameter {name}")
+    found: list[Variant] = []
+    for text, side, method in zip(texts, sides, methods, strict=True):
+        own = {define.partition("=")[0] for define in side.defines}
+        added = tuple(f"{name}={value}" for name, value in values if _has(method, name) and name not in own)
+        variants = dataclasses.replace(side, defines=(*side.defines, *added)).variants()
+        if len(variants) != 1:
+            raise UsageError(
+                f"{option} compares two variants, and {text} stands for {len(variants)} here: name one "
+                "method and one value of each parameter"
+            )
+        found += variants
+    return found
+
+
+def _side(selection: Selection, text: str, fields: Mapping[str, str]) -> Selection:
+    """What one of the two names says by itself: a method or file, and values of its own."""
+    name, *values = (part.strip() for part in text.split(","))
+    is_file = _is_file(text)
+    return dataclasses.replace(
+        selection,
+        methods=() if is_file else (name,),
+        kernel=name if is_file else None,
+        kernel_fields={**fields, **selection.kernel_fields} if is_file else {},
+        block=None,
+        tile=None,
+        defines=tuple(values),
+    )
+
+
+def _is_file(text: str) -> bool:
+    name = text.split(",")[0].strip()
+    return name.endswith((".cu", ".cpp")) or "/" in name
+
+
+def _has(method: Method, name: str) -> bool:
+    """Whether a value of that name changes the method's program. A user's file need not declare it."""
+    from cudamm.kernels.header import without_comments
+
+    declared = any(parameter.name == name for parameter in method.parameters)
+    mentioned = name.isidentifier() and re.search(rf"\b{name}\b", without_comments(method.source))
+    return declared or (not method.builtin and mentioned is not None)

@@ -1,0 +1,178 @@
+"""Compiling with nvcc for a GPU, present or not.
+
+SourceModule, PyCUDA's usual way, compiles and loads at once. Here they are apart: compiling needs no GPU,
+runs on all cores at once, and tells what a kernel takes of a multiprocessor; loading (`devices.gpu`) happens
+where the kernel is to run.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from cudamm.compile.compile_cache import (
+    CompilerKilled,
+    cached,
+    contents,
+    preprocessed,
+    remembered,
+    run_compiler,
+    temporary_folder,
+)
+from cudamm.compile.program import Program
+from cudamm.compile.resources import Resources, find_kernel, read_resources
+from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
+from cudamm.errors import KernelError, NoDeviceError
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """A program compiled for one GPU architecture: the image that the driver loads.
+
+    Attributes:
+        kernel: the name that its kernel has in the image.
+    """
+
+    image: bytes
+    arch: str
+    kernel: str
+    resources: Resources
+
+
+@dataclass(frozen=True)
+class _Nvcc:
+    path: Path
+    version: str
+    architectures: tuple[str, ...]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Of the CUDA toolkit it belongs to, such as (13, 0)."""
+        found = re.search(r"\brelease (\d+)\.(\d+)", self.version)
+        if found is None:
+            raise NoDeviceError(f"{self.path} --version names no CUDA release; is it NVIDIA's compiler?")
+        return int(found[1]), int(found[2])
+
+
+def compile_for_gpu(program: Program, arch: str) -> Cubin:
+    """Compile a program for an architecture such as `sm_90`, or take it from the cache.
+
+    Raises:
+        KernelError: it does not compile; the message has the file's own line numbers.
+        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+    """
+    compiler = nvcc()
+    check_architecture(arch)
+    command = nvcc_command(program, arch)
+
+    def make(target: Path) -> None:
+        """The cubin, and behind it in the same file what ptxas remarks, which the cubin does not hold."""
+        with temporary_folder() as folder:
+            source, cubin = folder / "kernel.cu", folder / "kernel.cubin"
+            source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
+            try:
+                remarks = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
+            except KernelError as error:
+                # Not the program's fault: there is no host compiler, or one that nvcc refuses.
+                if "nvcc fatal" in str(error) or "host_config.h" in str(error):
+                    raise NoDeviceError(f"nvcc does not work: {error}") from None
+                if program.include_folder or not _is_lasting(error):
+                    raise
+                # The same text fails the same way: that need not be found out again either.
+                target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
+                return
+            image = cubin.read_bytes()
+        target.write_bytes(image + _SEPARATOR + remarks.encode(errors="replace"))
+
+    whole = program.text
+    if program.include_folder:
+        whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+    made_from = [whole, compiler.version, *command, *_own_variables()]
+    image, _, remarks = contents(cached(made_from, ".cubin", make)).rpartition(_SEPARATOR)
+    if not image:
+        raise KernelError(remarks.decode())
+    kernel = find_kernel(image, program.method.entry)
+    return Cubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
+
+
+def nvcc_command(program: Program, arch: str) -> list[str]:
+    """nvcc and the options that a program is compiled with, whatever is made of it.
+
+    Raises:
+        KernelError: its method needs another architecture.
+    """
+    needs = program.method.lacks_on(arch)
+    if needs:
+        raise KernelError(f"does not compile for {arch}: {needs}")
+    compiler = nvcc()
+    fmad = "-fmad=true" if program.fmad else "-fmad=false"
+    included = [f"-I{program.include_folder}"] if program.include_folder else []
+    options = [f"-Xptxas={option}" for option in program.method.ptxas]
+    target = f"-arch={program.method.target(arch)}"
+    return [str(compiler.path), target, *include_options(compiler.path), fmad, *options, *included]
+
+
+_SEPARATOR = b"\nptxas -v:\n"
+
+
+def _is_lasting(error: KernelError) -> bool:
+    """Whether it is the text that does not compile: not a compiler that died, nor a header not there yet."""
+    missing = ("cannot open source file", "No such file")
+    return not isinstance(error, CompilerKilled) and not any(words in str(error) for words in missing)
+
+
+def _own_variables() -> list[str]:
+    """What nvcc takes from the environment."""
+    return [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
+
+
+@functools.cache
+def nvcc() -> _Nvcc:
+    """The compiler and what it can compile for. Raises NoDeviceError where there is none."""
+    path = find_nvcc()
+    if path is None:
+        raise NoDeviceError("nvcc was not found: run make setup, or install the CUDA toolkit")
+    listed = _answer(path, "--list-gpu-code")
+    architectures = sorted(re.findall(r"\bsm_\d+\b", listed), key=lambda arch: int(arch[3:]))
+    return _Nvcc(path, _answer(path, "--version"), tuple(dict.fromkeys(architectures)))
+
+
+def _answer(path: Path, question: str) -> str:
+    return remembered([str(path), question], _own_variables(), lambda: run_nvcc(path, question))
+
+
+def check_architecture(arch: str) -> None:
+    """Raise NoDeviceError, naming those there are, where this nvcc cannot compile for `arch`."""
+    compiler = nvcc()
+    if arch.rstrip("af") not in compiler.architectures:
+        raise NoDeviceError(
+            f"nvcc {_dotted(compiler.release)} cannot compile for {arch}, "
+            f"only for {', '.join(compiler.architectures)}"
+        )
+
+
+def check_driver(driver_cuda: tuple[int, int] | None) -> None:
+    """Raise NoDeviceError where the driver loads nothing that this nvcc compiles.
+
+    What one release of CUDA compiles is loaded by the drivers of the same major version, and by later ones.
+
+    Args:
+        driver_cuda: the CUDA version that the driver supports; None where it does not say.
+    """
+    if driver_cuda is None:
+        return
+    compiler = nvcc()
+    if compiler.release[0] > driver_cuda[0]:
+        raise NoDeviceError(
+            f"nvcc is of CUDA {_dotted(compiler.release)} and the driver supports CUDA "
+            f"{_dotted(driver_cuda)}, which loads no program of CUDA {compiler.release[0]}: update the "
+            f"driver, or put the nvcc of a CUDA {driver_cuda[0]} toolkit first on PATH (now it is "
+            f"{compiler.path})"
+        )
+
+
+def _dotted(release: tuple[int, int]) -> str:
+    return ".".join(map(str, release))

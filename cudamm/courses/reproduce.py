@@ -1,0 +1,107 @@
+"""Running what a course ran: its groups of cases, one after the other."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+
+from cudamm.benchmark import measure, verify
+from cudamm.benchmark.result import Result
+from cudamm.compile.program import program
+from cudamm.courses.course_records import Case, Group, Outcome, Plan, Reproduction, Setting, Source
+from cudamm.errors import NoDeviceError
+from cudamm.execution.executor import Executor
+from cudamm.execution.prepare import Progress
+from cudamm.kernels.variant import Variant
+
+COLD = "before each sample the GPU's L2 cache is written over"
+
+
+def find(name: str) -> Source:
+    """The source of one of `NAMES`."""
+    source: Source = importlib.import_module(f"cudamm.courses.{name}").SOURCE
+    return source
+
+
+def reproduce(
+    executor: Executor, sources: Sequence[Source], setting: Setting, progress: Progress
+) -> Iterator[Reproduction]:
+    """Run each source's cases and compare, one source as soon as it is done.
+
+    Ctrl-C, and a device that is lost, end the run; what there is of the source under way is given out first.
+
+    Raises:
+        UsageError: what is asked for is impossible on this device.
+        NoDeviceError: the device cannot be used any more.
+    """
+    for source in sources:
+
+        def tell(doing: str, done: int, total: int, name: str = source.name) -> None:
+            progress(f"{name}: {doing}", done, total)
+
+        tell("planning", 0, 1)
+        plan = source.plan(setting, tell)
+        outcomes: list[Outcome] = []
+        try:
+            for group in plan.groups:
+                for outcome in _run(executor, group, outcomes, tell, setting.is_gpu):
+                    outcomes.append(outcome)
+        except (KeyboardInterrupt, NoDeviceError):
+            if outcomes:
+                yield _concluded(source, plan, outcomes, is_complete=False)
+            raise
+        yield _concluded(source, plan, outcomes, is_complete=True)
+
+
+def _run(
+    executor: Executor, group: Group, earlier: Sequence[Outcome], progress: Progress, is_gpu: bool
+) -> Iterator[Outcome]:
+    why_not = group.why_not(earlier)
+    if why_not:
+        for case in group.cases:
+            yield Outcome(case, _skipped(case, group, why_not, is_gpu))
+        return
+    cases = [(case.variant, case.problem) for case in group.cases]
+    settings = group.settings
+    if group.is_timed:
+        results = measure.bench(executor, cases, settings, progress)
+    else:
+        results = verify.verify_all(executor, cases, settings.fmad, progress)
+    for result in results:
+        yield Outcome(group.cases[result.position], result)
+    # The next group counts its cases from 0 again: the executor must not take them for these.
+    executor.release()
+
+
+def _skipped(case: Case, group: Group, reason: str, is_gpu: bool) -> Result:
+    shape, element = case.problem.shape, case.problem.element
+    return Result(
+        method=case.variant.method.name,
+        params=case.variant.params,
+        m=shape.m,
+        n=shape.n,
+        k=shape.k,
+        dtype=element.name,
+        fmad=group.settings.fmad,
+        execution="native" if case.variant.method.runs_on_host else "gpu" if is_gpu else "emulated",
+        padded=False,
+        status="skipped",
+        reason=reason,
+        source=program(case.variant, element, group.settings.fmad).hash,
+    )
+
+
+def _concluded(source: Source, plan: Plan, outcomes: Sequence[Outcome], *, is_complete: bool) -> Reproduction:
+    wanted: list[tuple[str, Variant, object]] = [
+        (case.label, case.variant, case.problem) for group in plan.groups for case in group.cases
+    ]
+    ordered = sorted(outcomes, key=lambda o: wanted.index((o.case.label, o.case.variant, o.case.problem)))
+    return Reproduction(
+        name=source.name,
+        title=source.title,
+        device=plan.setting.device,
+        outcomes=tuple(ordered),
+        findings=source.conclude(plan, ordered),
+        remarks=(*plan.remarks, COLD) if plan.setting.is_gpu else plan.remarks,
+        is_complete=is_complete,
+    )

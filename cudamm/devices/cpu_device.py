@@ -1,0 +1,302 @@
+"""The CPU device: the same kernels, executed by this machine's processor, to be correct rather than fast.
+
+A CUDA program is compiled against a header that gives it CUDA's execution model and runs in a process of
+its own (`cpu_runtime`). The host's own methods run natively: C++ in such a process too, NumPy in this one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import mmap
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cudamm.compile.host_compiler import Executable, compile_for_host, compiler
+from cudamm.compile.program import Program
+from cudamm.devices.device import (
+    GUARD_BYTES,
+    GUARDS,
+    POISON,
+    Device,
+    DeviceInfo,
+    Region,
+    Run,
+    guarded,
+    region_bytes,
+)
+from cudamm.errors import KernelError, NoDeviceError, signal_name
+from cudamm.kernels.launch import Argument, Launch, Limits, MatrixName
+from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.problem import Matrix
+
+PAGE_BYTES = mmap.PAGESIZE
+MatmulFunction = Callable[[Matrix, Matrix, Matrix], None]
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """A method's function, loaded where it runs."""
+
+    path: Path
+    entry: str
+
+
+class CpuDevice(Device["Executable | PythonFunction"]):
+    """This machine's processor."""
+
+    has_thread_order = True
+    # A block's limits are those of current GPUs, so that what runs here has a chance to run there.
+    # The newest of what it knows is cp.async, which came with sm_80.
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024, arch="sm_80")
+
+    def __init__(self) -> None:
+        self.workers = len(os.sched_getaffinity(0))
+        try:
+            version = compiler().version
+        except NoDeviceError:
+            version = "none found"
+        self.info = DeviceInfo(
+            kind="cpu",
+            spec="cpu",
+            name=_processor_name(),
+            properties={
+                "cores": self.workers,
+                "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+                "compiler": version,
+                "max_threads_per_block": self.limits.threads_per_block,
+                "max_shared_bytes_per_block": self.limits.shared_bytes_per_block,
+            },
+        )
+
+    def execution(self, method: Method) -> Execution:
+        """Natively, or, for CUDA code, emulated."""
+        return "native" if method.runs_on_host else "emulated"
+
+    def compile(self, program: Program) -> Executable | PythonFunction:
+        """Compile with the host's C++ compiler; of a Python method there is nothing to compile."""
+        if program.method.language == "python":
+            return PythonFunction(program.method.path, program.method.entry)
+        return compile_for_host(program)
+
+    def open(
+        self, program: Program, compiled: Executable | PythonFunction, launch: Launch, a: Matrix, b: Matrix
+    ) -> Run:
+        """Place the matrices in memory shared with the kernel's process."""
+        if isinstance(compiled, Executable):
+            return ProcessRun(program.method, compiled, launch, a, b, self.workers)
+        return _FunctionRun(_load_function(compiled), launch, a, b)
+
+    def free_bytes(self) -> int:
+        """What the kernel says is available, or less where this process's memory is limited further."""
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+        try:
+            match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+            available = int(match[1]) * 1024 if match else available
+            group = Path("/sys/fs/cgroup")
+            limit = (group / "memory.max").read_text().strip()
+            if limit.isdigit():
+                # Cached files count as used, but give way.
+                cached = re.findall(
+                    r"^(?:in)?active_file (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE
+                )
+                used = int((group / "memory.current").read_text()) - sum(map(int, cached))
+                available = min(available, int(limit) - used)
+        except OSError:
+            pass  # not every system has these files; what sysconf said stands
+        return max(0, available)
+
+
+class ProcessRun(Run):
+    """A kernel in a process of its own, driven by the commands that `runtime.cpp` lists."""
+
+    def __init__(
+        self, method: Method, executable: Executable, launch: Launch, a: Matrix, b: Matrix, workers: int
+    ) -> None:
+        super().__init__(launch, a, b)
+        self._native = method.runs_on_host
+        self._exited: int | None = None
+        lengths = {
+            name: -(-region_bytes(matrix) // PAGE_BYTES) * PAGE_BYTES
+            for name, matrix in self.matrices.items()
+        }
+        self._file = os.memfd_create("cudamm")
+        try:
+            os.truncate(self._file, sum(lengths.values()))
+            self._memory = mmap.mmap(self._file, sum(lengths.values()))
+            self._regions: dict[MatrixName, Region] = {}
+            offset = 0
+            for name, length in lengths.items():
+                region = np.frombuffer(self._memory, np.uint8, length, offset)
+                region.view(np.uint32)[:] = GUARDS[name]
+                self._regions[name] = region
+                offset += length
+            self.load(a, b)
+            self._start(executable, workers)
+            try:
+                self._prepare(lengths)
+            except BaseException:
+                self.close()
+                raise
+        except OSError as error:
+            raise KernelError(f"there is no process or memory for the kernel: {error.strerror}") from None
+        finally:
+            os.close(self._file)
+
+    def _start(self, executable: Executable, workers: int) -> None:
+        answers, theirs = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [executable.path, str(theirs), str(self._file), str(workers)],
+                stdin=subprocess.PIPE,
+                stdout=2,  # what a kernel prints must not end up among the tables
+                pass_fds=[theirs, self._file],
+                start_new_session=True,  # Ctrl-C is for this process to handle
+            )
+        except BaseException:
+            os.close(answers)
+            raise
+        finally:
+            os.close(theirs)
+        self._answers = os.fdopen(answers, encoding="utf-8", errors="replace")
+
+    def _prepare(self, lengths: dict[MatrixName, int]) -> None:
+        offset = 0
+        for name, length in lengths.items():
+            self.ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {self.matrices[name].nbytes}")
+            offset += length
+        for symbol, value in self.plan.constants:
+            self.ask(f"constant {symbol} {value}")
+
+    def launch(self, descending: bool = False) -> float:
+        """Run the kernel once; its guards are checked here, after each launch."""
+        nanoseconds = self._time(self.launch_command(descending))
+        self.check_memory()
+        return nanoseconds / 1e6
+
+    def launch_command(self, descending: bool = False) -> str:
+        """What makes the process run the kernel once."""
+        plan = self.plan
+        order: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
+        arguments = " ".join(order[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
+        if self._native:
+            return f"call {arguments}"
+        numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
+        return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
+
+    def _time(self, command: str) -> int:
+        answer = self.ask(command)
+        if not answer.isdecimal():
+            raise KernelError(f"the process running the kernel answered “{answer[:40]}”, and no time")
+        return int(answer)
+
+    def ask(self, command: str) -> str:
+        """Send a command and return its answer. Raises KernelError for a fault, or a process that died."""
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101 - it was asked for as a pipe
+        try:
+            if self._exited is None:
+                stdin.write(command.encode() + b"\n")
+                stdin.flush()
+            answer = self._answers.readline().rstrip("\n")
+        except BrokenPipeError:
+            answer = self._answers.readline().rstrip("\n")
+        kind, _, text = answer.partition(" ")
+        if kind == "ok":
+            return text
+        self._stop()
+        if kind == "failed":
+            raise KernelError(text)
+        status = self._exited or 0
+        died = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+        raise KernelError(f"the process running the kernel {died}")
+
+    def _stop(self) -> None:
+        if self._exited is None:
+            # One that has reported a fault is ending of its own accord, and its status says how.
+            try:
+                self._exited = self._process.wait(timeout=1)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._exited = self._process.wait()
+
+    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+        self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        """Fill C with a 32-bit pattern."""
+        self.product().view(np.uint32)[:] = word
+
+    def region(self, name: MatrixName) -> Region:
+        """A view of the shared memory, up to the end of the guard."""
+        return self._regions[name][: region_bytes(self.matrices[name])]
+
+    def close(self) -> None:
+        """End the process; views of the memory stay valid."""
+        if self._exited is None:
+            self._process.kill()
+            self._exited = self._process.wait()
+        if self._process.stdin:
+            with contextlib.suppress(BrokenPipeError):  # it died with a command unread: that was reported
+                self._process.stdin.close()
+        self._answers.close()
+
+
+class _FunctionRun(Run):
+    """A Python function of the host, run in this process."""
+
+    def __init__(self, function: MatmulFunction, launch: Launch, a: Matrix, b: Matrix) -> None:
+        super().__init__(launch, a, b)
+        self._function = function
+        self._c = guarded("C", self.matrices["C"])
+
+    def launch(self, descending: bool = False) -> float:
+        """Call the function once."""
+        out = self.product()
+        start = time.perf_counter_ns()
+        self._function(self.matrices["A"], self.matrices["B"], out)
+        return (time.perf_counter_ns() - start) / 1e6
+
+    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+        """Nothing to move: the function is called with the matrices themselves."""
+
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        """Fill C with a 32-bit pattern."""
+        self.product().view(np.uint32)[:] = word
+
+    def region(self, name: MatrixName) -> Region:
+        """The output's memory; inputs, which are this process's own, are shown between fresh guards."""
+        if name == "C":
+            return self._c
+        matrix = self.matrices[name]
+        region = guarded(name, matrix)
+        region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+        return region
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def _load_function(function: PythonFunction) -> MatmulFunction:
+    spec = importlib.util.spec_from_file_location(f"cudamm_method_{function.path.stem}", function.path)
+    assert spec is not None and spec.loader is not None  # noqa: S101 - a .py file always has them
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    loaded: MatmulFunction = getattr(module, function.entry)
+    return loaded
+
+
+def _processor_name() -> str:
+    try:
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        match = None
+    return match[1] if match else platform.processor() or platform.machine()

@@ -1,0 +1,85 @@
+"""Opening the device that a user names."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudamm.devices.device import Device, DeviceInfo
+from cudamm.errors import NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from cudamm.devices.gpu_device import GpuDevice
+
+_GPU = re.compile(r"gpu(?::(\d{1,3}))?")
+
+
+def find(spec: str = "auto") -> Device[Any]:
+    """Open `gpu`, `gpu:1`, `cpu`, or `auto`: the first GPU if there is one, else the CPU.
+
+    Raises:
+        UsageError: the name means no device.
+        NoDeviceError: a GPU is asked for and none can be used.
+    """
+    if spec == "cpu":
+        return host()
+    if _GPU.fullmatch(spec):
+        try:
+            return find_gpu(spec)
+        except NoDeviceError as error:
+            raise NoDeviceError(f"{error}; --device cpu does without") from None
+    if spec == "auto":
+        try:
+            return find_gpu()
+        except NoDeviceError as error:
+            device = host()
+            if is_left_out():
+                device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
+            return device
+    near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(f"unknown device {spec}: {hint}there are auto, cpu, gpu, gpu:1, …")
+
+
+def is_left_out() -> bool:
+    """Whether this machine has a GPU, and nobody hides it: if it cannot be used, it has to be said why."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    return any(Path("/dev").glob("nvidia[0-9]*")) and not hidden
+
+
+def find_gpu(spec: str = "auto") -> GpuDevice:
+    """Open a GPU; `auto` is the first. Raises NoDeviceError where none can be used, UsageError for `cpu`."""
+    from cudamm.devices.gpu_device import GpuDevice
+
+    match = _GPU.fullmatch("gpu" if spec == "auto" else spec)
+    if not match:
+        raise UsageError(f"this needs a GPU, and {spec} is none: leave --device out, or name gpu or gpu:1")
+    return GpuDevice(int(match[1] or 0))
+
+
+def every() -> tuple[list[DeviceInfo], str]:
+    """What is known of every device here, and why there is no GPU among them (empty where there is)."""
+    infos: list[DeviceInfo] = []
+    missing = ""
+    try:
+        from cudamm.devices.gpu_device import gpu_count
+
+        for index in range(gpu_count()):
+            with find_gpu(f"gpu:{index}") as device:
+                infos.append(device.info)
+    except NoDeviceError as error:
+        missing = str(error)
+    return [*infos, host().info], missing
+
+
+@functools.cache
+def host() -> Device[Any]:
+    """The CPU device, which also runs the host's own methods beside a GPU."""
+    from cudamm.devices.cpu_device import CpuDevice
+
+    return CpuDevice()

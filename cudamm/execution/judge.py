@@ -1,0 +1,179 @@
+"""Is the product right? Every element, against a reference and the error that rounding allows."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudamm.devices.device import GUARDS, POISON, SHARED, Run
+from cudamm.errors import KernelError
+from cudamm.execution.case import Verdict
+from cudamm.execution.wrong_result import adds_to_output, terms_used
+from cudamm.kernels.problem import Matrix, Problem
+from cudamm.kernels.variant import Variant
+
+if TYPE_CHECKING:
+    pass
+
+MOST_ORDERED_SUMS = 2**31
+"""Multiplications a bit-for-bit check may take; of larger products it looks at evenly spaced rows."""
+
+
+def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
+    """Launch a run on its inputs and judge what it leaves in C.
+
+    Args:
+        run: of the problem's inputs, padded.
+        fmad: whether it was compiled with fused multiply-add; without, a method that sums in k order
+            must match a host sum bit for bit.
+        thread_order: launch a second time with the threads in reverse; the results must be the same.
+    """
+    m, n = problem.shape.m, problem.shape.n
+    products: list[Matrix] = []
+    launch_ms = 0.0
+    try:
+        for descending in (False, True) if thread_order else (False,):
+            run.fill_output()
+            launch_ms += run.launch(descending)
+            run.check_memory()
+            quick = _quick_verdict(run, problem, variant, fmad)
+            if quick is not None:
+                return dataclasses.replace(quick, launch_ms=launch_ms)
+            products.append(run.product()[:m, :n].copy())
+    except KernelError as error:
+        return Verdict(False, str(error))
+    verdict = dataclasses.replace(_judge(products[0], problem, variant, fmad), launch_ms=launch_ms)
+    reasons = [verdict.reason]
+    if verdict.correct is False and not verdict.reason:
+        wrong = _wrong(products[0], problem)
+        element = _first(wrong)
+        adds = adds_to_output(run, element)
+        reasons.append(_describe(products[0], problem, variant, wrong, adds_to_output=bool(adds)))
+        reasons.append(adds or terms_used(run, problem, element))
+    if len(products) == 2 and not _same_bits(*products):
+        # Then what else can be said of one order need not hold in another.
+        reasons = [
+            "the result depends on the order in which threads run: a __syncthreads() is missing",
+            *reasons[:2],
+        ]
+        verdict = dataclasses.replace(verdict, correct=False)
+    return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
+
+
+def is_still_right(run: Run, problem: Problem) -> bool:
+    """Whether what a timed launch left in C is right, within the bound."""
+    deviation = run.deviation(problem)
+    if deviation is not None:
+        return not deviation.wrong
+    return not _wrong(run.product()[: problem.shape.m, : problem.shape.n], problem).any()
+
+
+def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
+    """The verdict of a device that judges a product where it lies, where that says all there is to say."""
+    whole = problem.element.name == "int32"
+    if not (whole or fmad or not variant.method.sums_in_k_order):
+        return None
+    deviation = run.deviation(problem)
+    if deviation is None or deviation.wrong:
+        return None
+    return Verdict(True, "", True if whole else None, deviation.error, deviation.bound)
+
+
+def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:
+    error, bound = _errors(product, problem)
+    wrong = ~(error <= bound)  # NaN is wrong
+    with np.errstate(invalid="ignore", divide="ignore"):
+        excess = np.where(wrong & (bound == 0), np.inf, np.where(bound > 0, error / bound, 0))
+    worst = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), error.shape)
+    max_error = float(error[worst]) if np.isfinite(error[worst]) else None
+    error_bound = float(bound[worst])
+    if wrong.any():
+        return Verdict(False, "", False, max_error, error_bound)
+    if problem.element.name == "int32":
+        return Verdict(True, "", True, max_error, error_bound)
+    if fmad or not variant.method.sums_in_k_order:
+        return Verdict(True, "", None, max_error, error_bound)
+    different = _different_from_ordered_sum(product, problem)
+    if different:
+        return Verdict(False, different, False, max_error, error_bound)
+    return Verdict(True, "", True, max_error, error_bound)
+
+
+def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
+    high, low = problem.reference
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.abs((product.astype(np.float64) - high) - low), problem.error_bound
+
+
+def _wrong(product: Matrix, problem: Problem) -> Matrix:
+    error, bound = _errors(product, problem)
+    wrong: Matrix = ~(error <= bound)  # NaN is wrong
+    return wrong
+
+
+def _describe(
+    product: Matrix, problem: Problem, variant: Variant, wrong: Matrix, adds_to_output: bool
+) -> str:
+    """Where the product is wrong, what was expected there and what was found, and how many elements are."""
+    unwritten = _holds(product, POISON)
+    if unwritten.any() and not adds_to_output:
+        row, column = _first(unwritten)
+        count = int(unwritten.sum())
+        return (
+            f"{count} of {product.size} element{'s' * (product.size > 1)} never written, "
+            f"first C[{row}][{column}]{_tile(variant, row, column)}"
+        )
+    row, column = _first(wrong)
+    count = int(wrong.sum())
+    text = (
+        f"{count} of {product.size} element{'s' * (product.size > 1)} wrong, first C[{row}][{column}]"
+        f"{_tile(variant, row, column)}: expected {problem.reference[0][row, column]:.9g}, "
+        f"got {product[row, column]:.9g}"
+    )
+    if _holds(product, SHARED).any():
+        return text + ", from shared memory that nothing had been written to yet"
+    for name, guard in GUARDS.items():
+        if _holds(product, guard).any():
+            return text + f", read from beyond the edge of {name}"
+    return text
+
+
+def _holds(product: Matrix, word: np.uint32) -> Matrix:
+    """Which elements are a 32-bit pattern, repeated for 64-bit types."""
+    bits = np.uint64 if product.itemsize == 8 else np.uint32
+    found: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]
+    return found
+
+
+def _first(where: Matrix) -> tuple[int, int]:
+    row, column = np.unravel_index(int(np.argmax(where)), where.shape)
+    return int(row), int(column)
+
+
+def _tile(variant: Variant, row: int, column: int) -> str:
+    edge = variant.params.get("BLOCK_SIZE")
+    return f" (tile {row // edge},{column // edge})" if isinstance(edge, int) and edge > 0 else ""
+
+
+def _different_from_ordered_sum(product: Matrix, problem: Problem) -> str:
+    """Where the bits differ from a host sum in k order; empty where they do not."""
+    m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
+    count = min(m, max(1, MOST_ORDERED_SUMS // (n * k)))
+    chosen = np.unique(np.linspace(0, m - 1, count).astype(np.intp))
+    for rows in np.array_split(chosen, -(-len(chosen) // 64)):
+        expected = problem.sum_in_k_order(rows)
+        if _same_bits(expected, product[rows]):
+            continue
+        different = np.ascontiguousarray(product[rows]) != expected
+        i, column = _first(different)
+        return (
+            f"within the error bound, but not the bits of a sum in k order, first at C[{rows[i]}][{column}]: "
+            f"expected {expected[i, column]!r}, got {product[rows[i], column]!r}"
+        )
+    return ""
+
+
+def _same_bits(a: Matrix, b: Matrix) -> bool:
+    return np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()

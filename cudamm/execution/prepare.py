@@ -1,0 +1,191 @@
+"""From variants and problems to kernels ready to run: planned, checked against the device, compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cudamm.compile.compile_all import compile_each
+from cudamm.compile.compile_cache import CompilerKilled
+from cudamm.compile.program import Program, program
+from cudamm.compile.signature import check_arguments
+from cudamm.devices.device import Target
+from cudamm.devices.find_device import host
+from cudamm.errors import KernelError, RequirementError, UsageError
+from cudamm.execution.case import Prepared
+from cudamm.kernels.launch import check, plan
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import Variant
+
+if TYPE_CHECKING:
+    from cudamm.execution.executor import Executor
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done now, how many steps are done, and of how many."""
+
+
+def prepare(
+    executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+) -> list[Prepared]:
+    """Plan, check and compile every case; nothing is launched.
+
+    Raises:
+        UsageError: a case is impossible on the device, or nothing that was asked for can be run.
+        NoDeviceError: a compiler is missing.
+    """
+    planned = plan_all(executor, cases, fmad)
+    return sorted(compiled_as_ready(planned, progress, at_once=False), key=lambda case: case.position)
+
+
+def plan_all(
+    executor: Executor,
+    cases: Sequence[tuple[Variant, Problem]],
+    fmad: bool,
+    positions: Sequence[int] | None = None,
+    *,
+    each_may_fail: bool = False,
+    all_may_be_skipped: bool = False,
+) -> list[Prepared]:
+    """Plan and check every case, before anything is compiled.
+
+    Args:
+        positions: of the cases, where they are some of many.
+        each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+        all_may_be_skipped: they are what is left of more, of which others were run.
+
+    Raises:
+        UsageError: as `prepare` does.
+    """
+    numbered = zip(positions or range(len(cases)), cases, strict=True)
+    planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
+    to_run = [case for case in planned if not case.skipped]
+    if planned and not to_run and not all_may_be_skipped:
+        raise RequirementError(planned[0].skipped)
+    for problem, launch, on_host in {(c.problem, c.launch, c.on_host): None for c in to_run}:
+        _check_memory(executor, on_host, problem, launch.shape if launch else problem.shape)
+    return planned
+
+
+def compiled_as_ready(
+    planned: Sequence[Prepared], progress: Progress, *, at_once: bool = True
+) -> Iterator[Prepared]:
+    """Each case, compiled, as soon as its program is: others compile while it is measured.
+
+    What the host runs comes when nothing compiles any more, which would disturb its times.
+
+    Args:
+        at_once: False: give out nothing before all is compiled.
+    """
+    waiting: dict[Program, list[Prepared]] = {}
+    held: list[Prepared] = []
+    for case in planned:
+        if case.launch is None:
+            held.append(case)
+        else:
+            waiting.setdefault(case.program, []).append(case)
+    done: list[tuple[Program, Any]] = []
+    total = len(waiting)
+    for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
+        programs = [p for p, cases in waiting.items() if cases[0].target is target]
+        for source, made in compile_each(programs, target.compile):
+            done.append((source, made))
+            progress(f"compiling {source.method.name}", len(done), total)
+            ready = [dataclasses.replace(case, compiled=made) for case in waiting[source]]
+            broken = isinstance(made, KernelError) and not source.method.builtin
+            if broken or not at_once or ready[0].on_host:
+                held += ready
+            else:
+                yield from ready
+    check_user_kernels(done)
+    yield from sorted(held, key=lambda case: case.position)
+
+
+def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
+    """Raise UsageError where a user's kernel compiles in no variant: a broken file, not a failed row."""
+    if compiled and all(
+        isinstance(c, KernelError) and not isinstance(c, CompilerKilled) and not p.method.builtin
+        for p, c in compiled
+    ):
+        first, failure = compiled[0]
+        raise UsageError(f"{first.method.path} {failure}")
+
+
+def _planned(
+    target: Target[Any], position: int, variant: Variant, problem: Problem, fmad: bool, may_fail: bool
+) -> Prepared:
+    """A case with its launch checked, or skipped where the variant's own requirements do not hold."""
+    runner = _runner(target, variant)
+    lacking = runner.lacks(variant.method) or _lacking_type(variant, problem)
+    if lacking:
+        unused = Program(variant.method, problem.element, fmad, variant.method.source)
+        return Prepared(position, variant, problem, fmad, runner, unused, None, None, lacking)
+    source = program(variant, problem.element, fmad)
+    case = Prepared(position, variant, problem, fmad, runner, source, None, None, "")
+    try:
+        launch = plan(variant, problem.shape, problem.element)
+        check(variant, launch, runner.limits)
+    except RequirementError as error:
+        return dataclasses.replace(case, skipped=str(error))
+    except UsageError as error:
+        if not may_fail:
+            raise
+        return dataclasses.replace(case, compiled=KernelError(f"cannot be launched: {error}"))
+    if variant.method.language != "python":
+        check_arguments(source, launch)
+    return dataclasses.replace(case, launch=launch)
+
+
+def _lacking_type(variant: Variant, problem: Problem) -> str:
+    """That a library has no product of such elements; a kernel of another type is refused by `program`."""
+    method, element = variant.method, problem.element.name
+    if not method.package or element in method.element_types:
+        return ""
+    return f"{method.name} has no product of {element}, only of {' and '.join(method.element_types)}"
+
+
+def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepared]:
+    """Each case after the other; the matrices of a problem are given up with its last case."""
+    for done, case in enumerate(prepared):
+        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+        yield case
+        if done + 1 == len(prepared) or prepared[done + 1].problem != case.problem:
+            case.problem.release()
+
+
+def _runner(target: Target[Any], variant: Variant) -> Target[Any]:
+    """What runs a variant: the host's own methods run natively, beside whatever was chosen."""
+    if not variant.method.runs_on_host or target.info.kind == "cpu":
+        return target
+    return host()
+
+
+def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
+    """Refuse a problem whose matrices do not fit, padding included. Raises UsageError."""
+    size = problem.element.size_bytes
+    on_device = padded_shape.elements * size
+    device = host() if on_host else executor
+    free = device.free_bytes()
+    what = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
+    if on_device > free:
+        raise UsageError(
+            f"{what} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
+            f"{(host() if on_host else executor.target).info.name} has {_gigabytes(free)} free"
+        )
+    # Inputs, a copy of everything (shared with the CPU device's kernels, or on its way to a GPU), and
+    # float64 versions of the inputs, product and error bound.
+    needed = (
+        problem.shape.elements * (size + 8)
+        + padded_shape.elements * 2 * size
+        + problem.shape.m * problem.shape.n * 24
+    )
+    free = host().free_bytes()
+    if needed > free:
+        raise UsageError(
+            f"{what} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
+            f"verification included; {_gigabytes(free)} are free"
+        )
+
+
+def _gigabytes(count_bytes: int) -> str:
+    return f"{count_bytes / 1e9:,.1f} GB"

@@ -1,0 +1,32 @@
+"""`best`: a name that stands for a method and its parameters, chosen once the device is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cudamm.kernels.expression import parse
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+
+BEST = Method(
+    name="best",
+    path=Path("best"),
+    source="",
+    language="cuda",
+    summary="The kernel and the parameters that suit the device, the sizes and the element type.",
+    sources="",
+    aliases=(),
+    parameters=(),
+    entry="best",
+    arguments=(),
+    threads=(),
+    grid=(),
+    shared_bytes=parse("0"),
+    traffic=None,
+    constants=(),
+    requires=(),
+    needs="",
+    element_types=tuple(ELEMENT_TYPES),
+    sums_in_k_order=False,
+    builtin=True,
+)
+"""Takes the place of a method until `cudamm.tuning` puts the one it stands for there; it has no file."""

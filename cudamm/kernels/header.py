@@ -1,0 +1,299 @@
+"""Reading a method from its file: the comment it opens with, overridden by the options of `--kernel`.
+
+The comment's first line is the summary. The next paragraph holds the fields, one `key: value` a line, long
+values continued on indented lines. Everything after that is prose for people. The options that stand in
+for a missing header have the fields' names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from cudamm.errors import UsageError
+from cudamm.kernels.expression import Expression, parse, parse_list, split_at_commas
+from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
+
+_LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
+_COMMENTS = {".cu": "//", ".cpp": "//", ".py": "#"}
+_ONCE = (
+    "sources",
+    "aliases",
+    "entry",
+    "args",
+    "threads",
+    "grid",
+    "shared-bytes",
+    "traffic",
+    "requires",
+    "needs",
+    "ceiling",
+    "ptxas",
+    "types",
+    "library",
+    "sum-order",
+)
+_REPEATED = ("param", "constant")
+TENSOR_MAP = "tensor_map("
+"""What an argument begins with that is a tensor map: `tensor_map(B, BK, BN)`."""
+TENSOR_MAPS_NEED = "sm_90"
+LARGEST_FILE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What `--entry`, `--args`, `--threads`, … give or override; keys are the header's field names."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    parameters: tuple[Parameter, ...] = ()
+
+
+def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool = False) -> Method:
+    """The method that the file at `path` declares.
+
+    Raises:
+        UsageError: the file is missing, empty, not text, no kernel, or its header is wrong or lacks
+            something that `overrides` does not give either.
+    """
+    overrides = overrides or Overrides()
+    source = _read(path, builtin)
+    summary, fields, repeated = _parse_comment(path, source)
+    fields |= overrides.fields
+    declared = {p.name: p for p in (_parse_parameter(path, text) for text in repeated["param"])}
+    declared |= {p.name: p for p in overrides.parameters}
+    language = _LANGUAGES[path.suffix]
+    name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
+    entry = fields.get("entry") or _find_entry(path, source, language, name)
+    code = without_comments(source)
+    kernels = kernels_in(source) if language == "cuda" else []
+    if entry not in kernels if kernels else not re.search(rf"\b{re.escape(entry)}\b", code):
+        found = ", ".join(kernels) or "none"
+        raise UsageError(f"{path}: there is no function {entry} in it (kernels found: {found})")
+    if language == "cuda":
+        missing = [key for key in ("threads", "grid") if key not in fields]
+        if missing:
+            options = " and ".join(f'--{key} "…"' for key in missing)
+            raise UsageError(
+                f"{path} has no header that gives its {' and '.join(missing)}: add "
+                f"“// {missing[0]}: …” below its first comment line, or give {options}"
+            )
+    types = _words(fields.get("types", "")) or (
+        tuple(ELEMENT_TYPES) if language == "python" or re.search(r"\belement\b", code) else ("float32",)
+    )
+    for unknown in set(types) - set(ELEMENT_TYPES):
+        raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
+    if fields.get("sum-order", "k") != "k":
+        raise UsageError(f"{path}: sum-order can only be k, or be left out")
+    arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
+    return Method(
+        name=name,
+        path=path,
+        source=source,
+        language=language,
+        summary=summary,
+        sources=fields.get("sources", ""),
+        aliases=_words(fields.get("aliases", "")),
+        parameters=tuple(declared.values()),
+        entry=entry,
+        arguments=arguments,
+        threads=parse_list(fields.get("threads", "")),
+        grid=parse_list(fields.get("grid", "")),
+        shared_bytes=parse(fields.get("shared-bytes", "0")),
+        traffic=_parse_traffic(path, fields.get("traffic", "")),
+        constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
+        requires=parse_list(fields.get("requires", "")),
+        needs=_parse_needs(path, fields.get("needs", ""), arguments),
+        element_types=types,
+        sums_in_k_order="sum-order" in fields,
+        builtin=builtin,
+        package=_parse_package(path, fields.get("library", ""), language),
+        ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
+        ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
+    )
+
+
+def without_comments(source: str) -> str:
+    """C source with its comments blanked out, line breaks kept; a string's `//` starts no comment."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match.group() if match.group()[0] in "\"'" else re.sub(r"[^\n]", " ", match.group())
+
+    tokens = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    return re.sub(tokens, blank, source, flags=re.DOTALL)
+
+
+def kernels_in(source: str) -> list[str]:
+    """Names of the `__global__` functions that C source defines or declares, in order."""
+    kernels: list[str] = []
+    code = without_comments(source)
+    for start in re.finditer(r"\b__global__\b", code):
+        at = start.end()
+        # Attributes such as __launch_bounds__(…) come with a bracket of their own; the next one is the list.
+        while match := re.compile(r"[^;{}()]*?(\w+)\s*\(").match(code, at):
+            if not match[1].startswith("__"):
+                kernels.append(match[1])
+                break
+            at = closing_bracket(code, match.end())
+    return list(dict.fromkeys(kernels))
+
+
+def closing_bracket(code: str, at: int) -> int:
+    """The position behind the bracket that closes the one opened just before `at`."""
+    depth = 1
+    while depth and at < len(code):
+        depth += (code[at] == "(") - (code[at] == ")")
+        at += 1
+    return at
+
+
+def _read(path: Path, builtin: bool) -> str:
+    if path.suffix not in _LANGUAGES or (path.suffix == ".py" and not builtin):
+        raise UsageError(f"{path}: a kernel file ends in .cu (or .cpp for a host function)")
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder, not a kernel file")
+        if path.stat().st_size > LARGEST_FILE_BYTES:
+            raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes; is it a kernel file?")
+        source = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(f"there is no kernel file {path}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text (UTF-8)") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if "\0" in source:
+        raise UsageError(f"{path} is not text: it contains NUL bytes")
+    if not source.strip():
+        raise UsageError(f"{path} is empty")
+    return source
+
+
+def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
+    """The summary, the fields given once and those that may be repeated."""
+    sign = _COMMENTS[path.suffix]
+    lines: list[str] = []
+    for line in source.lstrip("\ufeff\n").splitlines():
+        if not line.startswith(sign):
+            break
+        lines.append(line.removeprefix(sign).rstrip())
+    fields: dict[str, str] = {}
+    repeated: dict[str, list[str]] = {key: [] for key in _REPEATED}
+    if not lines:
+        return "", fields, repeated
+    paragraphs = "\n".join(lines).split("\n\n")
+    first = re.compile(r"^ ([a-z-]+):\s+(.*)$")
+    block = next((p for p in paragraphs if any(_is_field(first, line) for line in p.splitlines())), "")
+    key = ""
+    for line in block.splitlines():
+        match = first.match(line)
+        if match and match[1] in _REPEATED:
+            key = match[1]
+            repeated[key].append(match[2].strip())
+        elif match and match[1] in _ONCE:
+            key = match[1]
+            if key in fields:
+                raise UsageError(f"{path}: its header gives “{key}:” twice")
+            fields[key] = match[2].strip()
+        elif key and re.match(r"^\s{3,}\S", line):
+            if key in _REPEATED:
+                repeated[key][-1] += " " + line.strip()
+            else:
+                fields[key] += " " + line.strip()
+        elif line.strip() and line != lines[0]:
+            known = ", ".join((*_ONCE, *_REPEATED))
+            raise UsageError(f"{path}: its header has no field “{line.strip()}” (fields: {known})")
+    summary = "" if _is_field(first, lines[0]) else lines[0].strip()
+    return summary, fields, repeated
+
+
+def _is_field(pattern: re.Pattern[str], line: str) -> bool:
+    match = pattern.match(line)
+    return bool(match and match[1] in (*_ONCE, *_REPEATED))
+
+
+def _parse_parameter(path: Path, text: str) -> Parameter:
+    """`BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32`; without `in`, only the default is worth sweeping."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?", text)
+    if not match:
+        raise UsageError(f"{path}: “param: {text}” is not like “param: BLOCK_SIZE = 16 in 8, 16, 32”")
+    default = int(match[2])
+    values = tuple(int(v) for v in match[3].split(",")) if match[3] else (default,)
+    if default not in values:
+        raise UsageError(f"{path}: the default of {match[1]}, {default}, is not among its values")
+    return Parameter(match[1], default, values)
+
+
+def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
+    name, _, expression = (part.strip() for part in text.partition("="))
+    if not re.fullmatch(r"[A-Za-z_]\w*", name) or not expression:
+        raise UsageError(f"{path}: “constant: {text}” is not like “constant: block_edge = BLOCK_SIZE”")
+    return name, parse(expression)
+
+
+def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | None:
+    """`loaded, stored`: both, because courses count the loads alone."""
+    parts = parse_list(text)
+    if not parts:
+        return None
+    if len(parts) != 2:
+        raise UsageError(
+            f"{path}: “traffic: {text}” has {len(parts)} number{'s' * (len(parts) > 1)}; it has to be two, "
+            "the bytes that all threads load from global memory and those that they store"
+        )
+    return parts[0], parts[1]
+
+
+def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
+    """`sm_80` or `sm_90a`, say; a tensor map needs sm_90, whether the header says so or not."""
+    needs = text.strip()
+    if needs and not re.fullmatch(r"sm_\d{2,3}a?", needs):
+        raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
+    has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
+    if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
+        return TENSOR_MAPS_NEED
+    return needs
+
+
+def _parse_ceiling(path: Path, text: str) -> Fraction:
+    """`16 / 9`, or a whole number."""
+    match = re.fullmatch(r"([1-9]\d*)(?:\s*/\s*([1-9]\d*))?", text.strip())
+    if not match:
+        raise UsageError(f"{path}: “ceiling: {text}” is not like “ceiling: 16 / 9”")
+    return Fraction(int(match[1]), int(match[2] or 1))
+
+
+def _parse_ptxas(path: Path, text: str) -> tuple[str, ...]:
+    """Options such as `-O1`; none that names a file."""
+    options = tuple(text.split())
+    for option in options:
+        if not re.fullmatch(r"--?[A-Za-z][\w-]*(=\w+)?", option):
+            raise UsageError(f"{path}: “ptxas: {text}” is not like “ptxas: -O1 --register-usage-level=10”")
+    return options
+
+
+def _parse_package(path: Path, text: str, language: Language) -> str:
+    """A package's name, such as nvmath-python."""
+    package = text.strip()
+    if package and language != "python":
+        raise UsageError(f"{path}: “library: {text}” is for a .py file, which calls the library")
+    return package
+
+
+def _find_entry(path: Path, source: str, language: Language, name: str) -> str:
+    if language == "python":
+        return "matmul"
+    if language == "c++":
+        return name.replace("-", "_")
+    kernels = kernels_in(source)
+    if len(kernels) == 1:
+        return kernels[0]
+    if not kernels:
+        raise UsageError(f"{path} has no __global__ function; is it a kernel file?")
+    raise UsageError(f"{path} has several kernels: say which with --entry ({', '.join(kernels)})")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())

@@ -1,0 +1,117 @@
+"""What `check` prints: a headline a variant, then a paragraph for each mistake and each piece of advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
+
+from cudamm.output.console import parameters
+
+if TYPE_CHECKING:
+    from cudamm.analysis.check import CheckResult
+    from cudamm.analysis.mistakes import Finding
+    from cudamm.analysis.sanitizer import ToolVerdict
+
+_NOT_SEEN = (
+    "Executed on the processor, at these sizes and on these inputs: a branch that none of them takes was not "
+    "seen."
+)
+
+
+def render(console: Console, results: Sequence[CheckResult]) -> None:
+    """Print a block for each variant, then how many are clean."""
+    for result in results:
+        _print_result(console, result)
+    looked_at = [result for result in results if result.status != "skipped"]
+    clean = sum(result.all_well for result in looked_at)
+    shown = (
+        f"{clean} of {len(looked_at)} clean. {'Success!' if looked_at and clean == len(looked_at) else ''}"
+    )
+    console.print(shown.strip())
+    console.print(_NOT_SEEN, style="dim", soft_wrap=True)
+
+
+def csv_record(record: dict[str, Any]) -> dict[str, Any]:
+    """A finding's record with its threads in words, for a table's cell."""
+    threads = [
+        f"block {_index(at['block'])} thread {_index(at['thread'])} line {at['line']} {at['op']}".strip()
+        for at in record["threads"]
+    ]
+    return record | {"threads": "; ".join(threads)}
+
+
+def _index(index: Iterable[int]) -> str:
+    return f"({','.join(map(str, index))})"
+
+
+def _print_result(console: Console, result: CheckResult) -> None:
+    name = f"{result.method} {parameters(result.params)}".strip()
+    said = {
+        "clean": "[bold green]clean[/]",
+        "wrong": f"[bold red]{_count(len(result.errors), 'error')}[/]",
+        "failed": "[bold red]failed[/]",
+        "skipped": "skipped",
+    }[result.status]
+    if result.advice:
+        said += f", advice on {_count(len(result.advice), 'place')}"
+    at = ""
+    if result.sizes:
+        at = f" at {result.sizes[0]}" if len(result.sizes) == 1 else f" at {len(result.sizes)} sizes"
+    reason = f": {escape(result.reason)}" if result.reason else ""
+    console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {said}{reason}", soft_wrap=True)
+    for finding in result.findings:
+        _print_finding(console, finding, result)
+    for size, counts in result.watched.items():
+        if counts[0] < counts[1]:
+            text = f" {counts[0]:,} of {counts[1]:,} blocks were watched at {size}; all were verified"
+            console.print(text, style="dim", soft_wrap=True)
+    for verdict in result.sanitizer:
+        _print_tool(console, verdict)
+
+
+def _print_finding(console: Console, finding: Finding, result: CheckResult) -> None:
+    style = "red" if finding.severity == "error" else "yellow"
+    where = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    console.print(f" [{style}]{finding.severity}: {finding.kind}[/], {escape(where)}", soft_wrap=True)
+    if finding.text:
+        _print_below(console, Text(finding.text, "cyan"))
+    text = _sentence(finding.message)
+    if finding.severity == "error" and finding.sizes and len(result.sizes) > 1:
+        text += f" Seen at {len(finding.sizes)} of {len(result.sizes)} sizes, first at {finding.sizes[0]}."
+    _print_below(console, Text(text))
+    if finding.cure:
+        _print_below(console, Text(f"Cure: {finding.cure}."))
+
+
+def _print_tool(console: Console, verdict: ToolVerdict) -> None:
+    if verdict.failed:
+        said = f"[bold red]no verdict[/]: {escape(verdict.failed)}"
+    elif verdict.errors:
+        said = f"[bold red]{_count(verdict.errors, 'error')}[/]"
+    else:
+        said = "[green]0 errors[/]"
+    console.print(f" compute-sanitizer {verdict.tool} at {verdict.size}: {said}", soft_wrap=True)
+    for message in verdict.messages:
+        _print_below(console, Text(message))
+
+
+def _print_below(console: Console, text: Text) -> None:
+    """Below what it belongs to: folded on a terminal, a line in a file."""
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, 3), expand=False))
+    else:
+        console.print(Text("   ") + text, soft_wrap=True)
+
+
+def _sentence(text: str) -> str:
+    """With a capital and a full stop; a name such as C[0][0] stays as it is."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

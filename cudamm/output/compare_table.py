@@ -1,0 +1,120 @@
+"""The table of `compare`: old and new times, speed-ups with their intervals, and what they come to."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.benchmark import comparison
+from cudamm.benchmark.comparison import Comparison, Outcome, Row
+from cudamm.benchmark.result_file import Saved
+from cudamm.output.bench_table import EXECUTION_NOTES
+from cudamm.output.console import folded, milliseconds, parameters, percent, print_fitting
+from cudamm.output.ratio_format import ratio
+
+ALWAYS_COUNTED: tuple[Outcome, ...] = ("faster", "slower", "no difference")
+_COUNTED: dict[Outcome, str] = {
+    "now fails": "now failing",
+    "works now": "working now",
+    "not compared": "not compared",
+    "only in the old file": "only in the old file",
+    "only in the new file": "only in the new file",
+}
+_STYLES = {"faster": "green", "slower": "red", "now fails": "bold red", "works now": "green"}
+_MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
+_OLD, _NEW = "old (ms)", "new (ms)"
+_ONE_LINE = "all in one line"
+_LEFT_OUT_IN_NARROW_TERMINALS = ((), (_ONE_LINE,), (_ONE_LINE, _OLD), (_ONE_LINE, _OLD, _NEW))
+
+
+def render(
+    console: Console, old: Saved, new: Saved, comparisons: Sequence[Comparison], confidence: float
+) -> None:
+    """Print a table a problem, why what failed did, what the marks mean, and the summary."""
+    for which, saved in (("old", old), ("new", new)):
+        console.print(f"{which}: {escape(_origin(saved))}", soft_wrap=True)
+    for _, group in itertools.groupby(comparisons, key=lambda c: c.problem):
+        rows = list(group)
+        print_fitting(console, (_table(new, rows, left_out) for left_out in _LEFT_OUT_IN_NARROW_TERMINALS))
+    _print_troubles(console, comparisons)
+    for note in _notes(comparisons):
+        console.print(escape(note), style="dim")
+    console.print(summary(comparisons, confidence), soft_wrap=True)
+
+
+def summary(comparisons: Sequence[Comparison], confidence: float) -> str:
+    """`3 faster, 1 slower, 11 no difference (95% confidence)`, and what else there was."""
+    counts = Counter(c.outcome for c in comparisons)
+    compared = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ALWAYS_COUNTED)
+    others = [f"{counts[outcome]} {words}" for outcome, words in _COUNTED.items() if counts[outcome]]
+    return "; ".join((f"{compared} ({percent(confidence)} confidence)", *others))
+
+
+def _origin(saved: Saved) -> str:
+    environment = saved.document["environment"]
+    version = f"cudamm {environment['cudamm']}" if environment.get("cudamm") else None
+    return ", ".join(str(part) for part in (saved.path, environment.get("date"), version) if part)
+
+
+def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> Table:
+    first = rows[0].row
+    fmad = "" if first["fmad"] else ", no fused multiply-add"
+    size = f"{first['m']} x {first['n']} x {first['k']} (M x N x K)"
+    device = new.document["device"]["name"]
+    title = f"{size}, {first['dtype']}{fmad}, {first['cache']} cache, on {device}"
+    table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
+    narrow = _ONE_LINE in left_out
+    space = "\n" if narrow else " "
+    table.add_column("method", no_wrap=True)
+    table.add_column("parameters", no_wrap=True)
+    times = [heading for heading in (_OLD, _NEW) if heading not in left_out]
+    for heading in times:
+        table.add_column(heading.replace(" ", space), justify="right", no_wrap=True)
+    table.add_column("speed-up", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    several = len({c.row["method"] for c in rows}) < len(rows)
+    for method, group in itertools.groupby(rows, key=lambda c: c.row["method"]):
+        for i, found in enumerate(group):
+            time, params = {_OLD: _time(found.old), _NEW: _time(found.new)}, found.row["params"]
+            table.add_row(
+                escape(method) + _MARKS[found.row["execution"]] if i == 0 else "",
+                escape("\n".join(folded(params)) if narrow else parameters(params)),
+                *(time[heading] for heading in times),
+                ratio(found.ratio).replace(" ", space) if found.ratio else "",
+                found.outcome.replace(" the ", " ").replace(" file", ""),
+                style=_STYLES.get(found.outcome, ""),
+            )
+        if several:
+            table.add_section()
+    return table
+
+
+def _time(row: Row | None) -> str:
+    """The median, or what became of the row instead."""
+    if row is None:
+        return ""
+    return milliseconds(comparison.median_ms(row)) if row["status"] == "ok" else row["status"].upper()
+
+
+def _print_troubles(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Print why rows have no time, the new file's reason before the old one's."""
+    for found in comparisons:
+        row = next((r for r in (found.new, found.old) if r is not None and r["status"] != "ok"), None)
+        if row is None:
+            continue
+        where = "new" if row is found.new else "old"
+        what = f"{comparison.variant_name(row)} at {row['m']}x{row['n']}x{row['k']} {row['dtype']}"
+        reason = f": {row['reason']}" if row["reason"] else ""
+        console.print(f"[bold red]{row['status']}[/] {escape(f'{what} ({where}){reason}')}", soft_wrap=True)
+
+
+def _notes(comparisons: Sequence[Comparison]) -> list[str]:
+    executions = {c.row["execution"] for c in comparisons}
+    if any(c.is_emulated for c in comparisons):
+        executions.add("emulated")
+    return [note for execution, note in EXECUTION_NOTES.items() if execution in executions]

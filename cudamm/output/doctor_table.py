@@ -1,0 +1,53 @@
+"""What `doctor` found: a row a thing looked at, and below it what to do, numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.devices.doctor import Finding
+from cudamm.output.document import environment
+
+SCHEMA = "cudamm.doctor/1"
+
+_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "missing": "dim"}
+
+
+def render(console: Console, findings: Sequence[Finding]) -> None:
+    """Print the table, and each different piece of advice once, with the status it comes from."""
+    table = Table(
+        title="What bench needs, and what changes its times", title_justify="left", title_style="bold"
+    )
+    table.add_column("subject")
+    table.add_column("status", no_wrap=True)
+    table.add_column("found", overflow="fold")
+    for finding in findings:
+        style = _STYLES[finding.status]
+        table.add_row(escape(finding.subject), f"[{style}]{finding.status}[/]", escape(finding.found))
+    console.print(table)
+    for number, (advice, status) in enumerate(numbered(findings), 1):
+        console.print(f"{number}. [{_STYLES[status]}]{status}[/]: {escape(advice)}", soft_wrap=True)
+
+
+def numbered(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Advice and the status of its finding, what stops bench first."""
+    rank = ("error", "warning", "missing", "ok")
+    advised = sorted((f for f in findings if f.advice), key=lambda finding: rank.index(finding.status))
+    first: dict[str, str] = {}
+    for finding in advised:
+        first.setdefault(finding.advice, finding.status)
+    return list(first.items())
+
+
+def document(device_spec: str, usable: bool) -> dict[str, Any]:
+    """The JSON document, but for its results, one a finding.
+
+    Args:
+        device_spec: as asked for.
+        usable: whether bench can run there.
+    """
+    return {"schema": SCHEMA, "device": device_spec, "usable": usable, "environment": environment()}

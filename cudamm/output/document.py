@@ -1,0 +1,43 @@
+"""What a JSON document holds beside its results: schema, device, versions, date and command."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import platform
+import sys
+from typing import Any
+
+from cudamm import __version__
+from cudamm.devices.device import DeviceInfo
+
+
+def document(schema: str, device: DeviceInfo, options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON document of a command, but for its results: where, when and how."""
+    return {
+        "schema": schema,
+        "device": {"kind": device.kind, "spec": device.spec, "name": device.name, **device.properties},
+        "environment": environment(),
+        **({"options": options} if options is not None else {}),
+    }
+
+
+def environment() -> dict[str, Any]:
+    """Versions and date, as far as they can change a figure."""
+    return {
+        "cudamm": __version__,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "numpy": _version("numpy"),
+        "pycuda": _version("pycuda"),
+        "nvmath_python": _version("nvmath-python"),
+        "system": platform.platform(),
+        "command": ["cudamm", *sys.argv[1:]],
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,81 @@
+"""What was asked of each configuration: what leads to the next step up, whether a load is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.occupancy.occupancy_result import OccupancyResult, Step
+from cudamm.output.console import percent, print_fitting
+from cudamm.output.occupancy_names import configuration
+
+
+def print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
+    console.print("\nThe next step up", style="bold")
+    for result in results:
+        for line in step_lines(result):
+            console.print(escape(f"{configuration(result, results)}: {line}"), soft_wrap=True)
+
+
+def step_lines(result: OccupancyResult) -> list[str]:
+    """What leads to the next step up, a sentence each; one that says so where nothing does."""
+    if result.steps:
+        return [_step(result, step) for step in result.steps]
+    if result.occupancy == 1:
+        return [f"full: {result.active_warps} warps are all an SM has room for"]
+    return ["no single change of registers, shared memory or block size gives more"]
+
+
+def _step(result: OccupancyResult, step: Step) -> str:
+    gain = f"{percent(step.occupancy)} occupancy (now {percent(result.occupancy)})"
+    if step.threads_per_block is not None:
+        return (
+            f"blocks of {step.threads_per_block} threads (now {result.threads_per_block}) would give {gain}"
+        )
+    changes: list[str] = []
+    if step.registers_per_thread is not None:
+        now = result.registers_per_thread
+        changes.append(f"at {step.registers_per_thread} registers a thread (now {now})")
+    if step.shared_bytes_per_block is not None:
+        left = step.shared_bytes_per_block
+        less = result.shared_bytes_per_block - left
+        changes.append(f"with {less:,} byte{'s' * (less > 1)} less shared memory ({left:,} a block)")
+    blocks = (
+        f"{step.active_blocks} block{'s' * (step.active_blocks > 1)} fit{'s' * (step.active_blocks == 1)}"
+    )
+    return f"{' and '.join(changes)} {blocks} (now {result.active_blocks}): {gain}"
+
+
+def print_latency(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:
+    table = Table(title="Is a load from global memory hidden?", title_justify="left", title_style="bold")
+    table.add_column("configuration", min_width=14)
+    for name in ("inde-\npendent", "x\ncycles", "x\nwarps", "=\ncycles", "", "load", "covered"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("warps\nneeded", "or inde-\npendent"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for result in results:
+        for i, row in enumerate(result.latency or ()):
+            table.add_row(
+                escape(configuration(result, results)) if i == 0 else "",
+                str(row.independent),
+                _decimal(row.instruction_cycles),
+                str(result.active_warps),
+                _decimal(row.hidden_cycles),
+                "≥" if row.covered else "<",
+                _decimal(row.load_cycles),
+                "yes" if row.covered else "no",
+                f"{row.warps_needed:,}",
+                "" if row.independent_needed is None else f"{row.independent_needed:,}",
+            )
+        table.add_section()
+    print_fitting(console, [table])
+    for line in sources:
+        console.print(escape(line), style="dim", soft_wrap=True)
+
+
+def _decimal(value: float) -> str:
+    """At most four decimals: 0.1667, 384."""
+    return f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -1,0 +1,42 @@
+"""What results are called, so that those shown together can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.output.console import parameters
+
+
+def configuration(result: OccupancyResult, among: Sequence[OccupancyResult] = ()) -> str:
+    """What a configuration is called: `tiled BLOCK_SIZE=16 on sm_90`, or its numbers.
+
+    Args:
+        among: results that it has to be told apart from, by size and type if need be.
+    """
+    if result.method is not None:
+        return f"{result.method} {names_of(result, among)}".strip() + f" on {result.arch}"
+    return (
+        f"{result.threads_per_block} threads, {result.registers_per_thread} registers, "
+        f"{result.shared_bytes_per_block:,} bytes on {result.arch}"
+    )
+
+
+def names_of(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
+    """A kernel's parameters, with its size and element type where the results have several."""
+    names = [parameters(result.params)] if result.params else []
+    if len({(r.m, r.n, r.k) for r in results}) > 1 and result.method is not None:
+        names.append(f"{result.m}x{result.n}x{result.k}")
+    if len({r.dtype for r in results}) > 1 and result.dtype is not None:
+        names.append(result.dtype)
+    return " ".join(names)
+
+
+def several_architectures(results: Sequence[OccupancyResult]) -> bool:
+    """Whether it has to be said which architecture a result is for."""
+    return len({result.arch for result in results}) > 1
+
+
+def bare_numbers(result: OccupancyResult) -> str:
+    """Registers and shared memory, where the block size is what was looked for."""
+    return f"{result.registers_per_thread} registers, {result.shared_bytes_per_block:,} bytes"

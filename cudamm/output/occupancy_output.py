@@ -1,0 +1,88 @@
+"""What `occupancy` prints: tables of the numbers, sentences on them, and the answers to what was asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.output.console import percent
+from cudamm.output.occupancy_answers import print_latency, print_steps
+from cudamm.output.occupancy_names import configuration
+from cudamm.output.occupancy_suggestions import print_suggestions
+from cudamm.output.occupancy_tables import print_rows, print_sheet
+
+MOST_COLUMNS = 6
+"""Configurations that a sheet has room for."""
+
+MOST_ROWS, SHOWN_OF_MORE = 100, 40
+"""Configurations that are all shown, and of how many more the first are."""
+
+MOST_TAILS = 3
+TAIL_WORTH_SAYING = 0.9
+"""Share of the last waves' time that is used; where it is less, the tail is pointed out."""
+
+_LEGEND = (
+    "SM: multiprocessor; it holds as many blocks as the scarcest resource allows. Occupancy: active warps / "
+    "warps an SM has room for. The lab's: active blocks of all SMs x threads a block / (threads an SM x SMs)."
+)
+
+
+def render(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:
+    """Print the tables.
+
+    Args:
+        sources: of the cycles that a load and an instruction take, a line each.
+    """
+    shown = results if len(results) <= MOST_ROWS else results[:SHOWN_OF_MORE]
+    if any(result.suggestion for result in results):
+        print_suggestions(console, shown)
+    elif len(results) <= MOST_COLUMNS:
+        print_sheet(console, results)
+    else:
+        print_rows(console, shown)
+    if len(results) > len(shown):
+        best = max(result.occupancy for result in results)
+        count = sum(result.occupancy == best for result in results)
+        highest = f"{count:,} of all {len(results):,} have the highest occupancy, {percent(best)}"
+        console.print(
+            f"… and {len(results) - len(shown):,} more; {highest if best else 'none of them can run'}; "
+            "--json FILE writes them all"
+        )
+    for result in shown:
+        if result.reason:
+            console.print(
+                f"[bold red]cannot run[/] {escape(configuration(result, shown))}: {escape(result.reason)}",
+                soft_wrap=True,
+            )
+    for line in tails(results):
+        console.print(escape(line), soft_wrap=True)
+    if any(result.steps is not None for result in results):
+        print_steps(console, shown)
+    if any(result.latency for result in results):
+        print_latency(console, shown, sources)
+    console.print(_LEGEND, style="dim")
+
+
+def tails(results: Sequence[OccupancyResult]) -> list[str]:
+    """What the last wave costs where it is mostly empty, the worst cases only."""
+    costs = [
+        (result.waves / math.ceil(result.waves), result)
+        for result in results
+        if result.waves is not None and result.waves > 1
+    ]
+    worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
+    return [
+        f"tail: {configuration(r, results)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and "
+        f"costs nearly a whole one, so {percent(share)} of the time is used"
+        for share, r in worst[:MOST_TAILS]
+    ]
+
+
+def _in_last_wave(result: OccupancyResult) -> str:
+    """`33 of 984`."""
+    at_a_time = result.active_blocks * result.multiprocessors
+    return f"{((result.grid_blocks or 0) - 1) % at_a_time + 1:,} of {at_a_time:,}"

@@ -1,0 +1,1 @@
+"""The self-contained HTML page that `cudamm report` writes."""

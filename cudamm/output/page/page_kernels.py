@@ -1,0 +1,136 @@
+"""What this version of cudamm knows of the kernels that a file's rows are of: source, and occupancy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cudamm.benchmark.result import Result
+from cudamm.compile.program import Program, program
+from cudamm.errors import UsageError
+from cudamm.execution.prepare import Progress
+from cudamm.kernels.architecture import Architecture, find_architecture
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import Variant, parse_values
+from cudamm.occupancy.kernel_occupancy import of_kernels
+from cudamm.occupancy.occupancy_result import OccupancyResult
+
+State = Literal["as measured", "changed since", "not recorded", "not known"]
+"""Of a row's source. `not recorded`: the file has no hash, as where a variant could not be launched."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A row's kernel, as far as it can be told.
+
+    Attributes:
+        method: of cudamm's own that has the row's name; None where there is none.
+        program: what the row's parameters make of the method's source today; None where nothing.
+    """
+
+    row: Result
+    state: State
+    method: Method | None = None
+    variant: Variant | None = None
+    program: Program | None = None
+
+    @property
+    def substitutions(self) -> list[str]:
+        """The lines that stand before the method's own source when it is compiled."""
+        if self.program is None:
+            return []
+        lines = self.program.text.split("\n")
+        starts = [i for i, line in enumerate(lines) if line.startswith("#line 1 ")]
+        return lines[starts[0] + 1 : starts[1]] if len(starts) > 1 else []
+
+
+def kernel_of(row: Result) -> Kernel:
+    """The kernel of a row: whether it is one of ours, and its source still what was measured."""
+    method = _method(row.method)
+    if method is None:
+        return Kernel(row, "not known")
+    variant = _variant(method, row.params)
+    try:
+        found = program(variant, ELEMENT_TYPES[row.dtype], row.fmad) if variant else None
+    except (KeyError, UsageError):  # not an element type, or not one of this method's
+        found = None
+    if not row.source:
+        return Kernel(row, "not recorded", method, variant, found)
+    state: State = "as measured" if found is not None and found.hash == row.source else "changed since"
+    return Kernel(row, state, method, variant, found)
+
+
+def _method(name: str) -> Method | None:
+    try:
+        method = find(name)
+    except UsageError:
+        return None
+    return method if method.name == name else None  # an alias is what users say, not what a record does
+
+
+def _variant(method: Method, params: dict[str, Value]) -> Variant | None:
+    """The variant of a record's parameters, if they are what an option could have given.
+
+    A file may come from anywhere, and its parameters go to a compiler.
+    """
+    if params.keys() != {parameter.name for parameter in method.parameters}:
+        return None
+    try:
+        if any(parse_values(str(value)) != (value,) for value in params.values()):
+            return None
+    except UsageError:
+        return None
+    return Variant(method, tuple((p.name, params[p.name]) for p in method.parameters))
+
+
+def architecture_of(device: dict[str, Any]) -> Architecture | None:
+    """The architecture of the GPU that a file names, with that GPU's multiprocessors; None of another."""
+    if device["kind"] != "gpu" or not isinstance(device.get("arch"), str):
+        return None
+    try:
+        found = find_architecture(device["arch"])
+    except UsageError:
+        return None
+    multiprocessors = device.get("multiprocessors")
+    if isinstance(multiprocessors, int) and 0 < multiprocessors < 100_000:
+        found = dataclasses.replace(found, multiprocessors=multiprocessors)
+    return dataclasses.replace(found, gpu=device["name"])
+
+
+def on_gpu(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Of each variant that was timed on the GPU, and whose source is what was measured, the first row."""
+    chosen: dict[tuple[Variant, str, bool], Kernel] = {}
+    for kernel in kernels:
+        row = kernel.row
+        if (
+            kernel.variant is not None
+            and kernel.variant.method.is_kernel
+            and kernel.state == "as measured"
+            and row.execution == "gpu"
+            and row.status in ("ok", "dropped")
+        ):
+            chosen.setdefault((kernel.variant, row.dtype, row.fmad), kernel)
+    return list(chosen.values())
+
+
+def occupancy_of(
+    architecture: Architecture, kernels: Sequence[Kernel], progress: Progress
+) -> Iterator[OccupancyResult]:
+    """The occupancy of kernels that `on_gpu` has chosen, each at its row's size.
+
+    Raises:
+        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+        UsageError: none of them can be launched there.
+    """
+    for fmad in (True, False):
+        cases = [
+            (k.variant, Problem(Shape(k.row.m, k.row.n, k.row.k), ELEMENT_TYPES[k.row.dtype], 0))
+            for k in kernels
+            if k.variant is not None and k.row.fmad is fmad
+        ]
+        if cases:
+            yield from of_kernels([architecture], cases, fmad, None, progress)

@@ -1,0 +1,1 @@
+"""Charts as plain data, and what draws them: matplotlib, or characters in the terminal."""

@@ -1,0 +1,116 @@
+"""Where `--plot` leads: a picture file, or the terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from cudamm.errors import NoDeviceError, UsageError
+from cudamm.output.console import messages
+from cudamm.output.output_files import OutputFile
+from cudamm.output.plots.chart import Drawing
+
+KINDS = (".png", ".svg", ".pdf")
+TERMINAL = "-"
+
+
+class Plot:
+    """A picture file to be written once, at the end, or the terminal.
+
+    It is opened at the start, so that what cannot be drawn is known before anything is measured. The file is
+    whole or is not there; an older one is kept until this one is whole.
+
+    Attributes:
+        is_terminal: whether it is drawn with characters, on standard output.
+    """
+
+    def __init__(self, path: str, others: Mapping[str, str | None] | None = None) -> None:
+        """Open what `--plot` names.
+
+        Args:
+            path: a name that ends in .png, .svg or .pdf, or `-` for the terminal.
+            others: files that the same command writes, by their options; None for one not given.
+
+        Raises:
+            UsageError: `path` cannot be written, names no picture, or is one of the others.
+            NoDeviceError: the library that draws it is not installed.
+        """
+        self.is_terminal = path == TERMINAL
+        self._path = path
+        self._file: OutputFile | None = None
+        for option, other in (others or {}).items():
+            _check_different(path, option, other)
+        if self.is_terminal:
+            check_terminal()
+            return
+        self._kind = Path(path).suffix.lower()
+        if self._kind not in KINDS:
+            raise UsageError(
+                f"--plot {path}: the name has to end in {', '.join(KINDS)}, or be - for the terminal"
+            )
+        try:
+            import matplotlib.figure  # noqa: F401
+        except ImportError:
+            raise NoDeviceError("--plot needs matplotlib: pip install 'cudamm[plot]'") from None
+        self._file = OutputFile("--plot", path)
+
+    def __enter__(self) -> Plot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        """Leave no file behind that was not written."""
+        if self._file is not None:
+            self._file.discard()
+
+    def show(self, console: Console, drawing: Drawing) -> None:
+        """Draw with characters, if that is wanted; it does nothing for a file."""
+        from cudamm.output.plots import terminal_charts
+
+        if self.is_terminal and self._has_charts(drawing):
+            terminal_charts.render(console, drawing)
+
+    def write(self, drawing: Drawing) -> None:
+        """Write the file, if there is one; it does nothing for the terminal, or where nothing is drawn.
+
+        Raises UsageError where the disk will not take it.
+        """
+        if self._file is None or not self._has_charts(drawing):
+            return
+        from cudamm.output.plots import matplotlib_picture
+
+        self._file.write([matplotlib_picture.contents(drawing, self._kind[1:])])
+
+    def _has_charts(self, drawing: Drawing) -> bool:
+        """Whether there is anything to draw; says on standard error that there is not."""
+        if not drawing.charts:
+            messages().print(
+                Text(f"cudamm: --plot {self._path}: nothing to draw, since nothing was timed"), soft_wrap=True
+            )
+        return bool(drawing.charts)
+
+
+def check_terminal() -> None:
+    """Raise NoDeviceError where plotext is not installed."""
+    try:
+        import plotext  # noqa: F401
+    except ImportError:
+        raise NoDeviceError("curves in the terminal need plotext: pip install 'cudamm[plot]'") from None
+
+
+def _check_different(path: str, option: str, other: str | None) -> None:
+    """Raise UsageError where two options lead to one place."""
+    if other is None:
+        return
+    if path == other == TERMINAL:
+        raise UsageError(
+            f"--plot - and {option} - both write to standard output: name a file for one of them"
+        )
+    if TERMINAL not in (path, other) and os.path.realpath(path) == os.path.realpath(other):
+        raise UsageError(f"--plot and {option} are the same file, {path}")

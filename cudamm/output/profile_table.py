@@ -1,0 +1,99 @@
+"""The tables of `profile`: a counter a row, a variant a column; then what they mean, in sentences."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.analysis.profile import METRICS
+from cudamm.output.console import fits, folded, parameters, significant
+
+if TYPE_CHECKING:
+    from cudamm.analysis.profile import Metric, ProfileResult
+    from cudamm.devices.device import DeviceInfo
+
+_LEGEND = (
+    "ncu sets the clocks to base, empties the caches before each pass, and launches a kernel once for each "
+    "set of counters: durations here are not the times of bench."
+)
+
+_PADDED = "padded with zeros to the multiples the kernel needs; what they cost is counted"
+
+
+def render(console: Console, device: DeviceInfo, results: Sequence[ProfileResult]) -> None:
+    """Print the tables of a size and type after the other, what failed and why, the sentences, a legend."""
+    for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
+        _print_sheet(console, device, [result for result in group if result.status == "ok"])
+    for result in results:
+        if result.status != "ok":
+            text = f"{_where(result)}: {result.reason}"
+            console.print(f"[bold red]{result.status}[/] {escape(text)}", soft_wrap=True)
+    sizes = len({(r.m, r.n, r.k, r.dtype) for r in results})
+    for result in results:
+        for finding in result.findings:
+            name = _where(result) if sizes > 1 else _name(result)
+            console.print(escape(f"{name}: {finding}"), soft_wrap=True)
+    profiled = [result for result in results if result.status == "ok"]
+    if any(result.padded for result in profiled):
+        console.print(_PADDED, style="dim")
+    if profiled:
+        console.print(_LEGEND, style="dim")
+
+
+def _name(result: ProfileResult) -> str:
+    return f"{result.method} {parameters(result.params)}".strip()
+
+
+def _where(result: ProfileResult) -> str:
+    return f"{_name(result)} at {result.m}x{result.n}x{result.k} {result.dtype}"
+
+
+def _print_sheet(console: Console, device: DeviceInfo, results: Sequence[ProfileResult]) -> None:
+    """Side by side as many variants as there is room for."""
+    if not results:
+        return
+    of = results[0]
+    title = f"{of.m} x {of.n} x {of.k} (M x N x K), {of.dtype}, on {device.name}, by Nsight Compute"
+    console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)  # a sheet may be narrower
+    count = len(results)
+    while count > 1 and not fits(console, _sheet(results[:count], results)):
+        count -= 1
+    for first in range(0, len(results), count):
+        console.print(_sheet(results[first : first + count], results))
+
+
+def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -> Table:
+    """A table of some of the results, its rows those that ncu could tell of any of them."""
+    table = Table()
+    table.add_column("", no_wrap=True)
+    for result in columns:
+        lines = [result.method, *folded(result.params)]
+        table.add_column(escape("\n".join(lines)), justify="right", no_wrap=True)
+    for metric in METRICS:
+        if any(metric.name in result.values for result in results):
+            table.add_row(metric.label, *(_cell(metric, result) for result in columns))
+    table.add_row("bound by", *(result.bound or "" for result in columns))
+    return table
+
+
+def _cell(metric: Metric, result: ProfileResult) -> str:
+    value = result.values.get(metric.name)
+    if value is None:
+        return ""
+    if metric.name.endswith("_percent"):
+        return f"{value:.1f}"
+    if metric.name.endswith("_bytes"):
+        return significant(value / 1e6)
+    if metric.name in _COUNTS:
+        return f"{value:,.0f}"
+    return significant(value)
+
+
+_COUNTS = tuple(
+    metric.name for metric in METRICS if metric.name.endswith(("_conflicts", "_wavefronts", "_instructions"))
+)

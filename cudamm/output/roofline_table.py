@@ -1,0 +1,238 @@
+"""The tables of `roofline`: the roofs, then a row a variant, then what the numbers mean."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.benchmark.result import CUBLAS
+from cudamm.output.bench_table import notes, print_troubles
+from cudamm.output.console import folded, parameters, print_fitting, significant
+from cudamm.output.plots.chart import Drawing, caption
+from cudamm.output.plots.roofline_chart import RooflinePoint
+from cudamm.output.plots.roofline_chart import roofline as roofline_chart
+
+if TYPE_CHECKING:
+    from cudamm.benchmark.roofline import Bound, Roofline, RooflineResult
+    from cudamm.devices.device import DeviceInfo
+
+ONCE = "A, B and C once"
+"""What the row of the compulsory traffic is called."""
+
+MOST_FINDINGS = 5
+
+MOST_NAMES = 3
+"""At one point of a picture."""
+
+_LEGEND = (
+    "op/B: operations for each byte that the threads load, every load of every thread counted. bound: the "
+    "lower of the peak and op/B x bandwidth, if all of it came from memory; region: which one that is. "
+    "Caches serve loads too, so a rate may lie above it; from a cold cache none passes the bound of "
+    f"“{ONCE}”, the least that any kernel moves."
+)
+
+
+def render(
+    console: Console, device: DeviceInfo, roofline: Roofline, results: Sequence[RooflineResult]
+) -> None:
+    """Print the roofs, a table a size and type, what failed, what is above its roof, and a legend."""
+    _print_roofs(console, roofline)
+    for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
+        rows = list(group)
+        print_fitting(console, (_table(device, roofline, rows, detail) for detail in (3, 2, 1, 0)))
+    measured = [r.measured for r in results if r.measured is not None]
+    print_troubles(console, measured)
+    for r in results:
+        if r.measured is None and r.status != "ok":
+            console.print(f"[bold red]{r.status}[/] {escape(_name(r))}: {escape(r.reason)}", soft_wrap=True)
+    for line in findings(results):
+        console.print(escape(line), soft_wrap=True)
+    padded = any(r.padded for r in results)
+    for note in notes(measured) if measured else [_PADDED] if padded else []:
+        console.print(escape(note), style="dim")
+    console.print(escape(_LEGEND), style="dim")
+
+
+def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[RooflineResult]) -> Drawing:
+    """The results under the roofs: one point each, where the requested intensity is known."""
+    sizes = {f"{r.m} x {r.n} x {r.k}, {r.dtype}" for r in results}
+    unknown = sum(r.requested is None for r in results)
+    remarks = ["intensity counts every load of every thread", *([f"{unknown} left out"] if unknown else [])]
+    return roofline_chart(
+        roofline.peak_gflops,
+        roofline.bandwidth_gbytes_per_s,
+        _points(results),
+        title=sizes.pop() if len(sizes) == 1 else "",
+        caption=caption(device.name, remarks),
+    )
+
+
+def _points(results: Sequence[RooflineResult]) -> list[RooflinePoint]:
+    """One each of those measured; those that are not stand together where their bound is the same."""
+    count = Counter(r.method for r in results)
+    several = len({(r.m, r.n, r.k, r.dtype) for r in results}) > 1
+    found: list[RooflinePoint] = []
+    bounds: dict[float, list[str]] = {}
+    for r in results:
+        if r.requested is None:
+            continue
+        label = r.method if count[r.method] == 1 else f"{r.method} {parameters(r.params)}"
+        label += f" at {r.m}x{r.n}x{r.k}" if several else ""
+        if r.gflops is None:
+            bounds.setdefault(r.requested.intensity, []).append(label)
+        else:
+            found.append(RooflinePoint(label, r.requested.intensity, r.gflops))
+    for intensity, labels in bounds.items():
+        more = len(labels) - MOST_NAMES
+        names = ", ".join(labels[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        found.append(RooflinePoint(names, intensity))
+    return found
+
+
+_PADDED = "padded with zeros to the multiples the kernel needs; their loads count, their operations do not"
+
+
+def findings(results: Sequence[RooflineResult]) -> list[str]:
+    """What lies above a roof, and why it can; which methods do not say what they load."""
+    found = [line for result in results for line in _above(result)]
+    more = len(found) - MOST_FINDINGS
+    if more > 0:
+        found = [*found[:MOST_FINDINGS], f"… and {more} more above their bound"]
+    for method in dict.fromkeys(r.method for r in results if r.traffic is None and r.status != "skipped"):
+        found.append(
+            "cublas: it is not known what the library's kernels load"
+            if method == CUBLAS
+            else f"{method}: it is not known what its threads load; say it in its header, “// traffic: bytes "
+            "loaded, bytes stored” as arithmetic, or with --traffic"
+        )
+    return found
+
+
+def _above(result: RooflineResult) -> list[str]:
+    """Why a rate can lie above its bound, with the numbers; nothing where it does not."""
+    rate, requested, compulsory = result.gflops, result.requested, result.compulsory
+    unit, name = _unit(result.dtype), _name(result)
+    if rate is None:
+        return []
+    if rate > compulsory.gflops:
+        what = f"{name}: {rate:,.0f} {unit} are {rate / compulsory.gflops:.2f} times"
+        if compulsory.region == "memory-bound":
+            of = f"the bound of “{ONCE}”, {compulsory.gflops:,.0f}"
+            return [f"{what} {of}: A, B or C were in a cache, in part at least"]
+        return [f"{what} the peak, {compulsory.gflops:,.0f}: the peak is not that exact"]
+    share = result.share_not_from_memory
+    if share is None or requested is None:
+        return []
+    return [
+        f"{name}: {rate:,.0f} {unit} load {rate / requested.intensity:,.0f} GB/s, "
+        f"{rate / requested.gflops:.1f} times what memory delivers: at least {_share(share)} of the bytes "
+        "came from caches, or from one access for several threads of a warp"
+    ]
+
+
+def _print_roofs(console: Console, roofline: Roofline) -> None:
+    rows = (
+        ("peak", f"{_amount(roofline.peak_gflops)} GFLOP/s", roofline.peak_from),
+        ("bandwidth", f"{_amount(roofline.bandwidth_gbytes_per_s)} GB/s", roofline.bandwidth_from),
+        (
+            "ridge",
+            f"{significant(roofline.ridge_intensity)} op/B",
+            "below it memory-bound, else compute-bound",
+        ),
+    )
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column()
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+
+
+def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult], detail: int) -> Table:
+    """A problem's rows.
+
+    Args:
+        detail: 3 for everything; 2 without the stores; 1 with a parameter a line and short words, and of
+            measured rows without the bound's share of the peak; 0 with the parameters below the method, and
+            without the rate's share of it.
+    """
+    first, measured = rows[0], any(r.measured is not None for r in rows)
+    caches = {r.measured.timing.cache for r in rows if r.measured is not None}
+    cache = f", L2 {' and '.join(sorted(caches))}" if caches else ""
+    title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}, on {device.name}{cache}"
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    table.add_column("method", no_wrap=True)
+    if detail:
+        table.add_column("parameters", no_wrap=True)
+    unit = _unit(first.dtype)
+    wide = detail > 1
+    columns = [
+        ("op/B", True),
+        ("with stores", detail > 2),
+        (f"bound ({unit})" if wide else f"bound\n{unit}", True),
+        ("of peak" if wide else "of\npeak", wide or not measured),
+        (f"measured ({unit})" if wide else "measured", measured),
+        ("of bound" if wide else "of\nbound", measured),
+        ("of peak" if wide else "of\npeak", measured and detail > 0),
+    ]
+    for name, shown in columns:
+        if shown:
+            table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("region", no_wrap=True)
+
+    def add(names: Sequence[str], of: Bound | None, result: RooflineResult | None, style: str = "") -> None:
+        rate = result.gflops if result else None
+        share = result.share_of_bound if result else None
+        with_stores = result.intensity_with_stores if result else None
+        region = of.region if of else ""
+        cells = [
+            significant(of.intensity) if of else "?",
+            significant(with_stores) if with_stores is not None else "",
+            significant(of.gflops) if of else "?",
+            _share(of.share_of_peak) if of else "",
+            significant(rate) if rate is not None else "",
+            _share(share) if share is not None else "",
+            _share(rate / roofline.peak_gflops) if rate is not None else "",
+        ]
+        kept = [cell for cell, (_, shown) in zip(cells, columns, strict=True) if shown]
+        table.add_row(*names, *kept, region if wide else region.removesuffix("-bound"), style=style)
+
+    for _, group in itertools.groupby(rows, key=lambda r: r.method):
+        for i, row in enumerate(group):
+            values = parameters(row.params) if wide else "\n".join(folded(row.params))
+            method = row.method if i == 0 or not detail else ""
+            names = [method, values] if detail else [f"{method}\n{values}".strip()]
+            style = "red" if row.status == "failed" else ""
+            add([escape(name) for name in names], row.requested, row, style)
+    table.add_section()
+    lowest = min((row.compulsory for row in rows), key=lambda bound: bound.gflops)
+    add([ONCE, ""] if detail else [ONCE], lowest, None)
+    return table
+
+
+def _name(result: RooflineResult) -> str:
+    return f"{result.method} {parameters(result.params)}".strip() + f" at {result.m}x{result.n}x{result.k}"
+
+
+def _unit(dtype: str) -> str:
+    return "Gop/s" if dtype == "int32" else "GFLOP/s"
+
+
+def _amount(value: float) -> str:
+    """`19,491.8`, `1,555`, `0.75`: as far as such numbers are published."""
+    return f"{value:,.1f}".removesuffix(".0") if value >= 100 else f"{value:.4g}"
+
+
+def _share(share: float) -> str:
+    """Two significant digits, as courses print it: 32%, 2.0%, 0.25%."""
+    percent = 100 * share
+    return (
+        f"{percent:.0f}%" if percent >= 9.95 else f"{percent:.1f}%" if percent >= 0.995 else f"{percent:.2g}%"
+    )

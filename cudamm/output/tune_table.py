@@ -1,0 +1,154 @@
+"""What `tune` prints: the winners, why they won, and how to measure them again; and what is stored."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cudamm.devices.device import DeviceInfo
+from cudamm.output.bench_table import notes, print_troubles, rate_unit
+from cudamm.output.console import milliseconds, parameters, percent, print_fitting, significant
+from cudamm.output.ratio_format import ratio
+from cudamm.tuning.search import Outcome
+from cudamm.tuning.store import Entry
+
+MOST_TROUBLES = 3
+"""Failed variants that are shown; there may be very many."""
+
+_TYPE, _SAMPLES, _NOISE, _TRIED = "type", "samples", "noise", "tried"
+_LEFT_OUT_IN_NARROW_TERMINALS: tuple[tuple[str, ...], ...] = (
+    (),
+    (_SAMPLES, _NOISE),
+    (_SAMPLES, _NOISE, _TYPE, _TRIED),
+)
+
+
+def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) -> None:
+    """Print a row for each method and problem, then a line on each, then what failed, then notes."""
+    print_fitting(console, (_table(device, outcomes, left) for left in _LEFT_OUT_IN_NARROW_TERMINALS))
+    for outcome in outcomes:
+        console.print(escape(sentence(outcome)), soft_wrap=True)
+    results = [trial.result for outcome in outcomes for trial in outcome.trials]
+    failed = [result for result in results if result.status == "failed"]
+    print_troubles(console, failed[:MOST_TROUBLES])
+    if len(failed) > MOST_TROUBLES:
+        console.print(f"… and {len(failed) - MOST_TROUBLES} more that failed; --json has them all")
+    for note in notes([outcome.winner for outcome in outcomes if outcome.winner]):
+        console.print(escape(note), style="dim")
+
+
+def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Table:
+    caches = {o.winner.timing.cache for o in outcomes if o.winner and o.winner.execution == "gpu"}
+    cache = f", L2 {' and '.join(sorted(caches))}" if caches else ""
+    title = escape(f"The fastest parameters on {device.name}{cache}")
+    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    units = {rate_unit(o.trials[0].result) for o in outcomes if o.trials}
+    rate = " or ".join(sorted(units)) or "GFLOP/s"
+    columns = {
+        "method": False, "M x N x K": False, _TYPE: False, "parameters": False, _SAMPLES: True,
+        "median (ms)": True, _NOISE: True, rate: True, _TRIED: True,
+    }  # fmt: skip
+    shown = [name for name in columns if name not in left_out]
+    for name in shown:
+        table.add_column(name, justify="right" if columns[name] else "left", no_wrap=name != "parameters")
+    for outcome in outcomes:
+        won, shape = outcome.winner, outcome.task.problem.shape
+        of = won.statistics if won else None
+        cells = {
+            "method": escape(outcome.task.method.name),
+            "M x N x K": f"{shape.m} x {shape.n} x {shape.k}",
+            _TYPE: outcome.task.problem.element.name,
+            "parameters": escape(parameters(won.params)) if won else "[red]none[/]",
+            _SAMPLES: str(of.count) if of else "",
+            "median (ms)": milliseconds(of.median_ms) if of else "",
+            _NOISE: percent(of.noise) if of and of.count > 1 else "",
+            rate: significant(won.gflops) if won and won.gflops else "",
+            _TRIED: f"{len(outcome.trials)} of {len(outcome.task.cases)}",
+        }
+        table.add_row(*(cells[name] for name in shown))
+    return table
+
+
+def sentence(outcome: Outcome) -> str:
+    """What came of one method and problem, in words."""
+    problem, tried, possible = outcome.task.problem, len(outcome.trials), len(outcome.task.cases)
+    other = parameters(outcome.runner_up.params) if outcome.runner_up is not None else ""
+    if outcome.ratio is not None and outcome.is_confirmed:
+        why = f"{outcome.choice}, {other}, which takes {ratio(outcome.ratio)}"
+    elif outcome.ratio is not None:
+        why = f"{outcome.choice}; the other, {other}, takes {ratio(outcome.ratio)}"
+    else:
+        why = f"{outcome.choice}, {other}" if other else outcome.choice
+    ended = {
+        "complete": "",
+        "budget": "; the budget was over before the search was",
+        "cut short": "; the search was cut short",
+    }[outcome.ended]
+    return (
+        f"{outcome.task.method.name} at {problem.shape} {problem.element.name}: {why}. "
+        f"Tried {tried} of {possible} that can be launched, of {outcome.task.offered}, "
+        f"in {outcome.spent_s:.1f} s{ended}."
+    )
+
+
+def command(entry: Entry, device_spec: str | None = None) -> str:
+    """The command that measures an entry's parameters again.
+
+    Args:
+        device_spec: to be named in it; None: none is.
+    """
+    words = ["cudamm", "bench", *(["--kernel", entry.kernel] if entry.kernel else ["-m", entry.method])]
+    for name, text in entry.kernel_fields.items():
+        words += [f"--{name}", text]
+    square = entry.m == entry.n == entry.k
+    words += ["-n", str(entry.m) if square else f"{entry.m}x{entry.n}x{entry.k}", "--dtype", entry.dtype]
+    for name, value in entry.params.items():
+        words += ["-D", f"{name}={value}"]
+    words += ["--hot"] if entry.cache == "hot" else []
+    return shlex.join([*words, *(["--device", device_spec] if device_spec else [])])
+
+
+def render_stored(console: Console, device: DeviceInfo, entries: Sequence[tuple[Entry, str]]) -> None:
+    """Print what is stored for a device; with each entry comes why it is ignored, or nothing."""
+    title = escape(f"Stored for {device.name}")
+    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    for name in ("method", "M x N x K", "type", "parameters"):
+        table.add_column(name, no_wrap=name != "parameters")
+    table.add_column("median (ms)", justify="right", no_wrap=True)
+    table.add_column("tuned on", no_wrap=True)
+    table.add_column("")
+    for entry, state in entries:
+        table.add_row(
+            escape(entry.method),
+            f"{entry.m} x {entry.n} x {entry.k}",
+            entry.dtype,
+            escape(parameters(entry.params)),
+            milliseconds(entry.median_ms),
+            entry.date[:10],
+            escape(state or remark(entry)),
+            style="dim" if state else "",
+        )
+    console.print(table)
+
+
+def remark(entry: Entry) -> str:
+    """How sure an entry is; empty where nothing is in doubt."""
+    if not entry.complete:
+        return "of a search that was not complete"
+    return "" if entry.confirmed else "as fast as the next best"
+
+
+def stored_record(entry: Entry, state: str) -> dict[str, Any]:
+    """The row of `cudamm tune --list --json`."""
+    return {
+        "method": entry.method, "params": entry.params, "m": entry.m, "n": entry.n, "k": entry.k,
+        "dtype": entry.dtype, "arch": entry.arch, "median_ms": entry.median_ms, "cache": entry.cache,
+        "confirmed": entry.confirmed, "complete": entry.complete, "tried": entry.tried,
+        "possible": entry.possible, "date": entry.date, "source": entry.source, "kernel": entry.kernel,
+        "is_current": not state, "state": state,
+    }  # fmt: skip

@@ -1,0 +1,65 @@
+"""What a choice is for: a device, or an architecture of which there is none here."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from cudamm.devices.device import Target
+from cudamm.devices.gpu_device import GpuTarget
+from cudamm.kernels.architecture import Architecture, find_architecture
+from cudamm.kernels.launch import Limits, limits_of
+from cudamm.tuning.store import arch_of
+
+SMALL_GPU = dataclasses.replace(find_architecture("sm_86"), gpu="a small GPU", multiprocessors=16)
+"""Stands for the CPU device: its own times say nothing of a GPU, and small tiles are verified soon."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the chosen variant is to run.
+
+    Attributes:
+        device: its name; empty for an architecture without a device.
+        arch: under which `tune` keeps what it found there: `sm_90`, or the machine of the CPU device.
+        architecture: whose multiprocessors the model computes with.
+        limits: of a launch.
+    """
+
+    device: str
+    arch: str
+    architecture: Architecture
+    limits: Limits
+
+
+def of_target(target: Target[Any]) -> Place:
+    """The place of a device that is open, here or in another process."""
+    architecture = target.architecture if isinstance(target, GpuTarget) else SMALL_GPU
+    return Place(target.info.name, arch_of(target.info), architecture, target.limits)
+
+
+def on_host(target: Target[Any], arch: str | None = None) -> Place:
+    """The place of what the processor executes as if it were on a GPU of an architecture.
+
+    Args:
+        target: the CPU device.
+        arch: None stands for the CPU device itself.
+
+    Raises:
+        UsageError: there is no such architecture.
+    """
+    if arch is None:
+        return of_target(target)
+    place = of_architecture(find_architecture(arch))
+    known = min(place.architecture, find_architecture(target.limits.arch), key=lambda of: of.capability)
+    return dataclasses.replace(place, limits=dataclasses.replace(place.limits, arch=known.name))
+
+
+def of_architecture(architecture: Architecture, device: str = "") -> Place:
+    """The place of an architecture, whose number of multiprocessors counts.
+
+    Args:
+        device: the name of the GPU, where there is one.
+    """
+    return Place(device, architecture.name, architecture, limits_of(architecture))

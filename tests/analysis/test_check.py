@@ -1,0 +1,331 @@
+"""Each mistake of the sources is found by what it is and where; where nothing is wrong nothing is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm.analysis.check import CheckResult, SharedLimit, check_all
+from cudamm.cli.verify_command import SHAPES
+from cudamm.devices.cpu_device import CpuDevice
+from cudamm.devices.device import Device
+from cudamm.errors import UsageError
+from cudamm.execution.in_process import Here
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.launch import unfit
+from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import Variant, variants
+
+KB = 1024
+Checked = Callable[..., CheckResult]
+
+
+def silent(doing: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@pytest.fixture
+def checked(cpu: Device[Any], kernels: Path) -> Checked:
+    """Check a method, a file, or one of the mistakes by its name."""
+
+    def check(
+        name: str | Path, *sizes: str, dtype: str = "float32", shared_kb: int = 227, **values: Value
+    ) -> CheckResult:
+        mistake = kernels / "mistakes" / f"{name}.cu"
+        path = name if isinstance(name, Path) else mistake if mistake.exists() else None
+        method = read_method(path) if path is not None else find(str(name))
+        (variant,) = variants(method, {key: (value,) for key, value in values.items()})
+        (result,) = results(cpu, [variant], sizes, dtype, shared_kb)
+        return result
+
+    return check
+
+
+def results(
+    cpu: Device[Any], chosen: list[Variant], sizes: tuple[str, ...], dtype: str, shared_kb: int = 227
+) -> list[CheckResult]:
+    problems = [Problem(parse_shape(size), ELEMENT_TYPES[dtype]) for size in sizes]
+    cases = [(variant, problem) for problem in problems for variant in chosen]
+    with Here(cpu) as here:
+        return list(check_all(here, cases, True, SharedLimit(shared_kb * KB, "a test's GPU"), silent))
+
+
+def line_of(
+    result: CheckResult,
+    text: str,
+    nth: int = 1,
+    kernels: Path = Path(__file__).parents[1] / "example_kernels",
+) -> int:
+    """The line of a mistake's file that has a text, the first or a later one."""
+    lines = (kernels / "mistakes" / result.file).read_text().splitlines()
+    return [number for number, line in enumerate(lines, 1) if text in line][nth - 1]
+
+
+def told(result: CheckResult) -> set[tuple[str, str, int]]:
+    return {(f.kind, f.array, f.line) for f in result.errors}
+
+
+def test_tiles_that_ignore_k(checked: Checked) -> None:
+    result = checked("ignores_k", "17x31x13")
+    (found,) = result.errors
+    assert (found.kind, found.line) == ("wrong-result", line_of(result, "sum += Mds"))
+    assert "A[0][k] is used 16 times at k = 0" in found.message
+    assert "the loop's variable k does not occur" in found.message
+
+
+def test_bytes_taken_for_elements(checked: Checked) -> None:
+    result = checked("bytes_as_elements", "17x31x13")
+    store, load = line_of(result, "Nds[ty *"), line_of(result, "sum += Mds")
+    assert {("out-of-bounds", "Mds_Nds", store), ("out-of-bounds", "Mds_Nds", load)} <= told(result)
+    assert "Mds_Nds[1024]" in result.errors[0].message and "512 elements" in result.errors[0].message
+    assert "sizes of shared memory in bytes" in result.errors[0].cure
+
+
+def test_only_the_diagonal_is_set_to_zero(checked: Checked) -> None:
+    result = checked("zeroes_the_diagonal", "16x24x9")
+    assert {f.kind for f in result.errors} == {"uninitialised", "wrong-result"}
+    (unset,) = (f for f in result.errors if f.kind == "uninitialised")
+    assert (unset.array, unset.line) == ("C", line_of(result, "+= sum;"))
+    assert "reads C[0][1], which nothing has been written to" in unset.message
+    assert unset.threads[0].thread == (0, 0, 0) and "0 before the first sum" in unset.cure
+    assert any("adds to what C held before" in f.message for f in result.errors)
+
+
+def test_no_barriers(checked: Checked) -> None:
+    result = checked("no_barriers", "33x20x40")
+    read = line_of(result, "sum += subA")
+    races = [f for f in result.errors if f.kind == "race"]
+    assert {(f.array, f.line, f.other_line) for f in races} == {
+        ("subA", read, line_of(result, "subA[ty][tx] =")),
+        ("subB", read, line_of(result, "subB[ty][tx] =")),
+    }
+    for race in races:
+        assert {at.op for at in race.threads} == {"load", "store"}
+        assert race.threads[0].thread != race.threads[1].thread
+        assert f"another behind line {read}" in race.cure
+
+
+def test_the_first_barrier_is_missing(checked: Checked) -> None:
+    result = checked("no_first_barrier", "33x20x40")
+    races = [f for f in result.errors if f.kind == "race"]
+    assert {f.array for f in races} == {"subA", "subB"}
+    for race in races:
+        assert "the barrier after writing is missing" in race.message
+        assert f"between line {race.other_line}" in race.cure and "another" not in race.cure
+    assert any(f.kind == "wrong-result" for f in result.errors)
+
+
+def test_the_second_barrier_is_missing(checked: Checked) -> None:
+    result = checked("no_second_barrier", "33x20x40")
+    races = [f for f in result.errors if f.kind == "race"]
+    assert {f.array for f in races} == {"subA", "subB"}
+    for race in races:
+        assert "the barrier after reading is missing" in race.message
+        assert f"behind line {line_of(result, 'sum += subA')}" in race.cure
+
+
+def test_one_step_needs_no_second_barrier(checked: Checked) -> None:
+    assert checked("no_second_barrier", "16x16x16").status == "clean"
+
+
+def test_continue_past_barriers(checked: Checked) -> None:
+    result = checked("continues_past_barriers", "20x16x16")
+    (found,) = result.errors
+    assert (found.kind, found.line) == ("divergent-barrier", line_of(result, "__syncthreads"))
+    assert "left the kernel" in found.message and "continue" in found.cure
+    assert {at.block for at in found.threads} == {(0, 1, 0)} and len(found.threads) == 2
+
+
+def test_barriers_at_two_lines(checked: Checked) -> None:
+    result = checked("barriers_at_two_lines", "16x16x16")
+    (found,) = result.errors
+    assert found.kind == "divergent-barrier"
+    assert {found.line, found.other_line} == {line_of(result, "__syncthreads", nth) for nth in (1, 2)}
+    assert {at.thread for at in found.threads} == {(0, 0, 0), (0, 8, 0)}
+
+
+def test_x_and_y_swapped_is_right_and_slow(checked: Checked) -> None:
+    result = checked("swaps_x_and_y", "64x64x64", "17x31x13")
+    assert result.status == "clean" and result.all_well
+    found = {(f.kind, f.array, f.line): f for f in result.advice}
+    conflict = found["bank-conflict", "As", line_of(result, "sum += As")]
+    assert "32-way" in conflict.message and "As[32][33]" in conflict.cure
+    spread = found["uncoalesced", "C", line_of(result, "C[(row0 + tx)")]
+    assert (
+        "32 sectors" in spread.message
+        and "4 would do" in spread.message
+        and "256 bytes apart" in spread.message
+    )
+    assert len(found) == 2
+
+
+def test_one_row_too_many(checked: Checked) -> None:
+    result = checked("off_by_one", "17x31x13")
+    line = line_of(result, "if (row <= M")
+    store = line_of(result, "C[row * N + col] = sum")
+    found = {(f.array, f.line): f for f in result.errors if f.kind == "out-of-bounds"}
+    assert set(found) == {("A", store - 1), ("C", store)}
+    assert "writes C[17][0]" in found["C", store].message and "C has 17 x 31" in found["C", store].message
+    assert all(f"line {line} compares with <=" in f.cure for f in found.values())
+
+
+def test_a_vector_from_an_odd_offset(checked: Checked) -> None:
+    result = checked("odd_float4", "5x8x16")
+    (found,) = result.errors
+    assert (found.kind, found.array, found.line) == ("misaligned", "A", line_of(result, "const float4 a"))
+    assert "A[0][1] to A[0][4]" in found.message
+
+
+def test_one_step_past_the_tile(checked: Checked) -> None:
+    result = checked("past_the_tile", "17x31x13")
+    line = line_of(result, "sum += As")
+    assert ("out-of-bounds", "Bs", line) in told(result)
+    assert any("Bs[16][0]" in f.message and "Bs has 16 x 16" in f.message for f in result.errors)
+    assert any(f.kind == "wrong-result" for f in result.errors)
+
+
+def test_a_sum_added_to_what_c_holds(checked: Checked) -> None:
+    result = checked("reads_c_first", "17x31x13")
+    line = line_of(result, "C[row * N + col] +=")
+    assert ("uninitialised", "C", line) in told(result)
+
+
+def test_another_row_of_the_same_matrix_is_in_bounds_and_wrong(checked: Checked) -> None:
+    inside = checked("reads_the_next_row", "16x8x16")
+    assert {f.kind for f in inside.errors} == {"wrong-result"}
+    both = checked("reads_the_next_row", "16x24x16")
+    assert {f.kind for f in both.errors} == {"wrong-result", "out-of-bounds"}
+    (outside,) = (f for f in both.errors if f.kind == "out-of-bounds")
+    assert outside.array == "A" and "A has 16 x 16" in outside.message
+
+
+def test_more_shared_memory_than_there_is(checked: Checked) -> None:
+    result = checked("too_much_shared", "17x31x13", "8x8x8")
+    (found,) = result.errors
+    assert (
+        found.kind == "shared-memory-limit" and "80,000 bytes" in found.message and "49,152" in found.message
+    )
+    assert found.line == line_of(result, "__shared__") and len(found.sizes) == 2
+
+
+def test_what_the_compiler_refuses_for_its_shared_memory_is_told_alike(
+    checked: Checked, write_kernel: Any
+) -> None:
+    path = write_kernel(
+        "// x.\n//\n// threads: 32\n// grid: 1\n\n"
+        "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    __shared__ float tile[20000];\n"
+        "    tile[threadIdx.x * M] = A[threadIdx.x];\n    __syncthreads();\n"
+        "    C[threadIdx.x] = tile[(31 - threadIdx.x) * M];\n}\n"
+    )
+    (found,) = checked(path, "8x8x8").errors
+    assert (found.kind, found.line) == ("shared-memory-limit", 7)
+    assert "80,000 bytes" in found.message and "49,152" in found.message
+
+
+def test_dynamic_shared_memory_has_the_architectures_limit(checked: Checked) -> None:
+    assert checked("tiled-dynamic", "8x8x8", BLOCK_SIZE=32, shared_kb=8).status == "clean"
+    result = checked("tiled-dynamic", "8x8x8", BLOCK_SIZE=32, shared_kb=7)
+    (found,) = result.errors
+    assert found.kind == "shared-memory-limit" and "8,192 bytes" in found.message
+    assert "the most that a test's GPU gives a block is 7,168" in found.message
+
+
+def test_unwritten_shared_memory(checked: Checked, kernels: Path) -> None:
+    result = checked(kernels / "unwritten_shared.cu", "40x40x4")
+    found = [f for f in result.errors if f.kind == "uninitialised"]
+    assert {f.array for f in found} == {"statics", "dynamic"}
+    assert all("nothing has been written to" in f.message and f.threads for f in found)
+
+
+def test_shared_arrays_of_the_file_are_watched_too(checked: Checked, write_kernel: Any) -> None:
+    path = write_kernel(
+        "// Two arrays of the file, and an index past the end of one.\n//\n// threads: 32\n// grid:    1\n"
+        "__shared__ float first[32];\nstatic __shared__ float second[32];\n"
+        "__global__ void beyond(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    first[threadIdx.x] = second[threadIdx.x] = A[threadIdx.x];\n    __syncthreads();\n"
+        "    C[threadIdx.x] = first[threadIdx.x + 1] + second[threadIdx.x];\n}\n"
+    )
+    found = [f for f in checked(path, "8x8x8").errors if f.kind == "out-of-bounds"]
+    assert [(f.array, f.line) for f in found] == [("first", 10)]
+    assert "first[32]" in found[0].message
+
+
+@pytest.mark.parametrize(
+    "name", ["barrier_in_function", "warp_product", "shuffles", "shared_memory", "votes"]
+)
+def test_correct_kernels_of_all_kinds_raise_no_alarm(checked: Checked, kernels: Path, name: str) -> None:
+    """What they compute is not always the product; no race, bound or barrier of theirs is wrong."""
+    method = read_method(kernels / f"{name}.cu")
+    result = checked(method.path, "40x64x32", dtype=method.element_types[0])
+    assert {f.kind for f in result.errors} <= {"wrong-result", "uninitialised"}
+    if name in ("barrier_in_function", "warp_product"):
+        assert result.errors == ()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [m for m in ladder() if not m.runs_on_host and not unfit(m, CpuDevice.limits)],
+    ids=lambda m: m.name,
+)
+def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) -> None:
+    (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
+    (result,) = results(cpu, [variant], SHAPES, "float32")
+    assert [f.message for f in result.errors] == [] and result.status == "clean"
+    assert set(result.sizes) == set(SHAPES)
+
+
+@pytest.mark.parametrize("edge", [7])
+def test_the_ladder_is_clean_at_any_block_size(cpu: Device[Any], edge: int) -> None:
+    sized = [m for m in ladder() if not m.runs_on_host and "BLOCK_SIZE" in (p.name for p in m.parameters)]
+    assert len(sized) > 10
+    chosen = [v for m in sized for v in variants(m, {"BLOCK_SIZE": (edge,)})]
+    for result in results(cpu, chosen, ("17x10x13",), "float64" if edge == 7 else "int32"):
+        assert [(result.method, f.message) for f in result.errors] == []
+        (odd,) = (f for f in result.advice if f.kind == "partial-warp")
+        assert "no multiple of 32" in odd.message
+
+
+def test_some_blocks_of_a_large_launch(checked: Checked) -> None:
+    result = checked("tiled", "512x512x64", BLOCK_SIZE=16)
+    watched, of = result.watched["512x512x64"]
+    assert of == 1024 and 1 <= watched < 30 and result.status == "clean"
+    # The last row of blocks is among them: that is where this one is wrong.
+    wrong = checked("off_by_one", "512x512x64")
+    assert wrong.watched["512x512x64"][0] < 100 and any(f.kind == "out-of-bounds" for f in wrong.errors)
+
+
+def test_a_kernel_that_compiles_nowhere_is_a_usage_error(checked: Checked, write_kernel: Any) -> None:
+    path = write_kernel(
+        "// x.\n//\n// threads: 1\n// grid: 1\n\n"
+        "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) { C[0] = oops; }\n"
+    )
+    with pytest.raises(UsageError, match="oops"):
+        checked(path, "8x8x8")
+
+
+def test_sizes_that_a_kernel_does_not_take_are_skipped(checked: Checked, write_kernel: Any) -> None:
+    path = write_kernel(
+        "// x.\n//\n// threads: 32\n// grid: 1\n// requires: M < 5\n\n"
+        "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    if (threadIdx.x) return;\n"
+        "    for (int i = 0; i < M * N; ++i) {\n"
+        "        float sum = 0;\n"
+        "        for (int k = 0; k < K; ++k) sum += A[i / N * K + k] * B[k * N + i % N];\n"
+        "        C[i] = sum;\n    }\n}\n"
+    )
+    result = checked(path, "4x4x4", "8x8x8")
+    assert result.status == "clean" and result.sizes == ("4x4x4",)
+    assert result.skipped[0][0] == "8x8x8" and "M < 5" in result.skipped[0][1]
+
+
+def test_advice_comes_from_the_largest_size(checked: Checked) -> None:
+    result = checked("naive", "1x1x1", "64x64x64", "8x8x8", BLOCK_SIZE=32)
+    assert {f.array for f in result.advice} == {"A", "C"}
+    assert {f.sizes for f in result.advice} == {("64x64x64",)}
+    assert all("32 sectors" in f.message for f in result.advice)

@@ -1,0 +1,359 @@
+"""Tracing: what it counts, held against addresses worked out with NumPy; what stands for the whole grid."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudamm.analysis.trace import (
+    Settings,
+    WarpAccess,
+    block_classes,
+    combined,
+    pattern,
+    trace,
+    varying,
+    watched_of,
+)
+from cudamm.devices.observation import Access, Observation, Request, SharedArray
+from cudamm.errors import KernelError, NoDeviceError, UsageError
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Launch
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape, parse_shape
+from cudamm.kernels.variant import variants
+
+WARP = 32
+
+
+def traced(method, shape="40x24x33", dtype="float32", settings=None, **values):
+    of = read_method(method) if not isinstance(method, str) else find(method)
+    (variant,) = variants(of, {name: (value,) for name, value in values.items()})
+    problem = Problem(parse_shape(shape), ELEMENT_TYPES[dtype])
+    (result,) = trace([(variant, problem)], settings or Settings(blocks=None), True, lambda *_: None)
+    assert result.status == "ok", result.reason
+    return result
+
+
+def one(result, array, op):
+    """The only access of a kind."""
+    (access,) = (a for a in result.accesses if (a.array, a.op) == (array, op))
+    return access
+
+
+def sectors_of(offsets):
+    """How many different 32-byte sectors a warp touches, a row each; -1 for a lane that takes no part."""
+    return sum(len(set((row[row >= 0] // 32).tolist())) for row in offsets)
+
+
+def warps(shape, edge, row_from_x):
+    """Rows and columns of C that each warp's lanes compute (warps x 32), -1 for those beyond the edge."""
+    extents = (shape.m, shape.n) if row_from_x else (shape.n, shape.m)
+    blocks = [range(-(-extent // edge)) for extent in extents]
+    x, y = np.meshgrid(np.arange(edge), np.arange(edge))
+    found = []
+    for by, bx in itertools.product(blocks[1], blocks[0]):
+        in_x, in_y = (bx * edge + x).ravel(), (by * edge + y).ravel()
+        row, col = (in_x, in_y) if row_from_x else (in_y, in_x)
+        inside = (row < shape.m) & (col < shape.n)
+        pairs = np.stack([np.where(inside, row, -1), np.where(inside, col, -1)]).reshape(2, -1, WARP)
+        found.append(pairs)
+    rows, cols = np.concatenate(found, axis=1)
+    active = (rows >= 0).any(axis=1)
+    return rows[active], cols[active]
+
+
+@pytest.mark.parametrize(
+    ("method", "shape", "dtype"),
+    [
+        ("naive", "40x24x33", "float32"),
+        ("coalesced", "40x24x33", "float32"),
+        ("coalesced", "33x50x9", "float64"),
+    ],
+)
+def test_requests_and_sectors_are_those_of_the_addresses(method, shape, dtype):
+    result = traced(method, shape, dtype, BLOCK_SIZE=16)
+    of, size = parse_shape(shape), ELEMENT_TYPES[dtype].size_bytes
+    rows, cols = warps(of, 16, row_from_x=method == "naive")
+    inside = rows >= 0
+    a = [np.where(inside, (rows * of.k + k) * size, -1) for k in range(of.k)]
+    b = [np.where(inside, (k * of.n + cols) * size, -1) for k in range(of.k)]
+    c = np.where(inside, (rows * of.n + cols) * size, -1)
+    expected = {("A", "load"): np.concatenate(a), ("B", "load"): np.concatenate(b), ("C", "store"): c}
+    assert len(result.accesses) == 3 and not result.scaled
+    for (array, op), offsets in expected.items():
+        access = one(result, array, op)
+        assert access.requests == len(offsets)
+        assert access.sectors == sectors_of(offsets)
+        assert access.bytes_requested == size * (offsets >= 0).sum()
+        assert access.bytes_used == size * sum(len(set(row[row >= 0].tolist())) for row in offsets)
+        assert access.broadcasts == sum(
+            len(set(row[row >= 0].tolist())) == 1 and (row >= 0).sum() > 1 for row in offsets
+        )
+    assert [a.line for a in result.accesses] == [23, 23, 24]
+    assert result.total("global", "load").sectors == sectors_of(np.concatenate([*a, *b]))
+
+
+@pytest.mark.parametrize(
+    ("method", "values"),
+    [
+        ("tiled-bounds", {"BLOCK_SIZE": 8}),
+        ("register-tile", {"BLOCK_SIZE": 8, "TILE_SIZE": 2}),
+        ("tiled-padded", {"BLOCK_SIZE": 16, "PAD": 1}),
+    ],
+)
+def test_bytes_requested_are_what_the_header_says(method, values):
+    result = traced(method, "64x48x32", **values)
+    (variant,) = variants(find(method), {name: (value,) for name, value in values.items()})
+    said = variant.traffic(ELEMENT_TYPES["float32"], 64, 48, 32)
+    assert said is not None
+    assert result.total("global", "load").bytes_requested == said.load_bytes
+    assert result.total("global", "store").bytes_requested == said.store_bytes
+    assert result.intensity == result.operations / said.load_bytes
+    assert result.intensity_with_stores == result.operations / (said.load_bytes + said.store_bytes)
+
+
+@pytest.mark.parametrize("method", ["coalesced", "tiled-bounds"])
+def test_a_few_blocks_stand_for_the_grid(method):
+    """Also where the last row and column of blocks reach past the edge."""
+    every = traced(method, "88x104x24", BLOCK_SIZE=16)
+    few = traced(method, "88x104x24", BLOCK_SIZE=16, settings=Settings(blocks=8))
+    assert few.scaled and few.blocks == (8, 42) and not every.scaled and every.blocks == (42, 42)
+    assert few.accesses == every.accesses
+
+
+def test_intensity_of_sectors_and_traffic_against_naive():
+    naive, tiled = traced("naive", "64"), traced("tiled", "64")
+    assert naive.bytes_against_naive == naive.sectors_against_naive == 1
+    # 64 / 32 blocks in a row: A and B are loaded twice each instead of 64 times, C is stored once.
+    assert tiled.bytes_against_naive == (2 + 2 + 1) / (64 + 64 + 1)
+    sectors = 64 * 64 * 4 // 32
+    assert tiled.total("global").sectors == 5 * sectors
+    assert tiled.sector_intensity == 2 * 64**3 / (5 * sectors * 32)
+    # A's 32 sectors, B's one, a warp and step; C's 32 a warp.
+    assert naive.total("global").sectors == (64 * 33 + 32) * (64 * 64 // WARP)
+    assert tiled.sectors_against_naive == tiled.total("global").sectors / naive.total("global").sectors
+
+
+def test_bank_conflicts_and_their_cure():
+    conflicts, cured = (
+        one(traced("tiled-padded", "64", BLOCK_SIZE=32, PAD=pad), "As", "load") for pad in (0, 1)
+    )
+    assert conflicts.requests == cured.requests == 64 * 64 * 64 // WARP
+    assert conflicts.wavefronts == 32 * conflicts.requests and cured.wavefronts == cured.requests
+    assert conflicts.ideal_wavefronts == cured.ideal_wavefronts == cured.requests
+    assert pattern(conflicts) == "32-way conflict" and pattern(cured) == "no conflict"
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+def test_shared_loads_that_nvcc_merges_are_counted_as_merged():
+    written = traced("tiled", "64")
+    merged = traced("tiled", "64", settings=Settings(blocks=None, arch="sm_90"))
+    as_written, as_compiled = (one(result, "As", "load") for result in (written, merged))
+    assert written.wide_lines is None and merged.wide_lines == {as_compiled.line}
+    assert as_compiled.requests == as_written.requests // 4
+    assert as_compiled.bytes_requested == as_written.bytes_requested
+    assert one(written, "Bs", "load") == one(merged, "Bs", "load")  # a row apart: nothing to merge
+
+
+@pytest.mark.parametrize("error", [NoDeviceError("no nvcc"), KernelError("nvcc does not take it")])
+def test_without_an_answer_of_nvcc_shared_loads_count_as_written(monkeypatch, error):
+    def refuse(program, arch):
+        raise error
+
+    monkeypatch.setattr("cudamm.analysis.trace.merged_lines", refuse)
+    result = traced("tiled", "32", settings=Settings(blocks=None, arch="sm_90"))
+    assert result.wide_lines is None and one(result, "As", "load").requests == 32 * 32 * 32 // WARP
+
+
+GRIDS = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
+
+
+@given(GRIDS, st.integers(1, 40))
+def test_classes_of_blocks(grid, most):
+    """They make up the grid, each block once; traced blocks are of their class, and as many as asked for."""
+    classes = block_classes(grid, most)
+    whole = block_classes(grid, None)
+    assert [(c.name, c.blocks) for c in classes] == [(c.name, c.blocks) for c in whole]
+    assert sorted(itertools.chain(*(c.traced for c in whole))) == list(range(math.prod(grid)))
+    for few, all_of_them in zip(classes, whole, strict=True):
+        assert 1 <= len(few.traced) == len(set(few.traced)) <= few.blocks == len(all_of_them.traced)
+        assert set(few.traced) <= set(all_of_them.traced)
+        is_last = {
+            tuple(at == extent - 1 and extent > 1 for at, extent in zip(index, grid, strict=True))
+            for index in (np.unravel_index(i, grid[::-1])[::-1] for i in all_of_them.traced)
+        }
+        assert len(is_last) == 1
+    traced_blocks = sum(len(c.traced) for c in classes)
+    assert traced_blocks <= max(most, len(classes))
+    assert traced_blocks >= min(most, math.prod(grid)) - len(classes)  # what a small class leaves is not lost
+
+
+def test_the_classes_of_a_plane():
+    classes = block_classes((32, 32, 1), 8)
+    assert [(c.name, c.blocks) for c in classes] == [
+        ("interior", 31 * 31), ("last column", 31), ("last row", 31), ("corner", 1),
+    ]  # fmt: skip
+    assert sum(len(c.traced) for c in classes) == 8
+    assert classes[0].traced[0] == 0 and classes[3].traced == (1023,)
+    assert {index % 32 for index in classes[1].traced} == {31}
+
+
+ACCESS = Access(
+    site=0, line=7, text="x = A[i];", space="global", op="load", array="A", size_bytes=4,
+    requests=10, threads=320, bytes_requested=1280, bytes_used=1280, sectors=40, ideal_sectors=40,
+)  # fmt: skip
+
+
+def observed(*accesses):
+    return Observation(accesses, (0,), (1, 1))
+
+
+def test_counts_are_scaled_and_added_by_access():
+    """Sites are numbered anew in each observation: line, array, kind and order within the line count."""
+    other = dataclasses.replace(ACCESS, site=1, requests=4, sectors=16)
+    store = dataclasses.replace(ACCESS, site=2, line=9, op="store", array="C")
+    unseen = dataclasses.replace(ACCESS, site=0, line=3, requests=0)
+    found = combined(
+        [
+            (Fraction(3), observed(ACCESS, other, store)),
+            (Fraction(5, 2), observed(unseen, dataclasses.replace(store, site=1))),
+            (Fraction(1), observed(ACCESS)),
+        ]
+    )
+    assert [(a.line, a.op, a.requests) for a in found] == [
+        (7, "load", 3 * 10 + 10), (7, "load", 3 * 4), (9, "store", 30 + 25),
+    ]  # fmt: skip
+    assert [a.sectors for a in found] == [160, 48, 220]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "coalesced"),
+        ({"sectors": 50}, "partly coalesced"),
+        ({"sectors": 320}, "uncoalesced"),
+        ({"broadcasts": 10, "sectors": 10, "ideal_sectors": 10}, "broadcast"),
+        ({"broadcasts": 9, "sectors": 10, "ideal_sectors": 10}, "coalesced"),
+        ({"broadcasts": 10, "threads": 10, "sectors": 10, "ideal_sectors": 10}, "coalesced"),
+        ({"space": "shared", "wavefronts": 10, "ideal_wavefronts": 10}, "no conflict"),
+        ({"space": "shared", "wavefronts": 25, "ideal_wavefronts": 10}, "2.5-way conflict"),
+        ({"space": "shared", "wavefronts": 10, "ideal_wavefronts": 10, "broadcasts": 10}, "broadcast"),
+    ],
+)
+def test_patterns_in_words(fields, words):
+    assert pattern(dataclasses.replace(ACCESS, **fields)) == words
+
+
+LAUNCH = Launch(Shape(64, 48, 32), (32, 1, 1), (2, 2, 1), 0, (), ())
+
+
+def test_time_periods_are_an_accesss_own_executions():
+    load, store = ACCESS, dataclasses.replace(ACCESS, site=1, line=8, op="store", array="C")
+    of_shared = dataclasses.replace(ACCESS, site=2, line=9, space="shared", array="As")
+    nowhere = dataclasses.replace(ACCESS, site=3, line=9, array="")
+    requests = [
+        Request(0, 0, {0: 0, 1: 128}), Request(1, 2, {0: 8}), Request(2, 3, {0: 0}), Request(3, 0, {0: 4}),
+        Request(4, 1, {5: 192}), Request(5, 0, {0: 8}),
+    ]  # fmt: skip
+    seen = Observation(
+        (load, store, of_shared, nowhere), (3,), (1, 1), tuple(requests), (), (SharedArray("As", 512),)
+    )
+    watched = watched_of(seen, LAUNCH, 4, (1, 1, 0), 0, 2)
+    assert watched.to_the_end and watched.block == (1, 1, 0)
+    first, second, third = watched.accesses
+    assert first.periods == ({0: 0, 1: 128}, {0: 4}) and (first.rows, first.columns) == (64, 32)
+    assert first.cells(0) == {(0, 0): [0], (1, 0): [1]} and first.cells(1) == {(0, 1): [0]}
+    assert (second.rows, second.columns) == (64, 48) and second.cells(0) == {(1, 0): [5]}
+    assert (third.rows, third.columns) == (4, 32) and third.cells(0) == {(0, 2): [0]}
+
+
+def test_a_wide_access_touches_several_elements():
+    of = WarpAccess(dataclasses.replace(ACCESS, size_bytes=16), 8, 8, 4, ({0: 0, 1: 16, 2: 32},))
+    assert of.cells(0)[0, 3] == [0] and of.cells(0)[0, 4] == [1] and of.cells(0)[1, 0] == [2]
+    assert of.sectors(0) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "offsets", "words"),
+    [
+        (4, range(0, 128, 4), 1),
+        (4, [0] * 32, 1),
+        (4, range(0, 256, 8), 2),
+        (4, range(0, 32 * 128, 128), 32),
+        (4, range(0, 32 * 132, 132), 1),
+        (8, range(0, 256, 8), 2),
+        (8, range(0, 32 * 128, 128), 32),
+        (16, range(0, 512, 16), 4),
+    ],
+)
+def test_words_that_a_request_needs_of_a_bank(size, offsets, words):
+    """CUDA C++ Programming Guide, “Shared Memory”: successive words of 4 bytes lie in successive banks."""
+    access = dataclasses.replace(ACCESS, space="shared", array="As", size_bytes=size)
+    of = WarpAccess(access, 8, 32, 4, (dict(enumerate(offsets)),))
+    assert of.words_of_a_bank(0) == words
+
+
+@given(st.lists(st.integers(0, 4095), min_size=1, max_size=32))
+def test_sectors_of_a_drawn_request(elements):
+    of = WarpAccess(ACCESS, 64, 64, 4, ({lane: 4 * e for lane, e in enumerate(elements)},))
+    assert of.sectors(0) == len({4 * e // 32 for e in elements})
+    assert sum(map(len, of.cells(0).values())) == len(elements)
+
+
+def test_the_watched_warp_is_the_one_asked_for():
+    settings = Settings(blocks=None, warp=1, of_block=(1, 0, 0), steps=2)
+    result = traced("coalesced", "32x64x24", settings=settings, BLOCK_SIZE=16)
+    assert result.watched is not None and result.watched.to_the_end
+    by_array = {of.access.array: of for of in result.watched.accesses}
+    lanes = range(WARP)  # warp 1 of a block of 16 x 16 has rows 2 and 3; block 1 begins at column 16
+    assert by_array["A"].periods == tuple({i: 4 * ((2 + i // 16) * 24 + k) for i in lanes} for k in (0, 1))
+    assert by_array["B"].periods == tuple({i: 4 * (k * 64 + 16 + i % 16) for i in lanes} for k in (0, 1))
+    assert by_array["C"].periods == ({i: 4 * ((2 + i // 16) * 64 + 16 + i % 16) for i in lanes},)
+
+
+def test_some_warps_stand_for_a_blocks_others(monkeypatch):
+    """A warp that others stand for is watched all the same, where it is asked for."""
+    monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 50_000)
+    every = traced("block-coarse", "64", BLOCK_SIZE=8)
+    settings = Settings(blocks=8, warp=1, steps=1)
+    some = traced("block-coarse", "64", BLOCK_SIZE=8, settings=settings)
+    assert every.warps == (2, 2) and some.warps == (1, 2) and some.scaled and not every.scaled
+    assert some.accesses == every.accesses
+    assert some.watched is not None
+    first = some.watched.accesses[0]
+    assert first.access.array == "C" and first.cells(0)[32, 0] == [0]
+
+
+def test_a_warp_or_block_that_is_not_there_is_refused():
+    with pytest.raises(UsageError, match="no warp 8: a block has 8 warps, 0 to 7"):
+        traced("coalesced", "64", settings=Settings(warp=8), BLOCK_SIZE=16)
+    with pytest.raises(UsageError, match="no block 4,0,0: the grid is 4 x 4 x 1"):
+        traced("coalesced", "64", settings=Settings(warp=0, of_block=(4, 0, 0)), BLOCK_SIZE=16)
+
+
+def test_what_varies_with_the_size():
+    """Rows of 24 floats begin at a sector, not all rows of 20: B's loads and C's stores then need more."""
+    at = [traced("coalesced", f"16x{n}x8", BLOCK_SIZE=8) for n in (24, 20)]
+    found = varying(at)
+    values = {(array, op): {round(value, 9) for _, value in of} for (_, array, op), of in found.items()}
+    assert len(values["B", "load"]) == 2 and len(values["C", "store"]) == 2
+    assert values["A", "load"] == {4.0}
+
+
+def test_atomics_are_counted_apart(kernels):
+    """Three layers of blocks add to each element of C."""
+    result = traced(kernels / "split_k.cu", "32x32x32", settings=Settings(blocks=8))
+    summary = result.summary()
+    assert summary["global_stores"]["requests"] == 0
+    assert summary["global_atomics"]["bytes_requested"] == 4 * 32 * 32 * result.grid[2]
+    assert result.scaled and result.grid == (4, 4, 3)
+    assert [c.blocks for c in result.classes if c.name.endswith("of the last layer")] == [9, 3, 3, 1]

@@ -1,0 +1,696 @@
+"""Measuring: how often a kernel is launched, what is verified, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, cycle, repeat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.result import Result
+from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded
+from cudamm.errors import KernelError, UsageError
+from cudamm.execution.case import UNVERIFIED
+from cudamm.execution.in_process import Here
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Launch, Limits
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import Variant, variants
+
+WriteKernel = Callable[..., Path]
+PROBLEM = Problem(Shape(4, 5, 6), ELEMENT_TYPES["float32"])
+
+
+class ScriptedRun(Run):
+    """A right product, in as many milliseconds as the script says next."""
+
+    def __init__(self, device: ScriptedDevice, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
+        super().__init__(launch, a, b)
+        self.device = device
+        self.block = launch.block[0]
+        self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
+        self.load(a, b)
+
+    def launch(self, descending: bool = False) -> float:
+        device = self.device
+        device.launches.append("descending" if descending else "ascending")
+        device.blocks.append(self.block)
+        milliseconds = next(device.scripts.get(self.block, device.script))
+        if milliseconds < 0:
+            raise KernelError("it broke")
+        device.now_s += milliseconds / 1e3
+        error = device.error if len(device.launches) > device.right_launches else 0
+        self.product()[:] = self.matrices["A"] @ self.matrices["B"] + error
+        return milliseconds
+
+    def _place(self, name: Any, matrix: np.ndarray) -> None:
+        self.memory[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        self.product().view(np.uint32)[:] = word
+
+    def region(self, name: Any) -> np.ndarray:
+        return self.memory[name]
+
+    def close(self) -> None:
+        self.device.closed += 1
+
+
+class ScriptedDevice(Device[str]):
+    """A device whose launches take what a test says."""
+
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
+
+    def __init__(
+        self,
+        milliseconds: Iterator[float] | None = None,
+        kind: str = "gpu",
+        error: float = 0,
+        *,
+        scripts: dict[int, Iterator[float]] | None = None,
+        right_launches: int = 0,
+        ceilings: Ceilings | None = None,
+        floor_ms: float | None = None,
+        throttled: Sequence[bool] | Iterator[bool] = (),
+    ) -> None:
+        """A script for all variants, or one for each BLOCK_SIZE; the first launches may be right in any case.
+
+        Args:
+            throttled: whether the device is, at each batch of samples; it is not when they are used up.
+        """
+        self.script = milliseconds or iter(())
+        self.scripts = scripts or {}
+        self.right_launches = right_launches
+        self._ceilings, self._floor_ms, self._throttled = ceilings, floor_ms, iter(throttled)
+        self.now_s = 0.0
+        self.pauses_s: list[float] = []
+        self.blocks: list[int] = []
+        self.info = DeviceInfo(kind, kind, "a script")
+        self.has_thread_order = kind == "cpu"
+        self.error = error
+        self.launches: list[str] = []
+        self.opened = self.closed = 0
+
+    def execution(self, method: Method) -> Any:
+        return "gpu" if self.info.kind == "gpu" else "emulated"
+
+    def compile(self, program: Any) -> str:
+        return "compiled"
+
+    def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
+        self.opened += 1
+        return ScriptedRun(self, launch, a, b)
+
+    def free_bytes(self) -> int:
+        return 2**40
+
+    def ceilings(self) -> Ceilings | None:
+        return self._ceilings
+
+    @property
+    def event_floor_ms(self) -> float | None:
+        return self._floor_ms
+
+    def throttle_reasons(self) -> tuple[str, ...]:
+        return ("power cap",) if next(self._throttled, False) else ()
+
+    def clock_mhz(self) -> int | None:
+        return 1500
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses_s.append(seconds)
+        self.now_s += seconds
+
+    def keeps_time(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedDevice:
+        """Have time pass as launches and pauses take it, and no other; variants compile in order."""
+        clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
+        monkeypatch.setattr("cudamm.benchmark.measure.time", clock)
+        monkeypatch.setattr(
+            "cudamm.execution.prepare.compile_each", lambda ps, compiled: ((p, compiled(p)) for p in ps)
+        )
+        return self
+
+
+def silent(doing: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def measured(device: Device[Any], settings: Settings, problem: Problem = PROBLEM) -> Result:
+    (variant,) = variants(find("coalesced"), {})
+    (result,) = bench(Here(device), [(variant, problem)], settings, silent)
+    return result
+
+
+def swept(device: Device[Any], settings: Settings, *blocks: int) -> list[Result]:
+    """Measure a variant for each block size, and return the results in that order."""
+    cases = [(variant, PROBLEM) for variant in variants(find("coalesced"), {"BLOCK_SIZE": blocks})]
+    return sorted(bench(Here(device), cases, settings, silent), key=lambda result: result.position)
+
+
+def compiling_slowly(device: ScriptedDevice, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the device wait so long for each program."""
+
+    def compile_slowly(program: Any) -> str:
+        device.sleep(seconds)
+        return "compiled"
+
+    monkeypatch.setattr(device, "compile", compile_slowly)
+
+
+def counting() -> Iterator[float]:
+    """1 ms, 2 ms, 3 ms, …: each launch is known by its time."""
+    return iter(float(n) for n in range(1, 10_000))
+
+
+def test_the_runs_counted_are_those_after_verifying_and_warming_up() -> None:
+    device = ScriptedDevice(counting())
+    result = measured(device, Settings(runs=3, warmup=2))
+    assert result.timing.samples_ms == [4, 5, 6]  # 1: verified, 2 and 3: warm-up
+    assert len(device.launches) == 6
+    assert (result.status, result.reason) == ("ok", "")
+    assert result.verdict.correct is True
+    assert (device.opened, device.closed) == (1, 1)
+
+
+def test_the_figures_of_a_result() -> None:
+    device = ScriptedDevice(iter([4.0, 10.0, 1.0, 2.0, 100.0]))
+    result = measured(device, Settings(runs=5, warmup=0, verify=False))
+    assert result.timing.samples_ms == [4, 10, 1, 2, 100]
+    assert result.statistics is not None
+    assert result.statistics.mean_ms == pytest.approx(23.4)
+    assert result.median_ms == 4
+    assert result.statistics.min_ms == 1
+    assert result.gflops == pytest.approx(2 * 4 * 5 * 6 / 4e-3 / 1e9)
+
+
+@pytest.mark.parametrize("runs", [1, 7])
+@pytest.mark.parametrize("warmup", [0, 1, 5])
+def test_without_verifying(runs: int, warmup: int) -> None:
+    device = ScriptedDevice(counting(), error=1)
+    result = measured(device, Settings(runs=runs, warmup=warmup, verify=False))
+    assert result.status == "ok"
+    assert result.verdict.correct is None
+    assert result.timing.samples_ms == list(range(warmup + 1, warmup + runs + 1))
+    assert len(device.launches) == runs + warmup
+
+
+@pytest.mark.parametrize(
+    ("each_ms", "launches"), [(500.0, 1), (100.0, 1), (99.0, 2), (30.0, 4), (1.0, 100), (0.0, 10_000)]
+)
+def test_warming_up_takes_a_tenth_of_a_second(each_ms: float, launches: int) -> None:
+    device = ScriptedDevice(iter([each_ms] * 20_000))
+    measured(device, Settings(runs=1, verify=False))
+    # Times of nothing count as 10 microseconds, whose sum is itself rounded.
+    assert len(device.launches) - 1 == pytest.approx(launches, rel=1e-3)
+
+
+def test_long_launches_are_asked_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are to warm up: an answer that takes longer than --timeout counts as a hang."""
+    asked, sample = [], Here.sample
+
+    def counted(here: Here, case: Any, samples: int, launches: int, *more: Any) -> Any:
+        asked.append(samples * launches)
+        return sample(here, case, samples, launches, *more)
+
+    monkeypatch.setattr(Here, "sample", counted)
+    measured(ScriptedDevice(repeat(30_000.0)), Settings(runs=1, warmup=10, verify=False))
+    assert asked == [1] * 11
+    asked.clear()
+    measured(ScriptedDevice(repeat(1.0)), Settings(runs=1, warmup=100, verify=False))
+    assert sum(asked) == 101 and len(asked) < 12
+
+
+def test_verifying_warms_a_processor_up_but_not_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, warmups in (("cpu", 2), ("gpu", 4)):
+        device = ScriptedDevice(iter([40.0] + [30.0] * 100), kind)
+        monkeypatch.setattr("cudamm.execution.in_process.host", lambda device=device: device)
+        measured(device, Settings(runs=1))
+        assert len(device.launches) == 1 + warmups + 1, kind
+
+
+def test_timing_takes_threads_in_one_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(counting(), "cpu")
+    monkeypatch.setattr("cudamm.execution.in_process.host", lambda: device)
+    measured(device, Settings(runs=3, warmup=2))
+    assert set(device.launches) == {"ascending"}
+
+
+def test_a_wrong_product_is_not_timed() -> None:
+    device = ScriptedDevice(counting(), error=1)
+    result = measured(device, Settings(runs=3, warmup=2))
+    assert result.status == "failed"
+    assert "20 of 20 elements wrong, first C[0][0]" in result.reason
+    assert result.timing.samples_ms == []
+    assert (result.statistics, result.median_ms, result.gflops) == (None, None, None)
+    assert device.closed == 1
+
+
+@pytest.mark.parametrize("at", [1, 2, 4])
+def test_a_launch_that_breaks_ends_only_its_own_row(at: int) -> None:
+    """At verification, at the warm-up, in the second turn."""
+    script = [1.0] * 100
+    script[at - 1] = -1
+    device = ScriptedDevice(iter(script))
+    (variant,) = variants(find("coalesced"), {})
+    other = Problem(Shape(2, 3, 4), PROBLEM.element)
+    results = list(
+        bench(Here(device), [(variant, PROBLEM), (variant, other)], Settings(runs=3, warmup=1), silent)
+    )
+    assert [(r.status, r.reason, len(r.timing.samples_ms)) for r in results] == [
+        ("failed", "it broke", 0),
+        ("ok", "", 3),
+    ]
+    assert (device.opened, device.closed) == (2, 2)
+
+
+def test_host_methods_run_on_the_host_beside_a_gpu() -> None:
+    device = ScriptedDevice(counting())
+    cases = [(variants(find(name), {})[0], PROBLEM) for name in ("numpy", "cpu-simple", "coalesced")]
+    results = list(bench(Here(device), cases, Settings(runs=2, warmup=1), silent))
+    results.sort(key=lambda r: r.position)  # the host has its turn when nothing compiles any more
+    assert [r.execution for r in results] == ["native", "native", "gpu"]
+    assert [r.status for r in results] == ["ok"] * 3
+    assert device.opened == 1
+
+
+def test_results_come_one_by_one() -> None:
+    """So that Ctrl-C costs only what has not been measured."""
+    device = ScriptedDevice(counting())
+    (variant,) = variants(find("coalesced"), {})
+    results = bench(Here(device), [(variant, PROBLEM)] * 3, Settings(runs=2, warmup=0, verify=False), silent)
+    next(results)
+    assert len(device.launches) == 4  # they take turns: the others have had one by then
+    assert [r.position for r in results] == [1, 2]
+    assert len(device.launches) == 6
+
+
+def test_failures_on_the_cpu_device_cost_their_rows_only(cpu: Device[Any], write_kernel: WriteKernel) -> None:
+    source = find("coalesced").source
+    bad = {
+        "syntax.cu": ("element sum = 0;", "element sum = ;"),
+        "crash.cu": ("element sum = 0;", "element sum = M / (K - 6);"),
+        "wrong.cu": ("= sum;", "= 2 * sum;"),
+        "out_of_bounds.cu": ("C[row * N + col] = sum;", "C[row * N + col + 2] = sum;"),
+    }
+    methods = [find("naive")]
+    for name, (old, new) in bad.items():
+        assert old in source
+        methods.append(read_method(write_kernel(source.replace(old, new), name)))
+    methods.append(find("tiled"))
+    cases: list[tuple[Variant, Problem]] = [(variants(m, {"BLOCK_SIZE": (4,)})[0], PROBLEM) for m in methods]
+    results = list(bench(Here(cpu), cases, Settings(runs=2, warmup=0), silent))
+    assert [r.status for r in results] == ["ok", "failed", "failed", "failed", "failed", "ok"]
+    said = ("does not compile: syntax.cu", "division by zero", "elements wrong", "past the end of C")
+    for result, words in zip(results[1:5], said, strict=True):
+        assert words in result.reason
+        assert result.timing.samples_ms == []
+    for result in (results[0], results[-1]):
+        assert len(result.timing.samples_ms) == 2
+        assert min(result.timing.samples_ms) > 0
+        assert result.verdict.correct is True
+
+
+def test_a_users_kernel_that_compiles_in_no_variant_is_an_error(
+    cpu: Device[Any], write_kernel: WriteKernel
+) -> None:
+    method = read_method(
+        write_kernel(find("coalesced").source.replace("element sum = 0;", "element sum = ;"))
+    )
+    cases = [(variant, PROBLEM) for variant in variants(method, {"BLOCK_SIZE": (2, 4)})]
+    with pytest.raises(UsageError, match=r"kernel\.cu does not compile: kernel\.cu:\d+:"):
+        list(bench(Here(cpu), cases, Settings(), silent))
+
+
+def test_unverified_kernels_may_still_not_miss_their_memory(
+    cpu: Device[Any], write_kernel: WriteKernel
+) -> None:
+    source = find("coalesced").source.replace("C[row * N + col] = sum;", "C[row * N + col + 2] = sum;")
+    (variant,) = variants(read_method(write_kernel(source)), {"BLOCK_SIZE": (4,)})
+    (result,) = bench(Here(cpu), [(variant, PROBLEM)], Settings(runs=1, verify=False), silent)
+    assert result.status == "failed"
+    assert "wrote past the end of C: 2 elements" in result.reason
+
+
+# How long a variant is sampled.
+
+
+@pytest.mark.parametrize("runs", [1, 2, 10, 37, 1000])
+def test_as_many_runs_as_asked_for_however_noisy_or_slow(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(cycle([1.0, 900.0])).keeps_time(monkeypatch)
+    result = measured(device, Settings(runs=runs, warmup=0))
+    assert (len(result.timing.samples_ms), result.timing.ended_by) == (runs, "runs")
+    assert len(device.launches) == runs + 1
+
+
+def test_quiet_samples_end_it_after_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(repeat(1.0)).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0))
+    assert (len(result.timing.samples_ms), result.timing.ended_by) == (10, "noise")
+    assert result.timing.clock_mhz == 1500
+    assert (result.timing.cache, result.timing.launches_per_sample) == ("cold", 1)
+
+
+def test_a_median_that_is_sure_ends_it_though_a_few_samples_are_far_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = ScriptedDevice(chain([1.0], cycle([1.0] * 9 + [30.0]))).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0))
+    assert (len(result.timing.samples_ms), result.timing.ended_by) == (10, "noise")
+    assert result.statistics is not None
+    assert result.statistics.noise > 1
+    assert result.median_ms == 1
+
+
+def test_noise_is_sampled_until_the_median_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(cycle([1.0, 1.1])).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0, max_noise=0.02))
+    assert result.timing.ended_by == "noise"
+    assert result.statistics is not None
+    assert result.statistics.count > 10
+    assert result.statistics.noise > 0.02 > result.statistics.median_error
+
+
+@pytest.mark.parametrize(("max_time_s", "most"), [(0.0, 10), (0.001, 10), (0.3, 240)])
+def test_noisy_samples_end_with_the_time_but_not_before_there_are_ten(
+    max_time_s: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ScriptedDevice(cycle([1.0, 2.0])).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0, max_time_s=max_time_s))
+    assert result.timing.ended_by == "time"
+    taken = len(result.timing.samples_ms)
+    assert 10 <= taken <= most
+    assert sum(result.timing.samples_ms) >= 1e3 * max_time_s
+    assert sum(result.timing.samples_ms[:-20]) < 1e3 * max_time_s or taken == 10
+
+
+@pytest.mark.parametrize(("script", "ended_by"), [([3000.0], "noise"), ([3000.0, 6000.0], "time")])
+def test_three_samples_are_enough_where_one_takes_all_the_time(
+    script: list[float], ended_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ScriptedDevice(cycle(script)).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0, max_time_s=2.0))
+    assert (len(result.timing.samples_ms), result.timing.ended_by) == (3, ended_by)
+
+
+# Taking turns.
+
+
+def test_variants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a device that grows warm, or busy, is so for all of them."""
+    device = ScriptedDevice(scripts={8: repeat(10.0), 16: repeat(25.0)}).keeps_time(monkeypatch)
+    swept(device, Settings(runs=10, warmup=0, verify=False), 8, 16)
+    turns = [block for i, block in enumerate(device.blocks) if i == 0 or device.blocks[i - 1] != block]
+    assert len(turns) == 6  # then the first is ready, and leaves the second to itself
+    assert device.blocks[:9] == [8, 16, *[8] * 5, *[16] * 2]
+    assert (device.blocks.count(8), device.blocks.count(16)) == (10, 10)
+
+
+def test_variants_of_other_problems_do_not_wait_for_one_another() -> None:
+    device = ScriptedDevice(counting())
+    (variant,) = variants(find("coalesced"), {})
+    other = Problem(Shape(2, 3, 4), PROBLEM.element)
+    results = list(
+        bench(Here(device), [(variant, PROBLEM), (variant, other)], Settings(runs=3, warmup=0), silent)
+    )
+    assert [r.timing.samples_ms for r in results] == [[2, 3, 4], [6, 7, 8]]
+
+
+@pytest.mark.parametrize(("idle_s", "launches"), [(0.1, [12, 2, 2]), (0.3, [12, 13, 13])])
+def test_only_an_idle_gpu_is_warmed_up(
+    idle_s: float, launches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sweep the fastest yet is sampled while others compile."""
+    device = ScriptedDevice(scripts={8: repeat(10.0), 16: repeat(9.9), 32: repeat(9.8)})
+    compiling_slowly(device.keeps_time(monkeypatch), idle_s, monkeypatch)
+    swept(device, Settings(runs=1, drop=True), 8, 16, 32)
+    assert [device.blocks.count(block) for block in (8, 16, 32)] == launches
+
+
+def test_one_run_is_one_in_a_sweep_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(repeat(1.0)).keeps_time(monkeypatch)
+    found = swept(device, Settings(runs=1, drop=True), 8, 16)
+    assert [r.timing.samples_ms for r in found] == [[1.0]] * 2
+
+
+def test_all_are_verified_before_any_is_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(repeat(10.0)).keeps_time(monkeypatch)
+    swept(device, Settings(runs=1), 8, 16, 32)
+    assert device.blocks[:3] == [8, 16, 32]
+    assert [device.blocks.count(block) for block in (8, 16, 32)] == [12, 2, 2]
+
+
+# Dropping what is clearly slower.
+
+
+@pytest.mark.parametrize("blocks", [(8, 16), (16, 8)])
+def test_twice_as_slow_is_dropped_after_one_sample(
+    blocks: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).keeps_time(monkeypatch)
+    results = {r.params["BLOCK_SIZE"]: r for r in swept(device, Settings(warmup=0, drop=True), *blocks)}
+    assert (results[8].status, len(results[8].timing.samples_ms)) == ("ok", 10)
+    assert (results[16].status, results[16].timing.samples_ms) == ("dropped", [2.0])
+    assert (results[16].timing.ended_by, results[16].verdict.correct) == ("dropped", True)
+
+
+def test_what_is_far_slower_is_dropped_as_soon_as_it_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(1.6)}).keeps_time(monkeypatch)
+    best, slow = swept(device, Settings(drop=True), 8, 16)
+    assert best.status == "ok"
+    assert (slow.status, slow.timing.samples_ms, slow.verdict.correct) == ("dropped", [1.6], True)
+    assert device.blocks.count(16) == 1
+    # A first launch says less: a kernel of some microseconds may take as long to be launched.
+    for best_ms, first_ms, later_ms in ((1.0, 1.3, 0.98), (0.001, 0.1, 0.001)):
+        scripts = {8: repeat(best_ms), 16: chain([first_ms], repeat(later_ms))}
+        device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+        assert [r.status for r in swept(device, Settings(drop=True), 8, 16)] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(("idle_s", "statuses"), [(0.1, ["ok", "dropped"]), (0.3, ["ok", "ok"])])
+def test_the_first_launch_of_an_idle_gpu_says_little(
+    idle_s: float, statuses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: chain([2.4], repeat(0.98))}).keeps_time(monkeypatch)
+
+    compiling_slowly(device, idle_s, monkeypatch)
+    assert [r.status for r in swept(device, Settings(drop=True), 8, 16)] == statuses
+
+
+def test_a_slow_first_launch_drops_nothing_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(kind="cpu", scripts={8: repeat(1.0), 16: chain([9.0], repeat(0.9))})
+    monkeypatch.setattr("cudamm.execution.in_process.host", lambda: device)
+    found = swept(device.keeps_time(monkeypatch), Settings(drop=True), 8, 16)
+    assert [(r.status, r.median_ms) for r in found] == [("ok", 1.0), ("ok", 0.9)]
+
+
+@pytest.mark.parametrize(
+    ("slow_ms", "status", "samples"),
+    [
+        (repeat(1.04), "ok", 10),
+        (repeat(1.06), "dropped", 3),
+        (chain([1.2] * 3, [1.04], repeat(1.2)), "ok", 10),  # once it was not that slow: perhaps it is not
+    ],
+)
+def test_what_is_a_little_slower_takes_a_few_turns(
+    slow_ms: Iterator[float], status: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: slow_ms}).keeps_time(monkeypatch)
+    best, slow = swept(device, Settings(warmup=0, drop=True), 8, 16)
+    assert (best.status, len(best.timing.samples_ms)) == ("ok", 10)
+    assert (slow.status, len(slow.timing.samples_ms)) == (status, samples)
+
+
+def test_where_nothing_is_dropped_all_is_measured_like_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(5.0)}).keeps_time(monkeypatch)
+    found = swept(device, Settings(warmup=0, drop=False), 8, 16)
+    assert [(r.status, len(r.timing.samples_ms)) for r in found] == [("ok", 10)] * 2
+
+
+@pytest.mark.parametrize("runs", [None, 50])
+def test_the_best_is_never_dropped(runs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by its own first sample either, however lucky that was."""
+    scripts = {8: chain([9.0, 1.0], cycle([1.5, 1.9])), 16: repeat(4.0)}
+    device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+    best, other = swept(device, Settings(runs=runs, warmup=0, drop=True, max_time_s=1.0), 8, 16)
+    assert (best.status, best.timing.ended_by) == ("ok", "time" if runs is None else "runs")
+    assert other.status == "dropped"
+
+
+def test_what_is_wrong_or_not_verified_is_not_what_others_are_held_against(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripts = {8: repeat(1.0), 16: repeat(9.0)}
+    device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+    found = swept(device, Settings(warmup=0, verify=False, drop=True), 8, 16)
+    assert [r.status for r in found] == ["ok", "ok"]
+    # Right when it is verified, and broken when it has been sampled once.
+    scripts = {8: chain([1.0, 1.0], repeat(-1.0)), 16: repeat(9.0)}
+    device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+    found = swept(device, Settings(runs=5, warmup=0, drop=True), 16, 8)
+    assert [r.status for r in found] == ["ok", "failed"]
+
+
+def test_what_cannot_be_that_fast_drops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = Ceilings(fma_gflops=2 * 4 * 5 * 6 / 1e6, copy_gbytes_per_s=1e9)  # in 1 ms
+    scripts = {8: repeat(0.5), 16: repeat(1.5), 32: repeat(4.0)}
+    device = ScriptedDevice(scripts=scripts, ceilings=limit).keeps_time(monkeypatch)
+    found = swept(device, Settings(warmup=0, drop=True), 8, 16, 32)
+    assert [r.status for r in found] == ["failed", "ok", "dropped"]
+
+
+def test_what_an_earlier_run_found_drops_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).keeps_time(monkeypatch)
+    (best,) = swept(device, Settings(warmup=0, drop=True), 8)
+    (slow_variant,) = variants(find("coalesced"), {"BLOCK_SIZE": (16,)})
+    other = Problem(Shape(2, 3, 4), PROBLEM.element)
+    cases = [(slow_variant, PROBLEM), (slow_variant, other)]
+
+    def statuses(*kept: Result) -> list[str]:
+        settings = Settings(warmup=0, drop=True)
+        return [r.status for r in bench(Here(device), cases, settings, silent, None, kept)]
+
+    assert statuses() == ["ok", "ok"]
+    assert statuses(best) == ["dropped", "ok"]
+    assert statuses(dataclasses.replace(best, verdict=UNVERIFIED)) == ["ok", "ok"]
+    assert statuses(dataclasses.replace(best, status="dropped")) == ["ok", "ok"]
+
+
+def test_rows_without_times_say_which_cache_they_would_have_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cache in ("cold", "hot"):
+        result = measured(ScriptedDevice(repeat(1.0), error=1.0), Settings(cache=cache))
+        assert (result.status, result.timing.cache) == ("failed", cache)
+    device = ScriptedDevice(repeat(1.0), "cpu", error=1.0)
+    monkeypatch.setattr("cudamm.execution.in_process.host", lambda: device)
+    assert measured(device, Settings(cache="cold")).timing.cache == "hot"
+
+
+# A device that is slowed down.
+
+
+def test_samples_of_a_throttled_device_are_taken_again_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(counting(), throttled=[True, True, False]).keeps_time(monkeypatch)
+    result = measured(device, Settings(runs=2, warmup=0))
+    assert result.timing.samples_ms == [4, 5]  # 1: verified; 2, 3: set aside
+    assert device.pauses_s == [0.1, 0.2]
+    timing = result.timing
+    assert (timing.retaken, timing.throttled, timing.throttle_reasons) == (2, 0, ())
+
+
+def test_pauses_do_not_count_as_time_of_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(cycle([1.0, 2.0]), throttled=[True] * 4).keeps_time(monkeypatch)
+    result = measured(device, Settings(warmup=0, max_time_s=0.3))
+    assert sum(device.pauses_s) > 1
+    assert result.timing.ended_by == "time"
+    assert sum(result.timing.samples_ms) > 290
+
+
+def test_where_pauses_do_not_help_samples_are_kept_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for settings, count in ((Settings(runs=5, warmup=0), 5), (Settings(warmup=0), 10)):
+        device = ScriptedDevice(repeat(1.0), throttled=repeat(True)).keeps_time(monkeypatch)
+        result = measured(device, settings)
+        assert result.status == "ok"
+        assert len(device.pauses_s) == 6
+        assert sum(device.pauses_s) == pytest.approx(6.3)
+        timing = result.timing
+        assert (len(timing.samples_ms), timing.throttled) == (count, count)
+        assert timing.throttle_reasons == ("power cap",)
+        assert timing.retaken >= 6
+
+
+def test_only_those_taken_while_it_was_throttled_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = [*[True] * 6, True, *[False] * 100]
+    device = ScriptedDevice(repeat(30.0), throttled=throttled).keeps_time(monkeypatch)
+    result = measured(device, Settings(runs=5, warmup=0))
+    assert (len(result.timing.samples_ms), result.timing.throttled) == (5, 1)
+
+
+# What no device can do, and what goes wrong only while it is timed.
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "cache", "words"),
+    [
+        (Ceilings(0.0002, 1e9), "cold", "impossible: 0 GFLOP/s, where fused multiply-adds alone"),
+        (Ceilings(0.0002, 1e9), "hot", "impossible: 0 GFLOP/s, where fused multiply-adds alone"),
+        (Ceilings(1e9, 0.0001), "cold", "impossible: A and B were read at 0 GB/s"),
+        (Ceilings(1e9, 0.0001), "hot", ""),
+        (Ceilings(0.00023, 0.000175), "cold", ""),  # less than 5%, and less than 25%
+    ],
+)
+def test_a_result_above_the_devices_own_ceilings_is_a_failure(
+    ceilings: Ceilings, cache: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """240 operations and 216 bytes of A and B in a millisecond."""
+    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).keeps_time(monkeypatch)
+    result = measured(device, Settings(runs=3, warmup=0, cache=cache))
+    assert result.status == ("failed" if words else "ok")
+    assert result.reason.startswith(words)
+    assert result.timing.samples_ms == [1, 1, 1]
+    assert result.verdict.correct is True
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "reason"),
+    [
+        ("2", ""),
+        ("1", "impossible: 0 GFLOP/s, where fused multiply-adds alone reach 0 "),
+        ("3 / 2", "impossible: 0 GFLOP/s, where the units that its header names reach 0 "),
+    ],
+)
+def test_a_kernel_on_faster_units_has_their_ceiling(
+    ceiling: str, reason: str, write_kernel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """240 operations in a millisecond, 1.8 times as many as multiply-adds alone do."""
+    source = find("coalesced").source.replace("// threads:", f"// ceiling: {ceiling}\n// threads:")
+    (variant,) = variants(read_method(write_kernel(source, "own.cu")), {})
+    ceilings = Ceilings(0.00024 / 1.8, 1e9)
+    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).keeps_time(monkeypatch)
+    (result,) = bench(Here(device), [(variant, PROBLEM)], Settings(runs=3, warmup=0), silent)
+    assert (result.status, result.reason[: len(reason)]) == ("failed" if reason else "ok", reason)
+
+
+def test_what_is_wrong_only_when_it_is_timed_fails() -> None:
+    device = ScriptedDevice(repeat(1.0), error=1, right_launches=1)
+    result = measured(device, Settings(runs=3, warmup=0))
+    assert (result.status, result.timing.samples_ms) == ("failed", [])
+    assert result.reason == "it was right when it was verified, but not when it was timed"
+    assert device.opened == device.closed
+    device = ScriptedDevice(repeat(1.0), error=1, right_launches=1)
+    assert measured(device, Settings(runs=3, warmup=0, verify=False)).status == "ok"
+
+
+def test_warm_up_launches_are_not_judged() -> None:
+    device = ScriptedDevice(repeat(1.0), error=1, right_launches=4)
+    assert measured(device, Settings(runs=1, warmup=3)).status == "failed"
+    assert len(device.launches) == 1 + 3 + 1
+
+
+# Launches that share a sample.
+
+
+@pytest.mark.parametrize(("each_ms", "launches"), [(0.102, 20), (0.012, 200), (0.0021, 200), (9.0, 1)])
+def test_hot_launches_share_a_sample_where_they_are_short(
+    each_ms: float, launches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ScriptedDevice(repeat(each_ms), floor_ms=0.002).keeps_time(monkeypatch)
+    result = measured(device, Settings(runs=4, warmup=0, cache="hot"))
+    timing = result.timing
+    assert (timing.launches_per_sample, timing.cache, timing.event_floor_ms) == (launches, "hot", 0.002)
+    assert timing.samples_ms == pytest.approx([each_ms] * 4)
+    # Verified, and once more alone to see how many make a sample, but for one that is long in any case.
+    assert len(device.launches) == 1 + (each_ms < 2) + 4 * launches
+
+
+def test_cold_launches_and_those_of_a_device_without_events_have_a_sample_each() -> None:
+    for floor_ms, cache in ((0.002, "cold"), (None, "hot")):
+        device = ScriptedDevice(repeat(0.01), floor_ms=floor_ms)
+        timing = measured(device, Settings(runs=4, warmup=0, cache=cache)).timing
+        assert (timing.launches_per_sample, timing.cache) == (1, cache)

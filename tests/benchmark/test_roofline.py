@@ -1,0 +1,325 @@
+"""Intensities and bounds: what kernels load is counted by running them, the rest is held against books."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.benchmark.measure import Settings
+from cudamm.benchmark.roofline import (
+    bounds,
+    given,
+    measure,
+    measured,
+    theoretical,
+    theoretical_bandwidth,
+    theoretical_peak,
+)
+from cudamm.compile.program import program
+from cudamm.devices.cpu_device import CpuDevice
+from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded, padded
+from cudamm.devices.observe import observe
+from cudamm.errors import RequirementError, UsageError
+from cudamm.execution.in_process import Here
+from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.launch import Launch, Limits, plan, unfit
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Problem, Shape, parse_shape
+from cudamm.kernels.variant import Traffic, Variant, variants
+from cudamm.output.roofline_table import drawing_of
+
+WriteKernel = Callable[..., Path]
+WorthSweeping = Callable[[Method], list[Variant]]
+FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
+CUDA_METHODS = [
+    method for method in ladder() if method.language == "cuda" and not unfit(method, CpuDevice.limits)
+]
+A100 = given(19_500, 1_555)
+
+# ---- What kernels load and store, counted ---------------------------------------------------------------
+
+COUNTED = [method for method in CUDA_METHODS if method.traffic is not None]
+COUNTED_SHAPES = [parse_shape(s) for s in ("96x32x64", "33x70x50", "7x40x1", "130x300x45")]
+
+
+@pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
+def test_the_header_says_what_the_threads_load_and_store(
+    method: Method, worth_sweeping: WorthSweeping
+) -> None:
+    """Against what an instrumented run sees, access by access, however wide each is."""
+    # Of very small blocks there are very many, which are all alike.
+    chosen = [v for v in worth_sweeping(method) if v.params.get("BLOCK_SIZE", 32) in (4, 8, 32)]
+    assert len(chosen) >= 3
+    # Those with a ring of tiles take seconds each: the default, and the first and last of all.
+    chosen = chosen[:3] if "STAGES" in chosen[0].params else chosen
+    # Each variant at half of the shapes: large kernels are minutes of compiling and executing otherwise.
+    cases = [(variant, shape) for i, variant in enumerate(chosen) for shape in COUNTED_SHAPES[i % 2 :: 2]]
+    # Each thread waits for a compiler, or for the process that runs the kernel.
+    with ThreadPoolExecutor(2) as threads:
+        counts = list(threads.map(lambda case: _counted(*case), cases))
+    for (variant, shape), counted in zip(cases, counts, strict=True):
+        said = variant.traffic(FLOAT32, shape.m, shape.n, shape.k)
+        assert said == counted, (str(variant), str(shape))
+
+
+def _counted(variant: Variant, shape: Shape) -> Traffic:
+    """What all threads of a launch load from A, B and C, and store there."""
+    launch = plan(variant, shape, FLOAT32)
+    seen = observe(program(variant, FLOAT32, True), launch, *padded(launch, *Problem(shape, FLOAT32).inputs))
+    assert seen.warps[0] == seen.warps[1] and not seen.ended
+    of_memory = [access for access in seen.accesses if access.space == "global"]
+    assert {access.array for access in of_memory} <= {"A", "B", "C"}
+    load_bytes, store_bytes = (
+        sum(access.bytes_requested for access in of_memory if access.op == op) for op in ("load", "store")
+    )
+    return Traffic(load_bytes, store_bytes)
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in CUDA_METHODS if "float64" in m.element_types], ids=lambda m: m.name
+)
+def test_traffic_is_in_bytes_of_the_element(method):
+    (variant,) = variants(method, {})
+    single, double = (variant.traffic(e, 50, 60, 70) for e in (FLOAT32, FLOAT64))
+    assert (double.load_bytes, double.store_bytes) == (2 * single.load_bytes, 2 * single.store_bytes)
+
+
+def test_a_method_that_does_not_say_has_no_traffic(write_kernel):
+    assert _own(write_kernel).traffic(FLOAT32, 1, 1, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("M - 5, M", "-4 bytes loaded"), ("0, M", "0 bytes loaded"), ("M, M - 5", "-4 stored"),
+     ("M / 2, M", "not a whole number"), ("ROWS, M", "unknown name ROWS")],
+)  # fmt: skip
+def test_traffic_that_cannot_be(write_kernel, said, words):
+    with pytest.raises(UsageError, match=words):
+        _own(write_kernel, f"// traffic: {said}\n").traffic(FLOAT32, 1, 1, 1)
+
+
+# ---- Roofs ----------------------------------------------------------------------------------------------
+
+
+def test_the_books_figures():
+    # Programming Massively Parallel Processors, chapter 5: an A100.
+    naive, tiled = _on_paper("naive", BLOCK_SIZE=16), _on_paper("tiled", BLOCK_SIZE=16)
+    assert (naive.requested.intensity, naive.requested.gflops) == (0.25, 388.75)
+    assert (tiled.requested.intensity, tiled.requested.gflops) == (4.0, 6220.0)
+    assert tiled.requested.region == "memory-bound"
+    assert round(100 * tiled.requested.share_of_peak) == 32
+    assert round(100 * naive.requested.share_of_peak) == 2
+
+
+def test_a_register_tile_loads_two_vectors_for_a_square_of_products():
+    for tile in (1, 2, 4, 8):
+        result = _on_paper("register-tile", TILE_SIZE=tile)
+        assert result.requested.intensity == 2 * tile**2 / (2 * tile * 4)
+
+
+def test_which_roof_is_the_lower():
+    assert A100.ridge_intensity == pytest.approx(12.54, abs=0.005)
+    below, above = A100.bound(12), A100.bound(13)
+    assert (below.region, below.gflops) == ("memory-bound", 12 * 1555)
+    assert (above.region, above.gflops, above.share_of_peak) == ("compute-bound", 19_500, 1)
+    assert given(8, 2).bound(4).region == "compute-bound"  # at the ridge itself
+    faster = A100.bound(13, ceiling=16 / 9)
+    assert (faster.region, faster.gflops) == ("memory-bound", 13 * 1555)
+    assert A100.bound(1000, ceiling=16 / 9).gflops == pytest.approx(19_500 * 16 / 9)
+
+
+def test_a_method_on_faster_units_has_its_own_roof():
+    assert _on_paper("stream-k").compulsory.gflops == 19_500
+    assert _on_paper("bf16x9").compulsory.gflops == pytest.approx(19_500 * 16 / 9)
+
+
+def test_compulsory_traffic_is_each_matrix_once():
+    result = _on_paper("tiled", "30x40x50", dtype="float64", BLOCK_SIZE=16)
+    assert result.compulsory_bytes == (30 * 50 + 50 * 40 + 30 * 40) * 8
+    assert result.compulsory.intensity == 2 * 30 * 40 * 50 / result.compulsory_bytes
+    # Padded, it loads more; operations are those of the product that was asked for.
+    assert result.padded and result.operations == 2 * 30 * 40 * 50
+    assert result.traffic.load_bytes == (32 * 64 * 3 + 64 * 48 * 2) * 8
+
+
+@pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
+def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
+    for variant in worth_sweeping(method):
+        said = variant.traffic(FLOAT32, 60, 70, 80)
+        assert said.load_bytes >= 4 * (60 * 80 + 80 * 70)
+        assert said.store_bytes >= 4 * 60 * 70
+
+
+@pytest.mark.parametrize(
+    ("arch", "sms", "clock_mhz", "published_tflops"),
+    [("sm_80", 108, 1410, 19.5), ("sm_86", 82, 1695, 35.6), ("sm_70", 80, 1530, 15.7),
+     ("sm_90", 132, 1980, 66.9)],
+)  # fmt: skip
+def test_peaks_as_nvidia_publishes_them(arch, sms, clock_mhz, published_tflops):
+    architecture = find_architecture(arch)
+    assert architecture.multiprocessors == sms
+    peak_gflops, words = theoretical_peak(architecture, clock_mhz)
+    assert round(peak_gflops / 1e3, 1) == published_tflops
+    assert f"{sms} SMs x {clock_mhz:,} MHz" in words
+
+
+@pytest.mark.parametrize(
+    ("memory_clock_mhz", "bus_bits", "published"),
+    [
+        (877, 4096, 898),
+        (1215, 5120, 1555),
+        (9751, 384, 936),
+    ],  # the Best Practices Guide's V100, A100, RTX 3090
+)
+def test_bandwidths_as_nvidia_publishes_them(memory_clock_mhz, bus_bits, published):
+    assert round(theoretical_bandwidth(memory_clock_mhz, bus_bits)[0]) == published
+
+
+def test_a_driver_that_does_not_tell_a_clock():
+    properties = {"clock_mhz": 1410, "memory_clock_mhz": 0, "memory_bus_bits": 5120}
+    with pytest.raises(UsageError, match="memory_clock_mhz"):
+        theoretical(find_architecture("sm_80"), properties)
+    roofs = theoretical(find_architecture("sm_80"), properties | {"memory_clock_mhz": 1215})
+    assert roofs.ridge_intensity == pytest.approx(19491.84 / 1555.2)
+
+
+def test_a_peak_of_another_type_is_no_roof():
+    with pytest.raises(UsageError, match=r"float32's.*float64.*--peak"):
+        list(bounds(_case("tiled", "64", "float64"), measured(Ceilings(100, 10)), True))
+
+
+def test_what_cannot_be_launched_is_skipped_unless_nothing_can(write_kernel):
+    square = _own(write_kernel, "// traffic: 8*M*N*K, 4*M*N\n// requires: M == N\n")
+    cases = [(square, Problem(parse_shape(s), FLOAT32)) for s in ("4x5x6", "4x4x6")]
+    skipped, placed = bounds(cases, A100, True)
+    assert (skipped.status, skipped.requested) == ("skipped", None) and "M == N" in skipped.reason
+    assert placed.requested.intensity == 0.25
+    with pytest.raises(RequirementError):
+        list(bounds(cases[:1], A100, True))
+
+
+def test_a_picture_has_a_point_for_each_known_intensity_and_counts_the_others(write_kernel):
+    silent = _own(write_kernel)
+    cases = [*_case("tiled", "64", BLOCK_SIZE=16), (silent, Problem(Shape(64, 64, 64), FLOAT32))]
+    drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
+    (chart,) = drawing.charts
+    points = [(p.x, p.y, p.label) for p in chart.series[-1].points]
+    assert points == [(4.0, 6220.0, "tiled ≤ 6220")]
+    assert "an A100" in drawing.caption and "1 left out" in drawing.caption
+
+
+def test_a_picture_names_together_what_has_one_bound():
+    cases = [(variant, Problem(Shape(64, 64, 64), FLOAT32)) for method in ladder() if not method.runs_on_host
+             for variant in variants(method, {})]  # fmt: skip
+    drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
+    labels = [point.label for point in drawing.charts[0].series[-1].points]
+    assert "naive, coalesced ≤ 388.8" in labels
+    assert any(
+        label.endswith("more ≤ 12440") and label.startswith("block-coarse-local, ") for label in labels
+    )
+
+
+# ---- Rates under the roofs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("milliseconds", "share"), [(1.0, 0.5), (0.25, 2.0)])
+def test_a_rate_is_held_against_both_bounds(milliseconds, share):
+    operations = 2 * 64**3
+    # So that 0.25 op/B allow twice the rate of a launch of 1 ms.
+    roofs = given(5, 2 * operations / 1e6 / 0.25)
+    (result,) = _measured(milliseconds, roofs)
+    rate = operations / milliseconds / 1e6
+    assert result.gflops == pytest.approx(rate)
+    assert result.share_of_bound == pytest.approx(share)
+    assert result.share_of_compulsory_bound == pytest.approx(rate / 5)
+    # At twice the rate that memory delivers, at least half of it came from elsewhere.
+    assert result.share_not_from_memory == (pytest.approx(0.5) if share > 1 else None)
+    record = result.record()
+    assert record["samples_ms"] == [milliseconds] * 3 and record["correct"] is True
+    assert record["intensity"] == 0.25 and record["share_of_bound"] == result.share_of_bound
+    assert json.dumps(record, allow_nan=False)
+
+
+def test_a_wrong_variant_has_a_bound_and_no_rate():
+    (result,) = _measured(1.0, A100, error=1)
+    assert result.status == "failed" and "wrong" in result.reason
+    assert result.gflops is None and result.share_of_bound is None
+    assert result.requested.gflops == 388.75
+
+
+class _Device(Device[str]):
+    """A GPU that is right, or off by an error, always in the same time."""
+
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
+    has_thread_order = False
+    info = DeviceInfo("gpu", "gpu:0", "a script")
+
+    def __init__(self, milliseconds: float, error: float) -> None:
+        self.milliseconds, self.error = milliseconds, error
+
+    def execution(self, method: Any) -> Any:
+        return "gpu"
+
+    def compile(self, program: Any) -> str:
+        return "compiled"
+
+    def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
+        return _Run(self, launch, a, b)
+
+    def free_bytes(self) -> int:
+        return 2**40
+
+
+class _Run(Run):
+    def __init__(self, device: _Device, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
+        super().__init__(launch, a, b)
+        self.device = device
+        self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
+        self.load(a, b)
+
+    def launch(self, descending: bool = False) -> float:
+        self.product()[:] = self.matrices["A"] @ self.matrices["B"] + self.device.error
+        return self.device.milliseconds
+
+    def _place(self, name: Any, matrix: np.ndarray) -> None:
+        self.memory[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        self.product().view(np.uint32)[:] = word
+
+    def region(self, name: Any) -> np.ndarray:
+        return self.memory[name]
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def _measured(milliseconds: float, roofs: Any, error: float = 0) -> list[Any]:
+    settings = Settings(runs=3, warmup=0)
+    with Here(_Device(milliseconds, error)) as here:
+        return list(measure(here, _case("naive", "64"), settings, roofs, lambda doing, done, total: None))
+
+
+def _on_paper(name: str, shape: str = "1024", dtype: str = "float32", **values: int) -> Any:
+    (result,) = bounds(_case(name, shape, dtype, **values), A100, True)
+    return result
+
+
+def _case(name: str, shape: str, dtype: str = "float32", **values: int) -> list[tuple[Variant, Problem]]:
+    (variant,) = variants(find(name), {key: (value,) for key, value in values.items()})
+    return [(variant, Problem(parse_shape(shape), ELEMENT_TYPES[dtype]))]
+
+
+def _own(write_kernel: WriteKernel, fields: str = "") -> Variant:
+    text = f"// threads: 1\n// grid: 1\n{fields}\n__global__ void own(float *C) {{}}\n"
+    (variant,) = variants(read_method(write_kernel(text)), {})
+    assert program(variant, FLOAT32, True).text
+    return variant

@@ -1,0 +1,20 @@
+"""What tests of the sources share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cudamm.compile import nvcc_compiler
+from cudamm.errors import NoDeviceError
+
+
+@pytest.fixture
+def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine without a compiler for GPUs."""
+
+    def missing() -> Any:
+        raise NoDeviceError("no nvcc anywhere")
+
+    monkeypatch.setattr(nvcc_compiler, "nvcc", missing)

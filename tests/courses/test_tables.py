@@ -1,0 +1,92 @@
+"""What is printed: in the source's own form, at any width, and whatever was found."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from made_up_outcomes import CPU, GPU, made_up, silent, with_verdict
+from rich.console import Console
+
+from cudamm.courses import NAMES
+from cudamm.courses.course_records import Outcome, Plan, Reproduction
+from cudamm.courses.reproduce import find
+from cudamm.execution.case import Verdict
+from cudamm.output.reproduce_table import render
+
+
+def reproduction(name, plan, outcomes, *, is_complete=True):
+    source = find(name)
+    findings = source.conclude(plan, outcomes)
+    device = plan.setting.device
+    return Reproduction(name, source.title, device, tuple(outcomes), findings, plan.remarks, is_complete)
+
+
+def planned(name, setting) -> tuple[Plan, list[Outcome]]:
+    plan = find(name).plan(setting, silent)
+    labels = [case.label for group in plan.groups for case in group.cases]
+    times = {label: [12.345678 / (i + 1)] * 5 for i, label in enumerate(labels)}
+    return plan, made_up(plan, times)
+
+
+def printed(reproductions, width=240):
+    text = io.StringIO()
+    render(Console(file=text, width=width), reproductions)
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def on_gpu(request):
+    return reproduction(request.param, *planned(request.param, GPU))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_nothing_is_cut_off_at_any_width(on_gpu, width):
+    text = printed([on_gpu], width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    # Whatever was folded, every word of every conclusion is there.
+    words = text.split()
+    for check in on_gpu.findings.checks:
+        assert set(check.sentence.split()) <= set(words)
+
+
+def test_every_conclusion_has_its_verdict(on_gpu):
+    lines = printed([on_gpu], width=1000).splitlines()
+    for check in on_gpu.findings.checks:
+        (line,) = [line for line in lines if check.sentence in line]
+        verdict = {True: "holds", False: "does not hold", None: "not shown here"}[check.holds]
+        assert line.startswith(f"{verdict}  ")
+
+
+def test_the_slides_table(no_nvcc):
+    plan, outcomes = planned("cmu", GPU)
+    rows = [line.split("│")[1:-1] for line in printed([reproduction("cmu", plan, outcomes)]).splitlines()]
+    (row,) = [[cell.strip() for cell in row] for row in rows if row and row[0].strip() == "csimple"][:1]
+    # At 1024 the slides have 4.95 ms and 434 GFLOP/s.
+    ours = outcomes[[o.case.label for o in outcomes].index("csimple")].result
+    rate = 2 * 1024**3 / ours.median_ms / 1e6
+    assert row[:3] == ["csimple", "4.95", "434"]
+    assert [float(cell.replace("×", "")) for cell in row[3:6]] == pytest.approx(
+        [ours.median_ms, rate, rate / 434], rel=1e-3
+    )
+    assert row[6] == "Success!"
+
+
+def test_the_report_lines():
+    plan, outcomes = planned("tsinghua", GPU)
+    text = printed([reproduction("tsinghua", plan, outcomes)])
+    for outcome in outcomes:
+        runs = outcome.result.timing.samples_ms
+        lines = f"{outcome.case.label}\n(ms) ({' + '.join(f'{ms:.6f}' for ms in runs)}) / 5 = {runs[0]:.6f}\n"
+        assert lines + "Success!" in text
+    assert "98.68" in text and "41.46" in text  # theirs at TILE_SIZE 64, over their best
+
+
+def test_what_failed_and_what_was_cut_short_is_told(no_nvcc):
+    plan, outcomes = planned("sjtu", CPU)
+    outcomes = with_verdict(outcomes, "tiled", Verdict(False, "a race [maybe]"))
+    text = printed([reproduction("sjtu", plan, outcomes, is_complete=False)])
+    assert "interrupted: not all of it was run" in text
+    assert "failed tiled at 128x128x128: a race [maybe]" in text
+    assert "† executed by the CPU device" in text

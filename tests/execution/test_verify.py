@@ -1,0 +1,436 @@
+"""Verification: broken kernels are found and the message points at the trouble; sound ones raise no alarm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.benchmark.verify import verify_all
+from cudamm.devices.device import Device
+from cudamm.errors import RequirementError, UsageError
+from cudamm.execution.in_process import Here
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import variants
+
+Kernel = Callable[..., Any]
+FIRST, SECOND = 0, 1
+
+
+def broken(method: str, old: str, new: str, nth: int | None = None) -> str:
+    """A method's source with a text replaced: the nth time it occurs, or where it must occur just once."""
+    source = find(method).source
+    places = [match.start() for match in re.finditer(re.escape(old), source)]
+    assert len(places) == 1 if nth is None else len(places) > nth, (
+        f"{old!r} is {len(places)} times in {method}"
+    )
+    at = places[nth or 0]
+    changed = source[:at] + new + source[at + len(old) :]
+    assert changed != source
+    return changed
+
+
+@pytest.fixture
+def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel:
+    """Verify a broken copy, which has to fail, and return what is said of it."""
+
+    def reason(
+        source: str, shape: str = "40x24x33", dtype: str = "float32", fmad: bool = True, **values: int
+    ) -> str:
+        result = verify_one(cpu, write_kernel(source), shape, dtype, fmad=fmad, **{"BLOCK_SIZE": 8} | values)
+        assert result.status == "failed"
+        assert result.verdict.correct is False
+        assert result.verdict.bit_equal is not True
+        assert result.reason == result.verdict.reason
+        assert result.timing.samples_ms == []
+        assert "\n" not in result.reason
+        text: str = result.reason
+        return text
+
+    return reason
+
+
+# The tiled kernels, each with one mistake.
+
+
+@pytest.mark.parametrize(
+    ("method", "dtype"),
+    [("tiled", "float32"), ("tiled", "int32"), ("tiled-bounds", "float64"), ("double-buffer", "float32")],
+)
+@pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
+def test_a_missing_barrier(reason: Kernel, method: str, nth: int, dtype: str) -> None:
+    said = reason(broken(method, "        __syncthreads();", "        ", nth), "24x16x24", dtype)
+    assert "the result depends on the order in which threads run: a __syncthreads() is missing" in said
+    assert re.search(
+        r"\d+ of 384 elements wrong, first C\[\d+\]\[\d+\] \(tile \d+,\d+\): expected .*, got ", said
+    )
+
+
+@pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
+def test_a_missing_barrier_where_the_order_is_all_that_shows(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, nth: int
+) -> None:
+    """Of a single tile the second barrier protects nothing; without the first, the last thread is right."""
+    source = broken("tiled", "        __syncthreads();", "        ", nth)
+    result = verify_one(cpu, write_kernel(source), "8x8x8", BLOCK_SIZE=8)
+    assert (result.status == "ok") is (nth == SECOND)
+
+
+def test_a_missing_barrier_says_where_the_value_came_from(reason: Kernel) -> None:
+    said = reason(broken("tiled", "        __syncthreads();", "        ", FIRST), "8x8x8")
+    assert "got nan, from shared memory that nothing had been written to yet" in said
+
+
+def test_a_product_that_ignores_k(reason: Kernel) -> None:
+    said = reason(broken("tiled", "As[ty][k] * Bs[k][tx]", "As[ty][tx] * Bs[ty][tx]"), "16x16x16")
+    assert said.startswith("256 of 256 elements wrong, first C[0][0] (tile 0,0): expected ")
+    assert (
+        "C[0][0] should use every k once: A[0][k] is used 8 times at k = 0, 8, "
+        "never at k = 1, 2, 3, 4, … (14 in all)" in said
+    )
+    assert "B[k][0] is used 8 times at k = 0, 8" in said
+
+
+def test_a_row_check_off_by_one(reason: Kernel) -> None:
+    said = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (row <= M && col < N)"), "13x11x10")
+    assert said == (
+        "wrote past the end of C: 11 elements beyond its 13 x 11, the first where C[13][0] would be "
+        "(is a bounds check off by one?)"
+    )
+
+
+def test_a_column_check_off_by_one(reason: Kernel) -> None:
+    said = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (row < M && col <= N)"), "13x11x10")
+    assert said.startswith(
+        "wrote past the end of C: 1 element beyond its 13 x 11, the first where C[13][0] would be"
+    )
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+@pytest.mark.parametrize("method", ["naive", "coalesced"])
+def test_a_check_off_by_one_where_what_is_written_was_read_beyond_the_edge(
+    reason: Kernel, method: str, dtype: str
+) -> None:
+    """The row beyond C is made from the row beyond A: were both alike, nothing would seem to be written."""
+    said = reason(broken(method, "row >= M || col >= N", "row > M || col >= N"), "13x11x10", dtype)
+    assert said.startswith(
+        "wrote past the end of C: 11 elements beyond its 13 x 11, the first where C[13][0] would be"
+    )
+
+
+def test_no_row_check(reason: Kernel) -> None:
+    said = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (col < N)"), "13x11x10")
+    assert said.startswith("wrote past the end of C: 33 elements beyond its 13 x 11")
+
+
+def test_a_row_that_is_left_out(reason: Kernel) -> None:
+    said = reason(
+        broken("tiled-bounds", "if (row < M && col < N)", "if (row < M - 1 && col < N)"), "13x11x10"
+    )
+    assert said.startswith("11 of 143 elements never written, first C[12][0] (tile 1,0)")
+
+
+def test_one_element_that_is_left_out(reason: Kernel) -> None:
+    source = broken(
+        "tiled-bounds", "if (row < M && col < N)", "if (row < M && col < N && !(row == 9 && col == 4))"
+    )
+    for dtype in ("float32", "float64", "int32"):
+        said = reason(source, "13x11x10", dtype)
+        assert said.startswith("1 of 143 elements never written, first C[9][4] (tile 1,0)")
+
+
+def test_a_load_past_the_edge(reason: Kernel) -> None:
+    """A's own guard is read only in the last row; elsewhere the next row is, and multiplied by zero."""
+    said = reason(broken("tiled-bounds", "k0 + tx < K ?", "k0 + tx <= K ?"), "13x11x10")
+    assert said.startswith("11 of 143 elements wrong, first C[12][0] (tile 1,0): expected ")
+    assert "got nan, read from beyond the edge of A" in said
+
+
+@pytest.mark.parametrize("condition", ["row >= M", "col >= N", "row >= M || col >= N"])
+def test_a_continue_around_the_barriers(reason: Kernel, condition: str) -> None:
+    source = broken("tiled-bounds", "k0 += BLOCK_SIZE) {", f"k0 += BLOCK_SIZE) {{ if ({condition}) continue;")
+    said = reason(source, "13x11x10")
+    barrier = next(i for i, line in enumerate(source.splitlines(), 1) if "__syncthreads();" in line)
+    assert f"at the barrier in line {barrier} of kernel.cu" in said
+    assert "left the kernel" in said
+    assert "all threads of a block must reach it" in said
+
+
+def test_an_early_return_before_the_barriers(reason: Kernel) -> None:
+    source = broken(
+        "tiled-bounds", "    element sum = 0;", "    if (row >= M || col >= N) return; element sum = 0;"
+    )
+    said = reason(source, "13x11x10")
+    assert "has left the kernel" in said or "left the kernel while" in said
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_adding_to_what_c_held(reason: Kernel, dtype: str) -> None:
+    said = reason(broken("tiled", "C[row * N + col] = sum", "C[row * N + col] += sum"), "16x16x16", dtype)
+    assert "it adds to what C held before: C has to be set to zero first" in said
+    # Every element was written: saying otherwise would send the reader after another mistake.
+    assert "never written" not in said
+    assert said.startswith("256 of 256 elements wrong, first C[0][0]")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_zeroing_only_the_diagonal(reason: Kernel, dtype: str) -> None:
+    source = broken(
+        "block-coarse",
+        "            C[row * N + col] = 0;",
+        "            if (row == col) C[row * N + col] = 0;",
+    )
+    said = reason(source, "6x6x6", dtype, BLOCK_SIZE=2)
+    assert "it adds to what C held before: C has to be set to zero first" in said
+    assert "30 of 36 elements" in said
+    assert "first C[0][1] (tile 0,0)" in said
+    assert "never written" not in said
+
+
+def test_a_transposed_result(reason: Kernel) -> None:
+    said = reason(broken("tiled", "C[row * N + col] = sum", "C[col * N + row] = sum"), "16x16x16")
+    assert said.startswith("240 of 256 elements wrong, first C[0][1] (tile 0,0)")
+    assert "A[0][k] is never used" in said
+    assert "B[k][1] is never used" in said
+
+
+def test_a_transposed_operand(reason: Kernel) -> None:
+    said = reason(broken("coalesced", "B[k * N + col]", "B[col * N + k]"), "16x16x16")
+    assert said.startswith("256 of 256 elements wrong")
+    assert "B[k][0] is never used at k = 1, 2, 3, 4, … (15 in all)" in said
+    assert "A[0][k]" not in said  # A is used as it should be
+
+
+def test_one_term_too_many(reason: Kernel) -> None:
+    said = reason(broken("coalesced", "k < K; ++k", "k <= K; ++k"), "12x10x7")
+    assert "120 of 120 elements wrong, first C[0][0]" in said
+    assert "read from beyond the edge of A" in said
+
+
+def test_one_term_too_few(reason: Kernel) -> None:
+    said = reason(broken("coalesced", "k < K; ++k", "k < K - 1; ++k"), "12x10x7")
+    assert said.startswith("120 of 120 elements wrong, first C[0][0]")
+    assert (
+        "should use every k once: A[0][k] is never used at k = 6 and B[k][0] is never used at k = 6" in said
+    )
+
+
+def test_one_term_twice(reason: Kernel) -> None:
+    source = broken("coalesced", "sum += A", "for (int i = 0; i < 1 + (k == 4); ++i) sum += A")
+    said = reason(source, "12x10x7")
+    assert "is used 2 times at k = 4" in said
+
+
+def test_a_wrong_element_far_from_the_first_is_named(reason: Kernel) -> None:
+    source = broken("coalesced", "= sum;", "= row == 37 && col == 21 ? sum * element(2) : sum;")
+    for dtype in ("float32", "float64", "int32"):
+        said = reason(source, "40x24x33", dtype)
+        assert said.startswith("1 of 960 elements wrong, first C[37][21] (tile 4,2): expected ")
+
+
+def test_expected_and_found_values_are_the_elements_own(reason: Kernel) -> None:
+    said = reason(
+        broken("coalesced", "= sum;", "= row == 3 && col == 2 ? sum + 1000 : sum;"), "5x5x5", "int32"
+    )
+    a, b = Problem(Shape(5, 5, 5), ELEMENT_TYPES["int32"]).inputs
+    exact = int((a.astype(object) @ b.astype(object))[3, 2])
+    assert f"expected {exact}, got {exact + 1000}" in said
+
+
+# How sharp the judgement is.
+
+
+def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    """1 x 1 x 1: the bound is u |a b| and the product is rounded once, so the next float but one is wrong."""
+    for steps, status in ((0, "ok"), (2, "failed"), (-2, "failed"), (20, "failed")):
+        source = broken("coalesced", "= sum;", f"= sum + {steps} * sum * element(1.1920929e-7);")
+        result = verify_one(cpu, write_kernel(source), "1x1x1", fmad=False, BLOCK_SIZE=1)
+        assert result.status == status, steps
+        assert result.verdict.max_error is not None
+        assert (result.verdict.max_error <= result.verdict.error_bound) is (status == "ok")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "old", "new"),
+    [
+        ("float64", "element sum = 0;", "float sum = 0;"),
+        ("float64", "sum += A[row * K + k]", "sum += (float)A[row * K + k]"),
+        ("int32", "element sum = 0;", "short sum = 0;"),
+    ],
+)
+def test_a_type_too_narrow(reason: Kernel, dtype: str, old: str, new: str) -> None:
+    assert "elements wrong" in reason(broken("coalesced", old, new), "20x20x4000", dtype)
+
+
+def test_inputs_cut_to_half_precision(reason: Kernel) -> None:
+    """As tensor cores would: eleven bits of each input, and sums in float32."""
+    half = """\
+__device__ float half_of(float x) {
+    unsigned bits;
+    memcpy(&bits, &x, 4);
+    bits &= 0xffffe000u;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+__global__"""
+    source = broken("coalesced", "A[row * K + k]", "half_of(A[row * K + k])").replace("__global__", half)
+    assert "elements wrong" in reason(source, "20x20x50")
+
+
+SUMS = {
+    "backwards": "for (int k = K - 1; k >= 0; --k) sum += A[row * K + k] * B[k * N + col];",
+    "in four parts": (
+        "element p[4] = {};\n    for (int k = 0; k < K; ++k) p[k % 4] += A[row * K + k] * B[k * N + col];\n"
+        "    sum = (p[0] + p[1]) + (p[2] + p[3]);"
+    ),
+    "even k first": (
+        "for (int j = 0; j < 2; ++j) for (int k = j; k < K; k += 2) sum += A[row * K + k] * B[k * N + col];"
+    ),
+}
+IN_ORDER = "for (int k = 0; k < K; ++k)\n        sum += A[row * K + k] * B[k * N + col];"
+
+
+@pytest.mark.parametrize(
+    ("order", "dtype"),
+    [*((order, "float32") for order in SUMS), ("backwards", "float64"), ("in four parts", "int32")],
+)
+def test_other_orders_of_summing_are_right_too(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, order: str, dtype: str
+) -> None:
+    source = broken("coalesced", IN_ORDER, SUMS[order])
+    without = write_kernel(source.replace("// sum-order: k\n", ""), "without.cu")
+    for shape in ("10x10x700", "3x3x1"):
+        result = verify_one(cpu, without, shape, dtype, fmad=False)
+        assert (result.status, result.reason) == ("ok", "")
+        assert result.verdict.bit_equal is (True if dtype == "int32" else None)
+
+
+@pytest.mark.parametrize(
+    ("order", "dtype"), [*((order, "float32") for order in SUMS), ("backwards", "float64")]
+)
+def test_a_header_that_promises_the_wrong_order(reason: Kernel, order: str, dtype: str) -> None:
+    """Within the error bound, and still not what the file says: only the bits show it."""
+    said = reason(broken("coalesced", IN_ORDER, SUMS[order]), "10x10x70", dtype, fmad=False)
+    assert re.match(
+        r"within the error bound, but not the bits of a sum in k order, first at C\[\d+\]\[\d+\]", said
+    )
+
+
+def test_the_promised_order_is_not_asked_for_where_terms_may_be_fused(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(broken("coalesced", IN_ORDER, SUMS["backwards"]))
+    result = verify_one(cpu, path, "10x10x70", fmad=True)
+    assert result.status == "ok"
+    assert result.verdict.bit_equal is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_false_alarm_for_long_sums(cpu: Device[Any], verify_one: Kernel, seed: int) -> None:
+    for fmad in (True, False):
+        assert verify_one(cpu, "coalesced", "7x9x20000", fmad=fmad, seed=seed, BLOCK_SIZE=8).reason == ""
+
+
+def test_whole_numbers_that_wrap_around_on_the_way_are_no_error(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    source = broken("coalesced", "element sum = 0;", "element sum = 2147483647;").replace(
+        "= sum;", "= sum - 2147483647;"
+    )
+    assert verify_one(cpu, write_kernel(source), "5x5x50", "int32").reason == ""
+
+
+# What surrounds a single verdict.
+
+
+def silent(doing: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def test_a_failing_case_costs_its_own_row_only(cpu: Device[Any], write_kernel: Kernel) -> None:
+    problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
+    crash = read_method(
+        write_kernel(broken("coalesced", "    element sum = 0;", "    element sum = M / (K - 9);"))
+    )
+    syntax = read_method(
+        write_kernel(broken("coalesced", "element sum = 0;", "element sum = ;"), "syntax.cu")
+    )
+    asking = broken("coalesced", "// threads:", "// requires: M == N + 1\n// threads:")
+    square = read_method(write_kernel(asking, "square.cu"))
+    methods = [find("naive"), crash, syntax, square, find("numpy"), find("tiled")]
+    cases = [(variants(m, {})[0], problem) for m in methods]
+    told: list[tuple[str, int, int]] = []
+    results = list(verify_all(Here(cpu), cases, True, lambda *step: told.append(step)))
+    assert [r.status for r in results] == ["ok", "failed", "failed", "skipped", "ok", "ok"]
+    assert results[1].reason.startswith("crashed: division by zero")
+    assert results[2].reason.startswith("does not compile: syntax.cu:")
+    assert "requires M == N + 1" in results[3].reason
+    assert [r.method for r in results] == [m.name for m in methods]
+    assert {(r.m, r.n, r.k, r.dtype) for r in results} == {(9, 9, 9, "float32")}
+    assert [r.execution for r in results] == ["emulated"] * 4 + ["native", "emulated"]
+    assert [r.padded for r in results] == [False] * 5 + [True]
+    assert all(done <= total for _, done, total in told)
+
+
+def test_a_case_alone_that_cannot_be_is_an_error_of_the_request(
+    cpu: Device[Any], write_kernel: Kernel
+) -> None:
+    problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
+    text = "// requires: M == N + 1\n// threads: 1\n// grid: 1\n__global__ void k(float *C) {}\n"
+    method = read_method(write_kernel(text))
+    with pytest.raises(RequirementError, match="requires M == N"):
+        list(verify_all(Here(cpu), [(variants(method, {})[0], problem)], True, silent))
+
+
+def test_what_cannot_be_launched_is_refused_before_anything_runs(cpu: Device[Any]) -> None:
+    problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
+    cases = [
+        (variants(find(name), {"BLOCK_SIZE": (33,)})[0], problem) for name in ("cpu-simple", "coalesced")
+    ]
+    with pytest.raises(UsageError, match="1089 threads; this device allows 1024"):
+        next(iter(verify_all(Here(cpu), cases, True, silent)))
+
+
+def test_a_problem_larger_than_memory_is_refused(cpu: Device[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "free_bytes", lambda: 10**6)
+    cases = [(variants(find("naive"), {})[0], Problem(Shape(1000, 1000, 1000), ELEMENT_TYPES["float32"]))]
+    with pytest.raises(UsageError, match=r"1000x1000x1000 float32 needs 0\.0 GB"):
+        list(verify_all(Here(cpu), cases, True, silent))
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+def test_host_methods_are_verified_too(
+    cpu: Device[Any], verify_one: Kernel, tmp_path: Path, dtype: str
+) -> None:
+    for name in ("cpu-simple", "cpu-block", "numpy"):
+        assert verify_one(cpu, name, "20x30x40", dtype).verdict.correct is True
+    source = find("cpu-simple").source.replace("void cpu_simple", "void loops")
+    loops = tmp_path / "loops.cpp"
+    loops.write_text(source.replace("= sum;", "= sum + (i == 3 && j == 4 ? sum : 0);"))
+    assert verify_one(cpu, loops, "20x30x40", dtype).reason.startswith(
+        "1 of 600 elements wrong, first C[3][4]"
+    )
+    loops.write_text(source.replace("i < M", "i < 5"))
+    said = verify_one(cpu, loops, "20x30x40", dtype).reason
+    assert said.startswith("450 of 600 elements never written, first C[5][0]")
+    loops.write_text(source.replace("j < N", "j <= N"))
+    assert "wrote past the end of C" in verify_one(cpu, loops, "20x30x40", dtype).reason
+
+
+def test_what_verification_measures(cpu: Device[Any], verify_one: Kernel) -> None:
+    verdict = verify_one(cpu, "tiled", "20x30x40", BLOCK_SIZE=8).verdict
+    assert verdict.launch_ms > 0
+    problem = Problem(Shape(20, 30, 40), ELEMENT_TYPES["float32"])
+    assert 0 < verdict.max_error <= verdict.error_bound
+    # It belongs to one element, so it is among the bounds of them all.
+    assert np.isclose(problem.error_bound, verdict.error_bound, rtol=1e-12).any()

@@ -1,0 +1,246 @@
+"""Expressions of headers and options, against Python's own arithmetic on Fractions."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cudamm.errors import UsageError
+from cudamm.kernels.expression import LARGEST_TEXT, parse, parse_list
+
+NAMES = {"M": 100, "N": 7, "K": 1, "BLOCK_SIZE": 16, "element": 8}
+
+# Each strategy draws a text together with the value it must have; None where it divides by zero.
+Drawn = tuple[str, "Fraction | None"]
+
+
+def _binary(parts: tuple[Drawn, str, Drawn]) -> Drawn:
+    (left, a), sign, (right, b) = parts
+    text = f"({left} {sign} {right})"
+    if a is None or b is None or (sign in ("/", "//", "%") and b == 0):
+        return text, None
+    values = {
+        "+": lambda: a + b,
+        "-": lambda: a - b,
+        "*": lambda: a * b,
+        "/": lambda: a / b,
+        "//": lambda: Fraction(math.floor(a / b)),
+        "%": lambda: a - b * math.floor(a / b),
+        "==": lambda: Fraction(int(a == b)),
+        "!=": lambda: Fraction(int(a != b)),
+        "<": lambda: Fraction(int(a < b)),
+        "<=": lambda: Fraction(int(a <= b)),
+        ">": lambda: Fraction(int(a > b)),
+        ">=": lambda: Fraction(int(a >= b)),
+    }
+    return text, values[sign]()
+
+
+def _function(parts: tuple[str, list[Drawn]]) -> Drawn:
+    name, drawn = parts
+    if name in ("ceil", "floor", "sizeof", "-"):
+        drawn = drawn[:1]
+    values = [value for _, value in drawn]
+    text = f"{name}({', '.join(text for text, _ in drawn)})"
+    if any(value is None for value in values):
+        return text, None
+    known = [value for value in values if value is not None]
+    functions = {
+        "ceil": lambda: Fraction(-((-known[0].numerator) // known[0].denominator)),
+        "floor": lambda: Fraction(known[0].numerator // known[0].denominator),
+        "sizeof": lambda: known[0],
+        "-": lambda: -known[0],
+        "min": lambda: sorted(known)[0],
+        "max": lambda: sorted(known)[-1],
+    }
+    return text, functions[name]()
+
+
+def _grow(inner: st.SearchStrategy[Drawn]) -> st.SearchStrategy[Drawn]:
+    signs = st.sampled_from(["+", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="])
+    names = st.sampled_from(["ceil", "floor", "sizeof", "-", "min", "max"])
+    return st.one_of(
+        st.tuples(inner, signs, inner).map(_binary),
+        st.tuples(names, st.lists(inner, min_size=2, max_size=3)).map(_function),
+    )
+
+
+drawn_expressions = st.recursive(
+    st.one_of(
+        st.integers(0, 300).map(lambda n: (str(n), Fraction(n))),
+        st.sampled_from(sorted(NAMES)).map(lambda name: (name, Fraction(NAMES[name]))),
+    ),
+    _grow,
+    max_leaves=10,
+)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(drawn_expressions)
+def test_any_expression_has_the_value_of_exact_arithmetic(drawn: Drawn) -> None:
+    text, expected = drawn
+    if len(text) > LARGEST_TEXT:
+        return
+    if expected is None:
+        with pytest.raises(UsageError, match="divides by zero"):
+            parse(text).value(NAMES)
+    else:
+        assert parse(text).value(NAMES) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2 + 3 * 4", 14),
+        ("2 - 3 - 4", -5),
+        ("100 // 7 // 2", 7),
+        ("-7 // 2", -4),
+        ("-7 % 3", 2),
+        ("1 < 2 < 3", 1),
+        ("1 < 3 < 2", 0),
+        ("M % 16 == 4 and N > 3", 1),
+        ("M % 16 == 0 or N > 3", 1),
+        ("M % 16 == 0 and N > 3", 0),
+        ("ceil(M / BLOCK_SIZE)", 7),
+        ("2 * BLOCK_SIZE * BLOCK_SIZE * sizeof(element)", 4096),
+        ("min(4)", 4),
+        # As a double this is 3.0000000000000004 x 10^17, and its ceiling one too high.
+        ("ceil(300000000000000001 / 1)", 300000000000000001),
+    ],
+)
+def test_precedence_is_that_of_arithmetic(text: str, value: int) -> None:
+    assert parse(text).whole(NAMES) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "().__class__",
+        "M.real",
+        "[1][0]",
+        "(1, 2)",
+        "{1: 2}",
+        "'text'",
+        "1.5",
+        "1j",
+        "True",
+        "None",
+        "...",
+        "lambda: 1",
+        "lambda x=open('/etc/passwd'): x",
+        "[x for x in (1,)]",
+        "(x := 3)",
+        "f'{M}'",
+        "M if N else K",
+        "2 ** 999999999",
+        "1 << 999999999",
+        "M | N",
+        "M & N",
+        "M ^ N",
+        "~M",
+        "not M",
+        "+M",
+        "M @ N",
+        "M in N",
+        "M is N",
+        "open(M)",
+        "eval(M)",
+        "abs(M)",
+        "ceil(x=1)",
+        "min(*M)",
+        "max(**M)",
+        "ceil(M)(N)",
+        "print",
+        "M; N",
+        "M = 1",
+        "import os",
+        "M\nN",
+        "1 +",
+        "(((",
+        "",
+        "   ",
+        "\0",
+        "# nothing",
+        "await M",
+        "yield",
+    ],
+)
+def test_what_is_not_arithmetic_is_refused(text: str) -> None:
+    # `print` is a name like any other: what nobody has given a value is refused when it is asked for.
+    with pytest.raises(UsageError):
+        parse(text).value(NAMES)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 100_000, "-" * 100_000 + "1", "9" * 100_000, "+".join(["M"] * 100_000)]
+)
+def test_huge_texts_are_refused_at_once(text: str) -> None:
+    with pytest.raises(UsageError, match="too long"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 249 + "1" + ")" * 249, "-" * 499 + "1", "9" * 500, "*".join(["9" * 98] * 5)]
+)
+def test_the_longest_texts_allowed_do_not_crash(text: str) -> None:
+    assert len(text) <= LARGEST_TEXT
+    with contextlib.suppress(UsageError):  # refusing is fine too
+        assert parse(text).value(NAMES).denominator == 1
+
+
+def test_names_are_those_that_need_a_value() -> None:
+    assert parse("ceil(M / BLOCK_SIZE) + min(N, 3)").names == {"M", "BLOCK_SIZE", "N"}
+
+
+def test_an_unknown_name_is_named_with_those_that_are_known() -> None:
+    with pytest.raises(UsageError, match=r"unknown name TILE \(known: BLOCK_SIZE, K, M, N, element\)"):
+        parse("M / TILE").value(NAMES)
+
+
+def test_only_whole_values_pass_as_whole() -> None:
+    assert parse("M / 4").whole(NAMES) == 25
+    with pytest.raises(UsageError, match=r"is 14\.2857, not a whole number"):
+        parse("M / N").whole(NAMES)
+
+
+@pytest.mark.parametrize("text", ["ceil()", "ceil(1, 2)", "min()", "max()", "sizeof(1, 2)"])
+def test_functions_with_a_wrong_number_of_arguments(text: str) -> None:
+    with pytest.raises(UsageError, match="number of arguments"):
+        parse(text).value(NAMES)
+
+
+def test_conditions_hold_where_they_are_not_zero() -> None:
+    assert parse("M % 50 == 0").holds(NAMES)
+    assert not parse("M % 51 == 0").holds(NAMES)
+    assert parse("1 / 3").holds(NAMES)
+
+
+def test_multiples_are_recognised_and_nothing_else_is() -> None:
+    found = parse("N % (BLOCK_SIZE * 2) == 0").multiple()
+    assert found is not None
+    assert found[0] == "N"
+    assert found[1].whole(NAMES) == 32
+    for other in ("N % 4 == 1", "N % 4", "N // 4 == 0", "4 % N == 0 == 0", "(N + 1) % 4 == 0", "N % 4 != 0"):
+        assert parse(other).multiple() is None, other
+
+
+def test_lists() -> None:
+    assert [e.whole(NAMES) for e in parse_list("ceil(M / 16), min(M, 4), 3")] == [7, 4, 3]
+    assert [e.whole(NAMES) for e in parse_list("5,")] == [5]
+    assert parse_list("") == parse_list("  ") == ()
+
+
+@pytest.mark.parametrize("text", ["1, , 2", ",", "1, (2, 3)", "1, *M", "1), (2", "1; 2", "a=1"])
+def test_broken_lists(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_list(text)
+
+
+def test_the_text_is_kept_for_messages() -> None:
+    assert str(parse("  M %  4 == 0 ")) == "M %  4 == 0"

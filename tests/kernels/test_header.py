@@ -1,0 +1,374 @@
+"""Headers: every field, every way to get one wrong, and options in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cudamm.errors import UsageError
+from cudamm.kernels.header import LARGEST_FILE_BYTES, Overrides, kernels_in, read_method, without_comments
+from cudamm.kernels.method import ELEMENT_TYPES, Parameter
+
+WriteKernel = Callable[..., Path]
+KERNEL = "__global__ void own(int M, int N, int K, const element *A, const element *B, element *C) {}\n"
+GEOMETRY = "// threads: 1\n// grid: 1\n"
+
+FULL = """\
+// What it is, in one line: with a colon.
+//
+// sources:      a course (part 1),
+//               a book
+// aliases:      other, third
+// entry:        chosen
+// param:        TILE = 4 in 1, 2,
+//               4
+// param:        PAD = 0
+// args:         A, B, C, M,
+//               2 * N
+// threads:      TILE, 8
+// grid:         ceil(N / TILE), M, 2
+// shared-bytes: TILE * sizeof(element)
+// traffic:      M * N * (K + TILE) * sizeof(element),
+//               M * sizeof(element)
+// constant:     edge = TILE * 2
+// constant:     rows = M
+// requires:     M % TILE == 0, N > 3
+// needs:        sm_80
+// ptxas:        -O1
+//               --register-usage-level=10
+// types:        float32, int32
+// sum-order:    k
+//
+// Prose, which may say threads: 5 and grid: 7,
+//
+// threads: or look like a field.
+
+__constant__ int edge, rows;
+__global__ void first() {}
+__global__ void chosen() {}
+"""
+
+
+def test_every_field(write_kernel: WriteKernel) -> None:
+    path = write_kernel(FULL, "07_some_method.cu")
+    method = read_method(path)
+    names = {"M": 8, "N": 9, "K": 1, "TILE": 4, "element": 8}
+    assert method.name == "some-method"
+    assert method.path == path
+    assert method.source == FULL
+    assert method.language == "cuda"
+    assert method.summary == "What it is, in one line: with a colon."
+    assert method.sources == "a course (part 1), a book"
+    assert method.aliases == ("other", "third")
+    assert method.entry == "chosen"
+    assert method.parameters == (Parameter("TILE", 4, (1, 2, 4)), Parameter("PAD", 0, (0,)))
+    assert method.arguments == ("A", "B", "C", "M", "2 * N")
+    assert [e.whole(names) for e in method.threads] == [4, 8]
+    assert [e.whole(names) for e in method.grid] == [3, 8, 2]
+    assert method.shared_bytes.whole(names) == 32
+    assert method.traffic is not None
+    assert [e.whole(names) for e in method.traffic] == [8 * 9 * 5 * 8, 64]
+    assert [(name, e.whole(names)) for name, e in method.constants] == [("edge", 8), ("rows", 8)]
+    assert [e.holds(names) for e in method.requires] == [True, True]
+    assert method.needs == "sm_80"
+    assert method.ptxas == ("-O1", "--register-usage-level=10")
+    assert method.element_types == ("float32", "int32")
+    assert method.sums_in_k_order
+    assert not method.builtin
+    assert not method.runs_on_host
+
+
+def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
+    method = read_method(write_kernel(GEOMETRY + KERNEL))
+    assert method.name == "kernel"
+    assert method.summary == method.sources == ""
+    assert method.aliases == method.parameters == method.constants == method.requires == ()
+    assert method.entry == "own"
+    assert method.arguments == ("M", "N", "K", "A", "B", "C")
+    assert method.shared_bytes.whole({}) == 0
+    assert method.traffic is None
+    assert method.ptxas == ()
+    assert not method.sums_in_k_order
+
+
+@pytest.mark.parametrize(
+    ("fields", "needs"),
+    [
+        ("", ""),
+        ("// args: tensor_map(A, 8, 8), C\n", "sm_90"),
+        ("// args: tensor_map(A, 8, 8), C\n// needs: sm_80\n", "sm_90"),
+        ("// args: tensor_map(A, 8, 8), C\n// needs: sm_100\n", "sm_100"),
+    ],
+)
+def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: str, needs: str) -> None:
+    method = read_method(write_kernel(GEOMETRY + fields + KERNEL))
+    assert method.needs == needs
+    assert method.lacks_on("sm_120a") == ""
+    assert bool(method.lacks_on("sm_89")) is bool(needs)
+
+
+def test_what_only_one_architecture_has_is_for_no_later_one(write_kernel: WriteKernel) -> None:
+    method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
+    assert method.lacks_on("sm_90") == method.lacks_on("sm_90a") == ""
+    for other in ("sm_80", "sm_89", "sm_100", "sm_120a"):
+        assert method.lacks_on(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
+    assert method.target("sm_90") == "sm_90a"
+    usual = read_method(write_kernel(f"{GEOMETRY}// needs: sm_80\n{KERNEL}", "usual.cu"))
+    assert usual.target("sm_90") == "sm_90" and usual.lacks_on("sm_100") == ""
+
+
+def test_a_tensor_map_does_not_make_later_architectures_fit(write_kernel: WriteKernel) -> None:
+    header = f"{GEOMETRY}// args: tensor_map(A, 8, 8), C\n// needs: sm_90a\n"
+    assert read_method(write_kernel(header + KERNEL)).needs == "sm_90a"
+
+
+@pytest.mark.parametrize(
+    ("text", "ceiling"), [("2", 2), ("16 / 9", Fraction(16, 9)), ("16/9", Fraction(16, 9))]
+)
+def test_a_ceiling_is_a_number_or_a_fraction(write_kernel: WriteKernel, text: str, ceiling: Fraction) -> None:
+    assert read_method(write_kernel(f"{GEOMETRY}// ceiling: {text}\n{KERNEL}")).ceiling == ceiling
+    assert read_method(write_kernel(GEOMETRY + KERNEL, "none.cu")).ceiling == 1
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "16 / 0", "M / 2", "fast"])
+def test_what_is_no_ceiling(write_kernel: WriteKernel, text: str) -> None:
+    with pytest.raises(UsageError, match="is not like “ceiling: 16 / 9”"):
+        read_method(write_kernel(f"{GEOMETRY}// ceiling: {text}\n{KERNEL}"))
+
+
+@pytest.mark.parametrize("text", ["9.0", "sm_9", "hopper", "sm_90f", "sm_90, sm_100"])
+def test_needs_is_one_architecture(write_kernel: WriteKernel, text: str) -> None:
+    with pytest.raises(UsageError, match="is not an architecture such as sm_90"):
+        read_method(write_kernel(f"{GEOMETRY}// needs: {text}\n{KERNEL}"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$(rm)",
+        "O1",
+        "-O1; rm",
+        "-O1,-v",
+        "-o /etc/passwd",
+        "--output-file=../kernel",
+        "-I/usr",
+        "-",
+        "--",
+        "-O1 `rm`",
+    ],
+)
+def test_ptxas_takes_options_and_nothing_that_names_a_file(write_kernel: WriteKernel, text: str) -> None:
+    path = write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")
+    with pytest.raises(UsageError) as raised:
+        read_method(path)
+    assert str(raised.value) == f"{path}: “ptxas: {text}” is not like “ptxas: -O1 --register-usage-level=10”"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("-O1", ("-O1",)), ("-O1  --maxrregcount=64", ("-O1", "--maxrregcount=64")), ("-v", ("-v",))],
+)
+def test_ptxas_options_are_words(write_kernel: WriteKernel, text: str, options: tuple[str, ...]) -> None:
+    assert read_method(write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")).ptxas == options
+
+
+def test_a_summary_and_fields_need_no_empty_line_between_them(write_kernel: WriteKernel) -> None:
+    method = read_method(write_kernel("// A summary.\n" + GEOMETRY + KERNEL))
+    assert method.summary == "A summary."
+    assert len(method.threads) == 1
+
+
+def test_prose_alone_is_no_header(write_kernel: WriteKernel) -> None:
+    text = "// My kernel, version 2: faster.\n// Note: see below.\n" + KERNEL
+    method = read_method(write_kernel(text), Overrides({"threads": "1", "grid": "1"}))
+    assert method.summary == "My kernel, version 2: faster."
+
+
+@pytest.mark.parametrize(
+    ("body", "types"),
+    [
+        ("element *C", tuple(ELEMENT_TYPES)),
+        ("float *C", ("float32",)),
+        ("float *C /* not element */", ("float32",)),
+    ],
+)
+def test_element_types_where_none_are_said(write_kernel: WriteKernel, body: str, types: tuple) -> None:
+    text = f"{GEOMETRY}//\n// One thread an element.\n\n__global__ void own({body}) {{}}\n"
+    assert read_method(write_kernel(text)).element_types == types
+
+
+def test_windows_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.cu"
+    path.write_bytes(
+        b"\xef\xbb\xbf" + ("// Summary.\n//\n" + GEOMETRY + KERNEL).replace("\n", "\r\n").encode()
+    )
+    method = read_method(path)
+    assert method.summary == "Summary."
+    assert [e.whole({}) for e in method.grid] == [1]
+
+
+def test_a_header_in_a_cpp_and_a_py_file(tmp_path: Path) -> None:
+    (tmp_path / "01_my_loops.cpp").write_text(
+        "// Loops.\n//\n// sum-order: k\n\nvoid my_loops(element *C) {}\n"
+    )
+    method = read_method(tmp_path / "01_my_loops.cpp")
+    assert (method.name, method.entry, method.language) == ("my-loops", "my_loops", "c++")
+    assert method.runs_on_host
+    (tmp_path / "02_product.py").write_text(
+        "# Ready made.\n#\n# aliases: lib\n\ndef matmul(a, b, out): ...\n"
+    )
+    method = read_method(tmp_path / "02_product.py", builtin=True)
+    assert (method.entry, method.language, method.aliases) == ("matmul", "python", ("lib",))
+    assert method.element_types == tuple(ELEMENT_TYPES)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (GEOMETRY + "// treads: 4\n", "no field “treads: 4”.*fields: .*threads"),
+        (GEOMETRY + "// Grid: 4\n", "no field “Grid: 4”"),
+        (GEOMETRY + "// just words\n", "no field “just words”"),
+        (GEOMETRY + "// grid: 2\n", "gives “grid:” twice"),
+        (GEOMETRY + "// param: T = 3 in 1, 2\n", "default of T, 3, is not among its values"),
+        (GEOMETRY + "// param: T\n", "is not like “param:"),
+        (GEOMETRY + "// param: T = float\n", "is not like “param:"),
+        (GEOMETRY + "// param: 1T = 3\n", "is not like “param:"),
+        (GEOMETRY + "// param: T = 3 in\n", "is not like “param:"),
+        (GEOMETRY + "// constant: edge\n", "is not like “constant:"),
+        (GEOMETRY + "// constant: a b = 3\n", "is not like “constant:"),
+        (GEOMETRY + "// types: float16\n", "unknown element type float16"),
+        (GEOMETRY + "// sum-order: j\n", "sum-order can only be k"),
+        (GEOMETRY + "// requires: M %\n", "not arithmetic"),
+        (GEOMETRY + "// traffic: 8 * M\n", "“traffic: 8 \\* M” has 1 number; it has to be two"),
+        (GEOMETRY + "// traffic: M, N, K\n", "has 3 numbers; it has to be two"),
+        (GEOMETRY + "// traffic: M, N +\n", "not arithmetic"),
+        (GEOMETRY + "// traffic: M, N\n// traffic: M, N\n", "gives “traffic:” twice"),
+        (GEOMETRY + "// entry: other\n", r"no function other in it \(kernels found: own\)"),
+        ("// threads: 1\n", 'gives its grid.*give --grid "…"'),
+        ("// grid: 1\n", 'gives its threads.*give --threads "…"'),
+        ("// A summary.\n", "gives its threads and grid.*--threads.*and --grid"),
+        ("", "gives its threads and grid"),
+        ("// threads: 1 +\n// grid: 1\n", "not arithmetic"),
+    ],
+)
+def test_wrong_headers(write_kernel: WriteKernel, header: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_method(write_kernel(header + KERNEL))
+
+
+def test_messages_name_the_file(write_kernel: WriteKernel) -> None:
+    path = write_kernel(GEOMETRY + "// grid: 2\n" + KERNEL)
+    with pytest.raises(UsageError) as raised:
+        read_method(path)
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.cu", b"", "is empty"),
+        ("blank.cu", b" \n\n", "is empty"),
+        ("binary.cu", b"\x7fELF\x02\x01\x01\0\0\0\0", "is not text: it contains NUL"),
+        ("latin.cu", "// für\n".encode("latin-1"), r"is not text \(UTF-8\)"),
+        ("large.cu", b"/" * (LARGEST_FILE_BYTES + 1), "is larger than"),
+        ("host.cu", b"// threads: 1\n// grid: 1\nint main() {}\n", "has no __global__ function"),
+        ("comment.cu", b"// __global__ void k() {}\n", "has no __global__ function"),
+        ("two.cu", b"__global__ void a() {}\n__global__ void b() {}\n", r"several kernels.*--entry \(a, b\)"),
+        ("kernel.txt", b"__global__ void a() {}\n", "ends in .cu"),
+        ("kernel", b"__global__ void a() {}\n", "ends in .cu"),
+    ],
+)
+def test_files_that_are_no_kernel(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        read_method(tmp_path / name)
+
+
+def test_missing_files_folders_and_unreadable_ones(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no kernel file"):
+        read_method(tmp_path / "missing.cu")
+    (tmp_path / "folder.cu").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        read_method(tmp_path / "folder.cu")
+    (tmp_path / "loop.cu").symlink_to("loop.cu")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_method(tmp_path / "loop.cu")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_method(tmp_path / ("long" * 100 + ".cu"))
+
+
+def test_options_stand_in_for_a_header_and_win_over_one(write_kernel: WriteKernel) -> None:
+    overrides = Overrides(
+        {"threads": "TILE", "grid": "9", "args": "C", "entry": "b"}, (Parameter("TILE", 2, (2,)),)
+    )
+    for header in (
+        "",
+        "// param: TILE = 4 in 4, 8\n// param: PAD = 1\n// threads: 7\n// grid: 8\n// args: A\n",
+    ):
+        method = read_method(
+            write_kernel(header + "__global__ void a() {}\n__global__ void b() {}\n"), overrides
+        )
+        assert method.entry == "b"
+        assert method.arguments == ("C",)
+        assert method.parameters[0] == Parameter("TILE", 2, (2,))
+        assert [e.whole({"TILE": 2}) for e in (*method.threads, *method.grid)] == [2, 9]
+    assert [p.name for p in method.parameters] == ["TILE", "PAD"]
+
+
+def test_a_field_of_options_is_checked_like_one_of_the_header(write_kernel: WriteKernel) -> None:
+    with pytest.raises(UsageError, match="not arithmetic"):
+        read_method(write_kernel(GEOMETRY + KERNEL), Overrides({"grid": "1 +"}))
+    with pytest.raises(UsageError, match="no function nothing"):
+        read_method(write_kernel(GEOMETRY + KERNEL), Overrides({"entry": "nothing"}))
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "__global__ void {}(int n)",
+        "__global__ void __launch_bounds__(256) {}(int n)",
+        "__global__ void __launch_bounds__(16 * 16, 2) {}(int n)",
+        "__global__ void __launch_bounds__((T) * (T)) {}(int n)",
+        "__launch_bounds__(256) __global__ void {}(int n)",
+        "static __global__ void {}(int n)",
+        "__global__ static void {}(int n)",
+        'extern "C" __global__ void {}(int n)',
+        'extern "C" {{ __global__ void {}(int n)',
+        "__global__ void\n{}\n(int n)",
+        "__global__\nvoid {} (int n)",
+        "template <int T> __global__ void {}(int n)",
+        "__global__ /* a comment (here) */ void {}(int n)",
+        "__global__ __attribute__((used)) void {}(int n)",
+    ],
+)
+def test_kernels_are_found_however_they_are_declared(declaration: str) -> None:
+    assert kernels_in(declaration.format("mine") + " {}") == ["mine"]
+
+
+def test_kernels_are_told_from_calls_and_other_functions() -> None:
+    source = """
+    // __global__ void commented() {}
+    /* __global__ void out() {} */
+    __device__ float help(float x) { return x; }
+    __global__ void declared(int n);
+    __global__ void declared(int n) { help(1); }
+    __global__ void second(int n) { }
+    int main() { second<<<1, 1>>>(1); }
+    """
+    assert kernels_in(source) == ["declared", "second"]
+
+
+def test_comments_are_blanked_out_and_lines_stay() -> None:
+    source = "a // b\nc /* d\ne */ f\n/**/g\n"
+    code = without_comments(source)
+    assert code.split() == ["a", "c", "f", "g"]
+    assert len(code) == len(source)
+    assert code.count("\n") == source.count("\n")
+
+
+def test_a_comment_sign_in_a_string_starts_no_comment() -> None:
+    code = without_comments('printf("http://x"); kernel();')
+    assert "kernel" in code

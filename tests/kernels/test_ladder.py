@@ -1,0 +1,90 @@
+"""The methods that come with cudamm: their order, their names, and that their headers hold together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cudamm.errors import UsageError
+from cudamm.kernels.header import kernels_in
+from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+
+
+def test_methods_stand_in_the_order_of_their_files() -> None:
+    names = [method.name for method in ladder()]
+    numbers = [int(method.path.name.split("_")[0]) for method in ladder()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert names[:4] == ["cpu-simple", "cpu-block", "numpy", "naive"]
+    assert names.index("coalesced") < names.index("tiled") < names.index("double-buffer")
+
+
+def test_every_file_of_the_folder_is_a_method() -> None:
+    folder = ladder()[0].path.parent
+    kernel_files = {p for p in folder.iterdir() if p.suffix in (".cu", ".cpp", ".py")}
+    assert {method.path for method in ladder()} == kernel_files
+    assert all(method.builtin for method in ladder())
+
+
+def test_names_and_aliases_are_unique() -> None:
+    names = [name for method in ladder() for name in (method.name, *method.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
+def test_headers_hold_together(method: Method) -> None:
+    assert method.summary.endswith((".", "."))
+    # A kernel of float32 alone says so; all others take any type.
+    assert method.element_types == (("float32",) if "types:" in method.source else tuple(ELEMENT_TYPES))
+    assert method.name.replace("-", "_") == re.sub(r"^\d+_", "", method.path.stem)
+    if method.language == "cuda":
+        assert kernels_in(method.source) == [method.entry]
+        assert method.threads
+        assert method.grid
+        assert method.sources
+        # What their blocks tell each other through memory depends on where tiles are cut.
+        assert method.traffic is not None or method.name in ("stream-k", "bf16x9")
+    for parameter in method.parameters:
+        assert parameter.default in parameter.values
+        assert len(parameter.values) > 1
+        assert list(parameter.values) == sorted(set(parameter.values))
+        # One that the kernel never mentions would make variants that are the same.
+        assert re.search(rf"\b{parameter.name}\b", method.source)
+
+
+def test_the_courses_methods_are_there() -> None:
+    sources = " ".join(method.sources for method in ladder())
+    for course in ("CMU 15-418", "Tsinghua", "Sheffield", "SJTU", "PMPP"):
+        assert course in sources
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("simple", "cpu-simple"), ("cosimple", "naive"), ("csimple", "coalesced"), ("method1", "coalesced"),
+     ("method2", "register-tile"), ("method3", "tiled"), ("cblock", "tiled"),
+     ("ccblock", "block-coarse-local"),
+     ("block", "cpu-block")],
+)  # fmt: skip
+def test_the_courses_names_are_known(alias: str, name: str) -> None:
+    assert find(alias) is find(name)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("tild", "did you mean tiled"),
+        ("tiled_dynamic", "did you mean tiled-dynamic"),
+        ("zzzzzz", "there are cpu-simple, cpu-block"),
+    ],
+)
+def test_unknown_names(wrong: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=hint):
+        find(wrong)
+
+
+def test_the_files_are_where_a_reader_looks_for_them() -> None:
+    assert ladder()[0].path.parent.name == "cuda_src"
+    assert ladder()[0].path.parent.is_dir()
+    assert isinstance(ladder()[0].path, Path)

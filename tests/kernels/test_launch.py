@@ -1,0 +1,182 @@
+"""Launches: geometry, arguments and padding as a header asks for them, and what a device refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cudamm.errors import RequirementError, UsageError
+from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Launch, Limits, TensorMap, check, plan
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Shape
+from cudamm.kernels.variant import Variant, variants
+
+FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
+LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
+WriteKernel = Callable[..., Path]
+
+
+def only(name: str, **values: int) -> Variant:
+    (variant,) = variants(find(name), {key: (value,) for key, value in values.items()})
+    return variant
+
+
+def own(write_kernel: WriteKernel, **fields: str) -> Variant:
+    """A variant of a kernel of one's own, its header replaced by options."""
+    path = write_kernel("__global__ void k(float *C) { C[0] = 1; }")
+    fields = {"threads": "1", "grid": "1"} | {key.replace("_", "-"): text for key, text in fields.items()}
+    return Variant(read_method(path, Overrides(fields)), ())
+
+
+def test_a_launch_covers_the_matrix_in_whole_blocks() -> None:
+    launch = plan(only("coalesced", BLOCK_SIZE=16), Shape(100, 33, 7), FLOAT32)
+    assert launch == Launch(
+        shape=Shape(100, 33, 7),
+        block=(16, 16, 1),
+        grid=(3, 7, 1),
+        shared_bytes=0,
+        constants=(),
+        arguments=(100, 33, 7, "A", "B", "C"),
+    )
+    assert launch.threads_per_block == 256
+    assert launch.blocks == 21
+
+
+def test_padding_is_what_the_kernel_sees() -> None:
+    launch = plan(only("tiled", BLOCK_SIZE=16), Shape(100, 33, 7), FLOAT32)
+    assert launch.shape == Shape(112, 48, 16)
+    assert launch.arguments[:3] == (112, 48, 16)
+    assert launch.grid == (3, 7, 1)
+
+
+def test_dynamic_shared_memory_and_constants() -> None:
+    for element, bytes_ in ((FLOAT32, 4), (FLOAT64, 8)):
+        launch = plan(only("tiled-dynamic", BLOCK_SIZE=8), Shape(10, 10, 10), element)
+        assert launch.shared_bytes == 2 * 8 * 8 * bytes_
+        assert launch.constants == (("block_edge", 8),)
+
+
+def test_a_host_function_has_no_geometry() -> None:
+    launch = plan(only("cpu-simple"), Shape(10**4, 3, 5), FLOAT32)
+    assert launch.block == launch.grid == (1, 1, 1)
+    check(only("cpu-simple"), launch, Limits(0, (0, 0, 0), (0, 0, 0), 0))
+
+
+def test_three_dimensions(write_kernel: WriteKernel) -> None:
+    launch = plan(own(write_kernel, threads="2, 3, 4", grid="M, N, K"), Shape(5, 6, 7), FLOAT32)
+    assert launch.block == (2, 3, 4)
+    assert launch.grid == (5, 6, 7)
+
+
+def test_arguments_are_matrices_numbers_and_arithmetic(write_kernel: WriteKernel) -> None:
+    variant = own(write_kernel, args="C, B, A, 3, -2, 0.5, 1e-3, M * K, ceil(N / 4), element")
+    launch = plan(variant, Shape(5, 6, 7), FLOAT64)
+    assert launch.arguments == ("C", "B", "A", 3, -2, 0.5, 0.001, 35, 2, 8)
+    assert [type(a) for a in launch.arguments[3:7]] == [int, int, float, float]
+
+
+def test_tensor_maps_among_the_arguments(write_kernel: WriteKernel) -> None:
+    variant = own(write_kernel, args="tensor_map(A, 64, 32, 32 * element), tensor_map(B, 8, N), C, K")
+    launch = plan(variant, Shape(5, 64, 36), FLOAT32)
+    assert launch.arguments == (TensorMap("A", 64, 32, 128), TensorMap("B", 8, 64, 0), "C", 36)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("tensor_map(D, 8, 8)", r"is not like “tensor_map\(A, BM, BK\)”"),
+        ("tensor_map(A, 8)", "is not like"),
+        ("tensor_map(A, 8, 8, 32, 1)", "is not like"),
+        ("tensor_map(A, 8, 8) + 1", "is not like"),
+        ("tensor_map(A, 257, 8)", "boxes of 257 x 8; a side is 1 to 256"),
+        ("tensor_map(A, 0, 8)", "boxes of 0 x 8"),
+        ("tensor_map(A, 8, 6)", "a row of a box has 24 bytes"),
+        ("tensor_map(A, 8, 8, 48)", "a swizzle of 48 bytes; there are"),
+        ("tensor_map(A, 8, 16, 32)", "a row of a box has 64 bytes, and the swizzle .* within 32"),
+        ("tensor_map(B, 8, 8)", r"a row of B has 24 bytes, .* N % 4 == 0"),
+        ("tensor_map(C, 8, 8)", r"a row of C has 24 bytes, .* N % 4 == 0"),
+    ],
+)
+def test_tensor_maps_that_the_hardware_does_not_have(
+    write_kernel: WriteKernel, argument: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan(own(write_kernel, args=argument), Shape(5, 6, 8), FLOAT32)
+
+
+def test_padding_gives_a_matrix_the_rows_that_a_tensor_map_wants(write_kernel: WriteKernel) -> None:
+    fields = {"args": "tensor_map(A, 8, 8), C", "requires": "K % (16 // sizeof(element)) == 0"}
+    for element, padded_k in ((FLOAT32, 8), (FLOAT64, 6)):
+        assert plan(own(write_kernel, **fields), Shape(5, 6, 5), element).shape == Shape(5, 6, padded_k)
+
+
+def test_a_device_that_is_too_old_is_refused_and_one_that_is_not_known_is_not(
+    write_kernel: WriteKernel,
+) -> None:
+    variant = own(write_kernel, needs="sm_80")
+    launch = plan(variant, Shape(5, 6, 7), FLOAT32)
+    for arch in ("", "sm_80", "sm_90a", "sm_103"):
+        check(variant, launch, replace(LIMITS, arch=arch))
+    with pytest.raises(RequirementError, match=r"^kernel needs sm_80 or later, and this .*sm_75"):
+        check(variant, launch, replace(LIMITS, arch="sm_75"))
+
+
+@pytest.mark.parametrize("word", ["D", "a", "nan + 1", "M / 4", "sqrt(M)", ""])
+def test_arguments_that_mean_nothing(write_kernel: WriteKernel, word: str) -> None:
+    with pytest.raises(UsageError):
+        plan(own(write_kernel, args=f"A, B, C, {word}"), Shape(5, 6, 7), FLOAT32)
+
+
+@pytest.mark.parametrize("field", ["threads", "grid"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0", "empty"),
+        ("4, 0", "empty"),
+        ("-1", "empty"),
+        ("1, 2, 3, 4", "one to three numbers, not 4"),
+        ("", "one to three numbers, not 0"),
+        ("M / 4", "not a whole number"),
+        ("M // 0", "divides by zero"),
+        ("TILE", "unknown name TILE"),
+    ],
+)
+def test_impossible_geometry(write_kernel: WriteKernel, field: str, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan(own(write_kernel, **{field: text}), Shape(5, 6, 7), FLOAT32)
+
+
+def test_negative_shared_memory(write_kernel: WriteKernel) -> None:
+    with pytest.raises(UsageError, match="shared-bytes is -4"):
+        plan(own(write_kernel, shared_bytes="-4"), Shape(5, 6, 7), FLOAT32)
+
+
+def test_padding_must_not_make_a_matrix_too_large_to_index() -> None:
+    plan(only("tiled", BLOCK_SIZE=1), Shape(46340, 46340, 1), FLOAT32)
+    with pytest.raises(UsageError, match="32-bit int"):
+        plan(only("tiled", BLOCK_SIZE=32), Shape(46340, 46340, 1), FLOAT32)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"block": (1025, 1, 1)}, "1025 threads; this device allows 1024"),
+        ({"block": (32, 8, 5)}, "1280 threads"),
+        ({"block": (1, 1, 65)}, "too long in z; this device allows 64"),
+        ({"grid": (2**31, 1, 1)}, "too long in x"),
+        ({"grid": (1, 65536, 1)}, "too long in y; this device allows 65,535"),
+        ({"grid": (1, 1, 65536)}, "too long in z"),
+        ({"shared_bytes": 48 * 1024 + 1}, "49,153 bytes of shared memory a block; this device allows 49,152"),
+    ],
+)
+def test_what_a_device_refuses(change: dict, message: str) -> None:
+    variant = only("coalesced")
+    fits = Launch(Shape(1, 1, 1), (32, 32, 1), (2**31 - 1, 65535, 65535), 48 * 1024, (), ())
+    check(variant, fits, LIMITS)
+    with pytest.raises(UsageError, match=message):
+        check(variant, replace(fits, **change), LIMITS)

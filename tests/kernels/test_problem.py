@@ -1,0 +1,284 @@
+"""Problems: inputs, reference and error bound against exact rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cudamm.errors import UsageError
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Shape, check_size, parse_shape
+
+FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "int32"))
+
+
+def exact_product(a: np.ndarray, b: np.ndarray, absolute: bool = False) -> list[list[Fraction]]:
+    """A B, or |A| |B|, without any rounding: every float is a fraction."""
+    size = abs if absolute else lambda x: x
+    rows = [[size(Fraction(x.item())) for x in row] for row in a]
+    columns = [[size(Fraction(x.item())) for x in column] for column in b.T]
+    return [[sum((x * y for x, y in zip(r, c, strict=True)), Fraction(0)) for c in columns] for r in rows]
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
+def test_inputs_follow_from_the_seed_alone(element) -> None:
+    shape = Shape(20, 30, 40)
+    a, b = Problem(shape, element, seed=5).inputs
+    again_a, again_b = Problem(shape, element, seed=5).inputs
+    other_a, other_b = Problem(shape, element, seed=6).inputs
+    assert a.shape == (20, 40)
+    assert b.shape == (40, 30)
+    assert a.dtype == b.dtype == np.dtype(element.name)
+    assert np.array_equal(a, again_a)
+    assert np.array_equal(b, again_b)
+    assert not np.array_equal(a, other_a)
+    assert not np.array_equal(b, other_b)
+
+
+def test_inputs_are_the_same_on_every_machine() -> None:
+    """Written down once: results of two machines can only be compared on the same inputs."""
+    a, b = Problem(Shape(1, 2, 3), INT32, seed=7).inputs
+    for matrix, drawn in enumerate((a, b)):
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([7, 1, 2, 3, matrix])))
+        expected = random.integers(-100, 100, drawn.shape, np.int32, endpoint=True)
+        assert drawn.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
+def test_inputs_have_both_signs_and_spread_over_their_range(element) -> None:
+    for matrix in Problem(Shape(50, 50, 50), element).inputs:
+        largest = 100 if element is INT32 else 1
+        assert (matrix < 0).mean() == pytest.approx(0.5, abs=0.1)
+        assert (matrix > 0).mean() == pytest.approx(0.5, abs=0.1)
+        assert 0.9 * largest < np.abs(matrix).max() <= largest
+        assert len(np.unique(matrix)) > 150
+
+
+@pytest.mark.parametrize("k", [1, 2, 100, 214_748, 214_749, 10**6, 10**8, 2**31 - 1])
+def test_whole_numbers_never_overflow(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Random:
+        """Instead of the largest matrices, only the range they are drawn from."""
+
+        def integers(self, low: int, high: int, *_: object, endpoint: bool) -> np.ndarray:
+            assert endpoint
+            asked.append((low, high))
+            return np.zeros((1, 1), np.int32)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda _: Random())
+    _ = Problem(Shape(1, 1, k), INT32).inputs
+    largest = max(abs(bound) for pair in asked for bound in pair)
+    assert len(asked) == 2
+    assert largest >= 1
+    assert k * largest * largest <= 2**31 - 1
+
+
+@pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+@pytest.mark.parametrize("k", [1, 2, 17])
+def test_the_error_bound_is_never_below_highams_and_little_above(element, k: int) -> None:
+    problem = Problem(Shape(3, 4, k), element, seed=1)
+    a, b = ([[Fraction(x.item()) for x in row] for row in matrix] for matrix in problem.inputs)
+    u = Fraction(1, 2**24) if element is FLOAT32 else Fraction(1, 2**53)
+    gamma = k * u / (1 - k * u)
+    for i, row in enumerate(exact_product(*problem.inputs, absolute=True)):
+        for j, size in enumerate(row):
+            bound = Fraction(problem.error_bound[i, j].item())
+            assert bound >= gamma * size
+            # Above the product of the two norms by no more than its own float64 arithmetic needs.
+            squares = sum(x * x for x in a[i]) * sum(line[j] * line[j] for line in b)
+            assert bound**2 <= gamma**2 * squares * (1 + Fraction(1, 2**18))
+
+
+def test_the_error_bound_of_long_sums_is_a_third_above_highams() -> None:
+    problem = Problem(Shape(3, 4, 10_000), FLOAT32)
+    a, b = (np.abs(x).astype(np.float64) for x in problem.inputs)
+    gamma = 10_000 / 2**24 / (1 - 10_000 / 2**24)
+    assert problem.error_bound / (gamma * (a @ b)) == pytest.approx(4 / 3, rel=0.02)
+
+
+def test_whole_numbers_are_allowed_no_error() -> None:
+    assert not Problem(Shape(3, 4, 1000), INT32).error_bound.any()
+
+
+@pytest.mark.parametrize("shape", ["3x4x1", "2x3x50", "1x1x3000", "5x2x129"])
+def test_the_float64_reference_is_accurate_far_beyond_float64(shape: str) -> None:
+    problem = Problem(parse_shape(shape), FLOAT64, seed=3)
+    high, low = problem.reference
+    exact = exact_product(*problem.inputs)
+    sizes = exact_product(*problem.inputs, absolute=True)
+    for (i, j), _ in np.ndenumerate(high):
+        error = abs(Fraction(high[i, j].item()) + Fraction(low[i, j].item()) - exact[i][j])
+        assert error <= sizes[i][j] / 2**95
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    k=st.integers(1, 40),
+    exponents=st.tuples(st.integers(-300, 0), st.integers(0, 300)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_float64_reference_for_elements_of_very_different_sizes(
+    k: int, exponents: tuple[int, int], seed: int
+) -> None:
+    """One large element in a row must not cost the others their digits where they decide."""
+    problem = Problem(Shape(2, 2, k), FLOAT64, seed=seed)
+    a, b = problem.inputs
+    a[0, 0] *= 2.0 ** exponents[0]
+    b[0, 0] *= 2.0 ** (exponents[1] / 10)
+    high, low = problem.reference
+    exact = exact_product(a, b)
+    sizes = exact_product(a, b, absolute=True)
+    for (i, j), _ in np.ndenumerate(high):
+        error = abs(Fraction(high[i, j].item()) + Fraction(low[i, j].item()) - exact[i][j])
+        # Judged against what float64 itself is allowed, the reference's error must not count.
+        assert error <= sizes[i][j] * Fraction(1, 2**53) / 2**10
+
+
+@pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
+def test_the_other_references_are_accurate_enough_for_their_type(element) -> None:
+    problem = Problem(Shape(4, 5, 300), element, seed=2)
+    high, low = problem.reference
+    exact = exact_product(*problem.inputs)
+    for (i, j), bound in np.ndenumerate(problem.error_bound):
+        error = abs(Fraction(high[i, j].item()) + Fraction(low[i, j].item()) - exact[i][j])
+        assert error <= Fraction(bound.item()) / 2**20
+
+
+def test_the_sum_in_k_order_rounds_every_step() -> None:
+    problem = Problem(Shape(5, 4, 70), FLOAT32, seed=4)
+    a, b = problem.inputs
+    rows = np.array([0, 3])
+    found = problem.sum_in_k_order(rows)
+    for out, i in enumerate(rows):
+        for j in range(4):
+            total = np.float32(0)
+            for k in range(70):
+                total = np.float32(total + np.float32(a[i, k] * b[k, j]))
+            assert found[out, j] == total
+    assert found.dtype == np.float32
+    assert not np.array_equal(found, (a @ b)[rows].astype(np.float64))
+
+
+def test_a_k_too_large_for_any_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"no error bound.*--dtype float64 or --no-verify"):
+        _ = Problem(Shape(1, 1, 2**24), FLOAT32).error_bound
+    # One below the edge there is one, if a useless one.
+    nothing = np.zeros((1, 1), np.float32)
+    problem = Problem(Shape(1, 1, 2**24 - 1), FLOAT32)
+    monkeypatch.setitem(problem.__dict__, "inputs", (nothing, nothing))
+    assert problem.error_bound.shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("1024", Shape(1024, 1024, 1024)),
+        ("640x480x320", Shape(640, 480, 320)),
+        ("1x2X3", Shape(1, 2, 3)),
+        (" 5×6×7 ", Shape(5, 6, 7)),
+        ("46340", Shape(46340, 46340, 46340)),
+        ("1x1x2147483647", Shape(1, 1, 2**31 - 1)),
+        ("007", Shape(7, 7, 7)),
+    ],
+)
+def test_sizes(text: str, shape: Shape) -> None:
+    assert parse_shape(text) == shape
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "-1",
+        "1.5",
+        "1e3",
+        "5x6",
+        "5x6x7x8",
+        "5x0x7",
+        "x5x6",
+        "5xx6",
+        "1 000",
+        "abc",
+        "5*6*7",
+        "0x10x1",
+    ],
+)
+def test_what_is_not_a_size(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a size"):
+        parse_shape(text)
+
+
+@pytest.mark.parametrize("text", ["46341", "1x1x2147483648", "65536x32768x1", "999999999999"])
+def test_matrices_that_an_int_cannot_index(text: str) -> None:
+    with pytest.raises(UsageError, match="32-bit int"):
+        parse_shape(text)
+
+
+def test_size_limit_is_exact() -> None:
+    check_size(Shape(1, MOST_ELEMENTS, 1))
+    with pytest.raises(UsageError):
+        check_size(Shape(1, MOST_ELEMENTS + 1, 1))
+
+
+def test_counts() -> None:
+    shape = Shape(2, 3, 5)
+    assert shape.elements == 2 * 5 + 5 * 3 + 2 * 3
+    assert shape.flops == 60
+    assert str(shape) == "2x3x5"
+
+
+# A reference that was made elsewhere.
+
+
+def product_of(problem: Problem) -> np.ndarray:
+    a, b = (x.astype(np.float64) for x in problem.inputs)
+    return a @ b
+
+
+@pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
+@pytest.mark.parametrize("size", ["1x1x1", "3x50x7", "200x100x300", "1000x1000x1000"])
+def test_a_right_product_is_taken_as_the_reference(element, size: str) -> None:
+    problem = Problem(parse_shape(size), element)
+    product = product_of(problem)
+    assert not problem.has_reference
+    assert problem.offer_reference(product)
+    assert problem.has_reference
+    assert problem.reference[0] is product
+    assert not problem.reference[1].any()
+    problem.release()
+    assert not problem.has_reference
+
+
+@pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
+def test_one_element_that_is_wrong_by_a_thousandth_of_what_is_allowed_is_found(element) -> None:
+    problem = Problem(Shape(200, 100, 300), element)
+    product = product_of(problem)
+    random = np.random.default_rng(0)
+    for row, column in zip(random.integers(0, 200, 100), random.integers(0, 100, 100), strict=True):
+        wrong = product.copy()
+        allowed = 1000 if element is INT32 else problem.error_bound[row, column]
+        wrong[row, column] += random.choice([-1, 1]) * allowed / 1000
+        assert not problem.offer_reference(wrong)
+        assert not problem.has_reference
+    assert np.array_equal(problem.reference[0], product)
+
+
+def test_products_that_are_none_are_not_taken() -> None:
+    problem = Problem(Shape(200, 200, 300), FLOAT32)
+    product = product_of(problem)
+    short = product.copy()
+    short[32:64] = 0
+    for wrong in (product.T, short, product.astype(np.float32), np.full_like(product, np.nan)):
+        assert not problem.offer_reference(wrong)
+
+
+def test_where_the_check_could_miss_something_nothing_is_taken() -> None:
+    """Sums of 16 terms may be off by little, and a row of 2²⁰ of them adds up to much rounding."""
+    problem = Problem(Shape(1, 2**20, 16), FLOAT32)
+    assert not problem.offer_reference(product_of(problem))

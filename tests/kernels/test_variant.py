@@ -1,0 +1,170 @@
+"""Variants: products of parameter values, lists of values as users write them, padding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cudamm.errors import RequirementError, UsageError
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import MOST_VALUES, Variant, parse_values, variants
+
+FLOAT32 = ELEMENT_TYPES["float32"]
+WriteKernel = Callable[..., Path]
+
+
+def requiring(write_kernel: WriteKernel, requires: str, **values: int) -> Variant:
+    text = f"// requires: {requires}\n// threads: 1\n// grid: 1\n__global__ void k() {{}}\n"
+    return Variant(read_method(write_kernel(text)), tuple(values.items()))
+
+
+def test_variants_are_every_combination_in_order() -> None:
+    found = variants(find("tiled-padded"), {"PAD": (0, 1), "BLOCK_SIZE": (8, 16), "OTHER": (3,)})
+    assert [v.params for v in found] == [
+        {"BLOCK_SIZE": 8, "PAD": 0},
+        {"BLOCK_SIZE": 8, "PAD": 1},
+        {"BLOCK_SIZE": 16, "PAD": 0},
+        {"BLOCK_SIZE": 16, "PAD": 1},
+    ]
+    assert str(found[1]) == "tiled-padded BLOCK_SIZE=8 PAD=1"
+
+
+def test_parameters_left_out_have_their_default() -> None:
+    assert [v.params for v in variants(find("tiled-padded"), {})] == [{"BLOCK_SIZE": 32, "PAD": 1}]
+    assert [v.params for v in variants(find("cpu-simple"), {"BLOCK_SIZE": (8,)})] == [{}]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("8", (8,)),
+        ("8,16, 32", (8, 16, 32)),
+        ("8,8,16,8", (8, 16)),
+        ("1:4", (1, 2, 3, 4)),
+        ("8:64:8", (8, 16, 24, 32, 40, 48, 56, 64)),
+        ("8:64:+28", (8, 36, 64)),
+        ("1:64:*2", (1, 2, 4, 8, 16, 32, 64)),
+        ("3:50:*3", (3, 9, 27)),
+        ("5:5", (5,)),
+        ("5:6:*2", (5,)),
+        ("0:2", (0, 1, 2)),
+        ("1:3,8,2:4:*2", (1, 2, 3, 8, 4)),
+        ("all", (4, 8)),
+        ("all,2", (4, 8, 2)),
+        ("float", ("float",)),
+        ("float,unsigned int, float4*", ("float", "unsigned int", "float4*")),
+        ("1.5f,.5", ("1.5f", ".5")),
+    ],
+)
+def test_lists_and_ranges(text: str, values: tuple) -> None:
+    assert parse_values(text, (4, 8)) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not a list"),
+        ("8,,16", "is not a list"),
+        ("8;16", "is not a list"),
+        ("-8", "is not a list"),
+        ("1:2:3:4", "is not a list"),
+        ("1:2:/2", "is not a list"),
+        ("a:b", "is not a list"),
+        ("1)", "is not a list"),
+        ('1\n#include "x"', "is not a list"),
+        ("x;y", "is not a list"),
+        ("8:4", "empty or endless"),
+        ("1:8:0", "empty or endless"),
+        ("1:8:*1", "empty or endless"),
+        ("1:8:*0", "empty or endless"),
+        ("0:8:*2", "empty or endless"),
+        (f"1:{MOST_VALUES + 1}", "more than"),
+        ("0:99999999999999999999", "more than"),
+    ],
+)
+def test_what_is_no_list_of_values(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_values(text, (4, 8))
+
+
+def test_all_needs_values_worth_sweeping() -> None:
+    # Without any it is a word to substitute, like a type's name.
+    assert parse_values("all") == ("all",)
+
+
+def test_the_largest_range() -> None:
+    assert len(parse_values(f"1:{MOST_VALUES}")) == MOST_VALUES
+
+
+@pytest.mark.parametrize(
+    ("requires", "shape", "padded"),
+    [
+        ("M % 16 == 0", (17, 17, 17), (32, 17, 17)),
+        ("M % 16 == 0, N % 16 == 0, K % 16 == 0", (16, 1, 33), (16, 16, 48)),
+        ("M % T == 0, N % (T * 2) == 0", (5, 5, 5), (6, 12, 5)),
+        ("M % 4 == 0, M % 6 == 0", (5, 5, 5), (12, 5, 5)),
+        ("M % 4 == 0, M % 6 == 0, M % 10 == 0", (61, 5, 5), (120, 5, 5)),
+        ("K % 1 == 0", (5, 5, 5), (5, 5, 5)),
+        ("M <= 16, M % 16 == 0", (3, 5, 5), (16, 5, 5)),
+        # What padding brings about is judged after padding.
+        ("M % 16 == 0, M == N", (3, 16, 5), (16, 16, 5)),
+        ("M % element == 0", (3, 16, 5), (4, 16, 5)),
+    ],
+)
+def test_padding(write_kernel: WriteKernel, requires: str, shape: tuple, padded: tuple) -> None:
+    assert requiring(write_kernel, requires, T=6).padded(FLOAT32, *shape) == padded
+
+
+@pytest.mark.parametrize(
+    ("requires", "shape"),
+    [
+        ("M == N", (3, 4, 5)),
+        ("M >= 64", (63, 64, 64)),
+        ("M % 4 == 1", (4, 4, 4)),
+        ("T % 4 == 0", (4, 4, 4)),
+        ("M % 16 == 0, M <= 16", (17, 5, 5)),
+        ("M % 16 == 0, M == N", (16, 15, 5)),
+    ],
+)
+def test_requirements_that_padding_cannot_meet(
+    write_kernel: WriteKernel, requires: str, shape: tuple
+) -> None:
+    with pytest.raises(RequirementError, match=r"kernel T=6 requires"):
+        requiring(write_kernel, requires, T=6).padded(FLOAT32, *shape)
+
+
+@pytest.mark.parametrize(
+    "requires", ["M % 0 == 0", "M % (T - 6) == 0", "M % (T - 7) == 0", "M % (1 / 2) == 0"]
+)
+def test_multiples_of_nothing(write_kernel: WriteKernel, requires: str) -> None:
+    with pytest.raises(UsageError):
+        requiring(write_kernel, requires, T=6).padded(FLOAT32, 5, 5, 5)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    tile=st.integers(1, 12),
+    coarse=st.integers(1, 5),
+    m=st.integers(1, 200),
+    n=st.integers(1, 200),
+    k=st.integers(1, 200),
+)
+def test_padding_is_the_least_there_is(tile: int, coarse: int, m: int, n: int, k: int) -> None:
+    (variant,) = variants(find("tiled-coarse"), {"BLOCK_SIZE": (tile,), "COARSE": (coarse,)})
+    padded = variant.padded(FLOAT32, m, n, k)
+    steps = tile, tile * coarse, tile
+    for real, larger, step in zip((m, n, k), padded, steps, strict=True):
+        assert larger == math.ceil(real / step) * step
+
+
+def test_text_values_are_no_numbers(write_kernel: WriteKernel) -> None:
+    variant = Variant(requiring(write_kernel, "M % T == 0").method, (("T", "float"),))
+    with pytest.raises(UsageError, match="unknown name T"):
+        variant.padded(FLOAT32, 5, 5, 5)

@@ -1,0 +1,126 @@
+"""Markdown, SVG and CSV of what is printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from cudamm.output.text_formats import csv_of, markdown, svg
+
+
+def a_table(*rows: tuple[str, ...], title: str = "1 x 2", caption: str | None = None) -> Table:
+    table = Table(title=escape(title), caption=caption)
+    table.add_column("method")
+    table.add_column("GFLOP/s", justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def test_a_table_is_one_in_markdown() -> None:
+    table = a_table(("naive", "1.5"), ("[bold]tiled[/]", "22"), caption="2 methods")
+    assert markdown(lambda console: console.print(table)) == (
+        "**1 x 2**\n\n| method | GFLOP/s |\n|---|---:|\n| naive | 1.5 |\n| tiled | 22 |\n\n2 methods\n"
+    )
+
+
+def test_what_means_something_in_markdown_is_escaped() -> None:
+    evil = "a|b <script> *x* _y_ BLOCK_SIZE `c` [d](e) & \\ ."
+    text = markdown(lambda console: console.print(a_table((escape(evil), "1"))))
+    assert "| a\\|b &lt;script&gt; \\*x\\* \\_y\\_ BLOCK_SIZE \\`c\\` \\[d\\](e) &amp; \\\\ . | 1 |" in text
+    assert markdown(lambda console: console.print(escape("# no *heading*"))) == "\\# no \\*heading\\*\n"
+
+
+def test_lines_are_paragraphs_and_drawings_stay_drawings() -> None:
+    def render(console: Console) -> None:
+        console.print("[dim]a note[/]", style="dim")
+        console.print()
+        console.print(Text("┌──┐\n│  │\n└──┘"), soft_wrap=True)
+        console.print("one", "two")
+
+    assert markdown(render) == "a note\n\n```text\n┌──┐\n│  │\n└──┘\n```\n\none\n\ntwo\n"
+
+
+def test_a_drawing_that_has_a_fence_in_it() -> None:
+    assert markdown(lambda console: console.print(Text("```\nx"))) == "````text\n```\nx\n````\n"
+
+
+def test_nothing_printed_is_nothing() -> None:
+    assert markdown(lambda console: None) == ""
+
+
+def test_a_cell_of_several_lines_stays_a_cell() -> None:
+    assert "| a b | 1 |" in markdown(lambda console: console.print(a_table(("a\nb", "1"))))
+
+
+def test_a_picture_is_well_formed_and_fetches_nothing() -> None:
+    text = svg(lambda console: console.print(a_table(("<script>", "1"), ("tiled", "2"))), "cudamm bench")
+    root = ElementTree.fromstring(text)  # noqa: S314 - made above
+    shown = "".join(root.itertext()).replace("\xa0", " ")
+    assert "cudamm bench" in shown and "<script>" in shown and "tiled" in shown
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert text == svg(
+        lambda console: console.print(a_table(("<script>", "1"), ("tiled", "2"))), "cudamm bench"
+    )
+
+
+RECORDS = [
+    {
+        "method": "tiled",
+        "params": {"BLOCK_SIZE": 16},
+        "median_ms": 0.25,
+        "samples_ms": [0.25, 0.5],
+        "fmad": True,
+        "verdict": {"correct": True, "max_error": None},
+    },
+    {
+        "method": "a,b",
+        "params": {"COARSE": 2},
+        "median_ms": None,
+        "reason": 'line 1\nwith "quotes", and a comma',
+    },
+]
+
+
+def test_csv_has_a_column_a_value_and_reads_back() -> None:
+    text = csv_of(RECORDS)
+    assert text.count("\r\n") == 3
+    first, second = csv.DictReader(io.StringIO(text, newline=""))
+    assert first == {
+        "method": "tiled",
+        "params.BLOCK_SIZE": "16",
+        "median_ms": "0.25",
+        "samples_ms": "0.25 0.5",
+        "fmad": "true",
+        "verdict.correct": "true",
+        "verdict.max_error": "",
+        "params.COARSE": "",
+        "reason": "",
+    }
+    assert second["reason"] == RECORDS[1]["reason"]
+    assert second["params.COARSE"] == "2"
+    assert second["median_ms"] == ""
+
+
+@pytest.mark.parametrize("start", [*"=+-@", "\t", "\r"])
+def test_text_is_no_formula_for_a_spreadsheet(start: str) -> None:
+    (row,) = csv.DictReader(io.StringIO(csv_of([{"method": f"{start}x", "ratio": -1.5}]), newline=""))
+    assert row == {"method": f"'{start}x", "ratio": "-1.5"}
+
+
+def test_numbers_keep_every_digit() -> None:
+    value = 0.1 + 0.2
+    (row,) = csv.DictReader(io.StringIO(csv_of([{"median_ms": value}]), newline=""))
+    assert float(row["median_ms"]) == value == json.loads(row["median_ms"])
+
+
+def test_no_records_is_no_csv() -> None:
+    assert csv_of([]) == ""

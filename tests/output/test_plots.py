@@ -1,0 +1,518 @@
+"""Charts that follow from results whose figures are known, and how they are drawn."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import re
+import statistics
+import struct
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from cudamm.benchmark.result import Result, Timing
+from cudamm.courses import published
+from cudamm.devices.device import DeviceInfo
+from cudamm.errors import NoDeviceError, UsageError
+from cudamm.execution.case import Verdict
+from cudamm.output.plots.chart import Axis, BarChart, Drawing, HeatMap, LineChart, Point, Series
+from cudamm.output.plots.labels import place
+from cudamm.output.plots.matplotlib_picture import contents
+from cudamm.output.plots.plot import Plot
+from cudamm.output.plots.result_charts import drawing_of
+from cudamm.output.plots.roofline_chart import RooflinePoint, roofline
+from cudamm.output.plots.style import PALETTE, TERMINAL_COLOURS, characters, look
+from cudamm.output.plots.terminal_charts import render
+from cudamm.output.plots.ticks import ticks
+
+GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
+DATE = "2026-01-31"
+RIGHT = Verdict(True)
+
+
+def result(method="tiled", runs=(1.0,), *, n=1024, shape=None, status="ok", verdict=RIGHT, **other):
+    m, width, k = shape or (n, n, n)
+    fields = {"dtype": "float32", "execution": "gpu", "padded": False, "fmad": True, "params": {}} | other
+    samples = list(runs) if status in ("ok", "dropped") else []
+    return Result(
+        method=method, m=m, n=width, k=k, status=status, timing=Timing(samples, "cold"), verdict=verdict,
+        **fields,
+    )  # fmt: skip
+
+
+def swept(method, name, times, **other):
+    return [
+        result(method, (ms,), params={name: value} | other.get("fixed", {})) for value, ms in times.items()
+    ]
+
+
+TWO = [
+    result("tiled-coarse", (ms,), params={"COARSE": coarse, "BLOCK_SIZE": block})
+    for (coarse, block), ms in zip(
+        itertools.product((1, 2, 4), (16, 32)), (6.0, 5.0, 4.0, 1.0, 2.0, 3.0), strict=True
+    )
+]
+THREE = [
+    result("mine", (x + y / 10 + z / 100,), params={"X": x, "Y": y, "Z": z})
+    for x, y, z in itertools.product(range(1, 6), (1, 2), (1, 2, 3))
+]
+EVERY_KIND = {
+    "ladder": [
+        result("naive", (4.0, 4.5, 5.0)), result("numpy", (2.0,), execution="native"), result("tiled")
+    ],
+    "one parameter": [
+        *swept("register-tile", "TILE_SIZE", {1: 3.0, 2: 2.0, 4: 1.0, 8: 90.0}),
+        result("register-tile", (95.0,), params={"TILE_SIZE": 16}, status="dropped"),
+        result("numpy", (20.0,), execution="native"),
+    ],
+    "sizes": [
+        result(method, (n**3 / rate,), n=n)
+        for n in (256, 512, 1024) for method, rate in (("naive", 1e6), ("tiled", 9e7))
+    ],
+    "two parameters": TWO,
+    "three parameters": THREE,
+    "many": [
+        result("mine", (1.0 + abs(x - 20) + abs(y - 9),), params={"X": x, "Y": y})
+        for x in range(1, 36) for y in range(1, 34)
+    ],
+}  # fmt: skip
+ROOFLINE = roofline(
+    19500, 1555,
+    [RooflinePoint("naive", 0.25, 300), RooflinePoint("tiled", 4, 3000, 6220), RooflinePoint("wide", 40)],
+    title="A100", caption="an A100",
+)  # fmt: skip
+
+
+def only(results, **options):
+    (chart,) = drawing_of(GPU, results, DATE, **options).charts
+    return chart
+
+
+def lines(chart, kind="line"):
+    return {series.label: series for series in chart.series if series.kind == kind}
+
+
+def shown(drawing, width=100, **options):
+    file = io.StringIO()
+    render(Console(file=file, width=width, highlight=False, **options), drawing)
+    return file.getvalue()
+
+
+# What is drawn
+
+
+def test_a_ladder_is_bars_of_rates_in_its_own_order():
+    chart = only(EVERY_KIND["ladder"])
+    assert isinstance(chart, BarChart) and chart.label == "GFLOP/s"
+    assert [bar.label for bar in chart.bars] == ["naive", "numpy ‡", "tiled"]
+    assert [bar.value for bar in chart.bars] == pytest.approx([2 * 1024**3 / ms / 1e6 for ms in (4.5, 2, 1)])
+    assert [bar.best for bar in chart.bars] == [False, False, True]
+    assert all(re.match(r"[\d.]+", bar.text) for bar in chart.bars)
+    assert only([result(dtype="int32")]).label == "Gop/s"
+
+
+def test_quartiles_are_error_bars_where_there_are_several_samples():
+    runs = (4.0, 1.0, 2.0, 8.0, 3.0)
+    q1, median, q3 = statistics.quantiles(runs, n=4, method="inclusive")
+    several, single = only([result("naive", runs), result("tiled")]).bars
+    work = 2 * 1024**3 / 1e6
+    assert (several.low, several.value, several.high) == pytest.approx((work / q3, work / median, work / q1))
+    assert (single.low, single.high) == (None, None)
+    rows = [result(runs=runs, params={"B": 1}), result(params={"B": 2})]
+    point, other = next(iter(lines(only(rows)).values())).points
+    assert (point.low, point.y, point.high) == pytest.approx((q1, median, q3))
+    assert other.low is None
+
+
+def test_one_parameter_is_a_line_of_times_a_method():
+    chart = only(
+        [
+            *swept("tiled", "BLOCK_SIZE", {32: 1.5, 8: 1.0, 16: 3.0}),
+            *swept("naive", "BLOCK_SIZE", {8: 9.0, 16: 7.0}, fixed={"PAD": 1}),
+        ]
+    )
+    assert isinstance(chart, LineChart)
+    assert (chart.x.label, chart.x.scale, chart.y.label) == ("BLOCK_SIZE", "log2", "median time (ms)")
+    assert chart.y.scale == "linear"  # 9 to 1
+    assert [label for _, label in chart.x.ticks] == ["8", "16", "32"]
+    tiled, naive = lines(chart).values()
+    assert [(p.x, p.y, p.best) for p in tiled.points] == [(8, 1.0, True), (16, 3.0, False), (32, 1.5, False)]
+    assert tiled.label == "tiled, best at 8: 1.000 ms"
+    assert naive.label == "naive PAD=1, best at 16: 7.000 ms"
+    assert tiled.style != naive.style
+
+
+@pytest.mark.parametrize(("slowest", "scale"), [(9.99, "linear"), (10.01, "log10")])
+def test_over_a_decade_times_are_logarithmic(slowest, scale):
+    assert only(swept("mine", "B", {1: 1.0, 2: slowest})).y.scale == scale
+
+
+def test_values_that_are_no_powers_of_two_are_not_spread_logarithmically():
+    assert only(swept("mine", "B", {1: 1.0, 3: 2.0})).x.scale == "linear"
+    assert only(swept("mine", "B", {0: 1.0, 2: 2.0})).x.scale == "linear"
+    words = only(swept("mine", "MODE", {"row": 1.0, "column": 2.0, 3: 3.0}))
+    assert words.x.ticks == ((0.0, "row"), (1.0, "column"), (2.0, "3"))
+
+
+def test_a_method_without_the_parameter_is_a_level_and_one_that_has_it_a_point():
+    rows = [*swept("mine", "B", {1: 1.0, 2: 2.0}), result("numpy", (3.0,)), result("x", params={"B": 4})]
+    chart = only(rows)
+    assert [(series.label, series.points[0].y) for series in lines(chart, "level").values()] == [
+        ("numpy, 3.000 ms", 3.0)
+    ]
+    assert [point.x for point in lines(chart)["x"].points] == [4]
+
+
+def test_each_parameter_size_and_type_has_a_chart_of_its_own():
+    both = [*swept("a", "B", {1: 1.0, 2: 2.0}), *swept("b", "T", {1: 1.0, 2: 2.0})]
+    assert [chart.x.label for chart in drawing_of(GPU, both).charts] == ["B", "T"]
+    rows = [
+        result("a", n=n, dtype=dtype, params={"B": b})
+        for n in (8, 16, 32, 64)
+        for dtype in ("float32", "int32")
+        for b in (1, 2)
+    ]
+    drawing = drawing_of(GPU, rows)
+    assert [chart.title for chart in drawing.charts[:2]] == ["8 x 8 x 8, float32", "8 x 8 x 8, int32"]
+    assert len(drawing.charts) == 6 and "The first 6 of 8 charts" in drawing.caption
+
+
+def test_several_sizes_are_rates_against_n():
+    chart = only(EVERY_KIND["sizes"])
+    assert (chart.x.label, chart.x.scale, chart.y.label, chart.y.scale) == (
+        "n (M = N = K)", "log2", "GFLOP/s", "log10",
+    )  # fmt: skip
+    assert set(lines(chart)) == {"naive", "tiled"}
+    assert [(p.x, p.y) for p in lines(chart)["tiled"].points] == [
+        (n, pytest.approx(180.0)) for n in (256, 512, 1024)
+    ]
+    by_type = drawing_of(GPU, [result(n=n, dtype=d) for n in (8, 16) for d in ("float32", "int32")])
+    assert [(c.title, c.y.label) for c in by_type.charts] == [("float32", "GFLOP/s"), ("int32", "Gop/s")]
+
+
+def test_other_shapes_stand_side_by_side_the_smallest_first():
+    shapes = [(2000, 20, 3000), (640, 480, 320), (10, 20, 30)]
+    chart = only([result(shape=shape) for shape in shapes])
+    assert [label for _, label in chart.x.ticks] == ["10x20x30", "640x480x320", "2000x20x3000"]
+    assert [point.x for point in lines(chart)["tiled"].points] == [0, 1, 2]
+
+
+def test_two_parameters_are_a_heat_map():
+    chart = only(TWO)
+    assert isinstance(chart, HeatMap) and chart.label == "median time (ms)"
+    assert (chart.x_label, chart.columns, chart.y_label, chart.rows) == (
+        "COARSE", ("1", "2", "4"), "BLOCK_SIZE", ("16", "32"),
+    )  # fmt: skip
+    assert [[cell.value for cell in row] for row in chart.cells] == [[6, 4, 2], [5, 1, 3]]
+    assert [[cell.best for cell in row] for row in chart.cells] == [[False] * 3, [False, True, False]]
+    assert chart.cells[1][1].text == "1.000"
+    (holed,) = drawing_of(GPU, [*TWO[1:], result("tiled-coarse", status="failed")]).charts
+    assert holed.cells[0][0] is None
+
+
+def test_three_parameters_are_the_two_that_vary_most_and_the_fastest_as_bars():
+    heat, bars = drawing_of(GPU, THREE).charts
+    assert (heat.x_label, heat.y_label) == ("X", "Z") and "best over Y" in heat.label
+    times = {(r.params["X"], r.params["Y"], r.params["Z"]): r.median_ms for r in THREE}
+    for z, row in zip((1, 2, 3), heat.cells, strict=True):
+        for x, cell in zip(range(1, 6), row, strict=True):
+            assert cell.value == min(times[x, y, z] for y in (1, 2))
+    assert len(bars.bars) == 20 and "20 of 30" in bars.title
+    assert bars.bars[0].label == "X=1 Y=1 Z=1" and bars.bars[0].best
+    rates = [bar.value for bar in bars.bars]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_a_method_beside_a_search_is_compared_with_its_best():
+    heat, bars = drawing_of(GPU, [*TWO, result("numpy", (3.0,))]).charts
+    assert isinstance(heat, HeatMap)
+    assert [bar.label for bar in bars.bars] == ["numpy", "tiled-coarse COARSE=2 BLOCK_SIZE=32"]
+
+
+def test_what_failed_is_counted_and_what_was_dropped_is_hollow():
+    rows = swept("mine", "B", {1: 1.0, 2: 2.0})
+    rows += [result("mine", (5.0,), params={"B": 4}, status="dropped")]
+    rows += [result("mine", params={"B": b}, status="failed") for b in (8, 16)]
+    rows += [result("mine", params={"B": 32}, status="skipped"), result("empty", ())]
+    drawing = drawing_of(GPU, rows, DATE)
+    (series,) = lines(drawing.charts[0]).values()
+    assert [(p.x, p.hollow) for p in series.points] == [(1, False), (2, False), (4, True)]
+    for part in (
+        "Some GPU [8 GB], 2026-01-31",
+        "L2 cold",
+        "Hollow: 1 dropped",
+        "2 failed, 1 skipped, 1 without",
+    ):
+        assert part in drawing.caption
+    heat = only(
+        [*TWO, result("tiled-coarse", (9.0,), params={"COARSE": 8, "BLOCK_SIZE": 32}, status="dropped")]
+    )
+    assert heat.cells[1][3].hollow and heat.cells[0][3] is None
+    bars = only([result(), result("naive", (4.0,), status="dropped")])
+    assert [bar.hollow for bar in bars.bars] == [False, True]
+
+
+def test_only_what_was_verified_is_called_best():
+    unverified = Verdict(None)
+    for rows in ([*TWO], EVERY_KIND["ladder"], swept("mine", "B", {1: 1.0, 2: 2.0})):
+        plain = [result(r.method, r.timing.samples_ms, params=r.params, verdict=unverified) for r in rows]
+        drawing = drawing_of(GPU, plain)
+        assert "best=True" not in repr(drawing.charts) and "Not verified" in drawing.caption
+        assert "best=True" in repr(drawing_of(GPU, rows).charts)
+    dropped = [result("a", (0.5,), params={"B": 1}, status="dropped"), *swept("a", "B", {2: 1.0, 4: 2.0})]
+    assert [p.best for p in next(iter(lines(only(dropped)).values())).points] == [False, True, False]
+
+
+def test_emulated_times_say_nothing_about_a_gpu():
+    drawing = drawing_of(GPU, [result(execution="emulated"), result("naive", execution="gpu")])
+    assert [bar.label for bar in drawing.charts[0].bars] == ["tiled †", "naive"]
+    assert "† executed by the CPU device" in drawing.caption and "‡" not in drawing.caption
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "minimum"), [("register-tile", "TILE_SIZE", 4), ("tiled", "BLOCK_SIZE", 8)]
+)
+def test_the_course_s_curve_is_scaled_to_the_same_minimum(method, name, minimum):
+    times = {1: 9.0, 2: 0.7, 4: 0.9, 8: 1.2, 16: 1.0}
+    drawing = drawing_of(GPU, swept(method, name, times))
+    (curve,) = [series for series in drawing.charts[0].series if series.kind == "published"]
+    assert curve.label == "Tsinghua 2022, scaled" and "scaled to the same minimum" in drawing.caption
+    theirs = {figure.params[name]: figure.mean_ms for figure in published.swept(method, name)}
+    assert {p.x for p in curve.points} == set(times)  # theirs has more
+    assert min(p.y for p in curve.points) == pytest.approx(0.7)
+    for point in curve.points:
+        assert point.y / 0.7 == pytest.approx(theirs[int(point.x)] / min(theirs[v] for v in times))
+    lowest = min(curve.points, key=lambda p: p.y).x
+    assert lowest == minimum or theirs[int(lowest)] == pytest.approx(theirs[minimum], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        swept("naive", "BLOCK_SIZE", {8: 1.0, 16: 2.0}),
+        swept("tiled", "PAD", {8: 1.0, 16: 2.0}),
+        swept("tiled", "BLOCK_SIZE", {64: 1.0, 128: 2.0}),
+        TWO,
+    ],
+)
+def test_no_other_sweep_has_a_course_s_curve(rows):
+    assert "published" not in repr(drawing_of(GPU, rows).charts)
+
+
+def test_nothing_timed_nothing_drawn():
+    drawing = drawing_of(GPU, [result(status="failed"), result(status="skipped")])
+    assert drawing.charts == () and shown(drawing) == ""
+
+
+# The roofline
+
+
+def test_a_roofline_bends_at_the_ridge():
+    (chart,) = ROOFLINE.charts
+    assert (chart.x.scale, chart.y.scale) == ("log10", "log10")
+    slope, level = (series.points for series in chart.series if series.kind == "ceiling")
+    ridge = 19500 / 1555
+    assert slope[-1].x == level[0].x == pytest.approx(ridge)
+    assert slope[-1].y == level[0].y == pytest.approx(19500)
+    assert slope[0].y == pytest.approx(1555 * slope[0].x) and level[1].y == 19500
+    points = lines(chart, "points")
+    (here,) = points[f"ridge point: {ridge:.2f} op/B"].points
+    assert (here.x, here.y) == pytest.approx((ridge, 19500))
+    assert [(p.x, p.y, p.hollow, p.label) for p in points["measured"].points] == [
+        (0.25, 300, False, "naive 300.0"), (4, 3000, False, "tiled 3000"),
+    ]  # fmt: skip
+    assert [(p.x, p.y, p.hollow, p.label) for p in points["bound"].points] == [
+        (4, 6220, True, ""), (40, 19500, True, "wide ≤ 19500"),
+    ]  # fmt: skip
+
+
+def test_a_roofline_shows_more_ceilings_by_name():
+    drawing = roofline(
+        100, 10, [], other_bandwidths_gbytes_per_s={"L2": 40}, other_peaks_gflops={"without FMA": 50}
+    )
+    ceilings = {s.label: s.points for s in drawing.charts[0].series if s.kind == "ceiling"}
+    assert list(ceilings) == [
+        "bandwidth: 10.00 GB/s", "L2: 40.00 GB/s", "peak: 100.0 GFLOP/s", "without FMA: 50.00 GFLOP/s",
+    ]  # fmt: skip
+    assert ceilings["L2: 40.00 GB/s"][-1].x == pytest.approx(2.5)
+    assert all(p.y <= 100.001 for points in ceilings.values() for p in points)
+
+
+@pytest.mark.parametrize(
+    ("peak", "bandwidth", "point"),
+    [
+        (0, 1, None), (1, -1, None), (math.inf, 1, None), (1, math.nan, None),
+        (1, 1, RooflinePoint("x", 0.0)), (1, 1, RooflinePoint("x", 1.0, -1.0)),
+        (1, 1, RooflinePoint("x", 1.0, None, 0.0)),
+    ],
+)  # fmt: skip
+def test_a_roofline_takes_positive_numbers(peak, bandwidth, point):
+    with pytest.raises(ValueError, match="positive"):
+        roofline(peak, bandwidth, [point] if point else [])
+
+
+# How it looks
+
+
+def _luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_colours_in_the_terminal_are_seen_on_black_and_on_white():
+    for colour in filter(None, TERMINAL_COLOURS):
+        luminance = _luminance(colour)
+        assert (luminance + 0.05) / 0.05 >= 3 and 1.05 / (luminance + 0.05) >= 3, colour
+
+
+def test_series_differ_without_colours():
+    okabe_ito = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
+    assert set(PALETTE) < okabe_ito and len(set(PALETTE)) == 7
+    assert len({look(style)[1:] for style in range(36)}) == 36  # marker and line
+    assert len({look(style) for style in range(252)}) == 252
+    points = [sign for style in range(31) for sign in characters(style)[1:]]
+    assert len(set(points)) == 62
+
+
+@given(
+    st.sampled_from(["linear", "log2", "log10"]), st.floats(1e-6, 1e9), st.floats(1.0001, 1e9),
+    st.integers(2, 14),
+)  # fmt: skip
+def test_ticks_are_few_rising_and_inside(scale, low, factor, most):
+    high = low * factor
+    values = [value for value, _ in ticks(Axis("", scale), low, high, most)]
+    assert len(values) <= most and values == sorted(set(values))
+    assert all(low * 0.99 - 1e-9 <= value <= high * 1.01 for value in values)
+
+
+def test_given_ticks_are_thinned_where_there_is_no_room():
+    axis = Axis("", ticks=tuple((float(i), str(i)) for i in range(100)))
+    assert [label for _, label in ticks(axis, 0, 99, 5)] == ["0", "20", "40", "60", "80"]
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 600)), min_size=1, max_size=8), st.integers(30, 120)
+)  # fmt: skip
+def test_labels_cover_neither_each_other_nor_points(points, width):
+    height = 12
+    places = place(points, [(width, height)] * len(points), points, (-200, -100, 1200, 700), 8)
+    boxes = [(x, y, x + width, y + height) for x, y in places]
+    for (left, bottom, right, top), other in itertools.combinations(boxes, 2):
+        assert not (left < other[2] - 0.1 and other[0] < right - 0.1 and bottom < other[3] - 0.1
+                    and other[1] < top - 0.1)  # fmt: skip
+    for left, bottom, right, top in boxes:
+        assert left >= -200 and right <= 1200 and bottom >= -100 and top <= 700
+        assert not any(left < x < right and bottom < y < top for x, y in points)
+
+
+@pytest.mark.parametrize("kind", [*EVERY_KIND, "roofline"])
+def test_every_kind_is_a_picture(kind):
+    drawing = ROOFLINE if kind == "roofline" else drawing_of(GPU, EVERY_KIND[kind], DATE)
+    png = contents(drawing, "png")
+    assert png.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", png[16:24])
+    assert width >= 1000 and height >= 300
+
+
+def test_a_picture_says_what_the_charts_say():
+    svg = contents(drawing_of(GPU, EVERY_KIND["one parameter"], DATE), "svg").decode()
+    for text in ("TILE_SIZE", "median time (ms)", "register-tile, best at 4: 1.000 ms", "numpy ‡, 20.00 ms",
+                 "Tsinghua 2022, scaled", "Some GPU [8 GB], 2026-01-31"):  # fmt: skip
+        assert text in svg
+    assert contents(ROOFLINE, "pdf").startswith(b"%PDF")
+    assert "tiled 3000" in contents(ROOFLINE, "svg").decode()
+
+
+@pytest.mark.parametrize("name", ["a$b_{x$", "_mine", "漢字", "[red]", "a" * 150])
+def test_names_are_drawn_as_they_are(name):
+    for rows in (swept(name, "B$", {1: 1.0, 2: 2.0}), [result(name), result("x")], [*TWO[:-1], result(name)]):
+        drawing = drawing_of(DeviceInfo("gpu", "gpu", name, {}), rows, DATE)
+        assert name in contents(drawing, "svg").decode().replace("\n", "")
+        for width in (40, 100):
+            assert name in re.sub(r"\s*\n\s*", "", shown(drawing, width))
+
+
+def test_a_picture_does_not_depend_on_the_user_s_style():
+    import matplotlib
+
+    before = contents(ROOFLINE, "png")
+    with matplotlib.rc_context({"figure.facecolor": "black", "font.size": 30, "text.usetex": True}):
+        assert contents(ROOFLINE, "png") == before
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+@pytest.mark.parametrize("kind", [*EVERY_KIND, "roofline"])
+def test_every_kind_fits_a_terminal(kind, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    drawing = ROOFLINE if kind == "roofline" else drawing_of(GPU, EVERY_KIND[kind], DATE)
+    text = shown(drawing, width)
+    drawn = [line for line in text.splitlines() if re.search("[█▓░│┤]", line)]
+    assert drawn and max(cell_len(line.rstrip()) for line in drawn) <= width
+    assert "\x1b[" not in text and drawing.caption.split(",")[0] in text
+
+
+def test_in_a_terminal_values_stand_at_bars_and_in_cells():
+    bars = shown(drawing_of(GPU, EVERY_KIND["ladder"], DATE), 80)
+    rows = dict(re.findall(r"^(naive|numpy ‡|tiled) .*?([█▏▎▍▌▋▊▉▒]+)", bars, re.M))
+    assert len(rows["naive"]) < len(rows["numpy ‡"]) < len(rows["tiled"])
+    assert re.search(r"^naive .* 477\.2$", bars, re.M) and re.search(r"^tiled .* 2147 best$", bars, re.M)
+    heat = shown(drawing_of(GPU, TWO, DATE), 80)
+    assert re.search(r"32 │ +5.000 │ ★ 1.000 │ +3.000 │", heat) and "BLOCK_SIZE down" in heat
+    sweep = shown(drawing_of(GPU, EVERY_KIND["one parameter"], DATE), 80)
+    axes = "\n".join(line for line in sweep.splitlines() if "│" in line or "┤" in line)
+    assert (axes.count("●"), axes.count("★"), axes.count("○")) == (3, 1, 1) and "╌" in axes and "··" in axes
+    plot = shown(ROOFLINE, 80)
+    assert "a naive 300.0" in plot and "c wide ≤ 19500" in plot
+    assert all(re.search(rf"[│┤].*{letter}.*│", plot) for letter in "abc")
+
+
+def test_colours_only_where_they_can_be_chosen():
+    drawing = drawing_of(GPU, EVERY_KIND["one parameter"], DATE)
+    coloured = shown(drawing, 80, force_terminal=True, color_system="truecolor")
+    assert "38;2;0;114;178" in coloured
+    for system in ("standard", None):
+        text = shown(drawing, 80, force_terminal=True, color_system=system)
+        assert not re.search(r"\x1b\[[\d;]*3\d", text)
+
+
+# Where it goes
+
+
+@pytest.mark.parametrize(("path", "library"), [("x.png", "matplotlib"), ("-", "plotext")])
+def test_a_missing_library_is_named(tmp_path, monkeypatch, path, library):
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(NoDeviceError, match=rf"{library}.*cudamm\[plot\]"):
+        Plot(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "x.png"
+    path.write_text("old")
+    with Plot(str(path)) as plot:
+        assert path.read_text() == "old" and not plot.is_terminal
+        plot.write(Drawing((), ""))  # nothing to draw
+    assert path.read_text() == "old"
+    with pytest.raises(UsageError), Plot(str(path)):
+        raise UsageError("what happens while it is open")
+    assert [p.name for p in tmp_path.iterdir()] == ["x.png"] and path.read_text() == "old"
+    with Plot(str(path)) as plot:
+        plot.write(ROOFLINE)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.png"] and path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_single_point_has_room_around_it():
+    chart = LineChart("", Axis("x", "log2"), Axis("y", "log10"), (Series("s", (Point(4, 2),)),))
+    assert "●" in shown(Drawing((chart,), "c"), 60)
+    assert contents(Drawing((chart,), "c"), "png")

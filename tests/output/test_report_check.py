@@ -1,0 +1,98 @@
+"""What check prints, of findings that are known."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cudamm.analysis.check import CheckResult
+from cudamm.analysis.mistakes import Finding, ThreadAt
+from cudamm.analysis.sanitizer import ToolVerdict
+from cudamm.output import check_text
+
+RACE = Finding(
+    "race", "thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6",
+    "put __syncthreads() between them", "my.cu", 6, "sum += As[ty][k] * Bs[k][tx];", "As", "As[0][0]",
+    (ThreadAt((0, 0, 0), (0, 0, 0), 4, "store"), ThreadAt((0, 0, 0), (1, 0, 0), 6, "load")), 4, 12,
+    ("17x31x13", "64x64x64"),
+)  # fmt: skip
+ADVICE = Finding("bank-conflict", "a 32-way bank conflict", "pad", "my.cu", 6, "x", "As", sizes=("64x64x64",))
+
+
+def result(*findings: Finding, **more: object) -> CheckResult:
+    wrong = any(finding.severity == "error" for finding in findings)
+    given = {"status": "wrong" if wrong else "clean", "sizes": ("17x31x13", "64x64x64")} | more
+    return CheckResult("mine", {"BLOCK_SIZE": 16}, "float32", "my.cu", findings=findings, **given)
+
+
+def shown(results: list[CheckResult], width: int = 200, terminal: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=width, highlight=False, emoji=False, force_terminal=terminal, color_system=None
+    )
+    check_text.render(console, results)
+    return file.getvalue()
+
+
+def test_a_finding_is_what_where_who_and_the_cure():
+    lines = shown([result(RACE)]).splitlines()
+    assert lines[0] == "mine BLOCK_SIZE=16, float32 at 2 sizes: 1 error"
+    assert lines[1].strip() == "error: race, my.cu:6"
+    assert lines[2].strip() == "sum += As[ty][k] * Bs[k][tx];"  # brackets are no markup
+    assert lines[3].strip() == (
+        "Thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6. "
+        "Seen at 2 of 2 sizes, first at 17x31x13."
+    )
+    assert lines[4].strip() == "Cure: put __syncthreads() between them."
+    assert "0 of 1 clean." in lines and "Success!" not in "".join(lines)
+
+
+def test_advice_alone_is_clean():
+    text = shown([result(ADVICE), result()])
+    assert "clean, advice on 1 place" in text and "advice: bank-conflict, my.cu:6" in text
+    assert "2 of 2 clean. Success!" in text and "Seen at" not in text
+
+
+def test_what_was_not_looked_at_is_said():
+    text = shown([
+        result(status="failed", reason="does not compile: [x]"),
+        result(status="skipped", reason="requires M == 17", sizes=()),
+        result(watched={"17x31x13": (4, 4), "64x64x64": (9, 4096)}),
+    ])  # fmt: skip
+    assert "failed: does not compile: [x]" in text and "skipped: requires M == 17" in text
+    assert "9 of 4,096 blocks were watched at 64x64x64" in text and "4 of 4" not in text
+    assert "1 of 2 clean." in text
+
+
+def test_both_verdicts_are_shown_and_either_counts():
+    tools = (
+        ToolVerdict("memcheck", "64x64x64"),
+        ToolVerdict("racecheck", "64x64x64", 2, ("Race reported between [a] and [b]",)),
+        ToolVerdict("initcheck", "64x64x64", failed="no answer within 60 s (--timeout)"),
+    )
+    found = result(sanitizer=tools)
+    assert not found.all_well
+    text = shown([found])
+    assert "compute-sanitizer memcheck at 64x64x64: 0 errors" in text
+    assert "compute-sanitizer racecheck at 64x64x64: 2 errors" in text and "[a] and [b]" in text
+    assert "no verdict: no answer within 60 s" in text and "0 of 1 clean." in text
+    assert result(sanitizer=tools[:1]).all_well
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_folds_paragraphs_below_their_beginning(width):
+    lines = shown([result(RACE)], width, terminal=True).splitlines()
+    body = lines[lines.index(" error: race, my.cu:6") + 1 : -3]
+    assert max(map(len, body)) <= width and all(line.startswith("   ") for line in body if line.strip())
+    assert "and thread (1,0) reads it in line 6." in " ".join(" ".join(line.split()) for line in body)
+
+
+def test_a_cell_has_the_threads_in_words():
+    (record,) = result(RACE).finding_records()
+    assert record["threads"][1] == {"block": [0, 0, 0], "thread": [1, 0, 0], "line": 6, "op": "load"}
+    assert check_text.csv_record(record)["threads"] == (
+        "block (0,0,0) thread (0,0,0) line 4 store; block (0,0,0) thread (1,0,0) line 6 load"
+    )
+    assert (record["m"], record["n"], record["k"], record["sizes"]) == (17, 31, 13, ["17x31x13", "64x64x64"])

@@ -1,0 +1,50 @@
+"""The table of doctor, made from findings that are known."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from cudamm.devices.doctor import Finding
+from cudamm.output import doctor_table
+
+FINDINGS = [
+    Finding("Python", "ok", "3.11"),
+    Finding("persistence mode", "warning", "off", "turn it on: nvidia-smi -pm 1"),
+    Finding("nvcc", "error", "none [found]", "install nvcc"),
+    Finding("nvcc again", "error", "none", "install nvcc"),
+]
+
+
+def shown(findings: list[Finding], width: int = 160) -> list[str]:
+    file = io.StringIO()
+    doctor_table.render(Console(file=file, width=width, highlight=False), findings)
+    return file.getvalue().splitlines()
+
+
+def test_each_finding_is_a_row() -> None:
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown(FINDINGS) if "│" in line]
+    assert rows == [[f.subject, f.status, f.found] for f in FINDINGS]
+
+
+def test_advice_is_numbered_errors_first_each_once() -> None:
+    lines = [line for line in shown(FINDINGS) if line[:1].isdigit()]
+    assert lines == ["1. error: install nvcc", "2. warning: turn it on: nvidia-smi -pm 1"]
+
+
+def test_where_all_is_well_there_is_no_advice() -> None:
+    assert not any(line[:1].isdigit() for line in shown(FINDINGS[:1]))
+
+
+def test_a_narrow_terminal_loses_no_character() -> None:
+    long = "/a/very/long/folder/" * 10
+    text = "".join(
+        cell.strip() for line in shown([Finding("cache", "ok", long)], 60) for cell in line.split("│")[3:4]
+    )
+    assert text == long
+
+
+def test_the_document_says_what_was_asked_and_answered() -> None:
+    document = doctor_table.document("gpu:1", False)
+    assert (document["schema"], document["device"], document["usable"]) == ("cudamm.doctor/1", "gpu:1", False)

@@ -1,0 +1,331 @@
+"""What `occupancy` prints: every number of the records, at every width, and sentences that are English."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from fractions import Fraction
+
+import pytest
+from rich.console import Console
+
+from cudamm.compile.resources import Resources
+from cudamm.kernels.architecture import find_architecture
+from cudamm.occupancy.answers import Questions, answered
+from cudamm.occupancy.bare_configurations import Numbers, of_numbers
+from cudamm.occupancy.block_size import best_of_numbers
+from cudamm.occupancy.occupancy_result import OccupancyResult, Step
+from cudamm.output import occupancy_answers, occupancy_output
+
+WIDTHS = [60, 80, 120, 240]
+UNUSED = 2**31 - 1
+# Of a sheet: the label and the field of the record; what kernels have besides.
+FIELDS = {
+    "threads a block": "threads_per_block",
+    "registers a thread": "registers_per_thread",
+    "registers a block, as allocated": "allocated_registers_per_block",
+    "shared memory a block (bytes)": "shared_bytes_per_block",
+    "reserved by the driver beside it": "reserved_shared_bytes_per_block",
+    "as allocated": "allocated_shared_bytes_per_block",
+    "barriers a block": "barriers",
+    "active blocks an SM": "active_blocks",
+    "active warps": "active_warps",
+    "active threads": "active_threads",
+}
+LIMITS = {
+    "blocks an SM by warps": "warps", "by blocks": "blocks", "by registers": "registers",
+    "by shared memory": "shared", "by barriers": "barriers",
+}  # fmt: skip
+LABS = "of the device, the lab's formula"
+KERNELS = {
+    "of it static": "static_shared_bytes", "of it dynamic": "dynamic_shared_bytes",
+    "local memory a thread (bytes)": "local_bytes_per_thread", "constant memory (bytes)": "constant_bytes",
+    "blocks of the launch": "grid_blocks",
+}  # fmt: skip
+
+
+def bare(count: int, *names: str) -> list[OccupancyResult]:
+    """So many configurations, no two with a number in common that matters."""
+    architectures = [find_architecture(name) for name in names or ("sm_86",)]
+    numbers = Numbers(tuple(range(32, 1025, 31)), (17, 40, 96), (0, 1234, 20_001), grid_blocks=1000)
+    found = [r for r in of_numbers(architectures, numbers, None) if r.active_blocks]
+    return found[:: len(found) // count][:count]
+
+
+def kernels(count: int, *names: str) -> list[OccupancyResult]:
+    """The same as kernels' results."""
+    return [
+        result._replace(
+            method=("tiled-transposed", "naive")[i % 2],
+            params={"BLOCK_SIZE": i + 2, "COARSE": 4},
+            dtype="float32",
+            resources=Resources(result.registers_per_thread, 101, 1203 + i, 305 + i, 407 + i, 5009, 1, None),
+            dynamic_shared_bytes=61_011 + i,
+        )
+        for i, result in enumerate(bare(count, *names))
+    ]  # fmt: skip
+
+
+def shown(results, width=240, sources=()):
+    file = io.StringIO()
+    occupancy_output.render(Console(file=file, width=width, highlight=False, emoji=False), results, sources)
+    return file.getvalue()
+
+
+def tables(text: str) -> list[str]:
+    """The lines of the tables: all before the sentences below them."""
+    below = re.compile(r"… and|cannot run |tail: |SM: |The next step|sm_\d+: cycles")
+    return list(itertools.takewhile(lambda line: not below.match(line), text.splitlines()))
+
+
+def share(value: float) -> str:
+    """To a tenth of a percent, which is what tells 15 warps from 16 apart on every architecture."""
+    return f"{round(1000 * value) / 10:g}%"
+
+
+def cells(lines: list[str]) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("count", [1, 6])
+@pytest.mark.parametrize("make", [bare, kernels])
+def test_a_sheet_has_every_number_of_its_records(make, count: int, width: int) -> None:
+    results = make(count)
+    lines = tables(shown(results, width))
+    assert max(map(len, lines)) <= width
+    found: dict[str, list[str]] = {}
+    labels = [*FIELDS, *LIMITS, *KERNELS, "occupancy", LABS, "waves", "spills: stores / loads"]
+    for label, *values in cells(lines):
+        # Where it is narrow, a long label ends in “…”, but no number does.
+        (label,) = (
+            [whole for whole in labels if whole.startswith(label[:-1])] if label.endswith("…") else [label]
+        )
+        found.setdefault(label, []).extend(values)
+    for label, name in (FIELDS | (KERNELS if make is kernels else {})).items():
+        expected = [f"{r.record()[name]:,}" for r in results]
+        assert found[label] == expected, label
+    for label, name in LIMITS.items():
+        expected = [r.record()["limits"][name] for r in results]
+        assert found[label] == ["-" if limit == UNUSED else f"{limit:,}" for limit in expected]
+    assert found["occupancy"] == [share(r.occupancy) for r in results]
+    assert found[LABS] == [share(r.device_occupancy) for r in results]
+    assert found["waves"] == [f"{r.waves:.2f}" for r in results]
+    if make is kernels:
+        assert found["spills: stores / loads"] == [
+            f"{r.record()['spill_store_bytes']} / {r.record()['spill_load_bytes']}" for r in results
+        ]
+    else:
+        assert "local memory a thread (bytes)" not in found
+
+
+def numbers_of(result: OccupancyResult) -> set[str]:
+    """Every number that a row of a table may show of a record."""
+    record = result.record()
+    names = [*FIELDS.values(), *(KERNELS.values() if result.resources else ["grid_blocks"])]
+    names += ["spill_store_bytes", "spill_load_bytes"] if result.resources else []
+    numbers = [record[name] for name in names] + list(record["limits"].values())
+    shares = [share(record["occupancy"]), share(record["device_occupancy"])]
+    return {f"{n:,}" for n in numbers} | {"-", f"{record['waves']:.2f}", *shares}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("count", [7, 150])
+@pytest.mark.parametrize("make", [bare, kernels])
+@pytest.mark.parametrize("names", [("sm_86",), ("sm_75", "sm_90")])
+def test_a_row_has_the_numbers_of_its_record(make, names, count: int, width: int) -> None:
+    results = make(count, *names)
+    lines = tables(shown(results, width))
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines if re.search(r"\d…|…\d", line)], "a number cut off is another number"
+    rows = [re.sub("│", " ", line).split() for line in lines]
+    rows = [row for row in rows if any(word.endswith("%") for word in row)]  # not what is folded below
+    expected = results if count <= 100 else results[:40]
+    assert len(rows) == len(expected)
+    for row, result in zip(rows, expected, strict=True):
+        numbers = [word for word in row if re.fullmatch(r"[\d,.]+%?|-", word)]
+        assert set(numbers) <= numbers_of(result)
+        # However narrow, these; where it is wide, most of what there is.
+        least = ["threads_per_block", "active_blocks"]
+        least += ["registers_per_thread", "active_warps"] if width > 60 or make is bare else []
+        for name in least:
+            assert f"{result.record()[name]:,}" in numbers
+        assert share(result.occupancy) in numbers
+        assert len(numbers) >= (14 if width == 240 else len(least) + 1)
+
+
+@pytest.mark.parametrize("width", [80, 120, 240])
+@pytest.mark.parametrize("names", [("sm_86",), ("sm_75", "sm_90")])
+def test_rows_can_be_told_apart(names, width: int) -> None:
+    results = kernels(12, *names)
+    lines = tables(shown(results, width))
+    assert not [line for line in lines if "…" in line]
+    for result in results:
+        size = f"BLOCK_SIZE={result.params['BLOCK_SIZE']}"
+        (line,) = (line for line in lines if size in line.split())
+        assert (result.arch in line) == (len(names) > 1)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_of_bare_numbers_can_be_told_apart(width: int) -> None:
+    of = find_architecture("sm_86")
+    results = list(of_numbers([of], Numbers((256,), (32,), tuple(range(0, 40_000, 5_000))), None))
+    rows = [re.sub("│", " ", line).split() for line in tables(shown(results, width))]
+    for result in results:
+        assert sum(f"{result.shared_bytes_per_block:,}" in row[:4] for row in rows) >= 1, result
+
+
+def test_of_more_than_a_hundred_the_first_forty_and_what_is_best() -> None:
+    results = bare(150)
+    results[3], results[77] = (
+        r._replace(reason=f"no [bold]room[/] in {i}", active_blocks=0, occupancy=0.0)
+        for i, r in ((3, results[3]), (77, results[77]))
+    )
+    text = shown(results)
+    best = max(r.occupancy for r in results)
+    count = sum(r.occupancy == best for r in results)
+    assert (
+        f"… and 110 more; {count} of all 150 have the highest occupancy, {share(best)}; --json FILE" in text
+    )
+    assert "no [bold]room[/] in 3" in text and "in 77" not in text
+    assert len(re.findall(r"cannot run *│", text)) == 1
+    assert "more" not in shown(results[:100])
+
+
+@pytest.mark.parametrize("count", [3, 150])
+def test_suggestions_are_all_there_or_counted(count: int) -> None:
+    numbers = Numbers((), tuple(range(20, 20 + count)))
+    results = list(best_of_numbers([find_architecture("sm_86")], numbers, None))
+    text = shown(results)
+    more = re.search(r"… and (\d+) more", text)
+    rows = [row for row in cells(tables(text)) if any("registers" in cell for cell in row)]
+    assert len(rows) + (int(more[1]) if more else 0) == count
+    for row, result in zip(rows, results, strict=False):
+        found = result.suggestion
+        assert found is not None
+        assert row[0] == "sm_86" and row[1].startswith(f"{result.registers_per_thread} registers")
+        assert row[2:5] == [
+            str(found.threads_per_block),
+            share(found.occupancy),
+            f"{found.min_grid_blocks:,}",
+        ]
+        assert row[5:7] == [str(found.rounded_threads), str(found.block_edge)]
+        assert row[7:9] == [f"{result.threads_per_block} threads", share(result.occupancy)]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_suggestions_fit_and_say_which_architecture(width: int) -> None:
+    architectures = [find_architecture(name) for name in ("sm_75", "sm_90")]
+    text = shown(list(best_of_numbers(architectures, Numbers((), (32, 70)), None)), width)
+    sentences = [line for line in text.splitlines() if "costs occupancy" in line]
+    lines = [line for line in tables(text) if line not in sentences]
+    assert max(map(len, lines)) <= width
+    assert len(sentences) == len(set(sentences)) == 2
+    for name in ("sm_75", "sm_90"):
+        assert sum(name in line for line in lines) >= 2, name
+        assert sum(name in line for line in sentences) == 1, name
+
+
+def test_no_block_in_a_row_is_called_square() -> None:
+    (result,) = best_of_numbers([find_architecture("sm_86")], Numbers((), (32,)), None)
+    (fixed,) = of_numbers([find_architecture("sm_86")], Numbers((1024,), (32,)), None)
+    fixed = fixed._replace(method="mine", resources=kernels(1)[0].resources, suggestion=result.suggestion)
+    assert "square" not in shown([fixed])
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_results_that_differ_only_in_type_or_size_are_told_apart(count: int) -> None:
+    results = [
+        r._replace(dtype=dtype, m=size, n=size + 1, k=size + 2)
+        for r in kernels(count) for dtype in ("float32", "float64") for size in (100, 200)
+    ]  # fmt: skip
+    text = "\n".join(tables(shown(results)))
+    assert text.count("float32") == text.count("float64") == 2 * count
+    assert text.count("100x101x102") == text.count("200x201x202") == 2 * count
+    tails = [r._replace(waves=1.1 + i / 10, grid_blocks=1000 + i) for i, r in enumerate(results[:3])]
+    said = [line.partition(" waves")[0].rpartition(":")[0] for line in occupancy_output.tails(tails)]
+    assert len(set(said)) == 3
+
+
+def test_tails_are_the_worst_three() -> None:
+    (result,) = of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), grid_blocks=1), None)
+    at_a_time = 5 * 82  # blocks
+    results = []
+    for waves in (0.5, 1.0, 1.1, 2.0, 2.5, 1.95, 10.1, 1.3, 1.7, 40.2):
+        blocks = round(waves * at_a_time)
+        results.append(result._replace(grid_blocks=blocks, waves=blocks / at_a_time))
+    lines = [line for line in shown(results).splitlines() if line.startswith("tail: ")]
+    assert all(line.startswith("tail: 256 threads, 48 registers, 0 bytes on sm_86: ") for line in lines)
+    said = re.compile(r"([\d.]+) waves; the last has (\d+) of 410 .* so ([\d.]+)% of")
+    found = [said.search(line) for line in lines]
+    assert [match and match.groups() for match in found] == [
+        ("1.10", "41", "55"), ("1.30", "123", "65"), ("2.50", "205", "83.3")
+    ]  # fmt: skip
+    assert "tail" not in shown([r for r in results if r.waves in (0.5, 1.0, 2.0)])
+    assert "tail" not in shown([result._replace(waves=None), result._replace(waves=1.95, grid_blocks=800)])
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        (Step(6, 48, 1.0, registers_per_thread=40),
+         "at 40 registers a thread (now 48) 6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
+        (Step(1, 8, 0.17, shared_bytes_per_block=2000),
+         "with 1,000 bytes less shared memory (2,000 a block) 1 block fits (now 5): 17% occupancy "
+         "(now 83.3%)"),
+        (Step(6, 48, 1.0, shared_bytes_per_block=2999),
+         "with 1 byte less shared memory (2,999 a block) 6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
+        (Step(6, 48, 1.0, 40, 2000),
+         "at 40 registers a thread (now 48) and with 1,000 bytes less shared memory (2,000 a block) "
+         "6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
+        (Step(11, 44, 44 / 48, threads_per_block=128),
+         "blocks of 128 threads (now 256) would give 91.7% occupancy (now 83.3%)"),
+    ],
+)  # fmt: skip
+def test_a_step_in_a_sentence(step: Step, line: str) -> None:
+    (result,) = of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), (3000,)), None)
+    assert occupancy_answers.step_lines(result._replace(steps=(step,))) == [line]
+    assert f"256 threads, 48 registers, 3,000 bytes on sm_86: {line}" in shown(
+        [result._replace(steps=(step,))], 60
+    )
+
+
+def test_where_there_is_no_step() -> None:
+    of = find_architecture("sm_86")
+    full, stuck = of_numbers([of], Numbers((256, 1024), (40,)), None)
+    assert occupancy_answers.step_lines(full._replace(steps=())) == [
+        "full: 48 warps are all an SM has room for"
+    ]
+    assert occupancy_answers.step_lines(stuck._replace(steps=())) == [
+        "no single change of registers, shared memory or block size gives more"
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_latency_has_the_records_numbers(width: int) -> None:
+    questions = Questions(independent=(1, 32), load_cycles=Fraction(500))
+    results = list(answered(kernels(3), [find_architecture("sm_86")], questions, None))
+    text = shown(results, width, ["sm_86: cycles of a load: as given"])
+    lines = text[text.index("Is a load") :].splitlines()
+    lines = lines[: lines.index("sm_86: cycles of a load: as given")]
+    assert max(map(len, lines)) <= width
+    found = [
+        line.split() for line in (re.sub("│", " ", line) for line in lines) if re.search("yes|no ", line)
+    ]
+    rows = [(result, row) for result in results for row in result.latency or ()]
+    assert len(found) == len(rows)
+    for words, (result, row) in zip(found, rows, strict=True):
+        assert words[-9:] == [
+            str(row.independent), f"{row.instruction_cycles:g}", str(result.active_warps),
+            f"{row.hidden_cycles:g}", "≥" if row.covered else "<", "500", "yes" if row.covered else "no",
+            f"{row.warps_needed:,}", f"{row.independent_needed:,}",
+        ]  # fmt: skip
+
+
+def test_names_and_reasons_are_text() -> None:
+    (result,) = kernels(1)
+    text = shown(
+        [result._replace(method="a[red]b:x:", reason="my.cu:100:5: [bold]x[/bold]", active_blocks=0)]
+    )
+    assert "a[red]b:x:" in text and "my.cu:100:5: [bold]x[/bold]" in text and "cannot run" in text

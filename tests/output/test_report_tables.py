@@ -1,0 +1,321 @@
+"""Tables and report lines, made from records whose figures are known."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from cudamm.benchmark.result import Result, Timing
+from cudamm.devices.device import DeviceInfo
+from cudamm.execution.case import Verdict
+from cudamm.output import bench_table, course_style, sweep_table, verify_table
+from cudamm.output.console import console, milliseconds, significant
+
+GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
+RIGHT = Verdict(True, "", None, 1e-6, 4e-6)
+
+
+def result(method="naive", runs=(1.0, 2.0, 6.0), *, status="ok", size=1000, timing=None, **other):
+    fields = {"params": {"BLOCK_SIZE": 16}, "dtype": "float32", "execution": "gpu", "padded": False} | other
+    is_right = status in ("ok", "dropped")
+    return Result(
+        method=method, m=size, n=size, k=size, fmad=True, status=status,
+        timing=Timing(list(runs) if is_right else [], "cold", **timing or {"ended_by": "runs"}),
+        **{"verdict": RIGHT if is_right else Verdict(False, fields.get("reason", ""))} | fields,
+    )  # fmt: skip
+
+
+def shown(render, results, width=200):
+    file = io.StringIO()
+    render(Console(file=file, width=width, highlight=False), GPU, results)
+    return file.getvalue()
+
+
+def rows_of(text):
+    return [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if "│" in line
+    ]
+
+
+def test_rates_and_speed_ups_come_from_medians():
+    text = shown(bench_table.render, [result(), result("tiled", (0.5, 0.5, 0.5))])
+    first, second = rows_of(text)
+    assert {"1.000 2.000 6.000", "3.000", "2.000", "1.000", "1000", "1.00x", "Success!"} <= set(first)
+    assert {"0.5000", "4000", "4.00x"} <= set(second)
+    assert "GFLOP/s" in text and "Some GPU [8 GB]" in text
+
+
+def test_whole_numbers_have_no_floating_point_rate():
+    text = shown(bench_table.render, [result(dtype="int32")])
+    assert "Gop/s" in text and "GFLOP" not in text
+
+
+def test_only_the_best_of_a_sweep_is_marked():
+    sweep_table = [
+        result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))
+    ]
+    marked = [row for row in rows_of(shown(bench_table.render, sweep_table)) if "*" in row[-1]]
+    assert [row[1] for row in marked] == ["BLOCK_SIZE=16"]
+    assert "fastest of its method's sweep" in shown(bench_table.render, sweep_table)
+    assert "*" not in shown(bench_table.render, sweep_table[:1])
+
+
+def test_a_failed_row_has_no_times_and_its_reason_below():
+    text = shown(
+        bench_table.render, [result(), result("tiled", status="failed", reason="C[0][0] is [red]wrong[/]")]
+    )
+    assert "FAILED" in rows_of(text)[1]
+    assert "C[0][0] is [red]wrong[/]" in text
+
+
+def test_a_first_row_that_failed_leaves_nothing_to_compare_with():
+    text = shown(bench_table.render, [result(status="failed", reason="x"), result("tiled")])
+    assert not re.search(r"\dx\b", rows_of(text)[1][-2])
+
+
+def test_sizes_and_types_get_tables_of_their_own():
+    text = shown(bench_table.render, [result(), result(size=2000), result(size=2000, dtype="float64")])
+    assert len(re.findall(r"x \d+ \(M x N x K\)", text)) == 3
+
+
+def test_emulated_native_and_padded_rows_are_explained_and_no_others():
+    assert "†" not in shown(bench_table.render, [result()])
+    both = shown(bench_table.render, [result(execution="emulated"), result("cpu-simple", execution="native")])
+    assert "naive †" in both and "cpu-simple ‡" in both and "times say nothing about a GPU" in both
+    assert "zeros" in shown(bench_table.render, [result(padded=True)])
+    assert "zeros" not in both
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_of_bench_fits(width):
+    results = [result(), result("tiled", (0.25, 0.25, 0.25))]
+    text = shown(bench_table.render, results, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert not re.search(r"\d[.x]?\d*…", text), "a number that is cut off is another number"
+    if width >= 80:
+        for row, expected in zip(
+            rows_of(text), (["2.000", "1000", "1.00x"], ["0.2500", "8000", "8.00x"]), strict=True
+        ):
+            assert set(expected) <= set(row)
+            assert "Success!" in row[-1]
+    if width == 200:
+        assert "1.000 2.000 6.000" in text
+
+
+def test_runs_are_left_out_where_they_do_not_fit():
+    assert "1.000 1.000" in shown(bench_table.render, [result(runs=(1.0,) * 10)], 170)
+    text = shown(bench_table.render, [result(runs=(1.0,) * 10)], 90)
+    assert max(map(len, text.splitlines())) <= 90
+    assert "Success!" in text and "1.000 1.000" not in text
+
+
+@pytest.mark.parametrize("many", [{"runs": (1.0,) * 11}, {"timing": {"ended_by": "noise"}}])
+def test_samples_are_counted_where_they_are_many_or_nobody_said_how_many(many):
+    text = shown(bench_table.render, [result(**many)])
+    assert "samples" in text and "noise" in text and "runs (ms)" not in text
+    assert "1.000 1.000" not in text and "1.000 2.000" not in text
+
+
+def test_samples_median_least_and_noise():
+    text = shown(bench_table.render, [result(runs=(1.0, 2.0, 3.0), timing={"ended_by": "time"})])
+    (row,) = rows_of(text)
+    assert row[2:6] == ["3 …", "2.000", "1.000", "50%"]
+    assert "… sampling ended with --max-time" in text
+    assert "--max-time" not in shown(bench_table.render, [result(timing={"ended_by": "noise"})])
+
+
+def test_a_speed_up_of_many_samples_has_its_interval():
+    text = shown(bench_table.render, [result(runs=(2.0, 2.2) * 10), result("tiled", (1.0, 1.1) * 10)])
+    first, second = rows_of(text)
+    assert "1.00x" in first
+    assert any(re.fullmatch(r"2\.\d+× \(\d\.\d+–\d\.\d+\)", cell) for cell in second), second
+
+
+def test_times_that_are_in_doubt_are_marked_and_explained():
+    throttled = {"throttled": 2, "throttle_reasons": ("power cap",)}
+    text = shown(bench_table.render, [result(timing=throttled), result("tiled")])
+    first, second = rows_of(text)
+    assert "2.000 ~" in first and "2.000" in second
+    assert "~ the GPU was slowed down while this was measured (power cap)" in text
+    short = result(runs=(0.01,) * 3, timing={"event_floor_ms": 0.002})
+    text = shown(bench_table.render, [short])
+    assert "0.0100 °" in rows_of(text)[0] and "2.0 µs" in text and "--hot" in text
+    shared = result(runs=(0.01,) * 3, timing={"event_floor_ms": 0.002, "launches_per_sample": 200})
+    assert "°" not in shown(bench_table.render, [shared])
+
+
+def test_what_was_not_verified_is_never_the_best():
+    unverified = result(runs=(1.0,), params={"BLOCK_SIZE": 8}, verdict=Verdict(None))
+    failed = result(status="failed", reason="x", params={"BLOCK_SIZE": 16})
+    right = result(runs=(5.0,), params={"BLOCK_SIZE": 32})
+    for results in ([unverified, failed, right], [right, failed, unverified]):
+        marked = [row for row in rows_of(shown(bench_table.render, results)) if "*" in row[-1]]
+        assert [row[1] for row in marked] == ["BLOCK_SIZE=32"]
+        best = [row for row in rows_of(shown(render_sweep(), results)) if row[-1] == "best"]
+        assert [row[1] for row in best] == ["BLOCK_SIZE=32"]
+    assert "*" not in shown(bench_table.render, [unverified, failed])
+    assert "best" not in [row[-1] for row in rows_of(shown(render_sweep(), [unverified, failed]))]
+
+
+def render_sweep(top=None):
+    return lambda console, device, results: sweep_table.render(console, device, results, top)
+
+
+def test_a_sweep_is_shown_fastest_first():
+    results = [
+        result(runs=(3.0,) * 9, params={"BLOCK_SIZE": 8}),
+        result(runs=(9.0,), params={"BLOCK_SIZE": 4}, status="dropped"),
+        result(runs=(1.0, 1.0, 2.0), params={"BLOCK_SIZE": 16}),
+        result(params={"BLOCK_SIZE": 64}, status="failed", reason="4096 threads"),
+    ]
+    text = shown(render_sweep(), results)
+    rows = rows_of(text)
+    assert [row[1] for row in rows] == ["BLOCK_SIZE=16", "BLOCK_SIZE=8", "BLOCK_SIZE=4"]
+    assert [row[-1] for row in rows] == ["best", "", "dropped"]
+    assert rows[0][-2] == "" and rows[1][-2].startswith("3.00×") and rows[2][-2] == "9.00×"
+    assert "1 failed" in text and "4096 threads" in text
+    assert "1 dropped early" in text and "--full" in text
+    first = shown(render_sweep(1), results)
+    assert [row[1] for row in rows_of(first)] == ["BLOCK_SIZE=16"]
+    assert "2 slower, not shown, 1 failed" in first
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_of_verify_fits(width):
+    results = [result(size=size, dtype=t) for size in range(33, 39) for t in ("float32", "float64")]
+    text = shown(verify_table.render, results, width)
+    assert max(map(len, text.splitlines())) <= width
+    rows = [line for line in text.splitlines() if "│" in line and "float" in line]
+    assert [row.count("~") for row in rows] == [6, 6]
+
+
+def test_verify_shows_each_outcome_by_its_mark():
+    equal = Verdict(True, "", True, 0.0, 1.0)
+    results = [
+        result(size=1),
+        Result("naive", {"BLOCK_SIZE": 16}, 2, 2, 2, "float32", True, "gpu", False, "ok", verdict=equal),
+        result(size=3, status="failed", reason="off"),
+        result(size=4, status="skipped", reason="requires M == 17"),
+    ]
+    text = shown(verify_table.render, results)
+    (row,) = rows_of(text)
+    assert row[3:7] == ["~", "=", "✗", "-"]
+    assert "off" in text and "requires M == 17" in text
+    assert "2 of 4 right." in text and "Success!" not in text
+
+
+def test_the_report_prints_runs_and_their_mean():
+    text = shown(course_style.render, [result(padded=True)])
+    assert "(ms) (1.000000 + 2.000000 + 6.000000) / 3 = 3.000000\nSuccess!" in text
+    assert "naive BLOCK_SIZE = 16 (padded)" in text
+
+
+def test_the_report_compares_the_best_with_the_worst():
+    sweep_table = [
+        result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))
+    ]
+    text = shown(course_style.render, sweep_table)
+    assert "Best of 3: BLOCK_SIZE=16, 1.000000 ms, 3.0 times as fast as BLOCK_SIZE=8." in text
+    assert "Best" not in shown(course_style.render, sweep_table[:1])
+
+
+def test_one_that_worked_is_not_compared_with_itself():
+    failed = result(status="failed", reason="off", params={"BLOCK_SIZE": 8})
+    assert "as fast as" not in shown(course_style.render, [failed, result()])
+
+
+def test_long_lines_of_a_report_are_not_folded():
+    text = shown(course_style.render, [result(runs=(1.0,) * 40)], 80)
+    assert any(line.startswith("(ms) (") and line.endswith("= 1.000000") for line in text.splitlines())
+
+
+def test_colons_around_a_word_are_text(capsys):
+    # Through the console that commands use: “:100:” and “:x:” are names of emoji.
+    bench_table.render(console(), GPU, [result("a:x:b", status="failed", reason="my.cu:100:5: error")])
+    text = capsys.readouterr().out
+    assert "a:x:b" in text and "my.cu:100:5: error" in text
+    course_style.render(console(), GPU, [result("a:x:b", status="failed", reason="my.cu:100:5: error")])
+    text = capsys.readouterr().out
+    assert "a:x:b" in text and "my.cu:100:5: error" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0002417, "0.0002"), (0.24168, "0.2417"), (1.0, "1.000"), (12.344, "12.34"), (123456.7, "123457")],
+)
+def test_four_significant_digits(value, text):
+    assert significant(value) == text
+    assert milliseconds(value) == text
+    assert milliseconds(None) == ""
+
+
+def beside_cublas(**kernel):
+    known = {"ended_by": "runs", "fma_ceiling_gflops": 1e4}
+    return [
+        result("tiled", (0.5, 0.5), timing=known, **kernel),
+        result("numpy", (4.0, 4.0), execution="native"),
+        result("cublas", (0.4, 0.4), params={}, timing=known),
+    ]
+
+
+def test_beside_cublas_each_row_says_its_share_of_it_and_of_the_ceiling():
+    text = shown(bench_table.render, beside_cublas())
+    assert "of cuBLAS" in text and "of FMA ceiling" in text
+    tiled, numpy, cublas = rows_of(text)
+    assert tiled[-3:-1] == ["80%", "40%"]  # 0.4 ms / 0.5 ms; 2 x 1000^3 operations in 0.5 ms are 4000 GFLOP/s
+    assert numpy[-3:-1] == ["10%", ""]
+    assert cublas[-3:-1] == ["100%", "50%"]
+
+
+def test_without_cublas_the_ceiling_is_said_only_if_more_is_asked_for():
+    rows = beside_cublas()[:2]
+    text = shown(bench_table.render, rows)
+    assert "of cuBLAS" not in text and "of FMA ceiling" not in text
+    text = shown(lambda *given: bench_table.render(*given, verbose=True), rows)
+    assert "of cuBLAS" not in text and "of FMA ceiling" in text
+    assert [row[-2] for row in rows_of(text)] == ["40%", ""]
+
+
+def test_a_rate_above_the_ceiling_is_explained_and_no_other():
+    """2 x 1000^3 operations in 0.1 ms are 20,000 GFLOP/s, in 0.2 ms 10,000: as many as the ceiling."""
+    known = {"ended_by": "runs", "fma_ceiling_gflops": 1e4}
+    faster, equal = result("bf16x9", (0.1, 0.1), timing=known), result("tiled", (0.2, 0.2), timing=known)
+    (note,) = bench_table.notes([faster, equal])
+    assert note.startswith("more than the FMA ceiling: bf16x9; it bounds what multiplies by FMAs")
+    assert bench_table.notes([equal]) == []
+    failed = result("bf16x9", (0.1, 0.1), timing=known, status="failed", reason="why")
+    assert bench_table.notes([failed]) == []
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped"])
+def test_a_cublas_that_has_no_time_is_no_yardstick(status):
+    tiled, _, cublas = beside_cublas()
+    failed = result("cublas", status=status, params={}, reason="why")
+    assert "of cuBLAS" not in shown(bench_table.render, [tiled, failed])
+    text = shown(bench_table.render, [result("tiled", status=status, reason="why"), cublas])
+    assert [row[-3] for row in rows_of(text)] == ["", "100%"]
+
+
+def test_each_table_has_its_own_cublas():
+    doubles = [result("tiled", (3.0, 3.0), dtype="float64"), result("cublas", (1.5, 1.5), dtype="float64")]
+    text = shown(bench_table.render, [*beside_cublas(), *doubles])
+    assert [row[-2] for row in rows_of(text)[-2:]] == ["50%", "100%"]  # and no column of float32's ceiling
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_the_table_beside_cublas_fits(width):
+    text = shown(bench_table.render, beside_cublas(), width)
+    assert max(map(len, text.splitlines())) <= width
+    if width >= 80:
+        assert "80%" in rows_of(text)[0]
+
+
+def test_a_sweeps_best_is_a_kernel():
+    rows = [result("tiled", (0.5, 0.5)), result("cublas", (0.4, 0.4), params={})]
+    text = shown(lambda *given: sweep_table.render(*given, None), rows)
+    cublas, tiled = rows_of(text)
+    assert (tiled[0], tiled[-1]) == ("tiled", "best")
+    assert cublas[0] == "cublas" and "best" not in cublas and "0.8" in cublas[-2]

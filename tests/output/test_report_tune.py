@@ -1,0 +1,169 @@
+"""The tables of `tune`: who won, why, and how to measure it again; and what is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import shlex
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cudamm.benchmark.result import Result, Timing
+from cudamm.benchmark.sample_statistics import Ratio
+from cudamm.devices.device import DeviceInfo
+from cudamm.execution.case import Verdict
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.output import tune_table as tables
+from cudamm.tuning.search import Outcome, Task, Trial
+from cudamm.tuning.store import Entry
+
+GPU = DeviceInfo("gpu", "gpu:0", "A [GPU]")
+
+
+def result(block: int, median_ms: float | None, status: Any = "ok", reason: str = "") -> Result:
+    samples = [] if median_ms is None else [median_ms] * 30
+    return Result(
+        "tiled", {"BLOCK_SIZE": block}, 1000, 2000, 500, "float32", True, "gpu", False, status, reason,
+        Timing(samples, "cold"), Verdict(status != "failed"), position=block,
+    )  # fmt: skip
+
+
+def outcome(ratio: Ratio | None = None, failed: int = 0, **changes: Any) -> Outcome:
+    won, second = result(16, 0.5), result(32, 0.55)
+    bad = [result(100 + i, None, "failed", f"reason {i}") for i in range(failed)]
+    trials = tuple(Trial("confirmation", r) for r in (won, second, *bad))
+    problem = Problem(Shape(1000, 2000, 500), ELEMENT_TYPES["float32"])
+    task = Task(find("tiled"), problem, 96, (None,) * 40)  # type: ignore[arg-type]
+    made = Outcome(task, trials, won, second, ratio, "faster than the next best", "complete", 12.34)
+    return dataclasses.replace(made, **changes)
+
+
+def entry(**changes: Any) -> Entry:
+    made = Entry(
+        "A [GPU]", "sm_90", "tiled", "0" * 16, "float32", 64, 64, 64, {"BLOCK_SIZE": 16}, 0.5, "cold",
+        True, True, 3, 3, "2026-11-21T12:00:00+00:00",
+    )  # fmt: skip
+    return dataclasses.replace(made, **changes)
+
+
+def printed(*outcomes: Outcome, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    tables.render(console, GPU, outcomes)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+def test_a_row_has_the_winner_and_a_line_says_why() -> None:
+    text = printed(outcome(Ratio(1.1, 1.08, 1.12)))
+    assert "The fastest parameters on A [GPU], L2 cold" in text
+    (row,) = [line for line in text.splitlines() if "│ tiled" in line]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    # 2 x 1000 x 2000 x 500 operations in half a millisecond.
+    assert cells == [
+        "tiled", "1000 x 2000 x 500", "float32", "BLOCK_SIZE=16", "30", "0.5000", "0%", "4000", "2 of 40",
+    ]  # fmt: skip
+    assert (
+        "tiled at 1000x2000x500 float32: faster than the next best, BLOCK_SIZE=32, which takes "
+        "1.10× (1.08–1.12). Tried 2 of 40 that can be launched, of 96, in 12.3 s." in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {
+                "ratio": Ratio(1.0, 0.98, 1.01),
+                "choice": "the two fastest cannot be told apart; this one comes first",
+            },
+            "this one comes first; the other, BLOCK_SIZE=32, takes 1.00× (0.98–1.01). Tried",
+        ),
+        ({"ended": "budget"}, "in 12.3 s; the budget was over before the search was."),
+        ({"ended": "cut short"}, "in 12.3 s; the search was cut short."),
+        (
+            {"choice": "the fastest so far; it was not confirmed against the next best"},
+            "not confirmed against the next best, BLOCK_SIZE=32. Tried",
+        ),
+        (
+            {"runner_up": None, "choice": "the only one that was right"},
+            "float32: the only one that was right.",
+        ),
+        (
+            {"winner": None, "runner_up": None, "choice": "no variant was right"},
+            "float32: no variant was right.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_search_that_did_not_come_to_its_end(changes: dict[str, Any], words: str) -> None:
+    assert words in tables.sentence(outcome(**changes))
+    assert words in printed(outcome(**changes))
+
+
+def test_where_nothing_won_the_row_says_so() -> None:
+    text = printed(outcome(winner=None, runner_up=None, choice="no variant was right"))
+    (row,) = [line for line in text.splitlines() if "│ tiled" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")][3:8] == ["none", "", "", "", ""]
+
+
+def test_of_many_that_failed_a_few_are_shown() -> None:
+    text = printed(outcome(failed=5))
+    assert "reason 0" in text and "reason 2" in text and "reason 3" not in text
+    assert "… and 2 more that failed; --json has them all" in text
+    assert "more that failed" not in printed(outcome(failed=3))
+
+
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_ones() -> None:
+    text = printed(outcome(), width=80)
+    (row,) = [line for line in text.splitlines() if "tiled" in line and "1000 x 2000 x 500" in line]
+    assert "BLOCK_SIZE=16" in row and "0.5000" in row
+
+
+def test_the_command_measures_the_same_again() -> None:
+    assert tables.command(entry()) == "cudamm bench -m tiled -n 64 --dtype float32 -D BLOCK_SIZE=16"
+    words = shlex.split(
+        tables.command(
+            entry(
+                kernel="/my folder/k.cu",
+                kernel_fields={"threads": "T, 1", "grid": "ceil(N/T)"},
+                m=1,
+                n=2,
+                k=3,
+                params={"T": 8, "TYPE": "unsigned int"},
+                cache="hot",
+            ),
+            "gpu:1",
+        )
+    )
+    assert words == [
+        "cudamm", "bench", "--kernel", "/my folder/k.cu", "--threads", "T, 1", "--grid", "ceil(N/T)",
+        "-n", "1x2x3", "--dtype", "float32", "-D", "T=8", "-D", "TYPE=unsigned int", "--hot",
+        "--device", "gpu:1",
+    ]  # fmt: skip
+
+
+def test_what_is_stored_and_what_is_to_be_said_of_it() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    rows = [
+        (entry(), ""),
+        (entry(method="naive"), "its source has changed since: ignored"),
+        (entry(method="coalesced", confirmed=False), ""),
+        (entry(method="tiled-padded", complete=False), ""),
+    ]
+    tables.render_stored(console, GPU, rows)
+    lines = {
+        line.split("│")[1].strip(): line.split("│")[-2].strip()
+        for line in console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        if "│" in line
+    }
+    assert lines == {
+        "tiled": "",
+        "naive": "its source has changed since: ignored",
+        "coalesced": "as fast as the next best",
+        "tiled-padded": "of a search that was not complete",
+    }
+    record = tables.stored_record(*rows[1])
+    assert (record["is_current"], record["state"]) == (False, "its source has changed since: ignored")

@@ -1,0 +1,56 @@
+"""What failed or was skipped, in words, as all tables and the page say it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+from rich.console import Console
+
+from cudamm.benchmark.result import Result
+from cudamm.output.bench_table import print_troubles
+from cudamm.output.failed_rows import troubles
+
+
+def row(status, reason, size=8, dtype="float32", **params):
+    return Result("warp-tile", params, size, size, size, dtype, True, "gpu", False, status, reason)
+
+
+def printed(rows):
+    file = io.StringIO()
+    print_troubles(Console(file=file, width=300, highlight=False), rows)
+    return file.getvalue().splitlines()
+
+
+def test_variants_skipped_for_one_reason_are_one_line():
+    rows = [row("skipped", f"warp-tile TM={tm} requires TM == 3", TM=tm) for tm in (4, 5, 6)]
+    rows.insert(1, row("skipped", "warp-tile TM=9 requires TM < 9", TM=9))
+    rows.insert(2, row("ok", "", TM=3))
+    assert printed(rows) == [
+        "skipped 3 variants of warp-tile at 8x8x8 float32: requires TM == 3",
+        "skipped warp-tile TM=9 at 8x8x8 float32: requires TM < 9",
+    ]
+    assert [len(trouble.rows) for trouble in troubles(rows)] == [3, 1]
+
+
+def test_a_variant_skipped_at_many_sizes_is_one_line_too():
+    rows = [row("skipped", "warp-tile requires M == 1", n) for n in range(2, 9)]
+    (line,) = printed(rows)
+    assert line.startswith("skipped warp-tile at 2x2x2 float32, 3x3x3 float32, ")
+    assert line.endswith("6x6x6 float32 and 2 more: requires M == 1")
+
+
+def test_each_that_failed_has_its_line():
+    rows = [row("failed", "crashed", TM=tm) for tm in (4, 5)]
+    assert printed(rows) == [f"failed warp-tile TM={tm} at 8x8x8 float32: crashed" for tm in (4, 5)]
+
+
+def test_of_a_variant_that_fails_at_many_sizes_the_first_are_shown():
+    lines = printed([row("failed", f"wrong at {n}", n, TM=4) for n in range(7)])
+    assert len(lines) == 6 and lines[-1] == "… and 2 more of warp-tile TM=4; --json has them all"
+
+
+def test_other_methods_and_what_best_chose_are_not_put_together():
+    tma = Result("tma", {}, 8, 8, 8, "float32", True, "gpu", False, "skipped", "why")
+    rows = [row("skipped", "why"), tma, dataclasses.replace(tma, chosen_by="model")]
+    assert [trouble.variants for trouble in troubles(rows)] == ["warp-tile", "tma", "best: tma"]

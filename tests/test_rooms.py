@@ -1,0 +1,77 @@
+"""The plan of the code: each room of `cudamm/` uses only the rooms below it (docs/developers.md)."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "cudamm"
+
+ROOMS = (
+    "cli", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
+    "compile", "kernels",
+)  # fmt: skip
+"""From the top floor down."""
+
+
+def imported_modules(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the full name of each module of cudamm that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.lineno, node.module
+            yield from ((node.lineno, f"{node.module}.{name.name}") for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+
+
+def upward_imports(place: Path, source: str) -> list[str]:
+    """Return a message for each import of a higher room in a file of `cudamm/`."""
+    room = place.parts[0]
+    found = {}
+    for line, module in imported_modules(source):
+        parts = module.split(".")
+        if parts[0] != "cudamm" or len(parts) < 2 or parts[1] not in ROOMS:
+            continue
+        if room not in ROOMS or ROOMS.index(parts[1]) < ROOMS.index(room):
+            found[line] = (
+                f"cudamm/{place}:{line} imports {module}, but {room} is below {parts[1]}: "
+                f"move what needs both up into {parts[1]}, or what both need down into {room}"
+            )
+    return list(found.values())
+
+
+def python_files() -> list[Path]:
+    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("place", [p for p in python_files() if p.parts[0] != "__main__.py"], ids=str)
+def test_each_file_uses_only_rooms_below_its_own(place: Path) -> None:
+    assert not upward_imports(place, (PACKAGE / place).read_text(encoding="utf-8"))
+
+
+def test_an_upward_import_is_reported_with_the_place_where_the_code_belongs() -> None:
+    source = "def f():\n    from cudamm.benchmark import result\n"
+    (message,) = upward_imports(Path("devices", "nvml.py"), source)
+    assert message.startswith("cudamm/devices/nvml.py:2 imports cudamm.benchmark")
+    assert "move what needs both up into benchmark, or what both need down into devices" in message
+    assert upward_imports(Path("errors.py"), "import cudamm.kernels.method")
+    assert not upward_imports(Path("benchmark", "result.py"), "from cudamm.devices import nvml")
+
+
+def test_each_room_says_what_it_is_for_and_which_rooms_it_may_use() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ROOMS)
+    for i, room in enumerate(ROOMS):
+        purpose, _, uses = (importlib.import_module(f"cudamm.{room}").__doc__ or "").partition("\n\n")
+        assert purpose.strip().endswith("."), room
+        below = ROOMS[i + 1] if i + 1 < len(ROOMS) else "no other room"
+        assert uses.startswith(f"Uses {below}"), f"{room}: {uses}"
+
+
+def test_no_two_files_have_one_name() -> None:
+    names = Counter(place.name for place in python_files() if place.name != "__init__.py")
+    assert not [name for name, count in names.items() if count > 1]

@@ -1,0 +1,500 @@
+"""Tuning: what is tried, what wins, and what ends the search."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_measure import ScriptedDevice, ScriptedRun, silent
+
+from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
+from cudamm.compile.resources import Resources
+from cudamm.devices.device import Device
+from cudamm.errors import KernelError, UsageError
+from cudamm.execution.in_process import Here
+from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.expression import parse
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Launch
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import variants
+from cudamm.tuning import search
+from cudamm.tuning.search import Outcome, Request, Stage, Task, Trial, Tuner, tasks_of
+
+PROBLEM = Problem(Shape(4, 5, 6), ELEMENT_TYPES["float32"])
+Params = dict[str, int]
+
+KERNEL = """\
+// A kernel that is never compiled.
+//
+// param:    X = {x} in {xs}
+// param:    Y = {y} in {ys}
+// threads:  {threads}
+// grid:     1
+{more}
+__global__ void plane(int M, int N, int K, const float *A, const float *B, float *C) {{ C[X] = A[Y]; }}
+"""
+
+
+class Landscape(ScriptedDevice):
+    """A device on which a variant takes as long as a function of its parameters says."""
+
+    def __init__(
+        self,
+        takes_ms: Callable[[Params], float],
+        *,
+        is_wrong: Callable[[Params], bool] = lambda params: False,
+        breaks: Callable[[Params], bool] = lambda params: False,
+        compile_s: float = 0.0,
+        made: Callable[[Params], Any] = lambda params: "compiled",
+    ) -> None:
+        super().__init__()
+        self.takes_ms, self.is_wrong, self.breaks = takes_ms, is_wrong, breaks
+        self.compile_s, self.made = compile_s, made
+        self.launched: list[Params] = []
+        self.interrupted_at = 0
+
+    def compile(self, program: Any) -> Any:
+        self.sleep(self.compile_s)
+        return self.made(params_in(program.text))
+
+    def open(self, program: Any, compiled: Any, launch: Launch, a: np.ndarray, b: np.ndarray) -> Any:
+        self.opened += 1
+        return LandscapeRun(self, params_in(program.text), launch, a, b)
+
+
+class LandscapeRun(ScriptedRun):
+    def __init__(self, device: Landscape, params: Params, launch: Launch, a: Any, b: Any) -> None:
+        super().__init__(device, launch, a, b)
+        self.landscape, self.params = device, params
+
+    def launch(self, descending: bool = False) -> float:
+        landscape = self.landscape
+        landscape.launched.append(self.params)
+        if len(landscape.launched) == landscape.interrupted_at:
+            raise KeyboardInterrupt
+        if landscape.breaks(self.params):
+            raise KernelError("it broke")
+        milliseconds = landscape.takes_ms(self.params)
+        landscape.now_s += milliseconds / 1e3
+        wrong = landscape.is_wrong(self.params)
+        self.product()[:] = self.matrices["A"] @ self.matrices["B"] + (1 if wrong else 0)
+        return milliseconds
+
+
+def params_in(text: str) -> Params:
+    return {name: int(value) for name, value in re.findall(r"#define (\w+) (\d+)", text)}
+
+
+@pytest.fixture
+def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Tune a kernel with two parameters on a scripted device, its clock the only one."""
+
+    def tune_it(
+        device: Landscape,
+        xs: range | list[int],
+        ys: range | list[int],
+        *,
+        where: str = "1",
+        requires: str = "",
+        threads: str = "X, Y",
+        **request: Any,
+    ) -> Outcome:
+        tuner = Tuner(
+            Here(clocked(device, monkeypatch)),
+            [plane(tmp_path, device, xs, ys, where, requires, threads)],
+            Request(**request),
+        )
+        try:
+            for trial in tuner.run(silent):
+                assert isinstance(trial, Trial)
+        except KeyboardInterrupt:
+            tuner.conclude()
+        (outcome,) = tuner.outcomes
+        return outcome
+
+    return tune_it
+
+
+def clocked(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> Landscape:
+    device.keeps_time(monkeypatch)
+    monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: device.now_s))
+
+    def each_in_order(programs: Any, compile_one: Any) -> Iterator[tuple[Any, Any]]:
+        for program in programs:
+            try:
+                yield program, compile_one(program)
+            except KernelError as error:
+                yield program, error
+
+    monkeypatch.setattr(search, "compile_each", each_in_order)
+    monkeypatch.setattr(
+        "cudamm.execution.prepare.compile_each", lambda ps, compiled: ((p, "compiled") for p in ps)
+    )
+    return device
+
+
+def plane(
+    folder: Path,
+    device: Device[Any],
+    xs: Any,
+    ys: Any,
+    where: str = "1",
+    requires: str = "",
+    threads: str = "X, Y",
+) -> Task:
+    xs, ys = list(xs), list(ys)
+    path = folder / "plane.cu"
+    listed = [", ".join(map(str, values)) for values in (xs, ys)]
+    more = f"// requires: {requires}\n" if requires else ""
+    path.write_text(KERNEL.format(x=xs[0], xs=listed[0], y=ys[0], ys=listed[1], threads=threads, more=more))
+    every = variants(read_method(path), {"X": xs, "Y": ys})
+    condition = parse(where)
+    chosen = [variant for variant in every if condition.holds(variant.names(PROBLEM.element, 4, 5, 6))]
+    (task,) = tasks_of(Here(device), [(variant, PROBLEM) for variant in chosen])
+    return task
+
+
+def bowl(x: int, y: int) -> Callable[[Params], float]:
+    """Fastest at one place, and slower step by step around it."""
+    return lambda params: 1.0 + 0.1 * (abs(params["X"] - x) + abs(params["Y"] - y))
+
+
+def params_of(outcome: Outcome) -> list[dict[str, Any]]:
+    return [trial.result.params for trial in outcome.trials]
+
+
+def in_stage(outcome: Outcome, stage: Stage) -> list[Trial]:
+    return [trial for trial in outcome.trials if trial.stage == stage]
+
+
+def cubin(registers: int = 32, shared_bytes: int = 0, most_threads: int | None = None) -> Cubin:
+    return Cubin(b"", "sm_90", "plane", Resources(registers, shared_bytes, 0, 0, 0, 0, 1, most_threads))
+
+
+# What is tried, and what wins.
+
+
+def test_all_of_a_small_space_is_tried_and_the_fastest_wins(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(3, 2)), range(1, 7), range(1, 5))
+    assert sorted((p["X"], p["Y"]) for p in params_of(outcome)) == [
+        (x, y) for x in range(1, 7) for y in range(1, 5)
+    ]
+    assert outcome.winner is not None and outcome.runner_up is not None and outcome.ratio is not None
+    assert outcome.winner.params == {"X": 3, "Y": 2}
+    assert abs(outcome.runner_up.params["X"] - 3) + abs(outcome.runner_up.params["Y"] - 2) == 1
+    assert outcome.ratio.value == pytest.approx(1.1)
+    assert outcome.is_confirmed and outcome.ended == "complete"
+    assert in_stage(outcome, "neighbours") == []
+
+
+def test_of_a_large_space_a_part_is_enough(tuned: Callable[..., Outcome]) -> None:
+    """The bowl's floor is none of those drawn: the neighbours lead to it."""
+    device = Landscape(bowl(11, 23))
+    outcome = tuned(device, range(1, 31), range(1, 31), seed=1)
+    assert outcome.task.offered == 900
+    assert outcome.winner is not None
+    assert outcome.winner.params == {"X": 11, "Y": 23}
+    assert len(outcome.trials) < 200
+    first = device.launched[: search.START]
+    assert {"X": 11, "Y": 23} not in first
+    assert {"X": 1, "Y": 1} in first  # the defaults
+    assert in_stage(outcome, "neighbours")
+    assert outcome.ended == "complete"
+
+
+def test_the_seed_decides_what_is_tried(tuned: Callable[..., Outcome]) -> None:
+    tried = [
+        params_of(tuned(Landscape(bowl(5, 5)), range(1, 13), range(1, 13), seed=seed)) for seed in (7, 7, 8)
+    ]
+    assert tried[0] == tried[1] != tried[2]
+
+
+def test_what_cannot_change_alone_changes_with_another(tuned: Callable[..., Outcome]) -> None:
+    """On the diagonal X + Y = 101 no variant has a neighbour with one parameter changed."""
+    device = Landscape(lambda params: 1.0 + 0.1 * abs(params["X"] - 77))
+    outcome = tuned(device, range(1, 101), range(1, 101), where="X + Y == 101", threads="X", seed=3)
+    assert len(outcome.task.cases) == 100
+    assert outcome.winner is not None and outcome.winner.params == {"X": 77, "Y": 24}
+    assert len(outcome.trials) < 100
+
+
+def test_what_is_slow_is_launched_once_or_twice_only(tuned: Callable[..., Outcome]) -> None:
+    device = Landscape(lambda params: 1.0 if params["X"] == 1 else 50.0)
+    outcome = tuned(device, range(1, 9), [1])
+    # X = 2 is the next best, and takes turns with the best.
+    assert [trial.result.status for trial in outcome.trials[2:]] == ["dropped"] * 6
+    assert all(device.launched.count({"X": x, "Y": 1}) <= 2 for x in range(3, 9))
+    assert outcome.winner is not None and outcome.winner.params == {"X": 1, "Y": 1}
+
+
+def test_the_two_fastest_take_turns(tuned: Callable[..., Outcome]) -> None:
+    device = Landscape(lambda params: {1: 1.0, 2: 1.02}.get(params["X"], 30.0))
+    outcome = tuned(device, range(1, 5), [1])
+    assert outcome.winner is not None and outcome.runner_up is not None
+    launched = [params["X"] for params in device.launched]
+    alone = launched[len(launched) - next(i for i, x in enumerate(reversed(launched)) if x > 2) :]
+    assert sum(a != b for a, b in itertools.pairwise(alone)) >= 2 * search.CONFIRM_ROUNDS - 1
+    for result in (outcome.winner, outcome.runner_up):
+        assert len(result.timing.samples_ms) == search.CONFIRM_ROUNDS * search.MOST_CONFIRM_RUNS
+    assert [t.result.params["X"] for t in in_stage(outcome, "confirmation")] == [1, 2]
+
+
+def test_a_few_lucky_samples_do_not_win(tuned: Callable[..., Outcome]) -> None:
+    """X = 3 is slow but for its first launches: it loses when it takes turns."""
+    launches = {3: 0}
+
+    def takes_ms(params: Params) -> float:
+        if params["X"] != 3:
+            return 1.0 + 0.02 * params["X"]
+        launches[3] += 1
+        return 0.9 if launches[3] < 20 else 1.5
+
+    outcome = tuned(Landscape(takes_ms), range(1, 5), [1])
+    assert outcome.winner is not None and outcome.winner.params["X"] == 1
+    assert outcome.is_confirmed
+
+
+# What never wins.
+
+
+def test_a_wrong_variant_never_wins_however_fast(tuned: Callable[..., Outcome]) -> None:
+    device = Landscape(bowl(3, 1), is_wrong=lambda params: params["X"] == 3)
+    outcome = tuned(device, range(1, 7), [1])
+    assert outcome.winner is not None and outcome.winner.params["X"] in (2, 4)
+    (wrong,) = [trial for trial in outcome.trials if trial.result.params["X"] == 3]
+    assert wrong.result.status == "failed" and not wrong.is_right
+
+
+def test_where_all_are_wrong_nothing_wins(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(3, 1), is_wrong=lambda params: True), range(1, 5), [1])
+    assert (outcome.winner, outcome.runner_up, outcome.ratio) == (None, None, None)
+    assert outcome.choice == "no variant was right"
+
+
+def test_what_fails_costs_its_try_only(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(3, 1), breaks=lambda params: params["X"] == 3), range(1, 7), [1])
+    assert outcome.winner is not None and outcome.winner.params["X"] in (2, 4)
+    failed = [trial for trial in outcome.trials if trial.result.status == "failed"]
+    assert [(t.result.params["X"], t.result.reason) for t in failed] == [(3, "it broke")]
+    assert len(outcome.trials) == 6
+
+
+def test_one_that_fails_when_it_takes_turns_is_replaced_by_the_next(tuned: Callable[..., Outcome]) -> None:
+    """X = 1 breaks after enough launches to have come to the confirmation."""
+    device = Landscape(lambda params: 1.0 + 0.02 * params["X"])
+    device.breaks = lambda params: params["X"] == 1 and device.launched.count(params) > 40
+    outcome = tuned(device, range(1, 5), [1])
+    assert outcome.winner is not None and outcome.runner_up is not None
+    assert [outcome.winner.params["X"], outcome.runner_up.params["X"]] == [2, 3]
+    assert outcome.is_confirmed
+    assert outcome.trials[0].result.status == "failed"
+
+
+def test_what_does_not_compile_costs_its_try_only(tuned: Callable[..., Outcome]) -> None:
+    def made(params: Params) -> str:
+        if params["X"] < 4:
+            raise KernelError("does not compile: no")
+        return "compiled"
+
+    device = Landscape(bowl(1, 1), made=made)
+    outcome = tuned(device, range(1, 7), [1])
+    assert outcome.winner is not None and outcome.winner.params["X"] == 4
+    assert [t.result.status for t in outcome.trials[:3]] == ["failed"] * 3
+    assert all(params["X"] >= 4 for params in device.launched)
+
+
+def test_a_kernel_that_compiles_in_no_variant_is_an_error(tuned: Callable[..., Outcome]) -> None:
+    def made(params: Params) -> str:
+        raise KernelError("does not compile: no")
+
+    with pytest.raises(UsageError, match=r"plane\.cu does not compile"):
+        tuned(Landscape(bowl(1, 1), made=made), range(1, 4), [1])
+
+
+# What cannot run is not launched.
+
+
+def test_what_the_header_or_the_device_rules_out_is_not_among_them(tuned: Callable[..., Outcome]) -> None:
+    device = Landscape(bowl(64, 32))
+    outcome = tuned(device, [16, 32, 64], [16, 32], requires="X >= Y")
+    # 64 x 32 threads are too many; of 16 x 32 the header says no.
+    possible = {(16, 16), (32, 16), (32, 32), (64, 16)}
+    assert {(p["X"], p["Y"]) for p in device.launched} == possible
+    assert (outcome.task.offered, len(outcome.task.cases)) == (6, 4)
+
+
+@pytest.mark.parametrize(
+    ("takes", "words"),
+    [
+        (cubin(shared_bytes=48 * 1024 + 1), "49,153 bytes of shared memory a block, 49,152 are allowed"),
+        (cubin(registers=200), "512 threads of 200 registers"),
+        (cubin(most_threads=256), "512 threads a block, its __launch_bounds__ allow 256"),
+    ],
+)
+def test_what_needs_more_than_there_is_is_not_launched(
+    tuned: Callable[..., Outcome], takes: Cubin, words: str
+) -> None:
+    device = Landscape(bowl(16, 32), made=lambda params: takes if params["X"] == 16 else cubin())
+    device.architecture = find_architecture("sm_90")  # type: ignore[attr-defined]
+    outcome = tuned(device, [4, 8, 16], [32])
+    assert {params["X"] for params in device.launched} == {4, 8}
+    (failed,) = [trial for trial in outcome.trials if trial.result.status == "failed"]
+    assert failed.result.params["X"] == 16 and words in failed.result.reason
+    assert outcome.winner is not None and outcome.winner.params["X"] == 8
+
+
+def test_what_nvcc_says_of_a_kernel_rules_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs_nvcc: None
+) -> None:
+    """A launch bound of 64 threads, and 48 kB of static shared memory where X is 32."""
+
+    class Compiling(Landscape):
+        def compile(self, program: Any) -> Cubin:
+            return compile_for_gpu(program, "sm_90")
+
+    text = KERNEL.format(x=8, xs="8, 16, 32", y=8, ys="4, 8", threads="X, Y", more="")
+    text = text.replace("void plane", "void __launch_bounds__(64) plane")
+    text = text.replace("C[X] = A[Y];", "__shared__ float s[X == 32 ? 12289 : 1]; s[0] = A[Y]; C[0] = s[K];")
+    (tmp_path / "plane.cu").write_text(text)
+    device = clocked(Compiling(bowl(8, 4)), monkeypatch)
+    every = variants(read_method(tmp_path / "plane.cu"), {"X": (8, 16, 32), "Y": (4, 8)})
+    tuner = Tuner(Here(device), tasks_of(Here(device), [(v, PROBLEM) for v in every]), Request())
+    list(tuner.run(silent))
+    (outcome,) = tuner.outcomes
+    reasons = {tuple(t.result.params.values()): t.result.reason for t in outcome.trials}
+    assert "128 threads a block, its __launch_bounds__ allow 64" in reasons.pop((16, 8))
+    assert all("shared" in reasons.pop((32, y)) for y in (4, 8))
+    assert reasons == {(8, 4): "", (8, 8): "", (16, 4): ""}
+    assert {(p["X"], p["Y"]) for p in device.launched} == set(reasons)
+
+
+def test_a_method_of_which_nothing_can_be_launched_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none of the 2 variants of plane is possible.*2048 threads"):
+        plane(tmp_path, Landscape(bowl(1, 1)), [64, 128], [32])
+
+
+def test_too_many_variants_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_VARIANTS", 10)
+    with pytest.raises(UsageError, match="12 variants, more than 10"):
+        plane(tmp_path, Landscape(bowl(1, 1)), range(1, 5), range(1, 4))
+
+
+# Two that are as fast.
+
+
+def jittering() -> Callable[[Params], float]:
+    """All alike, but for a jitter that is none of theirs."""
+    random = np.random.default_rng(5)
+    return lambda params: (1.0 if params["X"] < 3 else 20.0) * random.uniform(0.97, 1.03)
+
+
+def test_two_that_cannot_be_told_apart_are_said_to_be_so(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(jittering()), range(1, 6), [1])
+    assert outcome.winner is not None and outcome.runner_up is not None and outcome.ratio is not None
+    assert outcome.winner.params["X"] == 1 and outcome.runner_up.params["X"] == 2
+    assert outcome.ratio.low <= 1 <= outcome.ratio.high
+    assert not outcome.is_confirmed
+    assert outcome.choice == "the two fastest cannot be told apart; this one comes first"
+
+
+def test_of_two_as_fast_the_one_that_takes_less_wins(tuned: Callable[..., Outcome]) -> None:
+    device = Landscape(jittering(), made=lambda params: cubin(64 if params["X"] == 1 else 40))
+    outcome = tuned(device, range(1, 6), [1])
+    assert outcome.winner is not None and outcome.winner.params["X"] == 2
+    assert outcome.choice.endswith("this one takes fewer resources")
+    # Less of one thing and more of another is not less.
+    device = Landscape(jittering(), made=lambda params: cubin(64, 0) if params["X"] == 1 else cubin(40, 4096))
+    outcome = tuned(device, range(1, 6), [1])
+    assert outcome.winner is not None and outcome.winner.params["X"] == 1
+    assert outcome.choice.endswith("this one comes first")
+
+
+def test_one_variant_alone_needs_no_other(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(1, 1)), [2], [2])
+    assert outcome.winner is not None and outcome.runner_up is None and outcome.ratio is None
+    assert outcome.choice == "the only one that was right"
+
+
+# What ends the search.
+
+
+def test_compiling_counts_against_the_budget(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(9, 9), compile_s=1.0), range(1, 21), range(1, 21), budget_s=20.0)
+    assert outcome.ended == "budget"
+    assert 8 <= len(outcome.trials) < 20
+    assert outcome.winner is not None
+    assert outcome.spent_s < 25
+
+
+def test_a_budget_that_ends_before_the_two_took_turns_is_said_to_be_over(
+    tuned: Callable[..., Outcome],
+) -> None:
+    outcome = tuned(Landscape(lambda params: 100.0 + params["X"]), range(1, 3), [1], budget_s=1.6)
+    assert outcome.winner is not None and outcome.winner.params["X"] == 1
+    assert (outcome.ended, outcome.ratio, len(outcome.trials)) == ("budget", None, 2)
+    outcome = tuned(Landscape(lambda params: 100.0 + params["X"]), range(1, 3), [1], budget_s=60.0)
+    assert outcome.ended == "complete" and outcome.is_confirmed
+
+
+def test_at_least_one_is_measured_however_small_the_budget(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(9, 9), compile_s=5.0), range(1, 21), range(1, 21), budget_s=0.001)
+    assert outcome.winner is not None and outcome.winner.params == {"X": 1, "Y": 1}
+    assert (outcome.ended, len(outcome.trials), outcome.ratio) == ("budget", 1, None)
+
+
+def test_ctrl_c_leaves_the_best_so_far(tuned: Callable[..., Outcome]) -> None:
+    device = Landscape(bowl(3, 1), is_wrong=lambda params: params["X"] == 3)
+    device.interrupted_at = 200
+    outcome = tuned(device, range(1, 7), range(1, 11))
+    assert outcome.ended == "cut short"
+    assert outcome.winner is not None and outcome.winner.verdict.correct is True
+    assert outcome.winner.params["X"] != 3
+    device = Landscape(bowl(3, 1))
+    device.interrupted_at = 2
+    outcome = tuned(device, range(1, 7), range(1, 11))
+    assert (outcome.winner, outcome.ended) == (None, "cut short")
+
+
+def test_each_method_and_problem_is_tuned_on_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = clocked(Landscape(bowl(2, 1)), monkeypatch)
+    path = tmp_path / "plane.cu"
+    path.write_text(KERNEL.format(x=1, xs="1, 2, 3", y=1, ys="1", threads="X", more=""))
+    every = variants(read_method(path), {"X": (1, 2, 3)})
+    other = Problem(Shape(2, 2, 2), PROBLEM.element)
+    tasks = tasks_of(Here(device), [(variant, problem) for problem in (PROBLEM, other) for variant in every])
+    assert [case.position for task in tasks for case in task.cases] == [0, 1, 2, 3, 4, 5]
+    told: list[Outcome] = []
+    tuner = Tuner(Here(device), tasks, Request(), told.append)
+    trials = list(tuner.run(silent))
+    assert told == tuner.outcomes and len(told) == 2
+    assert [o.winner and o.winner.params["X"] for o in told] == [2, 2]
+    assert [o.winner and o.winner.m for o in told] == [4, 2]
+    assert {trial.result.position for trial in trials} == set(range(6))
+
+
+# On the CPU device.
+
+
+def test_a_kernel_with_many_parameters_on_the_cpu_device(cpu: Device[Any]) -> None:
+    """Kernels as they are, compiled and run: what wins is right, and its record says so."""
+    every = variants(find("tile-2d"), {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
+    problem = Problem(Shape(20, 30, 10), ELEMENT_TYPES["float32"])
+    with Here(cpu) as here:
+        tuner = Tuner(here, tasks_of(here, [(variant, problem) for variant in every]), Request(20.0))
+        list(tuner.run(silent))
+    (outcome,) = tuner.outcomes
+    assert outcome.winner is not None and outcome.winner.verdict.correct is True
+    assert outcome.winner.params["BM"] in (16, 32) and outcome.winner.params["TN"] == 4
+    assert len(outcome.trials) == 2 and all(trial.is_right for trial in outcome.trials)
+    rows = [trial.record([outcome.winner.position]) for trial in outcome.trials]
+    assert [row["params"] for row in rows if row["winner"]] == [outcome.winner.params]
+    assert all(row["correct"] and row["median_ms"] > 0 for row in rows)

@@ -1,0 +1,273 @@
+"""What tuning found, kept in a file: who finds it again, and what becomes of a file that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm.devices.device import DeviceInfo
+from cudamm.errors import UsageError
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import Method
+from cudamm.kernels.problem import Shape
+from cudamm.tuning import store
+from cudamm.tuning.store import Entry, Store, lookup
+
+GPU = DeviceInfo("gpu", "gpu:0", "A GPU", {"arch": "sm_90"})
+SQUARE = Shape(1024, 1024, 1024)
+WriteKernel = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of the test's own, not made yet."""
+    path = tmp_path / "data" / "cudamm"
+    monkeypatch.setenv("CUDAMM_DATA", str(path))
+    return path
+
+
+def entry(method: Method | None = None, **changes: Any) -> Entry:
+    method = method or find("tiled-coarse")
+    made = Entry(
+        device="A GPU",
+        arch="sm_90",
+        method=method.name,
+        source=store.source_hash(method),
+        dtype="float32",
+        m=1024,
+        n=1024,
+        k=1024,
+        params={parameter.name: parameter.default for parameter in method.parameters},
+        median_ms=0.5,
+        cache="cold",
+        confirmed=True,
+        complete=True,
+        tried=12,
+        possible=12,
+        date="2026-11-21T12:00:00+00:00",
+        kernel="" if method.builtin else str(method.path.resolve()),
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def of(coarse: int, edge: int = 1024, **changes: Any) -> Entry:
+    return entry(m=edge, n=edge, k=edge, params={"COARSE": coarse, "BLOCK_SIZE": 16}, **changes)
+
+
+def asked(shape: Shape = SQUARE, device: DeviceInfo = GPU, dtype: str = "float32") -> Any:
+    found = lookup(device, find("tiled-coarse"), dtype, shape)
+    return found and found["COARSE"]
+
+
+# Finding it again.
+
+
+def test_what_is_stored_is_found_again() -> None:
+    assert asked() is None
+    Store().put(of(4))
+    assert lookup(GPU, find("tiled-coarse"), "float32", Shape(1024, 1024, 1024)) == {
+        "COARSE": 4,
+        "BLOCK_SIZE": 16,
+    }
+    assert Store().entries() == [of(4)]
+
+
+def test_it_is_of_this_device_architecture_method_and_type() -> None:
+    Store().put(of(4))
+    assert asked(device=dataclasses.replace(GPU, name="Another")) is None
+    assert asked(device=dataclasses.replace(GPU, properties={"arch": "sm_80"})) is None
+    assert asked(dtype="float64") is None
+    assert lookup(GPU, find("tiled"), "float32", Shape(1024, 1024, 1024)) is None
+
+
+def test_the_exact_shape_or_else_the_nearest() -> None:
+    store = Store()
+    for coarse, edge in ((1, 256), (2, 1024), (4, 4096)):
+        store.put(of(coarse, edge))
+    assert [asked(Shape(e, e, e)) for e in (16, 256, 500, 525, 1024, 2040, 2060, 9999)] == [
+        1, 1, 1, 2, 2, 2, 4, 4,
+    ]  # fmt: skip
+    # Half of one and twice of another is as far from a square as that is: each counts.
+    store.put(entry(m=4096, n=4096, k=64, params={"COARSE": 8, "BLOCK_SIZE": 16}))
+    assert asked(Shape(4096, 4096, 64)) == 8
+    assert asked(Shape(4096, 4096, 2048)) == 4
+
+
+def test_another_source_is_another_method(write_kernel: WriteKernel) -> None:
+    source = find("coalesced").source
+    path = write_kernel(source, "mine.cu")
+    before = read_method(path)
+    Store().put(entry(before, params={"BLOCK_SIZE": 8}))
+    shape = Shape(1024, 1024, 1024)
+    assert lookup(GPU, before, "float32", shape) == {"BLOCK_SIZE": 8}
+    write_kernel(source.replace("element sum = 0;", "element sum{0};"), "mine.cu")
+    after = read_method(path)
+    assert lookup(GPU, after, "float32", shape) is None
+    (kept,) = Store().entries()
+    assert store.state_of(kept) == "its source has changed since: ignored"
+    # What is found for the new source takes its place.
+    Store().put(entry(after, params={"BLOCK_SIZE": 32}))
+    (kept,) = Store().entries()
+    assert kept.params == {"BLOCK_SIZE": 32} and store.state_of(kept) == ""
+    path.unlink()
+    assert store.state_of(kept) == "its kernel file is gone: ignored"
+
+
+def test_how_it_is_launched_belongs_to_what_it_is(write_kernel: WriteKernel) -> None:
+    source = find("coalesced").source
+    one, other = (
+        read_method(write_kernel(text, name))
+        for text, name in ((source, "one.cu"), (source.replace("// threads:", "// threads: 1 *"), "two.cu"))
+    )
+    assert store.source_hash(one) != store.source_hash(other)
+    assert store.source_hash(one) == store.source_hash(read_method(one.path))
+
+
+def test_an_entry_whose_requirements_do_not_hold_there_is_passed_over(write_kernel: WriteKernel) -> None:
+    source = find("coalesced").source.replace("// threads:", "// requires: BLOCK_SIZE <= M\n// threads:")
+    method = read_method(write_kernel(source))
+    store = Store()
+    store.put(entry(method, m=64, n=64, k=64, params={"BLOCK_SIZE": 32}))
+    store.put(entry(method, m=4096, n=4096, k=4096, params={"BLOCK_SIZE": 8}))
+    assert lookup(GPU, method, "float32", Shape(32, 32, 32)) == {"BLOCK_SIZE": 32}
+    assert lookup(GPU, method, "float32", Shape(16, 16, 16)) == {"BLOCK_SIZE": 8}
+    assert lookup(GPU, method, "float32", Shape(4, 4, 4)) is None
+
+
+# Storing.
+
+
+def test_a_later_entry_replaces_one_about_the_same() -> None:
+    store = Store()
+    store.put(of(4, median_ms=0.5))
+    store.put(of(2, median_ms=0.7))
+    store.put(of(8, dtype="int32"))
+    assert [(e.dtype, e.params["COARSE"]) for e in store.entries()] == [("float32", 2), ("int32", 8)]
+
+
+def test_a_search_that_was_not_complete_does_not_replace_a_faster_one() -> None:
+    store = Store()
+    store.put(of(4, median_ms=0.5))
+    slower = of(2, median_ms=0.7, complete=False)
+    assert store.put(slower) == of(4, median_ms=0.5)
+    assert asked() == 4
+    faster = of(8, median_ms=0.4, complete=False)
+    assert store.put(faster) == faster
+    assert asked() == 8
+    # Hot and cold are not compared.
+    assert store.put(dataclasses.replace(slower, cache="hot")).cache == "hot"
+
+
+def test_forgetting() -> None:
+    store = Store()
+    store.put(of(4))
+    store.put(of(8, dtype="int32"))
+    assert store.forget(lambda e: e.dtype == "int32") == [of(8, dtype="int32")]
+    assert store.entries() == [of(4)]
+    assert store.forget(lambda e: False) == [] and store.entries() == [of(4)]
+
+
+def _put(folder: str, first: int, barrier: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDAMM_DATA", folder)
+        store = Store()
+        barrier.wait(timeout=60)
+        for i in range(first, first + 25):
+            store.put(of(i, i))
+
+
+def test_two_processes_at_once_lose_nothing(folder: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(3)
+    others = [context.Process(target=_put, args=(str(folder), first, barrier)) for first in (100, 200, 300)]
+    for process in others:
+        process.start()
+    for process in others:
+        process.join(timeout=60)
+    assert [process.exitcode for process in others] == [0, 0, 0]
+    found = sorted(e.params["COARSE"] for e in Store().entries())
+    assert found == [*range(100, 125), *range(200, 225), *range(300, 325)]
+    assert sorted(path.name for path in folder.iterdir()) == ["tuned.json", "tuned.lock"]
+
+
+# Files that are wrong.
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON"),
+        ('{"schema": "cudamm.tuned/1", "entr', "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("3", "schema"),
+        ('{"schema": "cudamm.bench/2", "results": []}', "schema"),
+        ('{"schema": "cudamm.tuned/1"}', "an entry is none"),
+        ('{"schema": "cudamm.tuned/1", "entries": [3]}', "an entry is none"),
+        ('{"schema": "cudamm.tuned/1", "entries": [{"device": "x"}]}', "an entry is none"),
+        (
+            json.dumps({"schema": "cudamm.tuned/1", "entries": [{**dataclasses.asdict(of(4)), "m": "many"}]}),
+            "values that cannot be",
+        ),
+    ],
+)
+def test_a_damaged_file_is_set_aside_and_said_to_be(folder: Path, text: str, why: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "tuned.json").write_text(text)
+    assert asked() is None
+    assert (folder / "tuned.json").read_text() == text  # looking up leaves it where it is
+    store = Store()
+    store.put(of(4))
+    (remark,) = store.remarks
+    assert why in remark and "tuned.damaged-1.json" in remark
+    assert (folder / "tuned.damaged-1.json").read_text() == text
+    assert store.entries() == [of(4)]
+    (folder / "tuned.json").write_bytes(b"\xff\xfe")
+    assert Store().entries() == []
+    assert (folder / "tuned.damaged-2.json").read_bytes() == b"\xff\xfe"
+    assert (folder / "tuned.damaged-1.json").read_text() == text
+
+
+def test_a_file_of_another_version_is_refused_and_stays(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    text = '{"schema": "cudamm.tuned/2", "entries": {}}'
+    (folder / "tuned.json").write_text(text)
+    store = Store()
+    for refused in (store.entries, lambda: store.put(of(4)), lambda: asked()):
+        with pytest.raises(UsageError, match=r"cudamm\.tuned/2, of another version"):
+            refused()
+    assert (folder / "tuned.json").read_text() == text
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_searched(folder: Path) -> None:
+    folder.parent.mkdir()
+    folder.write_text("a file")
+    with pytest.raises(UsageError, match=r"data folder .*CUDAMM_DATA"):
+        Store()
+
+
+def test_a_disk_that_is_full_leaves_what_there_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    store.put(of(4))
+    before = (folder / "tuned.json").read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("cudamm.tuning.store.os.fsync", full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        store.put(of(8))
+    assert (folder / "tuned.json").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["tuned.json", "tuned.lock"]
+
+
+def test_the_folder_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CUDAMM_DATA")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    assert store.data_folder() == tmp_path / "home" / "cudamm"

@@ -201,10 +201,10 @@ def _launch(only: str) -> None:
     """Verify each case, then launch it once more where ncu looks."""
     from cudamm.analysis.profiled_process import profiled
     from cudamm.devices.find_device import find_gpu
-    from cudamm.execution.in_process import Here
+    from cudamm.execution.in_process import InProcessExecutor
     from cudamm.execution.prepare import prepare
 
-    with find_gpu() as device, Here(device) as here:
+    with find_gpu() as device, InProcessExecutor(device) as here:
         for case in prepare(here, [_case(row) for row in _cases(only)], True, lambda *_: None):
             if not here.verify(case, thread_order=False).correct:
                 sys.exit(f"{case.variant} is wrong")

@@ -34,8 +34,8 @@ from rich.table import Table
 from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.result import Cache, Result
 from cudamm.devices.find_device import find_gpu
-from cudamm.execution.case import Prepared
-from cudamm.execution.in_process import Here
+from cudamm.execution.case import Case
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -99,7 +99,7 @@ class _OfPyCuda:
 def main() -> None:
     """Measure and print a row a kernel and size."""
     with find_gpu() as device:
-        here = Here(device)
+        here = InProcessExecutor(device)
         problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in SIZES]
         chosen = [variants(find(name), {})[0] for name in METHODS]
         cases = [(variant, problem) for problem in problems for variant in chosen]
@@ -108,7 +108,7 @@ def main() -> None:
         _show(rows, f"{device.info.name}, driver {device.info.properties['driver']}", here)
 
 
-def _loaded(case: Prepared) -> ctypes.c_void_p:
+def _loaded(case: Case) -> ctypes.c_void_p:
     """The kernel, for both: where its code lies in memory can make 3% of a difference for a cold launch."""
     cuda = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
@@ -145,7 +145,7 @@ def _driver_call(
     return launch
 
 
-def _measure(here: Here, cases: list[tuple[Variant, Problem]], rows: list[Row]) -> None:
+def _measure(here: InProcessExecutor, cases: list[tuple[Variant, Problem]], rows: list[Row]) -> None:
     """Fill in the rows."""
     import cuda.bench
     from pycuda import driver
@@ -211,7 +211,7 @@ def _quiet(doing: str, done: int, total: int) -> None:
     """No progress."""
 
 
-def _show(rows: list[Row], where: str, here: Here) -> None:
+def _show(rows: list[Row], where: str, here: InProcessExecutor) -> None:
     import cuda.bench
 
     floor_us = 1e3 * (here.facts().event_floor_ms or 0.0)

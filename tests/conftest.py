@@ -123,11 +123,11 @@ def verify_one() -> Callable[..., Result]:
         **values: Value,
     ) -> Result:
         from cudamm.benchmark.verify import verify_all
-        from cudamm.execution.in_process import Here
+        from cudamm.execution.in_process import InProcessExecutor
         from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
-        with Here(device) as here:
+        with InProcessExecutor(device) as here:
             (result,) = verify_all(here, [(variant, _problem(shape, dtype, seed))], fmad, _silent)
         return result
 
@@ -143,12 +143,12 @@ def open_run() -> Callable[..., Any]:
     def open_run(
         device: Device[Any], method: str | Path, shape: str, dtype: str = "float32", **values: Value
     ) -> Iterator[Run]:
-        from cudamm.execution.in_process import Here
+        from cudamm.execution.in_process import InProcessExecutor
         from cudamm.execution.prepare import prepare
         from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
-        with Here(device) as here:
+        with InProcessExecutor(device) as here:
             (case,) = prepare(here, [(variant, _problem(shape, dtype, 0))], True, _silent)
             with here.open(case) as run:
                 yield run

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Finding, advice_of, errors_of, merged, too_much_shared
+from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, too_much_shared
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
@@ -18,7 +18,7 @@ from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import Watch, observe
 from cudamm.errors import KernelError, RequirementError
-from cudamm.execution.case import Prepared
+from cudamm.execution.case import Case
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.launch import Launch, plan, unfit
 from cudamm.kernels.method import Value
@@ -61,7 +61,7 @@ class CheckResult:
     file: str
     status: Status
     reason: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Mistake, ...] = ()
     sizes: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     watched: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -70,12 +70,12 @@ class CheckResult:
     chosen_by: ChosenBy = ""
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[Mistake, ...]:
         """What makes it wrong."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
-    def advice(self) -> tuple[Finding, ...]:
+    def advice(self) -> tuple[Mistake, ...]:
         """What makes it slow."""
         return tuple(finding for finding in self.findings if finding.severity == "advice")
 
@@ -105,7 +105,7 @@ class CheckResult:
         """The rows of a `cudamm.check/1` file, a finding each."""
         return [self._finding_record(finding) for finding in self.findings]
 
-    def _finding_record(self, finding: Finding) -> dict[str, Any]:
+    def _finding_record(self, finding: Mistake) -> dict[str, Any]:
         m, n, k = map(int, finding.sizes[0].split("x")) if finding.sizes else (None, None, None)
         return {
             "method": self.method,
@@ -141,7 +141,7 @@ class SharedLimit:
     bytes_per_block: int
     of: str
 
-    def passed(self, source: Program, static_bytes: int, launch: Launch, size: str) -> list[Finding]:
+    def passed(self, source: Program, static_bytes: int, launch: Launch, size: str) -> list[Mistake]:
         """A finding, where a launch wants more."""
         if static_bytes > STATIC_SHARED_BYTES:
             what = "the most that a kernel may declare"
@@ -198,9 +198,9 @@ class _Look:
 
     variant: Variant
     problem: Problem
-    case: Prepared | None = None
-    errors: list[Finding] = field(default_factory=list)
-    advice: list[Finding] = field(default_factory=list)
+    case: Case | None = None
+    errors: list[Mistake] = field(default_factory=list)
+    advice: list[Mistake] = field(default_factory=list)
     skipped: str = ""
     failed: str = ""
     watched: tuple[int, int] | None = None
@@ -238,7 +238,7 @@ def _planned(
     return looks
 
 
-def _look_at(executor: Executor, case: Prepared, limit: SharedLimit, look: _Look) -> None:
+def _look_at(executor: Executor, case: Case, limit: SharedLimit, look: _Look) -> None:
     """Verify and watch a case, and note what is seen."""
     if case.skipped or case.launch is None:
         look.skipped = case.skipped
@@ -254,7 +254,7 @@ def _look_at(executor: Executor, case: Prepared, limit: SharedLimit, look: _Look
         observation = _observed(case, case.launch)
     except KernelError as error:
         file = case.variant.method.path.name
-        look.errors = [Finding("crash", str(error), file=file, sizes=(look.size,))]
+        look.errors = [Mistake("crash", str(error), file=file, sizes=(look.size,))]
         return
     static_bytes = _static_bytes(observation, case.program)
     look.errors = limit.passed(case.program, static_bytes, case.launch, look.size)
@@ -303,7 +303,7 @@ def _sanitized(sanitize: Sanitize | None, looks: Sequence[_Look]) -> tuple[ToolV
     return sanitize(largest.variant, largest.problem)
 
 
-def _observed(case: Prepared, launch: Launch) -> Observation:
+def _observed(case: Case, launch: Launch) -> Observation:
     """What its blocks do, or some of them where there is much to do."""
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
@@ -327,7 +327,7 @@ def _chosen_blocks(launch: Launch) -> list[int] | None:
 
 
 def _compiled(
-    planned: Sequence[Prepared], executor: Executor, progress: Progress
+    planned: Sequence[Case], executor: Executor, progress: Progress
 ) -> dict[Program, Any | KernelError]:
     """Each program, compiled to be judged. Raises UsageError where a user's file compiles in no variant."""
     programs = list(dict.fromkeys(case.program for case in planned if case.launch is not None))

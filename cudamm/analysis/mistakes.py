@@ -74,7 +74,7 @@ class ThreadAt:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Mistake:
     """One thing that is wrong, or could be faster.
 
     Attributes:
@@ -113,9 +113,9 @@ class Finding:
         return self.kind, self.array, *sorted((self.line, self.other_line))
 
 
-def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def merged(findings: Iterable[Mistake]) -> tuple[Mistake, ...]:
     """Each mistake once, errors first, in the order in which they were found."""
-    found: dict[tuple[object, ...], Finding] = {}
+    found: dict[tuple[object, ...], Mistake] = {}
     for finding in findings:
         known = found.get(finding._same)
         if known is None:
@@ -128,7 +128,7 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def errors_of(
     observation: Observation, verdict: Verdict | None, program: Program, launch: Launch, size: str
-) -> list[Finding]:
+) -> list[Mistake]:
     """What makes a launch wrong.
 
     Args:
@@ -151,7 +151,7 @@ def errors_of(
     return found
 
 
-def advice_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Finding]:
+def advice_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
     """What makes a launch slower than it need be, as far as it can be seen from its accesses."""
     about = _About(observation, program, launch, size)
     found = [about.partial_warp()]
@@ -160,14 +160,14 @@ def advice_of(observation: Observation, program: Program, launch: Launch, size: 
     return [finding for finding in found if finding is not None]
 
 
-def too_much_shared(program: Program, bytes_needed: int, limit_bytes: int, what: str, size: str) -> Finding:
+def too_much_shared(program: Program, bytes_needed: int, limit_bytes: int, what: str, size: str) -> Mistake:
     """Of a kernel that wants more shared memory than a block can have.
 
     Args:
         what: which limit that is, for people.
     """
     line = line_of(program, r"__shared__")
-    return Finding(
+    return Mistake(
         "shared-memory-limit",
         f"a block needs {bytes_needed:,} bytes of shared memory, and {what} is {limit_bytes:,}",
         "smaller tiles would do; more than 48 KB has to be dynamic (extern __shared__, its size given at "
@@ -227,10 +227,10 @@ class _About:
         self._shapes = _shapes(observation, program, launch)
         self._deep = launch.block[2] > 1 or launch.grid[2] > 1
 
-    def finding(self, kind: Kind, message: str, cure: str = "", line: int = 0, **more: Any) -> Finding:
+    def finding(self, kind: Kind, message: str, cure: str = "", line: int = 0, **more: Any) -> Mistake:
         text = line_text(self._program, line)
         name = self._program.method.path.name
-        return Finding(kind, message, cure, name, line, text, sizes=(self._size,), **more)
+        return Mistake(kind, message, cure, name, line, text, sizes=(self._size,), **more)
 
     # Faults.
 
@@ -245,7 +245,7 @@ class _About:
             for race in self._observation.faults
         )
 
-    def fault(self, fault: Fault) -> Finding:
+    def fault(self, fault: Fault) -> Mistake:
         thread = ThreadAt(fault.block, fault.thread, fault.line, _op(fault))
         named = {"count": fault.count, "array": fault.array, "threads": (thread,)}
         element = "" if fault.kind in ("divergent-barrier", "crash") else self._element(fault)
@@ -280,7 +280,7 @@ class _About:
             **named,
         )
 
-    def crash(self, message: str, line: int = 0) -> Finding:
+    def crash(self, message: str, line: int = 0) -> Mistake:
         """Of a launch that ended before its time, as the device says."""
         at = re.search(r"in thread \(([\d,]+)\) of block \(([\d,]+)\)", message)
         threads = (ThreadAt(_extents(at[2]), _extents(at[1]), line),) if at else ()
@@ -307,7 +307,7 @@ class _About:
             "crash", message, cure if "bad memory access" in message else "", line, threads=threads
         )
 
-    def _race(self, fault: Fault, element: str) -> Finding:
+    def _race(self, fault: Fault, element: str) -> Mistake:
         here = ThreadAt(fault.block, fault.thread, fault.line, fault.op)
         there = ThreadAt(fault.other_block, fault.other_thread, fault.other_line, fault.other_op)
         # The one that reads is said last, and of two that write the one further up first.
@@ -377,7 +377,7 @@ class _About:
             f"put __syncthreads() behind line {writer.line}, before line {other.line} reads again",
         )
 
-    def _divergent(self, fault: Fault) -> Finding:
+    def _divergent(self, fault: Fault) -> Mistake:
         message = fault.message or self._observation.ended or "not all threads of a block reach a barrier"
         threads = _threads_in(message) or (ThreadAt(fault.block, fault.thread, fault.line),)
         lines = sorted({at.line for at in threads if at.line})
@@ -423,7 +423,7 @@ class _About:
             re.search(r"sizeof|[Bb]ytes|_sz\b|[Ss]ize\b", self._code)
         )
 
-    def wrong_result(self, reason: str) -> Finding:
+    def wrong_result(self, reason: str) -> Mistake:
         """What verification says, at the line that stores to C; or, where one is known, that of the cause."""
         stores = {a.line for a in self._observation.accesses if a.array == "C" and a.op == "store"}
         line = stores.pop() if len(stores) == 1 else 0
@@ -468,7 +468,7 @@ class _About:
 
     # Advice.
 
-    def partial_warp(self) -> Finding | None:
+    def partial_warp(self) -> Mistake | None:
         threads = self._launch.threads_per_block
         idle = -threads % WARP_THREADS
         if not idle:
@@ -484,7 +484,7 @@ class _About:
             line,
         )
 
-    def uncoalesced(self, access: Access) -> Finding | None:
+    def uncoalesced(self, access: Access) -> Mistake | None:
         # A full warp needs so many; where its threads share elements fewer would do, and need no cure.
         least = max(access.ideal_sectors, access.bytes_requested / SECTOR_BYTES)
         if access.sectors < MOST_SECTORS * least or not access.requests:
@@ -522,7 +522,7 @@ class _About:
             "uncoalesced", message, cure, access.line, array=access.array, count=access.requests
         )
 
-    def conflict(self, access: Access) -> Finding | None:
+    def conflict(self, access: Access) -> Mistake | None:
         if access.wavefronts < LEAST_CONFLICT * max(access.ideal_wavefronts, 1):
             return None
         ways = access.wavefronts / access.ideal_wavefronts

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from cudamm.benchmark.result import Status, result_of_case
 from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
-from cudamm.execution.case import UNVERIFIED, Prepared, Verdict
+from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress, prepare
 from cudamm.execution.under_tool import Ended, run_under
@@ -360,7 +360,7 @@ def profile(
 
 
 def _result(
-    case: Prepared,
+    case: Case,
     status: Status,
     reason: str = "",
     raw: Mapping[str, tuple[float, str]] | None = None,
@@ -373,7 +373,7 @@ def _result(
     )  # fmt: skip
 
 
-def _profiled(ncu: Path, case: Prepared, timeout_s: float) -> ProfileResult:
+def _profiled(ncu: Path, case: Case, timeout_s: float) -> ProfileResult:
     """One case. Raises KernelError where it failed, NoDeviceError where ncu can profile nothing here."""
     if isinstance(case.compiled, KernelError):
         raise case.compiled
@@ -426,7 +426,7 @@ class _Ended(Ended):
         return f"{lines[0]} ({how})" if lines else f"it said nothing ({how})"
 
 
-def _run(ncu: Path, metrics: Iterable[str], case: Prepared, timeout_s: float) -> _Ended:
+def _run(ncu: Path, metrics: Iterable[str], case: Case, timeout_s: float) -> _Ended:
     """ncu's ending, and what the process under it says came of the case.
 
     Raises:

@@ -4,7 +4,7 @@ Started by ncu, on behalf of `profile` alone:
 
     python -m cudamm.analysis.profiled_process CASE OUTCOME SECONDS
 
-CASE and OUTCOME are files of `watched.answer`: a `Prepared`, and what `outcome` returned. Only the last
+CASE and OUTCOME are files of `watched.answer`: a `Case`, and what `outcome` returned. Only the last
 launch lies between cuProfilerStart and cuProfilerStop, and ncu is told to look nowhere else: cudamm's own
 kernels, which judge products and guards, are none that anybody asked about.
 """
@@ -19,8 +19,8 @@ from typing import Any
 from cudamm.devices import find_device
 from cudamm.devices.device import Device
 from cudamm.errors import CudammError, KernelError
-from cudamm.execution.case import Prepared, Verdict
-from cudamm.execution.in_process import Here
+from cudamm.execution.case import Case, Verdict
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.under_tool import answer
 
 
@@ -37,13 +37,13 @@ def profiled() -> Iterator[None]:
         driver.stop_profiler()
 
 
-def launch(device: Device[Any], case: Prepared) -> Verdict:
+def launch(device: Device[Any], case: Case) -> Verdict:
     """Verify a case, and launch it once more, profiled, if it is right.
 
     Raises:
         KernelError: it cannot be launched, or it crashed.
     """
-    here = Here(device)
+    here = InProcessExecutor(device)
     with here:
         verdict = here.verify(case, thread_order=False)
         if verdict.correct:
@@ -54,7 +54,7 @@ def launch(device: Device[Any], case: Prepared) -> Verdict:
     return verdict
 
 
-def outcome(case: Prepared) -> Verdict | CudammError:
+def outcome(case: Case) -> Verdict | CudammError:
     """What came of a case on its device."""
     try:
         with find_device.find(case.target.info.spec) as device:

@@ -4,7 +4,7 @@ Started by compute-sanitizer, on behalf of `check` alone:
 
     python -m cudamm.analysis.sanitizer CASE OUTCOME SECONDS
 
-CASE and OUTCOME are pickled files: a `Prepared`, and None or the error that kept it from being launched. The
+CASE and OUTCOME are pickled files: a `Case`, and None or the error that kept it from being launched. The
 kernel is compiled with -lineinfo there, so that the tools can name lines, and launched once.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 
 from cudamm.compile.toolkit import find_nvcc, toolkit_root, toolkit_roots, wheel_roots
 from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
-from cudamm.execution.case import Prepared
+from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import plan_all
 from cudamm.execution.under_tool import answer, run_under
@@ -129,7 +129,7 @@ def sanitizing(
 
 
 def sanitized(
-    sanitizer: Path, case: Prepared, timeout_s: float, tools: Iterable[str] = TOOLS
+    sanitizer: Path, case: Case, timeout_s: float, tools: Iterable[str] = TOOLS
 ) -> tuple[ToolVerdict, ...]:
     """What each tool says of a case, prepared for a GPU.
 
@@ -167,7 +167,7 @@ def _one_line(first: str, rest: str) -> list[str]:
     return [re.sub(r"\+0x[0-9a-f]+", "", first), *kept]
 
 
-def _verdict(sanitizer: Path, tool: str, case: Prepared, timeout_s: float) -> ToolVerdict:
+def _verdict(sanitizer: Path, tool: str, case: Case, timeout_s: float) -> ToolVerdict:
     size = str(case.problem.shape)
     options = ["--tool", tool, "--target-processes", "all"]
     options += ["--kernel-name", f"kernel_substring={case.program.method.entry}"]
@@ -192,7 +192,7 @@ def _verdict(sanitizer: Path, tool: str, case: Prepared, timeout_s: float) -> To
     return ToolVerdict(tool, size, failed=f"{lines[-1].strip('= ') if lines else 'it said nothing'} ({how})")
 
 
-def launch_once(case: Prepared) -> CudammError | None:
+def launch_once(case: Case) -> CudammError | None:
     """Launch a case on its device; what kept it from that, or ended it."""
     from cudamm.devices import find_device
     from cudamm.devices.device import padded
@@ -212,7 +212,7 @@ def launch_once(case: Prepared) -> CudammError | None:
     return None
 
 
-def _outcome(case: Prepared) -> CudammError | None:
+def _outcome(case: Case) -> CudammError | None:
     os.environ["NVCC_APPEND_FLAGS"] = f"{os.environ.get('NVCC_APPEND_FLAGS', '')} -lineinfo".strip()
     return launch_once(case)
 

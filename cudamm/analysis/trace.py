@@ -28,8 +28,8 @@ from cudamm.devices.find_device import host
 from cudamm.devices.observation import BANK_BYTES, BANKS, SECTOR_BYTES, Access, Observation, Op, Space
 from cudamm.devices.observe import Watch, observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.execution.case import Prepared
-from cudamm.execution.in_process import Here
+from cudamm.execution.case import Case
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch import Extents, Launch
@@ -426,7 +426,7 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         UsageError: a case cannot be launched, or has no such warp.
         NoDeviceError: there is no C++ compiler.
     """
-    executor = Here(host())
+    executor = InProcessExecutor(host())
     planned = plan_all(executor, cases, fmad)
     for case in planned:
         _check_watch(case, settings)
@@ -455,7 +455,7 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
             yield dataclasses.replace(result, naive=moved)
 
 
-def _compiled(cases: Sequence[Prepared], progress: Progress) -> dict[Program, Executable | KernelError]:
+def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Executable | KernelError]:
     """Each case's program, compiled, all cores at work."""
     programs = list(dict.fromkeys(case.program for case in cases))
     made: dict[Program, Executable | KernelError] = {}
@@ -474,7 +474,7 @@ def _in_parallel(work: Callable[[Job], T], jobs: Sequence[Job]) -> Iterator[T]:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing that has not begun is begun
 
 
-def _check_watch(case: Prepared, settings: Settings) -> None:
+def _check_watch(case: Case, settings: Settings) -> None:
     """Raise UsageError where the launch has no such warp."""
     launch = case.launch
     if settings.warp is None or launch is None:
@@ -491,7 +491,7 @@ def _check_watch(case: Prepared, settings: Settings) -> None:
 
 
 def _traced(
-    case: Prepared, settings: Settings, compiled: Mapping[Program, Executable | KernelError]
+    case: Case, settings: Settings, compiled: Mapping[Program, Executable | KernelError]
 ) -> TraceResult:
     problem, launch = case.problem, case.launch
     shape = problem.shape
@@ -518,7 +518,7 @@ def _traced(
         return dataclasses.replace(result, status="failed", reason=str(error))
 
 
-def _observed(result: TraceResult, case: Prepared, launch: Launch, settings: Settings) -> TraceResult:
+def _observed(result: TraceResult, case: Case, launch: Launch, settings: Settings) -> TraceResult:
     a, b = padded(launch, *case.problem.inputs)
     classes = block_classes(launch.grid, settings.blocks)
     parts: list[tuple[Fraction, Observation]] = []
@@ -582,7 +582,7 @@ def may_be_unrolled(access: Access) -> bool:
     return access.space == "global" and access.unrolled_requests != access.requests
 
 
-def _merged_lines(case: Prepared, arch: str) -> Lines | None:
+def _merged_lines(case: Case, arch: str) -> Lines | None:
     """What nvcc makes of the lines; None where it cannot be asked."""
     try:
         return merged_lines(case.program, arch)
@@ -615,7 +615,7 @@ def as_compiled(access: Access, lines: Lines) -> Access:
     return access
 
 
-def _watched(case: Prepared, launch: Launch, settings: Settings) -> Watched:
+def _watched(case: Case, launch: Launch, settings: Settings) -> Watched:
     a, b = padded(launch, *case.problem.inputs)
     x, y, z = settings.of_block
     block, warp = x + launch.grid[0] * (y + launch.grid[1] * z), settings.warp or 0

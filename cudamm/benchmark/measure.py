@@ -12,7 +12,7 @@ from statistics import median
 from cudamm.benchmark.result import Cache, Ended, Result, Status, Timing, result_of_case
 from cudamm.benchmark.sample_statistics import statistics_of
 from cudamm.errors import KernelError
-from cudamm.execution.case import UNVERIFIED, Prepared, Verdict
+from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import Batch, Executor, Facts
 from cudamm.execution.prepare import Progress, compiled_as_ready, plan_all
 from cudamm.kernels.problem import Problem
@@ -107,7 +107,7 @@ def bench(
         executor, cases, settings.fmad, positions,
         each_may_fail=settings.each_may_fail, all_may_be_skipped=bool(kept),
     )  # fmt: skip
-    waiting: dict[Problem, list[Prepared]] = {case.problem: [] for case in planned}
+    waiting: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
     ready = compiled_as_ready(planned, progress)
     finished = 0
 
@@ -116,7 +116,7 @@ def bench(
         finished += 1
         return result
 
-    def told(case: Prepared) -> None:
+    def told(case: Case) -> None:
         shape, element = case.problem.shape, case.problem.element.name
         progress(f"{case.variant} at {shape} {element}", finished, len(planned))
 
@@ -136,9 +136,7 @@ def bench(
         executor.release()
 
 
-def _of(
-    problem: Problem, waiting: dict[Problem, list[Prepared]], ready: Iterator[Prepared]
-) -> Iterator[Prepared]:
+def _of(problem: Problem, waiting: dict[Problem, list[Case]], ready: Iterator[Case]) -> Iterator[Case]:
     """The cases of a problem, as they become ready; those of others wait for their turn."""
     yield from waiting.pop(problem)
     for case in ready:
@@ -157,7 +155,7 @@ def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
     return min(medians_ms, default=float("inf"))
 
 
-def _fma_ceiling_gflops(case: Prepared, facts: Facts | None) -> float | None:
+def _fma_ceiling_gflops(case: Case, facts: Facts | None) -> float | None:
     """That of the device which runs a case, in its own type: float32's is measured."""
     if facts is None or facts.ceilings is None or case.execution != "gpu":
         return None
@@ -168,7 +166,7 @@ def _fma_ceiling_gflops(case: Prepared, facts: Facts | None) -> float | None:
 class _Entrant:
     """A verified variant on its way to a result."""
 
-    case: Prepared
+    case: Case
     verdict: Verdict
     was_warm: bool
     launches: int = 1
@@ -207,7 +205,7 @@ class _Contest:
     def _best_ms(self) -> float:
         return min((self._kept_ms, *self._medians_ms.values()))
 
-    def enter(self, case: Prepared) -> Result | None:
+    def enter(self, case: Case) -> Result | None:
         """Verify a case, and sample the fastest yet; a result where that is the end of it."""
         if case.skipped:
             return self._without_times(case, "skipped", case.skipped)
@@ -253,7 +251,7 @@ class _Contest:
             return self._finish(entrant, ended)
         return None
 
-    def _drops(self, case: Prepared) -> bool:
+    def _drops(self, case: Case) -> bool:
         """Whether a case is one of those of which the slow are dropped, and the best says which are slow."""
         return self._settings.drop and not case.is_yardstick
 
@@ -387,11 +385,11 @@ class _Contest:
         return dataclasses.replace(result, status="failed", reason=impossible) if impossible else result
 
     def _without_times(
-        self, case: Prepared, status: Status, reason: str, verdict: Verdict = UNVERIFIED
+        self, case: Case, status: Status, reason: str, verdict: Verdict = UNVERIFIED
     ) -> Result:
         return result_of_case(case, status, reason, Timing(cache=self._cache(case)), verdict)
 
-    def _cache(self, case: Prepared) -> Cache:
+    def _cache(self, case: Case) -> Cache:
         return "hot" if case.on_host else self._settings.cache
 
     def _result(self, entrant: _Entrant, ended: Ended) -> Result:
@@ -412,7 +410,7 @@ class _Contest:
         status: Status = "dropped" if ended == "dropped" else "ok"
         return result_of_case(case, status, timing=timing, verdict=entrant.verdict)
 
-    def _impossible(self, case: Prepared, result: Result) -> str:
+    def _impossible(self, case: Case, result: Result) -> str:
         """Why no device can be that fast; empty where this one can.
 
         Cold, A and B have to be read from device memory at least once; C may stay in the cache.

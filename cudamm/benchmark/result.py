@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from cudamm.benchmark.sample_statistics import Statistics, statistics_of
 from cudamm.devices.device import DeviceInfo as DeviceInfo
-from cudamm.execution.case import UNVERIFIED, Prepared, Verdict
+from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.kernels.method import Execution, Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
 
@@ -191,7 +191,7 @@ def bench_record_among(row: Result, rows: Iterable[Result]) -> dict[str, Any]:
 
 
 def result_of_case(
-    case: Prepared,
+    case: Case,
     status: Status,
     reason: str = "",
     timing: Timing = UNTIMED,

@@ -96,7 +96,7 @@ def check(
     from cudamm.analysis.check import check_all
     from cudamm.cli.check_session import CheckSession
     from cudamm.cli.chosen_cases import able, cases
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
     from cudamm.output import check_text as paragraphs
     from cudamm.tuning.best_choice import resolve
     from cudamm.tuning.place import on_host
@@ -105,7 +105,7 @@ def check(
     chosen = cases(variants, sizes or SIZES, dtypes, seed)
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
-        worker = closing.enter_context(Worker("cpu", timeout_s))
+        worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))
         chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, on_host(worker.target, arch))
         info = worker.target.info
@@ -129,9 +129,9 @@ def _shared_limit(arch: str | None) -> SharedLimit:
 def _sanitizer(device_spec: str, timeout_s: float, fmad: bool, closing: contextlib.ExitStack) -> Sanitize:
     """What asks compute-sanitizer. Raises NoDeviceError without a GPU or without the tool."""
     from cudamm.analysis.sanitizer import find_compute_sanitizer, sanitizing
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
 
-    gpu: Executor = closing.enter_context(Worker(device_spec, timeout_s))
+    gpu: Executor = closing.enter_context(WorkerExecutor(device_spec, timeout_s))
     info: Any = gpu.target.info
     if info.kind == "cpu":
         missing = info.note or "there is no GPU here"

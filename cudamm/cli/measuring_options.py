@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cudamm.benchmark.result import Result
     from cudamm.devices.device import DeviceInfo
     from cudamm.execution.executor import Executor
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
     from cudamm.kernels.problem import Problem
     from cudamm.kernels.variant import Variant
 
@@ -121,17 +121,17 @@ def measuring_options(command: Command) -> Command:
     return wrapped  # type: ignore[no-any-return]
 
 
-def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> Worker:
+def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> WorkerExecutor:
     """A process that opens the device, and makes meanwhile what will be measured first, if that is known.
 
     To be called before what needs long imports: they are imported there at the same time.
     """
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
 
     expected = None
     if sizes and measuring.verify:
         expected = sizes[0], dtypes[0] if dtypes else "float32", measuring.seed
-    return Worker(measuring.device_spec, measuring.timeout_s, expected)
+    return WorkerExecutor(measuring.device_spec, measuring.timeout_s, expected)
 
 
 def measure_and_show(

@@ -73,13 +73,13 @@ def profile(
     from cudamm.cli.chosen_cases import able, cases
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
     from cudamm.output import profile_table as tables
     from cudamm.tuning.best_choice import resolve
     from cudamm.tuning.place import of_target
 
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
-    with Worker(device_spec, timeout_s) as worker:
+    with WorkerExecutor(device_spec, timeout_s) as worker:
         _check_gpu(worker)
         ncu = find_ncu(find_nvcc())
         if ncu is None:

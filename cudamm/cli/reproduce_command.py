@@ -58,11 +58,11 @@ def reproduce(
     cudamm reproduce tsinghua -n 2048         another size
     cudamm reproduce all --json all.json      every figure, ratio and conclusion
     """
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
     from cudamm.kernels.problem import parse_shape
 
     shape = parse_shape(size) if size is not None else None
-    with Worker(device_spec, timeout_s) as worker:
+    with WorkerExecutor(device_spec, timeout_s) as worker:
         from cudamm.cli.arch_options import DEFAULT
         from cudamm.cli.session import Session
         from cudamm.courses.course_records import Reproduction, Setting

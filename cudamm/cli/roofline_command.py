@@ -218,10 +218,10 @@ def roofline(
         remarks += told
         return _bounds(chosen, *paper, fmad, device_spec, outputs, plot, remarks)
     from cudamm.benchmark.measure import Settings
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
 
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
-    with Worker(device_spec, timeout_s) as worker:
+    with WorkerExecutor(device_spec, timeout_s) as worker:
         own = paper[0] if paper is not None else _of_device(worker, roofs.theoretical)
         chosen, remarks = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))

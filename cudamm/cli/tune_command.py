@@ -109,12 +109,12 @@ def tune(
 
     variants, restrictions = _variants(selection), restrictions_of(conditions)
 
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
     from cudamm.tuning.store import Store
 
     store = Store()
     expected = (sizes[0], dtypes[0] if dtypes else "float32", seed) if sizes else None
-    with Worker(device_spec, timeout_s, expected) as worker:
+    with WorkerExecutor(device_spec, timeout_s, expected) as worker:
         from cudamm.tuning.search import Request, tasks_of
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)

@@ -53,13 +53,13 @@ def verify(
     from cudamm.benchmark.result import Result
     from cudamm.cli.chosen_cases import able, cases
     from cudamm.cli.session import LiveSession
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.worker import WorkerExecutor
     from cudamm.output import verify_table as tables
     from cudamm.tuning.best_choice import resolve
     from cudamm.tuning.place import of_target
 
     chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
-    with Worker(device_spec, timeout_s) as worker:
+    with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
         chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))

@@ -25,7 +25,17 @@ from cudamm.courses.conclusions import (
     square,
     times_ms,
 )
-from cudamm.courses.course_records import Case, Check, Findings, Group, Outcome, Plan, Row, Setting, Source
+from cudamm.courses.course_records import (
+    Conclusion,
+    CourseCase,
+    CourseReport,
+    Group,
+    Outcome,
+    Plan,
+    Row,
+    Setting,
+    Source,
+)
 from cudamm.courses.published import CMU_BLOCK_EDGE, CMU_FIGURES, Figure
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.launch import plan as launch_of
@@ -81,12 +91,12 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     return Plan(setting, tuple(groups), remarks=tuple(remarks))
 
 
-def _case(label: str, shape: Shape, setting: Setting) -> Case:
+def _case(label: str, shape: Shape, setting: Setting) -> CourseCase:
     params = {} if label == "simple" else {"BLOCK_SIZE": CMU_BLOCK_EDGE}
     return case(label, METHODS[label], shape, setting, params=params)
 
 
-def _takes_long(of: Case, earlier: Sequence[Outcome]) -> str:
+def _takes_long(of: CourseCase, earlier: Sequence[Outcome]) -> str:
     """Why a host loop is not run at this size: what it took at another says how long it would be."""
     flops = of.problem.shape.flops
     for outcome in earlier:
@@ -101,11 +111,11 @@ def _takes_long(of: Case, earlier: Sequence[Outcome]) -> str:
     return ""
 
 
-def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
+def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
     """The recitation's table, and its conclusions at each size."""
     shapes = list(dict.fromkeys(c.problem.shape for group in planned.groups for c in group.cases))
     rows: list[Row] = []
-    checks: list[Check] = [right(outcomes)]
+    checks: list[Conclusion] = [right(outcomes)]
     for position, shape in enumerate(shapes):
         published_n = _published_size(shape, position)
         figures = {figure.label: figure for figure in CMU_FIGURES if figure.n == published_n}
@@ -116,7 +126,7 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
                 rows += _rows(found, figure)
         checks += _checks(shape, at, figures)
     checks.append(_attempt_1(planned.setting))
-    return Findings(tuple(rows), tuple(checks))
+    return CourseReport(tuple(rows), tuple(checks))
 
 
 def _published_size(shape: Shape, position: int) -> int:
@@ -150,11 +160,11 @@ def _rows(outcome: Outcome, figure: Figure) -> list[Row]:
     ]
 
 
-def _checks(shape: Shape, at: Sequence[Outcome], figures: dict[str, Figure]) -> list[Check]:
+def _checks(shape: Shape, at: Sequence[Outcome], figures: dict[str, Figure]) -> list[Conclusion]:
     size = shape.m if shape == square(shape.m) else shape
     at_size = f"n = {size}" if shape == square(shape.m) else str(shape)
 
-    def compared(name: str, fast: str, slow: str) -> Check:
+    def compared(name: str, fast: str, slow: str) -> Conclusion:
         return faster(
             f"{name}-{size}",
             at,
@@ -174,7 +184,7 @@ def _checks(shape: Shape, at: Sequence[Outcome], figures: dict[str, Figure]) -> 
         checks.append(compared("host-blocking", "block", "simple"))
     else:
         checks.append(
-            Check(
+            Conclusion(
                 f"host-blocking-{size}",
                 None,
                 f"{at_size}: whether {SLIDES['block']} is faster than {SLIDES['simple']}: matrices as "
@@ -184,13 +194,13 @@ def _checks(shape: Shape, at: Sequence[Outcome], figures: dict[str, Figure]) -> 
     return checks
 
 
-def _order(name: str, size: str, at: Sequence[Outcome], figures: dict[str, Figure]) -> Check:
+def _order(name: str, size: str, at: Sequence[Outcome], figures: dict[str, Figure]) -> Conclusion:
     """Whether the methods, slowest first, stand as the recitation's do; its ties may stand either way."""
     timed = {o.case.label: times_ms([o])[0] for o in at if is_timed(o) and o.case.label in figures}
     if any(o.result.execution == "emulated" for o in at):
-        return Check(name, None, f"{size}: the order of the methods: {EMULATED}")
+        return Conclusion(name, None, f"{size}: the order of the methods: {EMULATED}")
     if len(timed) < 2:
-        return Check(name, None, f"{size}: the order of the methods: fewer than two were measured")
+        return Conclusion(name, None, f"{size}: the order of the methods: fewer than two were measured")
     theirs = sorted(timed, key=lambda label: -figures[label].time_ms)
     ours = sorted(timed, key=lambda label: -timed[label])
     swapped = [
@@ -202,9 +212,9 @@ def _order(name: str, size: str, at: Sequence[Outcome], figures: dict[str, Figur
     left_out = [SLIDES[label] for label in figures if label not in timed]
     of = f"{size}: of {len(timed)} methods" + (f" (without {listed(left_out)})" if left_out else "")
     if swapped:
-        return Check(name, False, f"{of}, {'; '.join(swapped)}; theirs: {_written(theirs)}")
+        return Conclusion(name, False, f"{of}, {'; '.join(swapped)}; theirs: {_written(theirs)}")
     span = factor_text(timed[ours[0]] / timed[ours[-1]])
-    return Check(
+    return Conclusion(
         name, True, f"{of}, slowest first, {_written(ours)}, as theirs: {span} times from end to end"
     )
 
@@ -213,7 +223,7 @@ def _written(labels: Sequence[str]) -> str:
     return " > ".join(SLIDES[label] for label in labels)
 
 
-def _attempt_1(setting: Setting) -> Check:
+def _attempt_1(setting: Setting) -> Conclusion:
     """How many blocks of threads attempt 1 has at n = 1024: computed, whatever was run."""
     shape = square(SIZES[0])
     first, second = (_case(label, shape, setting) for label in ("ccblock", "cblock"))
@@ -224,7 +234,7 @@ def _attempt_1(setting: Setting) -> Check:
         else "a whole GPU"
     )
     blocks = f"{launch.blocks} thread block{'s' * (launch.blocks != 1)}"
-    return Check(
+    return Conclusion(
         "attempt-1-one-block",
         launch.blocks == 1,
         f"n = {shape.m}: {SLIDES['ccblock']} launches {blocks} of {launch.threads_per_block:,} threads "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cudamm.courses.course_records import Case, Check, Outcome, Row, Setting
+from cudamm.courses.course_records import Conclusion, CourseCase, Outcome, Row, Setting
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Value
 from cudamm.kernels.problem import Problem, Shape
@@ -23,10 +23,10 @@ def case(
     setting: Setting,
     dtype: str = "float32",
     params: Mapping[str, Value] | None = None,
-) -> Case:
+) -> CourseCase:
     """A method with the parameters given, others at their default, on a problem."""
     (variant,) = variants(find(method), {name: (value,) for name, value in (params or {}).items()})
-    return Case(label, variant, Problem(shape, ELEMENT_TYPES[dtype], setting.seed))
+    return CourseCase(label, variant, Problem(shape, ELEMENT_TYPES[dtype], setting.seed))
 
 
 def square(n: int) -> Shape:
@@ -86,7 +86,7 @@ def faster(
     where: str = "",
     theirs: float | None = None,
     else_why: str = "",
-) -> Check:
+) -> Conclusion:
     """Whether one label is faster than another, by more than the noise between runs.
 
     Args:
@@ -99,7 +99,7 @@ def faster(
     why_not = missing(outcomes, fast, slow)
     published = f" (theirs: {theirs:.1f} times)" if theirs is not None else ""
     if why_not:
-        return Check(
+        return Conclusion(
             name, None, f"{where}whether {fast_name} is faster than {slow_name}{published}: {why_not}"
         )
     fast_ms, slow_ms = (
@@ -109,13 +109,13 @@ def faster(
     why = f"; {else_why}" if else_why else ""
     factor = slow_ms / fast_ms
     if abs(factor - 1) < EQUAL_WITHIN:
-        return Check(
+        return Conclusion(
             name,
             False,
             f"{where}{fast_name} is as fast as {slow_name}, within 2%: {times}{published}{why}",
         )
     if factor > 1:
-        return Check(
+        return Conclusion(
             name,
             True,
             f"{where}{fast_name} is {factor_text(factor)} times as fast as {slow_name}: {times}{published}",
@@ -124,18 +124,18 @@ def faster(
         f"{where}{fast_name} takes {factor_text(1 / factor)} times as long as {slow_name}: {times}{published}"
         f"{why}"
     )
-    return Check(name, False, sentence)
+    return Conclusion(name, False, sentence)
 
 
-def right(outcomes: Sequence[Outcome]) -> Check:
+def right(outcomes: Sequence[Outcome]) -> Conclusion:
     """Whether every product is right; None where none was looked at."""
     judged = [o for o in outcomes if o.result.status != "skipped"]
     wrong = [o for o in judged if o.result.status == "failed"]
     if not judged:
-        return Check("products-right", None, "nothing was run")
+        return Conclusion("products-right", None, "nothing was run")
     if wrong:
         first = wrong[0]
-        return Check(
+        return Conclusion(
             "products-right",
             False,
             f"{len(wrong)} of {len(judged)} products failed, first {first.case.label} "
@@ -148,7 +148,7 @@ def right(outcomes: Sequence[Outcome]) -> Check:
         else "agree with the host's reference, every element within its rounding error"
     )
     sentence = f"{verified} of {len(judged)} products {how}"
-    return Check("products-right", verified == len(judged), sentence)
+    return Conclusion("products-right", verified == len(judged), sentence)
 
 
 def milliseconds(value_ms: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from cudamm.courses.course_records import Case
+from cudamm.courses.course_records import CourseCase
 from cudamm.errors import NoDeviceError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def occupancies(
-    architecture: Architecture, cases: Sequence[Case], progress: Progress
+    architecture: Architecture, cases: Sequence[CourseCase], progress: Progress
 ) -> tuple[list[OccupancyResult], str]:
     """Each kernel's occupancy, compiled for the architecture; none, and why, where there is no nvcc."""
     pairs = [(case.variant, case.problem) for case in cases]
@@ -26,7 +26,9 @@ def occupancies(
     return ([], f"{failed[0].method}: {failed[0].reason}") if failed else (found, why_not)
 
 
-def best(architecture: Architecture, case: Case, progress: Progress) -> tuple[OccupancyResult | None, str]:
+def best(
+    architecture: Architecture, case: CourseCase, progress: Progress
+) -> tuple[OccupancyResult | None, str]:
     """A kernel at its block size of highest occupancy, with the suggestion that led there; or why not."""
     pairs = [(case.variant, case.problem)]
     found, why_not = _or_why_not(lambda: best_block_sizes([architecture], pairs, True, None, progress))

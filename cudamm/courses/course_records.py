@@ -39,7 +39,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Case:
+class CourseCase:
     """One product to compute, with the name that the source has for it."""
 
     label: str
@@ -51,7 +51,7 @@ class Case:
 class Outcome:
     """A case and what came of it."""
 
-    case: Case
+    case: CourseCase
     result: Result
 
 
@@ -68,7 +68,7 @@ class Group:
         why_not: of the outcomes before it, why it is not to be run; empty where it is.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[CourseCase, ...]
     settings: Settings = field(default_factory=Settings)
     is_timed: bool = True
     why_not: Callable[[Sequence[Outcome]], str] = _nothing_against
@@ -117,7 +117,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Check:
+class Conclusion:
     """One of the source's conclusions, held against this device.
 
     Attributes:
@@ -132,7 +132,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Findings:
+class CourseReport:
     """What a source's module makes of the outcomes.
 
     Attributes:
@@ -140,7 +140,7 @@ class Findings:
     """
 
     rows: tuple[Row, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[Conclusion, ...]
     printed: tuple[str, ...] = ()
 
 
@@ -158,7 +158,7 @@ class Source:
     name: str
     title: str
     plan: Callable[[Setting, Progress], Plan]
-    conclude: Callable[[Plan, Sequence[Outcome]], Findings]
+    conclude: Callable[[Plan, Sequence[Outcome]], CourseReport]
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Reproduction:
     title: str
     device: str
     outcomes: tuple[Outcome, ...]
-    findings: Findings
+    findings: CourseReport
     remarks: tuple[str, ...]
     is_complete: bool
 

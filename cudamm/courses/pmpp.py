@@ -13,9 +13,9 @@ from cudamm.benchmark.roofline import Bound, Roofline, bounds, given, measured
 from cudamm.courses.conclusions import EMULATED, case, faster, is_timed, listed, outcome_of, right, square
 from cudamm.courses.course_occupancy import occupancies
 from cudamm.courses.course_records import (
-    Case,
-    Check,
-    Findings,
+    Conclusion,
+    CourseCase,
+    CourseReport,
     Group,
     Outcome,
     Plan,
@@ -92,7 +92,7 @@ def _written(roofs: Roofline) -> str:
     return f"{roofs.peak_gflops:,.0f} GFLOP/s and {roofs.bandwidth_gbytes_per_s:,.0f} GB/s"
 
 
-def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
+def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
     """The notes' arithmetic beside ours, the rates measured here, and the notes' conclusions."""
     cases = {c.label: c for c in planned.groups[0].cases}
     on_notes = {label: _bound(cases[label], _roofs_of_notes()) for label in TIMED}
@@ -109,10 +109,10 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
         _shared(planned, shared),
         _boundaries(outcomes),
     )
-    return Findings(tuple(rows), checks)
+    return CourseReport(tuple(rows), checks)
 
 
-def _bound(of: Case, roofs: Roofline) -> Bound:
+def _bound(of: CourseCase, roofs: Roofline) -> Bound:
     """What the roofs allow a kernel that is bound as its loads are counted."""
     (found,) = bounds([(of.variant, of.problem)], roofs, True)
     return found.requested or found.compulsory
@@ -166,9 +166,9 @@ def _rate_rows(here: dict[str, Bound], outcomes: Sequence[Outcome]) -> list[Row]
     return rows
 
 
-def _intensity(on_notes: dict[str, Bound]) -> Check:
+def _intensity(on_notes: dict[str, Bound]) -> Conclusion:
     naive, tiled = on_notes[NAIVE].intensity, on_notes[TILED].intensity
-    return Check(
+    return Conclusion(
         "intensity",
         (naive, tiled) == (PMPP_NAIVE_FLOP_PER_BYTE, PMPP_TILED_FLOP_PER_BYTE),
         f"the naive kernel does {naive:g} operations a byte loaded, tiles of {PMPP_TILE_WIDTH} make it "
@@ -176,12 +176,12 @@ def _intensity(on_notes: dict[str, Bound]) -> Check:
     )
 
 
-def _bound_of_notes(tiled: Bound) -> Check:
+def _bound_of_notes(tiled: Bound) -> Conclusion:
     holds = (
         tiled.gflops == PMPP_TILED_BOUND_GFLOPS
         and f"{tiled.share_of_peak:.0%}" == f"{PMPP_TILED_BOUND_OF_PEAK:.0%}"
     )
-    return Check(
+    return Conclusion(
         "a100-bound",
         holds and tiled.region == "memory-bound",
         f"{tiled.intensity:g} op/B x {PMPP_BANDWIDTH_GBYTES_PER_S:,.0f} GB/s bound the tiled kernel at "
@@ -193,16 +193,16 @@ def _bound_of_notes(tiled: Bound) -> Check:
 _NAMES = {NAIVE: "naive-x", COALESCED: "naive-y", TILED: "tiled"}
 
 
-def _below_roof(label: str, bound: Bound | None, outcomes: Sequence[Outcome]) -> Check:
+def _below_roof(label: str, bound: Bound | None, outcomes: Sequence[Outcome]) -> Conclusion:
     """Whether the measured rate stays below the bound at the kernel's intensity."""
     name = f"{_NAMES[label]}-below-its-bound"
     found = outcome_of(outcomes, label)
     if found is None or not is_timed(found) or found.result.gflops is None:
-        return Check(name, None, f"whether {label} stays below its roof: it has no time")
+        return Conclusion(name, None, f"whether {label} stays below its roof: it has no time")
     if found.result.execution == "emulated":
-        return Check(name, None, f"whether {label} stays below its roof: {EMULATED}")
+        return Conclusion(name, None, f"whether {label} stays below its roof: {EMULATED}")
     if bound is None:
-        return Check(
+        return Conclusion(
             name, None, f"whether {label} stays below its roof: the roofs of this device are not known"
         )
     rate = found.result.gflops
@@ -211,9 +211,9 @@ def _below_roof(label: str, bound: Bound | None, outcomes: Sequence[Outcome]) ->
         f"{bound.intensity:g} op/B allow"
     )
     if rate <= bound.gflops:
-        return Check(name, True, f"{label}: {share}")
+        return Conclusion(name, True, f"{label}: {share}")
     not_from_memory = 1 - bound.gflops / rate
-    return Check(
+    return Conclusion(
         name,
         False,
         f"{label}: {share}: at least {not_from_memory:.0%} of the bytes loaded came from caches, or in one "
@@ -221,19 +221,19 @@ def _below_roof(label: str, bound: Bound | None, outcomes: Sequence[Outcome]) ->
     )
 
 
-def _tiling_lifts(outcomes: Sequence[Outcome]) -> Check:
+def _tiling_lifts(outcomes: Sequence[Outcome]) -> Conclusion:
     """Whether sixteen times the intensity makes the kernel faster, and by how much."""
     return faster("tiling-faster", outcomes, TILED, COALESCED)
 
 
-def _shared(planned: Plan, shared: float | None) -> Check:
+def _shared(planned: Plan, shared: float | None) -> Conclusion:
     """Shared memory a thread: the most an A100 has for each, and the tiled kernel's."""
     name, at_most = "shared-memory-does-not-limit", _shared_bytes_at_most()
     if shared is None:
-        return Check(name, None, str(planned.known[WHY_NOT]))
+        return Conclusion(name, None, str(planned.known[WHY_NOT]))
     (result,) = planned.known[OCCUPANCIES]
     exact = (at_most, shared) == (PMPP_SHARED_BYTES_PER_THREAD_AT_MOST, PMPP_TILED_SHARED_BYTES_PER_THREAD)
-    return Check(
+    return Conclusion(
         name,
         exact and "shared" not in result.limited_by,
         f"an {PMPP_GPU} has {OF_NOTES.shared_bytes:,} bytes and {OF_NOTES.threads:,} threads an SM, "
@@ -243,19 +243,19 @@ def _shared(planned: Plan, shared: float | None) -> Check:
     )
 
 
-def _boundaries(outcomes: Sequence[Outcome]) -> Check:
+def _boundaries(outcomes: Sequence[Outcome]) -> Conclusion:
     """Whether both kernels for any width are right on every awkward shape."""
     found = [o for o in outcomes if o.case.label in (CHECKED, DYNAMIC)]
     wrong = [o for o in found if o.result.verdict.correct is not True]
     shapes = ", ".join(dict.fromkeys(str(o.case.problem.shape) for o in found))
     if not found:
-        return Check("any-width", None, "nothing was run")
+        return Conclusion("any-width", None, "nothing was run")
     if wrong:
         first = wrong[0]
-        return Check(
+        return Conclusion(
             "any-width", False, f"{first.case.variant} at {first.case.problem.shape}: {first.result.reason}"
         )
-    return Check("any-width", True, f"with boundary checks, and sized at run time, right at {shapes}")
+    return Conclusion("any-width", True, f"with boundary checks, and sized at run time, right at {shapes}")
 
 
 SOURCE = Source("pmpp", "Programming Massively Parallel Processors, chapter 5 (notes)", plan, conclude)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from cudamm.benchmark import measure, verify
 from cudamm.benchmark.result import Result
 from cudamm.compile.program import program
-from cudamm.courses.course_records import Case, Group, Outcome, Plan, Reproduction, Setting, Source
+from cudamm.courses.course_records import CourseCase, Group, Outcome, Plan, Reproduction, Setting, Source
 from cudamm.errors import NoDeviceError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
@@ -73,7 +73,7 @@ def _run(
     executor.release()
 
 
-def _skipped(case: Case, group: Group, reason: str, is_gpu: bool) -> Result:
+def _skipped(case: CourseCase, group: Group, reason: str, is_gpu: bool) -> Result:
     shape, element = case.problem.shape, case.problem.element
     return Result(
         method=case.variant.method.name,

@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from cudamm.benchmark.measure import Settings
 from cudamm.courses.conclusions import case, faster, listed, outcome_of, right, row_of, square
 from cudamm.courses.course_occupancy import best, occupancies
-from cudamm.courses.course_records import Case, Check, Findings, Group, Outcome, Plan, Row, Setting, Source
+from cudamm.courses.course_records import (
+    Conclusion,
+    CourseCase,
+    CourseReport,
+    Group,
+    Outcome,
+    Plan,
+    Row,
+    Setting,
+    Source,
+)
 from cudamm.courses.published import SHEFFIELD_ROUNDING_BASE
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
@@ -39,7 +49,7 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     """The lab's kernels, timed; then those that must match the host bit for bit, verified."""
     shape = setting.shape or square(SIZE if setting.is_gpu else SMALL_SIZE)
 
-    def one(label: str, method: str, of: Shape = shape, **params: Value) -> Case:
+    def one(label: str, method: str, of: Shape = shape, **params: Value) -> CourseCase:
         return case(label, method, of, setting, params={"BLOCK_SIZE": BLOCK_EDGE, **params})
 
     blocked = one(BLOCKED, "tiled")
@@ -80,7 +90,7 @@ def _at_launch(edge: int) -> str:
     return f"sized at launch to edge {edge}"
 
 
-def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
+def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
     """Times without a published one, the lab's occupancy line, and whether what it teaches holds."""
     rows = [row_of(o) for o in outcomes]
     found: list[OccupancyResult] = planned.known[OCCUPANCIES]
@@ -106,7 +116,7 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
         _occupancy(planned.setting.architecture, found, why_not),
         *_best_block(suggested, found, why_not, outcomes),
     ]
-    return Findings(tuple(rows), tuple(checks), tuple(printed))
+    return CourseReport(tuple(rows), tuple(checks), tuple(printed))
 
 
 def bank_turns(stride: int) -> int:
@@ -117,10 +127,10 @@ def bank_turns(stride: int) -> int:
     return math.gcd(stride, BANKS)
 
 
-def _strides() -> Check:
+def _strides() -> Conclusion:
     """The stride of the shared accesses, and what it does to the banks: arithmetic, on any device."""
     plain, padded = bank_turns(BLOCK_EDGE), bank_turns(BLOCK_EDGE + 1)
-    return Check(
+    return Conclusion(
         "padding-removes-conflicts",
         plain > 1 and padded == 1,
         f"As[tx][k] has a stride of {BLOCK_EDGE} words without padding, so a warp's {WARP_THREADS} reads "
@@ -128,31 +138,31 @@ def _strides() -> Check:
     )
 
 
-def _any_size(outcomes: Sequence[Outcome]) -> Check:
+def _any_size(outcomes: Sequence[Outcome]) -> Conclusion:
     found = outcome_of(outcomes, ANY_SIZE)
     if found is None:
-        return Check("any-multiple", None, f"{ANY_SIZE}: it was not run")
+        return Conclusion("any-multiple", None, f"{ANY_SIZE}: it was not run")
     holds = found.result.verdict.correct is True
     text = f"the blocked kernel at {RECTANGLE}: " + ("right" if holds else found.result.reason)
-    return Check("any-multiple", holds, text)
+    return Conclusion("any-multiple", holds, text)
 
 
-def _bit_equal(outcomes: Sequence[Outcome]) -> Check:
+def _bit_equal(outcomes: Sequence[Outcome]) -> Conclusion:
     """Without fused multiply-add the kernel's sums are the host's, bit for bit."""
     exact = [o for o in outcomes if o.case.label.startswith(EXACT)]
     if not exact:
-        return Check("fmad-false-bit-equal", None, "nothing was run with -fmad=false")
+        return Conclusion("fmad-false-bit-equal", None, "nothing was run with -fmad=false")
     different = [o for o in exact if o.result.verdict.bit_equal is not True]
     if different:
         first = different[0]
-        return Check(
+        return Conclusion(
             "fmad-false-bit-equal",
             False,
             f"{len(different)} of {len(exact)} products without fused multiply-add differ from the host's, "
             f"first {first.case.variant} at {first.case.problem.shape}: {first.result.reason}",
         )
     shapes = listed([str(o.case.problem.shape) for o in exact])
-    return Check(
+    return Conclusion(
         "fmad-false-bit-equal",
         True,
         f"with -fmad=false {len(exact)} products ({shapes}) have the bits of the host's sums: no "
@@ -187,10 +197,10 @@ def _printed_suggestion(result: OccupancyResult) -> list[str]:
     ]
 
 
-def _occupancy(of: Architecture, found: Sequence[OccupancyResult], why_not: str) -> Check:
+def _occupancy(of: Architecture, found: Sequence[OccupancyResult], why_not: str) -> Conclusion:
     """The lab's formula, with the blocks of the whole device, against active warps over the SM's."""
     if not found:
-        return Check("occupancy-formula", None, why_not)
+        return Conclusion("occupancy-formula", None, why_not)
     texts = []
     holds = True
     for result in found:
@@ -201,7 +211,7 @@ def _occupancy(of: Architecture, found: Sequence[OccupancyResult], why_not: str)
             f"{_named(result)}: the lab's formula gives {formula:.1%}, {result.active_warps} of {of.warps} "
             f"warps are {result.active_warps / of.warps:.1%}"
         )
-    return Check("occupancy-formula", holds, f"on {of.name}, {'; '.join(texts)}")
+    return Conclusion("occupancy-formula", holds, f"on {of.name}, {'; '.join(texts)}")
 
 
 def _best_block(
@@ -209,11 +219,11 @@ def _best_block(
     compiled: Sequence[OccupancyResult],
     why_not: str,
     outcomes: Sequence[Outcome],
-) -> list[Check]:
+) -> list[Conclusion]:
     """The rounding, and whether the block size it leads to is faster than the original kernel."""
     rounding, pays = "rounded-to-square", "best-block-faster"
     if result is None or result.suggestion is None:
-        return [Check(name, None, why_not) for name in (rounding, pays)]
+        return [Conclusion(name, None, why_not) for name in (rounding, pays)]
     best = result.suggestion
     base, power = SHEFFIELD_ROUNDING_BASE, best.rounded_threads
     holds = power <= best.threads_per_block < base * power and math.log2(best.block_edge).is_integer()
@@ -229,7 +239,7 @@ def _best_block(
         why = f"with {before:.1%} occupancy the original leaves nothing to gain, and {why}"
     called = (f"{BLOCKED}, {_at_launch(best.block_edge)}", f"the original with edge {BLOCK_EDGE}")
     return [
-        Check(rounding, holds, arithmetic),
+        Conclusion(rounding, holds, arithmetic),
         faster(pays, outcomes, _at_launch(best.block_edge), BLOCKED, called=called, else_why=why),
     ]
 

@@ -12,9 +12,9 @@ from cudamm.benchmark.measure import Settings
 from cudamm.courses.conclusions import case, faster, outcome_of, right, row_of, square
 from cudamm.courses.course_occupancy import occupancies
 from cudamm.courses.course_records import (
-    Case,
-    Check,
-    Findings,
+    Conclusion,
+    CourseCase,
+    CourseReport,
     Group,
     Outcome,
     Plan,
@@ -54,7 +54,7 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     """The lecture's kernels."""
     shape = setting.shape or square(SIZE if setting.is_gpu else SMALL_SIZE)
 
-    def one(label: str, method: str, **params: Value) -> Case:
+    def one(label: str, method: str, **params: Value) -> CourseCase:
         return case(label, method, shape, setting, params=params)
 
     cases = (
@@ -75,7 +75,7 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     return Plan(setting, (Group(cases, settings),), {TILED: tiled}, remarks)
 
 
-def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
+def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
     """The lecture's arithmetic and times, and its conclusions."""
     by_registers = _by_registers(OF_LECTURE)
     rows = [*_register_rows(by_registers), *_latency_rows()]
@@ -96,7 +96,7 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
             else_why=_hidden_by_warps(planned.setting.architecture, planned.known[TILED]),
         ),
     )
-    return Findings(tuple(rows), checks)
+    return CourseReport(tuple(rows), checks)
 
 
 def _by_registers(of: Architecture) -> dict[int, OccupancyResult]:
@@ -148,13 +148,13 @@ def _hidden_by_warps(of: Architecture, tiled: Sequence[OccupancyResult]) -> str:
     )
 
 
-def _registers(found: dict[int, OccupancyResult]) -> Check:
+def _registers(found: dict[int, OccupancyResult]) -> Conclusion:
     """One register more costs a block of three."""
     fewer, more = sorted(found)
     blocks = [found[registers].active_blocks for registers in (fewer, more)]
     taken = [found[registers].allocated_registers_per_block for registers in (fewer, more)]
     theirs = [SJTU_BLOCKS_BY_REGISTERS_PER_THREAD[registers] for registers in (fewer, more)]
-    return Check(
+    return Conclusion(
         "registers-cost-a-block",
         blocks == theirs,
         f"{SJTU_THREADS_PER_BLOCK} threads at {fewer} registers take {taken[0]:,} of "
@@ -163,7 +163,7 @@ def _registers(found: dict[int, OccupancyResult]) -> Check:
     )
 
 
-def _registers_here(of: Architecture) -> Check:
+def _registers_here(of: Architecture) -> Conclusion:
     """The same register more on the present architecture."""
     found = _by_registers(of)
     fewer, more = sorted(found)
@@ -173,14 +173,14 @@ def _registers_here(of: Architecture) -> Check:
         if blocks[1] < blocks[0]
         else f"costs nothing: {blocks[0]} blocks fit either way"
     )
-    return Check(
+    return Conclusion(
         "registers-cost-a-block-here",
         blocks[1] < blocks[0],
         f"on {of}, of {of.registers:,} registers an SM, the step from {fewer} to {more} registers {lost}",
     )
 
 
-def _latency() -> Check:
+def _latency() -> Conclusion:
     """Fewer warps with more independent instructions hide the load; more warps with fewer do not."""
     texts, holds = [], True
     for theirs in SJTU_LATENCIES:
@@ -193,7 +193,7 @@ def _latency() -> Check:
             f"{ours.instruction_cycles:g} cycles = {ours.hidden_cycles:g} {'>' if ours.covered else '<'} "
             f"{ours.load_cycles:g}"
         )
-    return Check("fewer-threads-hide-better", holds, "; ".join(texts))
+    return Conclusion("fewer-threads-hide-better", holds, "; ".join(texts))
 
 
 def sectors(stride_bytes: int) -> int:
@@ -201,13 +201,13 @@ def sectors(stride_bytes: int) -> int:
     return len({lane * stride_bytes // SECTOR_BYTES for lane in range(WARP_THREADS)})
 
 
-def _sectors(outcomes: Sequence[Outcome]) -> Check:
+def _sectors(outcomes: Sequence[Outcome]) -> Conclusion:
     """What the threads of a warp read in a time step: of the matrices of this run, or of n = SIZE."""
     found = outcome_of(outcomes, DOWN)
     row_elements = found.case.problem.shape.k if found is not None else SIZE
     element_bytes = 4
     down, along = sectors(row_elements * element_bytes), sectors(element_bytes)
-    return Check(
+    return Conclusion(
         "a-warp-reads-fewer-sectors",
         along < down,
         f"a step {DOWN}: lane i of a warp reads A[i][k], {row_elements * element_bytes:,} bytes apart, "

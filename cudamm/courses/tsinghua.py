@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from cudamm.benchmark.measure import Settings
 from cudamm.courses.conclusions import EMULATED, case, factor_text, is_timed, milliseconds, right, square
-from cudamm.courses.course_records import Check, Findings, Group, Outcome, Plan, Row, Setting, Source
+from cudamm.courses.course_records import Conclusion, CourseReport, Group, Outcome, Plan, Row, Setting, Source
 from cudamm.courses.published import TSINGHUA_BLOCK_SIZE, TSINGHUA_FIGURES, TSINGHUA_TILE_SIZE, Figure
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.launch import plan as plan_launch
@@ -45,7 +45,7 @@ def _label(figure: Figure) -> str:
     return f"{figure.label}, {values}" if values else figure.label
 
 
-def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
+def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
     """The report's configurations, and what it says of its sweeps."""
     means_ms = {o.case.label: _mean_ms(o) for o in outcomes}
     known = [mean_ms for mean_ms in means_ms.values() if mean_ms is not None]
@@ -75,7 +75,7 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Findings:
                 status=found.result.status,
             )
         )
-    return Findings(
+    return CourseReport(
         tuple(rows), (_success(outcomes), *_tile_checks(planned.setting, outcomes), *_block_checks(outcomes))
     )
 
@@ -85,9 +85,9 @@ def _mean_ms(outcome: Outcome) -> float | None:
     return of.mean_ms if of is not None and is_timed(outcome) else None
 
 
-def _success(outcomes: Sequence[Outcome]) -> Check:
+def _success(outcomes: Sequence[Outcome]) -> Conclusion:
     check = right(outcomes)
-    return Check("success", check.holds, ("Success! " if check.holds else "") + check.sentence)
+    return Conclusion("success", check.holds, ("Success! " if check.holds else "") + check.sentence)
 
 
 def _sweep_ms(figures: Sequence[Figure], outcomes: Sequence[Outcome]) -> dict[int, float] | str:
@@ -121,15 +121,15 @@ def _threads(outcomes: Sequence[Outcome], figures: Sequence[Figure], value: int)
     return math.prod(launch.grid) * math.prod(launch.block)
 
 
-def _tile_checks(setting: Setting, outcomes: Sequence[Outcome]) -> list[Check]:
+def _tile_checks(setting: Setting, outcomes: Sequence[Outcome]) -> list[Conclusion]:
     """Method 2 first gains from reuse, then loses parallelism: an optimum lies between."""
     sweep_ms = _sweep_ms(TSINGHUA_TILE_SIZE, outcomes)
     their_best = _best(_their_ms(TSINGHUA_TILE_SIZE))
     inside, at = "method-2-has-optimum", f"method-2-best-at-{their_best}"
     if isinstance(sweep_ms, str):
         return [
-            Check(inside, None, f"whether method 2 has an optimum inside the sweep: {sweep_ms}"),
-            Check(at, None, f"whether it is at TILE_SIZE {their_best}: {sweep_ms}"),
+            Conclusion(inside, None, f"whether method 2 has an optimum inside the sweep: {sweep_ms}"),
+            Conclusion(at, None, f"whether it is at TILE_SIZE {their_best}: {sweep_ms}"),
         ]
     best, values = _best(sweep_ms), list(sweep_ms)
     first, last = values[0], values[-1]
@@ -142,8 +142,8 @@ def _tile_checks(setting: Setting, outcomes: Sequence[Outcome]) -> list[Check]:
             f"{last} {factor_text(sweep_ms[last] / sweep_ms[best])} times as long"
         )
     return [
-        Check(inside, best not in (first, last), f"method 2: {shape}"),
-        Check(at, best == their_best, _where_fastest(setting, outcomes, sweep_ms, best, their_best)),
+        Conclusion(inside, best not in (first, last), f"method 2: {shape}"),
+        Conclusion(at, best == their_best, _where_fastest(setting, outcomes, sweep_ms, best, their_best)),
     ]
 
 
@@ -173,7 +173,7 @@ def flat_from(sweep_ms: dict[int, float]) -> int | None:
     return flat[0] if flat else None
 
 
-def _block_checks(outcomes: Sequence[Outcome]) -> list[Check]:
+def _block_checks(outcomes: Sequence[Outcome]) -> list[Conclusion]:
     """Method 3 gains steeply, and is flat from a block size on."""
     sweep_ms = _sweep_ms(TSINGHUA_BLOCK_SIZE, outcomes)
     theirs_ms = _their_ms(TSINGHUA_BLOCK_SIZE)
@@ -181,11 +181,11 @@ def _block_checks(outcomes: Sequence[Outcome]) -> list[Check]:
     gains, flat, at = "method-3-gains", "method-3-flattens", f"method-3-flat-from-{their_flat}"
     if isinstance(sweep_ms, str):
         return [
-            Check(
+            Conclusion(
                 gains, None, f"whether method 3 gains at every step to BLOCK_SIZE {their_flat}: {sweep_ms}"
             ),
-            Check(flat, None, f"whether method 3 becomes flat: {sweep_ms}"),
-            Check(at, None, f"whether it does from BLOCK_SIZE {their_flat} on: {sweep_ms}"),
+            Conclusion(flat, None, f"whether method 3 becomes flat: {sweep_ms}"),
+            Conclusion(at, None, f"whether it does from BLOCK_SIZE {their_flat} on: {sweep_ms}"),
         ]
     values, start = list(sweep_ms), flat_from(sweep_ms)
     first, last = values[0], values[-1]
@@ -212,13 +212,13 @@ def _block_checks(outcomes: Sequence[Outcome]) -> list[Check]:
         spread = max(sweep_ms[v] for v in values if v >= start) / min(sweep_ms.values()) - 1
         shape = f"method 3 is flat from BLOCK_SIZE {start} on, within {spread:.1%} ({definition})"
     return [
-        Check(
+        Conclusion(
             gains,
             not small,
             "; ".join((gained, *small)),
         ),
-        Check(flat, start is not None, shape),
-        Check(at, start == their_flat, _where_flat(sweep_ms, theirs_ms, start, their_flat)),
+        Conclusion(flat, start is not None, shape),
+        Conclusion(at, start == their_flat, _where_flat(sweep_ms, theirs_ms, start, their_flat)),
     ]
 
 

@@ -65,7 +65,7 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at.
 
     Attributes:
@@ -162,7 +162,7 @@ class GpuState:
     mig: bool | None = None
 
 
-def examine(spec: str = "auto") -> list[Finding]:
+def examine(spec: str = "auto") -> list[Diagnosis]:
     """Look at everything that bench on a device needs, or that changes its times.
 
     Args:
@@ -197,24 +197,24 @@ def examine(spec: str = "auto") -> list[Finding]:
     return findings
 
 
-def can_bench(findings: Sequence[Finding]) -> bool:
+def can_bench(findings: Sequence[Diagnosis]) -> bool:
     """Whether bench can run on the device that was asked for."""
     return not any(finding.status == "error" for finding in findings)
 
 
-def most_important(findings: Sequence[Finding]) -> str:
+def most_important(findings: Sequence[Diagnosis]) -> str:
     """Of what stops bench, the first advice: findings come in the order in which to mend them."""
     errors = [finding for finding in findings if finding.status == "error"]
     advised = [finding for finding in errors if finding.advice]
     return advised[0].advice if advised else errors[0].found if errors else ""
 
 
-def _guarded(subject: str, check: Callable[[], Sequence[Finding]]) -> Sequence[Finding]:
+def _guarded(subject: str, check: Callable[[], Sequence[Diagnosis]]) -> Sequence[Diagnosis]:
     """A check's findings; where the check itself breaks, that is the finding."""
     try:
         return check()
     except BROKEN as error:
-        return [Finding(subject, "warning", f"could not be looked at ({_line(error)})")]
+        return [Diagnosis(subject, "warning", f"could not be looked at ({_line(error)})")]
 
 
 # Python and packages
@@ -228,16 +228,16 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def judge_python(version: str) -> Finding:
+def judge_python(version: str) -> Diagnosis:
     """What runs this."""
-    return Finding("Python", "ok", f"{version}, cudamm {__version__}")
+    return Diagnosis("Python", "ok", f"{version}, cudamm {__version__}")
 
 
-def judge_package(package: str, version: str | None) -> Finding:
+def judge_package(package: str, version: str | None) -> Diagnosis:
     """A package that cudamm cannot do without; it can only be missing from a broken installation."""
     if version is None:
-        return Finding(package, "error", "not installed", "install cudamm anew: make setup")
-    return Finding(package, "ok", version)
+        return Diagnosis(package, "error", "not installed", "install cudamm anew: make setup")
+    return Diagnosis(package, "ok", version)
 
 
 # Driver, PyCUDA, NVML
@@ -267,19 +267,19 @@ def _driver_version_on_file() -> str:
     return match[1] if match else ""
 
 
-def judge_driver(driver: Driver, on_gpu: bool) -> Finding:
+def judge_driver(driver: Driver, on_gpu: bool) -> Diagnosis:
     """Whether programs reach the driver."""
     subject = "NVIDIA driver"
     if driver.cuda is not None:
         known = driver.version or "version unknown"
-        return Finding(subject, "ok", f"{known}, for CUDA {_dotted(driver.cuda)} and older")
+        return Diagnosis(subject, "ok", f"{known}, for CUDA {_dotted(driver.cuda)} and older")
     if not on_gpu:
-        return Finding(subject, "missing", "none: there is no GPU to use")
+        return Diagnosis(subject, "missing", "none: there is no GPU to use")
     if driver.version:
         advice = "give this container or user the driver's libraries (docker run --gpus all), or reinstall it"
-        return Finding(subject, "error", f"{driver.version}, but libcuda: {driver.failure}", advice)
+        return Diagnosis(subject, "error", f"{driver.version}, but libcuda: {driver.failure}", advice)
     advice = "install NVIDIA's driver on a machine with a GPU, then run make setup; --device cpu does without"
-    return Finding(subject, "error", f"none ({driver.failure})", advice)
+    return Diagnosis(subject, "error", f"none ({driver.failure})", advice)
 
 
 def probe_pycuda() -> PyCuda:
@@ -309,20 +309,20 @@ def chosen(gpus: Sequence[Gpu], spec: str) -> Gpu | None:
     return gpus[index] if index < len(gpus) else None
 
 
-def judge_pycuda(pycuda: PyCuda, driver: Driver, on_gpu: bool) -> list[Finding]:
+def judge_pycuda(pycuda: PyCuda, driver: Driver, on_gpu: bool) -> list[Diagnosis]:
     """PyCUDA, and each GPU that it finds."""
     trouble: Status = "error" if on_gpu else "missing"
     if pycuda.version is None:
         advice = "run make setup, or pip install 'cudamm[gpu]'" if on_gpu else ""
-        return [Finding("PyCUDA", trouble, "not installed", advice)]
+        return [Diagnosis("PyCUDA", trouble, "not installed", advice)]
     if not pycuda.gpus:
         # Without a driver that is the reason, and has its advice already.
         advice = pycuda.failure if on_gpu and driver.cuda is not None else ""
-        return [Finding("PyCUDA", "ok", pycuda.version), Finding("GPU", trouble, pycuda.failure, advice)]
+        return [Diagnosis("PyCUDA", "ok", pycuda.version), Diagnosis("GPU", trouble, pycuda.failure, advice)]
     return [judge_fit(pycuda, driver.cuda), *map(judge_gpu, pycuda.gpus)]
 
 
-def judge_fit(pycuda: PyCuda, driver_cuda: Release | None) -> Finding:
+def judge_fit(pycuda: PyCuda, driver_cuda: Release | None) -> Diagnosis:
     """Whether PyCUDA was built for a CUDA that the driver is of."""
     built_for = pycuda.built_for
     found = f"{pycuda.version}" + (f", built for CUDA {_dotted(built_for)}" if built_for else "")
@@ -331,40 +331,40 @@ def judge_fit(pycuda: PyCuda, driver_cuda: Release | None) -> Finding:
             f"PyCUDA was built for CUDA {built_for[0]} and the driver is of CUDA {driver_cuda[0]}: "
             "if kernels do not load, build it anew: pip install --force-reinstall --no-cache-dir pycuda"
         )
-        return Finding("PyCUDA", "warning", found, advice)
-    return Finding("PyCUDA", "ok", found)
+        return Diagnosis("PyCUDA", "warning", found, advice)
+    return Diagnosis("PyCUDA", "ok", found)
 
 
-def judge_gpu(gpu: Gpu) -> Finding:
+def judge_gpu(gpu: Gpu) -> Diagnosis:
     """Whether cudamm knows what a multiprocessor of this GPU has."""
     found = f"{gpu.name}, compute capability {_dotted(gpu.capability)}, at {gpu.pci_bus_id}"
     if _arch(gpu) in ARCHITECTURES:
-        return Finding(f"gpu:{gpu.index}", "ok", found)
+        return Diagnosis(f"gpu:{gpu.index}", "ok", found)
     advice = (
         f"cudamm does not know {_arch(gpu)}: bench runs, and occupancy follows the rules of the nearest "
         "older one; look for a newer cudamm"
     )
-    return Finding(f"gpu:{gpu.index}", "warning", found, advice)
+    return Diagnosis(f"gpu:{gpu.index}", "warning", found, advice)
 
 
-def judge_nvml(version: str | None, gpu: Gpu | None, on_gpu: bool) -> Finding:
+def judge_nvml(version: str | None, gpu: Gpu | None, on_gpu: bool) -> Diagnosis:
     """Whether NVML can be asked, through the package that does."""
     without = "without it, cudamm cannot see clocks, throttling and other programs on the GPU"
     if version is None:
         advice = f"pip install nvidia-ml-py: {without}" if on_gpu else ""
-        return Finding("nvidia-ml-py", "missing", "not installed", advice)
+        return Diagnosis("nvidia-ml-py", "missing", "not installed", advice)
     why = why_no_monitor(gpu.pci_bus_id) if gpu else ""
     if why:
-        return Finding("nvidia-ml-py", "warning", f"{version}, but {why}", f"{why}; {without}")
-    return Finding("nvidia-ml-py", "ok", version)
+        return Diagnosis("nvidia-ml-py", "warning", f"{version}, but {why}", f"{why}; {without}")
+    return Diagnosis("nvidia-ml-py", "ok", version)
 
 
-def judge_nvmath(version: str | None, on_gpu: bool) -> Finding:
+def judge_nvmath(version: str | None, on_gpu: bool) -> Diagnosis:
     """Whether there is what calls cuBLAS; bench does without."""
     if version is None:
         advice = "pip install nvmath-python: without it, kernels cannot be compared with cuBLAS"
-        return Finding("nvmath-python", "missing", "not installed", advice if on_gpu else "")
-    return Finding("nvmath-python", "ok", version)
+        return Diagnosis("nvmath-python", "missing", "not installed", advice if on_gpu else "")
+    return Diagnosis("nvmath-python", "ok", version)
 
 
 # Compilers
@@ -392,29 +392,29 @@ def probe_nvcc() -> Nvcc:
 
 def judge_nvcc(
     nvcc: Nvcc, driver_cuda: Release | None, gpu: Gpu | None, on_gpu: bool
-) -> list[Finding]:  # fmt: skip
+) -> list[Diagnosis]:  # fmt: skip
     """Whether kernels can be compiled, and whether driver and GPU will take them."""
     trouble: Status = "error" if on_gpu else "missing"
     if nvcc.path is None:
         use = "bench compiles kernels with it" if on_gpu else "cudamm occupancy compiles kernels with it"
         advice = f"run make setup, or install the CUDA toolkit, for nvcc: {use}"
-        return [Finding("nvcc", trouble, nvcc.failure, advice)]
+        return [Diagnosis("nvcc", trouble, nvcc.failure, advice)]
     trouble = "error" if on_gpu else "warning"
     if nvcc.release is None:
-        return [Finding("nvcc", trouble, nvcc.failure, f"reinstall the CUDA toolkit: {nvcc.failure}")]
+        return [Diagnosis("nvcc", trouble, nvcc.failure, f"reinstall the CUDA toolkit: {nvcc.failure}")]
     findings = [judge_release(nvcc, nvcc.release, driver_cuda, gpu, on_gpu)]
     if nvcc.host_failure:
         advice = (
             f"install a C++ compiler that nvcc {_dotted(nvcc.release)} takes (apt install g++), "
             "or name one: NVCC_PREPEND_FLAGS='-ccbin g++-13'"
         )
-        return [*findings, Finding("nvcc's C++ compiler", trouble, nvcc.host_failure, advice)]
-    return [*findings, Finding("nvcc's C++ compiler", "ok", "works")]
+        return [*findings, Diagnosis("nvcc's C++ compiler", trouble, nvcc.host_failure, advice)]
+    return [*findings, Diagnosis("nvcc's C++ compiler", "ok", "works")]
 
 
 def judge_release(
     nvcc: Nvcc, release: Release, driver_cuda: Release | None, gpu: Gpu | None, on_gpu: bool
-) -> Finding:
+) -> Diagnosis:
     """Whether what nvcc makes loads on this driver and GPU.
 
     Of a newer minor release it does: NVIDIA's “CUDA Compatibility”, section “Minor Version Compatibility”.
@@ -426,12 +426,12 @@ def judge_release(
             f"nvcc is of CUDA {release[0]} and the driver supports CUDA {_dotted(driver_cuda)}, so programs "
             f"will not load: update the driver, or put an nvcc of CUDA {driver_cuda[0]} on PATH"
         )
-        return Finding("nvcc", trouble, found, advice)
+        return Diagnosis("nvcc", trouble, found, advice)
     if gpu and _arch(gpu) not in nvcc.architectures:
         spoken = f"{nvcc.architectures[0]} to {nvcc.architectures[-1]}" if nvcc.architectures else "nothing"
         advice = f"nvcc {_dotted(release)} cannot compile for {_arch(gpu)}: install one of a CUDA that can"
-        return Finding("nvcc", trouble, f"{found}, for {spoken}", advice)
-    return Finding("nvcc", "ok", found)
+        return Diagnosis("nvcc", trouble, f"{found}, for {spoken}", advice)
+    return Diagnosis("nvcc", "ok", found)
 
 
 def probe_host_compiler() -> tuple[str, str]:
@@ -444,17 +444,17 @@ def probe_host_compiler() -> tuple[str, str]:
         return "", str(error)
 
 
-def judge_host_compiler(version: str, failure: str, on_gpu: bool) -> Finding:
+def judge_host_compiler(version: str, failure: str, on_gpu: bool) -> Diagnosis:
     """Beside a GPU only the host's own methods need it."""
     if version:
-        return Finding("C++ compiler", "ok", version)
-    return Finding("C++ compiler", "warning" if on_gpu else "error", failure or "none was found", failure)
+        return Diagnosis("C++ compiler", "ok", version)
+    return Diagnosis("C++ compiler", "warning" if on_gpu else "error", failure or "none was found", failure)
 
 
 # The GPU's state
 
 
-def probe_and_judge_state(gpu: Gpu) -> list[Finding]:
+def probe_and_judge_state(gpu: Gpu) -> list[Diagnosis]:
     """What NVML says of a GPU; nothing where it cannot be asked, which is another check's finding."""
     monitor = open_monitor(gpu.pci_bus_id)
     if monitor is None:
@@ -484,89 +484,89 @@ def probe_state(monitor: Monitor) -> GpuState:
     )
 
 
-def judge_state(state: GpuState) -> list[Finding]:
+def judge_state(state: GpuState) -> list[Diagnosis]:
     """What of it disturbs measurements; what NVML does not tell is left out."""
     findings = [judge_clock(state), judge_power(state)]
     if state.temperature_c is not None:
-        findings.append(Finding("temperature", "ok", f"{state.temperature_c} °C"))
+        findings.append(Diagnosis("temperature", "ok", f"{state.temperature_c} °C"))
     findings.append(judge_persistence(state.persistence))
     if state.memory_free_bytes is not None:
         findings.append(judge_memory("GPU memory", state.memory_free_bytes, state.memory_total_bytes))
     findings += [judge_processes(state.processes), judge_mode(state.compute_mode), judge_mig(state.mig)]
     if state.ecc is not None:
-        findings.append(Finding("ECC", "ok", "on" if state.ecc else "off"))
+        findings.append(Diagnosis("ECC", "ok", "on" if state.ecc else "off"))
     return [finding for finding in findings if finding.found]
 
 
-def judge_clock(state: GpuState) -> Finding:
+def judge_clock(state: GpuState) -> Diagnosis:
     """The clock of the multiprocessors, and what holds it back."""
     of = f" of at most {state.max_sm_clock_mhz} MHz" if state.max_sm_clock_mhz is not None else " MHz"
     found = f"{state.sm_clock_mhz}{of}" if state.sm_clock_mhz is not None else ""
     if not state.throttle_reasons:
-        return Finding("SM clock", "ok", found and f"{found}, not held back")
+        return Diagnosis("SM clock", "ok", found and f"{found}, not held back")
     reasons = ", ".join(state.throttle_reasons)
     advice = f"the GPU is slower than it could be ({reasons}): let it cool or finish other work; times vary"
-    return Finding("SM clock", "warning", f"{found or 'unknown'}, held back: {reasons}", advice)
+    return Diagnosis("SM clock", "warning", f"{found or 'unknown'}, held back: {reasons}", advice)
 
 
-def judge_power(state: GpuState) -> Finding:
+def judge_power(state: GpuState) -> Diagnosis:
     """What the GPU draws, and whether it may draw less than it was made for."""
     limit, default = state.power_limit_w, state.default_power_limit_w
     drawn = f"{state.power_w:.0f} W" if state.power_w is not None else ""
     found = drawn if limit is None else ", ".join(filter(None, (drawn, f"cap {limit:.0f} W")))
     if limit is None or default is None or limit >= default:
-        return Finding("power", "ok", found)
+        return Diagnosis("power", "ok", found)
     advice = (
         f"the power cap is {limit:.0f} W instead of {default:.0f} W, so long kernels run slower; "
         f"an administrator can lift it: nvidia-smi -pl {default:.0f}"
     )
-    return Finding("power", "warning", f"{found} (default {default:.0f} W)", advice)
+    return Diagnosis("power", "warning", f"{found} (default {default:.0f} W)", advice)
 
 
-def judge_persistence(persistence: bool | None) -> Finding:
+def judge_persistence(persistence: bool | None) -> Diagnosis:
     """Without it the driver unloads when the last program ends."""
     if persistence is not False:
-        return Finding("persistence mode", "ok", "on" if persistence else "")
+        return Diagnosis("persistence mode", "ok", "on" if persistence else "")
     advice = (
         "persistence mode is off, so the first launch waits for the driver; "
         "an administrator can turn it on: nvidia-smi -pm 1"
     )
-    return Finding("persistence mode", "warning", "off", advice)
+    return Diagnosis("persistence mode", "warning", "off", advice)
 
 
-def judge_processes(pids: Sequence[int] | None) -> Finding:
+def judge_processes(pids: Sequence[int] | None) -> Diagnosis:
     """Who else computes on the GPU."""
     subject = "other programs on the GPU"
     if not pids:
-        return Finding(subject, "ok", "" if pids is None else "none")
+        return Diagnosis(subject, "ok", "" if pids is None else "none")
     listed = ", ".join(map(str, pids[:8])) + (", …" if len(pids) > 8 else "")
     advice = f"other programs use the GPU and disturb the times (process {listed}): wait for them"
-    return Finding(subject, "warning", f"{len(pids)}: process {listed}", advice)
+    return Diagnosis(subject, "warning", f"{len(pids)}: process {listed}", advice)
 
 
-def judge_mode(mode: str | None) -> Finding:
+def judge_mode(mode: str | None) -> Diagnosis:
     """Who may use the GPU."""
     if mode == "prohibited":
         advice = "the compute mode lets no program use this GPU; an administrator can: nvidia-smi -c DEFAULT"
-        return Finding("compute mode", "error", mode, advice)
+        return Diagnosis("compute mode", "error", mode, advice)
     if mode is not None and mode.startswith("exclusive"):
         advice = f"the compute mode is {mode}: while another program uses the GPU, cudamm is refused"
-        return Finding("compute mode", "warning", mode, advice)
-    return Finding("compute mode", "ok", mode or "")
+        return Diagnosis("compute mode", "warning", mode, advice)
+    return Diagnosis("compute mode", "ok", mode or "")
 
 
-def judge_mig(mig: bool | None) -> Finding:
+def judge_mig(mig: bool | None) -> Diagnosis:
     """Whether it is only a part of a GPU that is measured."""
     if not mig:
-        return Finding("MIG", "ok", "" if mig is None else "off")
+        return Diagnosis("MIG", "ok", "" if mig is None else "off")
     advice = "MIG is on: what is measured is one instance, and its neighbours share power and clock with it"
-    return Finding("MIG", "warning", "on", advice)
+    return Diagnosis("MIG", "warning", "on", advice)
 
 
 # The machine
 
 
-def judge_environment(environment: Mapping[str, str]) -> list[Finding]:
+def judge_environment(environment: Mapping[str, str]) -> list[Diagnosis]:
     """Variables that change what is run, or how."""
     findings = []
     for name, effect in VARIABLES.items():
@@ -574,7 +574,9 @@ def judge_environment(environment: Mapping[str, str]) -> list[Finding]:
         if value is None or (name != "CUDA_VISIBLE_DEVICES" and value in ("", "0")):
             continue
         said = effect if value else "it is empty, so every GPU is hidden"
-        findings.append(Finding(name, "warning", value or "(empty)", f"{name} is set: {said}; else unset it"))
+        findings.append(
+            Diagnosis(name, "warning", value or "(empty)", f"{name} is set: {said}; else unset it")
+        )
     return findings
 
 
@@ -608,15 +610,15 @@ def _probe_folder(folder: Path, remedy: str) -> tuple[str, int, str]:
         return str(folder), 0, f"{folder} cannot be written ({error.strerror}): {remedy}"
 
 
-def judge_folder(subject: str, folder: str, free_bytes: int, failure: str) -> Finding:
+def judge_folder(subject: str, folder: str, free_bytes: int, failure: str) -> Diagnosis:
     """Whether a folder takes what compilers write."""
     if failure:
-        return Finding(subject, "error", failure if not folder else f"{folder}, not writable", failure)
+        return Diagnosis(subject, "error", failure if not folder else f"{folder}, not writable", failure)
     found = f"{folder}, {_size(free_bytes)} free"
     if free_bytes < LOW_DISK_BYTES:
         advice = f"make room on the disk of {folder}: it has {_size(free_bytes)} free, and compiling may fail"
-        return Finding(subject, "warning", found, advice)
-    return Finding(subject, "ok", found)
+        return Diagnosis(subject, "warning", found, advice)
+    return Diagnosis(subject, "ok", found)
 
 
 def probe_shared_memory() -> str:
@@ -628,12 +630,12 @@ def probe_shared_memory() -> str:
     return ""
 
 
-def judge_shared_memory(failure: str, on_gpu: bool) -> Finding:
+def judge_shared_memory(failure: str, on_gpu: bool) -> Diagnosis:
     """What the CPU device keeps its matrices in."""
     if not failure:
-        return Finding("shared memory", "ok", "memfd_create works")
+        return Diagnosis("shared memory", "ok", "memfd_create works")
     advice = f"the CPU device needs memfd_create, of Linux 3.17 or newer, and it fails here ({failure})"
-    return Finding("shared memory", "warning" if on_gpu else "error", failure, advice)
+    return Diagnosis("shared memory", "warning" if on_gpu else "error", failure, advice)
 
 
 def probe_host_memory() -> int:
@@ -643,14 +645,14 @@ def probe_host_memory() -> int:
     return host().free_bytes()
 
 
-def judge_memory(subject: str, free_bytes: int, total_bytes: int | None) -> Finding:
+def judge_memory(subject: str, free_bytes: int, total_bytes: int | None) -> Diagnosis:
     """Whether there is room for more than small matrices."""
     of = f" of {_size(total_bytes)}" if total_bytes is not None else ""
     found = f"{_size(free_bytes)}{of} free"
     if free_bytes >= LOW_MEMORY_BYTES:
-        return Finding(subject, "ok", found)
+        return Diagnosis(subject, "ok", found)
     advice = f"{subject}: only {_size(free_bytes)} free; end what uses it, or stay with small matrices"
-    return Finding(subject, "warning", found, advice)
+    return Diagnosis(subject, "warning", found, advice)
 
 
 def probe_processor() -> tuple[int, int, float]:
@@ -658,15 +660,15 @@ def probe_processor() -> tuple[int, int, float]:
     return len(os.sched_getaffinity(0)), os.cpu_count() or 1, os.getloadavg()[0]
 
 
-def judge_processor(usable: int, cores: int, load: float) -> list[Finding]:
+def judge_processor(usable: int, cores: int, load: float) -> list[Diagnosis]:
     """Whether others keep it busy."""
-    counted = Finding("cores", "ok", f"{usable}" if usable == cores else f"{usable} of {cores}")
+    counted = Diagnosis("cores", "ok", f"{usable}" if usable == cores else f"{usable} of {cores}")
     if load <= BUSY_SHARE * cores:
-        return [counted, Finding("load", "ok", f"{load:.1f} over the last minute")]
+        return [counted, Diagnosis("load", "ok", f"{load:.1f} over the last minute")]
     advice = (
         f"other programs keep the processor busy (load {load:.1f} on {cores} cores): the host's times vary"
     )
-    return [counted, Finding("load", "warning", f"{load:.1f} over the last minute", advice)]
+    return [counted, Diagnosis("load", "warning", f"{load:.1f} over the last minute", advice)]
 
 
 # What bench does first
@@ -693,15 +695,15 @@ def _pycuda_errors() -> tuple[type[Exception], ...]:
     return () if driver is None else (driver.Error,)
 
 
-def judge_device(opened: str, failure: str, others: Iterable[Finding]) -> Finding:
+def judge_device(opened: str, failure: str, others: Iterable[Diagnosis]) -> Diagnosis:
     """The answer; the advice is an earlier finding's where one has it."""
     errors = [finding for finding in others if finding.status == "error"]
     if failure:
         advised = any(finding.advice for finding in errors)
-        return Finding("bench", "error", failure, "" if advised else failure)
+        return Diagnosis("bench", "error", failure, "" if advised else failure)
     if errors:
-        return Finding("bench", "error", f"cannot run on {opened}: {', '.join(e.subject for e in errors)}")
-    return Finding("bench", "ok", f"can run on {opened}")
+        return Diagnosis("bench", "error", f"cannot run on {opened}: {', '.join(e.subject for e in errors)}")
+    return Diagnosis("bench", "ok", f"can run on {opened}")
 
 
 def _line(error: Exception) -> str:

@@ -15,7 +15,7 @@ from cudamm.kernels.variant import Variant
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Case:
     """A variant on a problem, compiled and ready to run, or the reason why it is not.
 
     Attributes:

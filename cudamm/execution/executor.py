@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 # Nothing here may import NumPy: the worker starts before that is loaded.
 if TYPE_CHECKING:
     from cudamm.devices.device import Ceilings, Target
-    from cudamm.execution.case import Prepared, Verdict
+    from cudamm.execution.case import Case, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Executor(ABC):
         """What has been measured of the device itself."""
 
     @abstractmethod
-    def verify(self, case: Prepared, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, thread_order: bool) -> Verdict:
         """Launch a case and judge its product. Raises KernelError where it cannot be launched."""
 
     @abstractmethod
-    def sample(self, case: Prepared, samples: int, launches: int, cold: bool, check: bool) -> Batch:
+    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
         """Time a case.
 
         Args:

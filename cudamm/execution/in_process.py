@@ -12,7 +12,7 @@ from typing import Any
 from cudamm.devices.device import Device, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
-from cudamm.execution.case import Prepared, Verdict
+from cudamm.execution.case import Case, Verdict
 from cudamm.execution.executor import Batch, Executor, Facts
 from cudamm.execution.judge import is_still_right, verify
 from cudamm.kernels.problem import Matrix, Problem, Shape
@@ -41,7 +41,7 @@ class Expected:
         return self._problem
 
 
-class Here(Executor):
+class InProcessExecutor(Executor):
     """Runs cases in this process."""
 
     def __init__(self, device: Device[Any], expected: Expected | None = None) -> None:
@@ -50,7 +50,7 @@ class Here(Executor):
         self._expected = expected
         self._problem: Problem | None = None
         self._padded: dict[Shape, tuple[Matrix, Matrix]] = {}
-        self._runs: dict[int, tuple[Prepared, Run]] = {}
+        self._runs: dict[int, tuple[Case, Run]] = {}
         self._facts: Facts | None = None
 
     @functools.cached_property
@@ -68,7 +68,7 @@ class Here(Executor):
             self._facts = Facts(self.device.event_floor_ms, self.device.ceilings())
         return self._facts
 
-    def verify(self, case: Prepared, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, thread_order: bool) -> Verdict:
         """Launch a case and judge its product."""
         with self.open(case) as run:
             verdict = verify(
@@ -78,7 +78,7 @@ class Here(Executor):
             self.release(keep_problem=True)  # what a faulty kernel may have damaged is made anew
         return verdict
 
-    def sample(self, case: Prepared, samples: int, launches: int, cold: bool, check: bool) -> Batch:
+    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
         """Time a case."""
         with self.open(case) as run:
             if check:
@@ -97,7 +97,7 @@ class Here(Executor):
         self.device.make_ready(self._same(problem))
 
     @contextlib.contextmanager
-    def open(self, case: Prepared) -> Iterator[Run]:
+    def open(self, case: Case) -> Iterator[Run]:
         """A run of a case, made when first needed. Raises KernelError where there is no kernel to run."""
         try:
             yield self._run(case)
@@ -105,7 +105,7 @@ class Here(Executor):
             self.release(keep_problem=True)
             raise
 
-    def _run(self, case: Prepared) -> Run:
+    def _run(self, case: Case) -> Run:
         if isinstance(case.compiled, KernelError):
             raise case.compiled
         if case.launch is None:

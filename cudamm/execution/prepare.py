@@ -13,7 +13,7 @@ from cudamm.compile.signature import check_arguments
 from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, RequirementError, UsageError
-from cudamm.execution.case import Prepared
+from cudamm.execution.case import Case
 from cudamm.kernels.launch import check, plan
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 def prepare(
     executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
-) -> list[Prepared]:
+) -> list[Case]:
     """Plan, check and compile every case; nothing is launched.
 
     Raises:
@@ -46,7 +46,7 @@ def plan_all(
     *,
     each_may_fail: bool = False,
     all_may_be_skipped: bool = False,
-) -> list[Prepared]:
+) -> list[Case]:
     """Plan and check every case, before anything is compiled.
 
     Args:
@@ -67,9 +67,7 @@ def plan_all(
     return planned
 
 
-def compiled_as_ready(
-    planned: Sequence[Prepared], progress: Progress, *, at_once: bool = True
-) -> Iterator[Prepared]:
+def compiled_as_ready(planned: Sequence[Case], progress: Progress, *, at_once: bool = True) -> Iterator[Case]:
     """Each case, compiled, as soon as its program is: others compile while it is measured.
 
     What the host runs comes when nothing compiles any more, which would disturb its times.
@@ -77,8 +75,8 @@ def compiled_as_ready(
     Args:
         at_once: False: give out nothing before all is compiled.
     """
-    waiting: dict[Program, list[Prepared]] = {}
-    held: list[Prepared] = []
+    waiting: dict[Program, list[Case]] = {}
+    held: list[Case] = []
     for case in planned:
         if case.launch is None:
             held.append(case)
@@ -113,15 +111,15 @@ def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
 
 def _planned(
     target: Target[Any], position: int, variant: Variant, problem: Problem, fmad: bool, may_fail: bool
-) -> Prepared:
+) -> Case:
     """A case with its launch checked, or skipped where the variant's own requirements do not hold."""
     runner = _runner(target, variant)
     lacking = runner.lacks(variant.method) or _lacking_type(variant, problem)
     if lacking:
         unused = Program(variant.method, problem.element, fmad, variant.method.source)
-        return Prepared(position, variant, problem, fmad, runner, unused, None, None, lacking)
+        return Case(position, variant, problem, fmad, runner, unused, None, None, lacking)
     source = program(variant, problem.element, fmad)
-    case = Prepared(position, variant, problem, fmad, runner, source, None, None, "")
+    case = Case(position, variant, problem, fmad, runner, source, None, None, "")
     try:
         launch = plan(variant, problem.shape, problem.element)
         check(variant, launch, runner.limits)
@@ -144,7 +142,7 @@ def _lacking_type(variant: Variant, problem: Problem) -> str:
     return f"{method.name} has no product of {element}, only of {' and '.join(method.element_types)}"
 
 
-def in_turn(prepared: Sequence[Prepared], progress: Progress) -> Iterator[Prepared]:
+def in_turn(prepared: Sequence[Case], progress: Progress) -> Iterator[Case]:
     """Each case after the other; the matrices of a problem are given up with its last case."""
     for done, case in enumerate(prepared):
         progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cudamm.errors import NoDeviceError
-from cudamm.execution.case import Prepared
+from cudamm.execution.case import Case
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,7 @@ class Ended:
     what: Any
 
 
-def run_under(
-    tool: Path, options: Sequence[str], module: str, case: Prepared, timeout_s: float
-) -> Ended | None:
+def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeout_s: float) -> Ended | None:
     """Run a case under a tool; None where that took too long.
 
     Args:
@@ -81,12 +79,12 @@ def run_under(
         return Ended(process.returncode, stdout, stderr, what)
 
 
-def answer(arguments: Sequence[str], outcome: Callable[[Prepared], Any]) -> None:
+def answer(arguments: Sequence[str], outcome: Callable[[Case], Any]) -> None:
     """What the process under the tool does: find out what comes of the case, and write it down."""
     case, outcome_file, seconds = arguments
     # A kernel may hang and whoever waits be killed: then nobody else ends this process.
     signal.alarm(int(seconds))
     # What a kernel prints must not end up among what the tool prints.
     os.dup2(2, 1)
-    prepared: Prepared = pickle.loads(Path(case).read_bytes())  # noqa: S301 - written by `run_under`
+    prepared: Case = pickle.loads(Path(case).read_bytes())  # noqa: S301 - written by `run_under`
     Path(outcome_file).write_bytes(pickle.dumps(outcome(prepared)))

@@ -21,7 +21,7 @@ from cudamm.execution.executor import Batch, Executor, Facts
 # The process is started first of all, so that what both need to import is imported at the same time.
 if TYPE_CHECKING:
     from cudamm.devices.device import Target
-    from cudamm.execution.case import Prepared, Verdict
+    from cudamm.execution.case import Case, Verdict
 
 START_TIMEOUT_S = 120
 """For a driver to come up; the first context after a boot can take a while."""
@@ -30,7 +30,7 @@ HOST_WORK_TIMEOUT_S = 3600
 """For making inputs and references, which no kernel can hold up."""
 
 
-class Worker(Executor):
+class WorkerExecutor(Executor):
     """Runs cases in another process."""
 
     def __init__(
@@ -115,13 +115,13 @@ class Worker(Executor):
             self._facts = self._ask("facts")
         return self._facts
 
-    def verify(self, case: Prepared, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, thread_order: bool) -> Verdict:
         """Launch a case and judge its product."""
         self._ask("make_ready", case.problem)
         verdict: Verdict = self._launch("verify", case, thread_order)
         return verdict
 
-    def sample(self, case: Prepared, samples: int, launches: int, cold: bool, check: bool) -> Batch:
+    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
         """Time a case."""
         batch: Batch = self._launch("sample", case, samples, launches, cold, check)
         return batch
@@ -144,7 +144,7 @@ class Worker(Executor):
         self.dismiss()
         self._process.wait()
 
-    def _launch(self, method: str, case: Prepared, *arguments: Any) -> Any:
+    def _launch(self, method: str, case: Case, *arguments: Any) -> Any:
         """Ask for something that launches a kernel: it may crash, or never end."""
         known = case.position in self._sent
         try:

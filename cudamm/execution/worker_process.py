@@ -1,4 +1,4 @@
-"""The process behind a `Worker`: owns the device, and answers until nobody asks any more.
+"""The process behind a `WorkerExecutor`: owns the device, and answers until nobody asks any more.
 
 Started by `worker` alone: python -m cudamm.execution.worker_process DEVICE SOCKET PARENT [SIZE TYPE SEED]
 """
@@ -48,9 +48,9 @@ if __name__ == "__main__":
 
 from cudamm.devices import find_device  # noqa: E402
 from cudamm.errors import CudammError, KernelError  # noqa: E402
-from cudamm.execution.case import Prepared, Verdict  # noqa: E402
+from cudamm.execution.case import Case, Verdict  # noqa: E402
 from cudamm.execution.executor import Batch, Facts  # noqa: E402
-from cudamm.execution.in_process import Expected, Here  # noqa: E402
+from cudamm.execution.in_process import Expected, InProcessExecutor  # noqa: E402
 from cudamm.kernels.method import ELEMENT_TYPES  # noqa: E402
 from cudamm.kernels.problem import Problem, parse_shape  # noqa: E402
 
@@ -58,12 +58,12 @@ PR_SET_PDEATHSIG = 1
 
 
 class _Answers:
-    """What a `Worker` may ask for."""
+    """What a `WorkerExecutor` may ask for."""
 
-    def __init__(self, connection: Connection, here: Here) -> None:
+    def __init__(self, connection: Connection, here: InProcessExecutor) -> None:
         self._connection = connection
         self._here = here
-        self._cases: dict[int, Prepared] = {}
+        self._cases: dict[int, Case] = {}
 
     def serve(self) -> None:
         """Answer until nobody asks any more."""
@@ -104,17 +104,17 @@ class _Answers:
     def make_ready(self, problem: Any) -> None:
         self._here.make_ready(problem)
 
-    def verify(self, position: int, case: Prepared | None, thread_order: bool) -> Verdict:
+    def verify(self, position: int, case: Case | None, thread_order: bool) -> Verdict:
         return self._here.verify(self._case(position, case), thread_order)
 
-    def sample(self, position: int, case: Prepared | None, *how: Any) -> Batch:
+    def sample(self, position: int, case: Case | None, *how: Any) -> Batch:
         return self._here.sample(self._case(position, case), *how)
 
     def release(self) -> None:
         self._cases.clear()
         self._here.release()
 
-    def _case(self, position: int, case: Prepared | None) -> Prepared:
+    def _case(self, position: int, case: Case | None) -> Case:
         if case is not None:
             self._cases[position] = case
         return self._cases[position]
@@ -152,7 +152,7 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
         with device:
             connection.send(("value", device.target()))
             device.when_broken = _mute
-            _Answers(connection, Here(device, expected)).serve()
+            _Answers(connection, InProcessExecutor(device, expected)).serve()
 
 
 if __name__ == "__main__":

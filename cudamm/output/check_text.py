@@ -14,7 +14,7 @@ from cudamm.output.console import parameters
 
 if TYPE_CHECKING:
     from cudamm.analysis.check import CheckResult
-    from cudamm.analysis.mistakes import Finding
+    from cudamm.analysis.mistakes import Mistake
     from cudamm.analysis.sanitizer import ToolVerdict
 
 _NOT_SEEN = (
@@ -74,7 +74,7 @@ def _print_result(console: Console, result: CheckResult) -> None:
         _print_tool(console, verdict)
 
 
-def _print_finding(console: Console, finding: Finding, result: CheckResult) -> None:
+def _print_finding(console: Console, finding: Mistake, result: CheckResult) -> None:
     style = "red" if finding.severity == "error" else "yellow"
     where = f"{finding.file}:{finding.line}" if finding.line else finding.file
     console.print(f" [{style}]{finding.severity}: {finding.kind}[/], {escape(where)}", soft_wrap=True)

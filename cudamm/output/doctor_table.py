@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.devices.doctor import Finding
+from cudamm.devices.doctor import Diagnosis
 from cudamm.output.document import environment
 
 SCHEMA = "cudamm.doctor/1"
@@ -17,7 +17,7 @@ SCHEMA = "cudamm.doctor/1"
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "missing": "dim"}
 
 
-def render(console: Console, findings: Sequence[Finding]) -> None:
+def render(console: Console, findings: Sequence[Diagnosis]) -> None:
     """Print the table, and each different piece of advice once, with the status it comes from."""
     table = Table(
         title="What bench needs, and what changes its times", title_justify="left", title_style="bold"
@@ -33,7 +33,7 @@ def render(console: Console, findings: Sequence[Finding]) -> None:
         console.print(f"{number}. [{_STYLES[status]}]{status}[/]: {escape(advice)}", soft_wrap=True)
 
 
-def numbered(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+def numbered(findings: Sequence[Diagnosis]) -> list[tuple[str, str]]:
     """Advice and the status of its finding, what stops bench first."""
     rank = ("error", "warning", "missing", "ok")
     advised = sorted((f for f in findings if f.advice), key=lambda finding: rank.index(finding.status))

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cudamm.courses.course_records import Check, Outcome, Reproduction, Row
+from cudamm.courses.course_records import Conclusion, Outcome, Reproduction, Row
 from cudamm.devices.device import DeviceInfo
 from cudamm.output.bench_table import notes, outcome
 from cudamm.output.console import (
@@ -65,7 +65,7 @@ def render(console: Console, reproductions: Sequence[Reproduction]) -> None:
         console.print(escape(note), style="dim")
 
 
-def _print_checks(console: Console, checks: Sequence[Check]) -> None:
+def _print_checks(console: Console, checks: Sequence[Conclusion]) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -26,7 +26,7 @@ from cudamm.compile.nvcc_compiler import Cubin
 from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, UsageError
-from cudamm.execution.case import Prepared, Verdict
+from cudamm.execution.case import Case, Verdict
 from cudamm.execution.executor import Batch, Executor, Facts
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.architecture import Architecture
@@ -105,7 +105,7 @@ class Task:
     method: Method
     problem: Problem
     offered: int
-    cases: tuple[Prepared, ...]
+    cases: tuple[Case, ...]
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class _Search:
 
     # What is tried.
 
-    def _start(self) -> list[Prepared]:
+    def _start(self) -> list[Case]:
         """All, or some drawn at random; the defaults first, which their author found good."""
         cases = list(self._task.cases)
         defaults = {parameter.name: parameter.default for parameter in self._task.method.parameters}
@@ -380,7 +380,7 @@ class _Search:
 
     # How it is tried.
 
-    def _try(self, cases: Sequence[Prepared], runs: int, best: Prepared | None = None) -> Iterator[Trial]:
+    def _try(self, cases: Sequence[Case], runs: int, best: Case | None = None) -> Iterator[Trial]:
         """Compile cases, and measure those that fit the device, against the best so far."""
         for batch in self._ready(cases):
             if isinstance(batch, Trial):
@@ -388,7 +388,7 @@ class _Search:
             else:
                 yield from self._measured([*batch, *([best] if best else [])], runs)
 
-    def _ready(self, cases: Sequence[Prepared]) -> Iterator[Trial | list[Prepared]]:
+    def _ready(self, cases: Sequence[Case]) -> Iterator[Trial | list[Case]]:
         """Failed trials, and cases that are compiled, some at a time.
 
         On a GPU others compile while they are measured; on the host, whose times that would disturb, not.
@@ -398,8 +398,8 @@ class _Search:
         on_host = cases[0].on_host
         size = 2 * (os.cpu_count() or 1) if on_host else len(cases)
         for first in range(0, len(cases), size):
-            ready: list[Prepared] = []
-            waiting: dict[Any, list[Prepared]] = {}
+            ready: list[Case] = []
+            waiting: dict[Any, list[Case]] = {}
             for case in cases[first : first + size]:
                 waiting.setdefault(case.program, []).append(case)
             compiling = compile_each(list(waiting), cases[0].target.compile)
@@ -424,7 +424,7 @@ class _Search:
                 yield ready
 
     def _measured(
-        self, cases: Sequence[Prepared], runs: int, *, drop: bool = True, warmup: int | None = None
+        self, cases: Sequence[Case], runs: int, *, drop: bool = True, warmup: int | None = None
     ) -> Iterator[Trial]:
         """Measure compiled cases."""
         settings = measure.Settings(
@@ -540,17 +540,17 @@ class _Search:
 class _Neighbours:
     """Which variants lie beside which."""
 
-    def __init__(self, cases: Sequence[Prepared]) -> None:
+    def __init__(self, cases: Sequence[Case]) -> None:
         names = list(cases[0].variant.params)
         self._axes = [_in_order([case.variant.params[name] for case in cases]) for name in names]
         self._at = {self._place(case): case for case in cases}
         self._places = {case.position: place for place, case in self._at.items()}
 
-    def _place(self, case: Prepared) -> tuple[int, ...]:
+    def _place(self, case: Case) -> tuple[int, ...]:
         values = case.variant.params.values()
         return tuple(axis[value] for axis, value in zip(self._axes, values, strict=True))
 
-    def of(self, position: int) -> list[Prepared]:
+    def of(self, position: int) -> list[Case]:
         """Those with one parameter a step up or down; where there is none there, with a second one too.
 
         A header's conditions tie parameters together: often none can change alone.
@@ -581,7 +581,7 @@ def _steps(place: tuple[int, ...], axis: int) -> Iterator[tuple[int, ...]]:
         yield (*place[:axis], place[axis] + step, *place[axis + 1 :])
 
 
-def _does_not_fit(case: Prepared, made: Any) -> str:
+def _does_not_fit(case: Case, made: Any) -> str:
     """Why a compiled kernel cannot be launched; empty where it can, or the compiler does not say."""
     if not isinstance(made, Cubin) or case.launch is None:
         return ""
@@ -627,10 +627,10 @@ class _Held(Executor):
     def facts(self) -> Facts:
         return self._executor.facts()
 
-    def verify(self, case: Prepared, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, thread_order: bool) -> Verdict:
         return self._executor.verify(case, thread_order)
 
-    def sample(self, case: Prepared, samples: int, launches: int, cold: bool, check: bool) -> Batch:
+    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
         return self._executor.sample(case, samples, launches, cold, check)
 
     def release(self) -> None:

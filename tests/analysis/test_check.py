@@ -13,7 +13,7 @@ from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
 from cudamm.kernels.launch import unfit
@@ -51,7 +51,7 @@ def results(
 ) -> list[CheckResult]:
     problems = [Problem(parse_shape(size), ELEMENT_TYPES[dtype]) for size in sizes]
     cases = [(variant, problem) for problem in problems for variant in chosen]
-    with Here(cpu) as here:
+    with InProcessExecutor(cpu) as here:
         return list(check_all(here, cases, True, SharedLimit(shared_kb * KB, "a test's GPU"), silent))
 
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from cudamm.analysis.mistakes import Finding, Kind, advice_of, declared_extents, errors_of, merged
+from cudamm.analysis.mistakes import Kind, Mistake, advice_of, declared_extents, errors_of, merged
 from cudamm.compile.program import Program, program
 from cudamm.devices.observation import Access, Fault, Observation, Request, SharedArray
 from cudamm.execution.case import Verdict
@@ -55,7 +55,7 @@ def seen(*faults: Fault, accesses: tuple[Access, ...] = (), ended: str = "") -> 
 
 def errors(
     made, observation: Observation, verdict: Verdict | None = None, barrier: str = ""
-) -> list[Finding]:
+) -> list[Mistake]:
     return errors_of(observation, verdict, *made(barrier), "5x6x7")
 
 
@@ -249,7 +249,7 @@ def test_the_same_mistake_at_two_sizes_is_one_finding(made):
     assert (found.count, found.sizes) == (18, ("5x6x7", "9x9x9"))
 
 
-def advice(made, *accesses: Access, edge: int = 8) -> list[Finding]:
+def advice(made, *accesses: Access, edge: int = 8) -> list[Mistake]:
     shared = (SharedArray("As", edge * (edge + 1) * 4),)
     observation = dataclasses.replace(seen(accesses=accesses), shared=shared)
     return advice_of(observation, *made(edge=edge), "5x6x7")

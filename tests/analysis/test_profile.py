@@ -16,7 +16,7 @@ from cudamm.analysis import profiled_process
 from cudamm.analysis.profile import METRICS, bound_of, findings_of, in_base_unit, named, number, parse_ncu
 from cudamm.compile import toolkit
 from cudamm.execution.case import Verdict
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
@@ -180,7 +180,7 @@ def case(cpu):
         chosen = read_method(method) if isinstance(method, Path) else find(method)
         (variant,) = variants(chosen, {"BLOCK_SIZE": (8,)})
         problem = Problem(parse_shape(size), ELEMENT_TYPES["float32"])
-        (prepared,) = prepare(Here(cpu), [(variant, problem)], True, silent)
+        (prepared,) = prepare(InProcessExecutor(cpu), [(variant, problem)], True, silent)
         return prepared
 
     return make

@@ -12,7 +12,7 @@ import pytest
 from cudamm.analysis import sanitizer
 from cudamm.analysis.sanitizer import ToolVerdict, find_compute_sanitizer, parse
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
@@ -111,7 +111,7 @@ def prepared(cpu, kernels):
     def prepare_one(name: str):
         path = kernels / "mistakes" / f"{name}.cu"
         (variant,) = variants(read_method(path) if path.exists() else find(name), {})
-        with Here(cpu) as here:
+        with InProcessExecutor(cpu) as here:
             problem = Problem(parse_shape("20x16x16"), ELEMENT_TYPES["float32"])
             (case,) = prepare(here, [(variant, problem)], True, lambda *_: None)
         return case

@@ -14,7 +14,7 @@ from cudamm.benchmark.result import Result, bench_record_among, result_of, share
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Ceilings, Device
 from cudamm.errors import UsageError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape
@@ -45,7 +45,7 @@ def cases(*blocks: int, problem: Problem = PROBLEM) -> list[tuple[Variant, Probl
 
 
 def measured(device: Device[Any], settings: Settings, of: list[tuple[Variant, Problem]]) -> list[Result]:
-    return sorted(bench(Here(device), of, settings, silent), key=lambda result: result.position)
+    return sorted(bench(InProcessExecutor(device), of, settings, silent), key=lambda result: result.position)
 
 
 def test_it_is_verified_and_takes_turns_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_a_resumed_sweep_is_not_held_against_a_librarys_earlier_time(monkeypatch
     settings = Settings(drop=True)
     device = gpu({8: 10.0}, 1.0).keeps_time(monkeypatch)
     _, library = measured(device, settings, cases(8))
-    (kernel,) = bench(Here(device), cases(8)[:1], settings, silent, [0], [library])
+    (kernel,) = bench(InProcessExecutor(device), cases(8)[:1], settings, silent, [0], [library])
     assert kernel.status == "ok"
 
 
@@ -128,7 +128,7 @@ def test_types_that_it_has_not_are_skipped_and_say_so() -> None:
     kernel, library = measured(device, Settings(runs=2, warmup=0), cases(16, problem=whole))
     assert (kernel.status, library.status) == ("ok", "skipped")
     assert library.reason == "cublas has no product of int32, only of float32 and float64"
-    verified = list(verify_all(Here(device), cases(16, problem=whole), True, silent))
+    verified = list(verify_all(InProcessExecutor(device), cases(16, problem=whole), True, silent))
     assert [r.status for r in verified] == ["ok", "skipped"]
     with pytest.raises(UsageError, match="no product of int32"):
         measured(device, Settings(), cases(problem=whole))

@@ -17,7 +17,7 @@ from cudamm.benchmark.result import Result
 from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.case import UNVERIFIED
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch import Launch, Limits
@@ -145,14 +145,16 @@ def silent(doing: str, done: int, total: int) -> None:
 
 def measured(device: Device[Any], settings: Settings, problem: Problem = PROBLEM) -> Result:
     (variant,) = variants(find("coalesced"), {})
-    (result,) = bench(Here(device), [(variant, problem)], settings, silent)
+    (result,) = bench(InProcessExecutor(device), [(variant, problem)], settings, silent)
     return result
 
 
 def swept(device: Device[Any], settings: Settings, *blocks: int) -> list[Result]:
     """Measure a variant for each block size, and return the results in that order."""
     cases = [(variant, PROBLEM) for variant in variants(find("coalesced"), {"BLOCK_SIZE": blocks})]
-    return sorted(bench(Here(device), cases, settings, silent), key=lambda result: result.position)
+    return sorted(
+        bench(InProcessExecutor(device), cases, settings, silent), key=lambda result: result.position
+    )
 
 
 def compiling_slowly(device: ScriptedDevice, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,13 +216,13 @@ def test_warming_up_takes_a_tenth_of_a_second(each_ms: float, launches: int) -> 
 
 def test_long_launches_are_asked_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many are to warm up: an answer that takes longer than --timeout counts as a hang."""
-    asked, sample = [], Here.sample
+    asked, sample = [], InProcessExecutor.sample
 
-    def counted(here: Here, case: Any, samples: int, launches: int, *more: Any) -> Any:
+    def counted(here: InProcessExecutor, case: Any, samples: int, launches: int, *more: Any) -> Any:
         asked.append(samples * launches)
         return sample(here, case, samples, launches, *more)
 
-    monkeypatch.setattr(Here, "sample", counted)
+    monkeypatch.setattr(InProcessExecutor, "sample", counted)
     measured(ScriptedDevice(repeat(30_000.0)), Settings(runs=1, warmup=10, verify=False))
     assert asked == [1] * 11
     asked.clear()
@@ -262,7 +264,12 @@ def test_a_launch_that_breaks_ends_only_its_own_row(at: int) -> None:
     (variant,) = variants(find("coalesced"), {})
     other = Problem(Shape(2, 3, 4), PROBLEM.element)
     results = list(
-        bench(Here(device), [(variant, PROBLEM), (variant, other)], Settings(runs=3, warmup=1), silent)
+        bench(
+            InProcessExecutor(device),
+            [(variant, PROBLEM), (variant, other)],
+            Settings(runs=3, warmup=1),
+            silent,
+        )
     )
     assert [(r.status, r.reason, len(r.timing.samples_ms)) for r in results] == [
         ("failed", "it broke", 0),
@@ -274,7 +281,7 @@ def test_a_launch_that_breaks_ends_only_its_own_row(at: int) -> None:
 def test_host_methods_run_on_the_host_beside_a_gpu() -> None:
     device = ScriptedDevice(counting())
     cases = [(variants(find(name), {})[0], PROBLEM) for name in ("numpy", "cpu-simple", "coalesced")]
-    results = list(bench(Here(device), cases, Settings(runs=2, warmup=1), silent))
+    results = list(bench(InProcessExecutor(device), cases, Settings(runs=2, warmup=1), silent))
     results.sort(key=lambda r: r.position)  # the host has its turn when nothing compiles any more
     assert [r.execution for r in results] == ["native", "native", "gpu"]
     assert [r.status for r in results] == ["ok"] * 3
@@ -285,7 +292,9 @@ def test_results_come_one_by_one() -> None:
     """So that Ctrl-C costs only what has not been measured."""
     device = ScriptedDevice(counting())
     (variant,) = variants(find("coalesced"), {})
-    results = bench(Here(device), [(variant, PROBLEM)] * 3, Settings(runs=2, warmup=0, verify=False), silent)
+    results = bench(
+        InProcessExecutor(device), [(variant, PROBLEM)] * 3, Settings(runs=2, warmup=0, verify=False), silent
+    )
     next(results)
     assert len(device.launches) == 4  # they take turns: the others have had one by then
     assert [r.position for r in results] == [1, 2]
@@ -306,7 +315,7 @@ def test_failures_on_the_cpu_device_cost_their_rows_only(cpu: Device[Any], write
         methods.append(read_method(write_kernel(source.replace(old, new), name)))
     methods.append(find("tiled"))
     cases: list[tuple[Variant, Problem]] = [(variants(m, {"BLOCK_SIZE": (4,)})[0], PROBLEM) for m in methods]
-    results = list(bench(Here(cpu), cases, Settings(runs=2, warmup=0), silent))
+    results = list(bench(InProcessExecutor(cpu), cases, Settings(runs=2, warmup=0), silent))
     assert [r.status for r in results] == ["ok", "failed", "failed", "failed", "failed", "ok"]
     said = ("does not compile: syntax.cu", "division by zero", "elements wrong", "past the end of C")
     for result, words in zip(results[1:5], said, strict=True):
@@ -326,7 +335,7 @@ def test_a_users_kernel_that_compiles_in_no_variant_is_an_error(
     )
     cases = [(variant, PROBLEM) for variant in variants(method, {"BLOCK_SIZE": (2, 4)})]
     with pytest.raises(UsageError, match=r"kernel\.cu does not compile: kernel\.cu:\d+:"):
-        list(bench(Here(cpu), cases, Settings(), silent))
+        list(bench(InProcessExecutor(cpu), cases, Settings(), silent))
 
 
 def test_unverified_kernels_may_still_not_miss_their_memory(
@@ -334,7 +343,7 @@ def test_unverified_kernels_may_still_not_miss_their_memory(
 ) -> None:
     source = find("coalesced").source.replace("C[row * N + col] = sum;", "C[row * N + col + 2] = sum;")
     (variant,) = variants(read_method(write_kernel(source)), {"BLOCK_SIZE": (4,)})
-    (result,) = bench(Here(cpu), [(variant, PROBLEM)], Settings(runs=1, verify=False), silent)
+    (result,) = bench(InProcessExecutor(cpu), [(variant, PROBLEM)], Settings(runs=1, verify=False), silent)
     assert result.status == "failed"
     assert "wrote past the end of C: 2 elements" in result.reason
 
@@ -418,7 +427,12 @@ def test_variants_of_other_problems_do_not_wait_for_one_another() -> None:
     (variant,) = variants(find("coalesced"), {})
     other = Problem(Shape(2, 3, 4), PROBLEM.element)
     results = list(
-        bench(Here(device), [(variant, PROBLEM), (variant, other)], Settings(runs=3, warmup=0), silent)
+        bench(
+            InProcessExecutor(device),
+            [(variant, PROBLEM), (variant, other)],
+            Settings(runs=3, warmup=0),
+            silent,
+        )
     )
     assert [r.timing.samples_ms for r in results] == [[2, 3, 4], [6, 7, 8]]
 
@@ -555,7 +569,7 @@ def test_what_an_earlier_run_found_drops_others_too(monkeypatch: pytest.MonkeyPa
 
     def statuses(*kept: Result) -> list[str]:
         settings = Settings(warmup=0, drop=True)
-        return [r.status for r in bench(Here(device), cases, settings, silent, None, kept)]
+        return [r.status for r in bench(InProcessExecutor(device), cases, settings, silent, None, kept)]
 
     assert statuses() == ["ok", "ok"]
     assert statuses(best) == ["dropped", "ok"]
@@ -653,7 +667,7 @@ def test_a_kernel_on_faster_units_has_their_ceiling(
     (variant,) = variants(read_method(write_kernel(source, "own.cu")), {})
     ceilings = Ceilings(0.00024 / 1.8, 1e9)
     device = ScriptedDevice(repeat(1.0), ceilings=ceilings).keeps_time(monkeypatch)
-    (result,) = bench(Here(device), [(variant, PROBLEM)], Settings(runs=3, warmup=0), silent)
+    (result,) = bench(InProcessExecutor(device), [(variant, PROBLEM)], Settings(runs=3, warmup=0), silent)
     assert (result.status, result.reason[: len(reason)]) == ("failed" if reason else "ok", reason)
 
 

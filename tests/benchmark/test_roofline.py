@@ -26,7 +26,7 @@ from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded, padded
 from cudamm.devices.observe import observe
 from cudamm.errors import RequirementError, UsageError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
@@ -304,7 +304,7 @@ class _Run(Run):
 
 def _measured(milliseconds: float, roofs: Any, error: float = 0) -> list[Any]:
     settings = Settings(runs=3, warmup=0)
-    with Here(_Device(milliseconds, error)) as here:
+    with InProcessExecutor(_Device(milliseconds, error)) as here:
         return list(measure(here, _case("naive", "64"), settings, roofs, lambda doing, done, total: None))
 
 

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from cudamm.cli import app
-from cudamm.execution.worker import Worker
+from cudamm.execution.worker import WorkerExecutor
 
 KERNEL = """\
 // My kernel: a thread for each entry of C.
@@ -70,15 +70,15 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have Ctrl-C come when the kernel of that number, counted from one, is about to be verified."""
 
     def arrange(number: int) -> None:
-        original, calls = Worker.verify, []
+        original, calls = WorkerExecutor.verify, []
 
-        def verify(self: Worker, *arguments: Any, **named: Any) -> Any:
+        def verify(self: WorkerExecutor, *arguments: Any, **named: Any) -> Any:
             calls.append(arguments)
             if len(calls) == number:
                 raise KeyboardInterrupt
             return original(self, *arguments, **named)
 
-        monkeypatch.setattr(Worker, "verify", verify)
+        monkeypatch.setattr(WorkerExecutor, "verify", verify)
 
     return arrange
 
@@ -178,20 +178,20 @@ def kernel(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The methods that the worker was asked to launch, as it happens."""
-    from cudamm.execution.case import Prepared
-    from cudamm.execution.worker import Worker
+    from cudamm.execution.case import Case
+    from cudamm.execution.worker import WorkerExecutor
 
     launched: list[str] = []
 
     def watched(name: str) -> Callable[..., Any]:
-        original = getattr(Worker, name)
+        original = getattr(WorkerExecutor, name)
 
-        def ask(self: Worker, case: Prepared, *rest: Any, **named: Any) -> Any:
+        def ask(self: WorkerExecutor, case: Case, *rest: Any, **named: Any) -> Any:
             launched.append(case.variant.method.name)
             return original(self, case, *rest, **named)
 
         return ask
 
     for name in ("verify", "sample"):
-        monkeypatch.setattr(Worker, name, watched(name))
+        monkeypatch.setattr(WorkerExecutor, name, watched(name))
     return launched

@@ -18,7 +18,7 @@ from cudamm.devices.device import Device, DeviceInfo
 from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 
 MISTAKES = Path(__file__).parents[1] / "example_kernels" / "mistakes"
@@ -174,8 +174,8 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     folder = tmp_path / "made-up"
     folder.mkdir()
     monkeypatch.setattr(
-        "cudamm.execution.worker.Worker",
-        lambda spec, timeout_s: Here(host() if spec == "cpu" else _Gpu()),
+        "cudamm.execution.worker.WorkerExecutor",
+        lambda spec, timeout_s: InProcessExecutor(host() if spec == "cpu" else _Gpu()),
     )
 
     def run_there(line: str, prints: dict[str, str], outcome: Any = None, body: str = "") -> Any:

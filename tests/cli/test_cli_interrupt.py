@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from cudamm.execution.worker import Worker
+from cudamm.execution.worker import WorkerExecutor
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
 
@@ -53,7 +53,7 @@ def test_before_a_device_is_found(run, monkeypatch):
     def answer(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Worker, "_answer", answer)
+    monkeypatch.setattr(WorkerExecutor, "_answer", answer)
     ended = run(f"{BENCH} -m naive")
     assert (ended.status, ended.stdout) == (130, "")
     # Click ends the line that the terminal's ^C stands in, then comes the message.

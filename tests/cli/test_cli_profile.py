@@ -20,7 +20,7 @@ from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.execution.case import Verdict
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 
 VALUES = {
@@ -85,7 +85,9 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     """
     folder = tmp_path / "made-up"
     folder.mkdir()
-    monkeypatch.setattr("cudamm.execution.worker.Worker", lambda spec, timeout_s: Here(_Gpu()))
+    monkeypatch.setattr(
+        "cudamm.execution.worker.WorkerExecutor", lambda spec, timeout_s: InProcessExecutor(_Gpu())
+    )
 
     def run_there(
         line: str,

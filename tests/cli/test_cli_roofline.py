@@ -12,7 +12,7 @@ import pytest
 from cudamm.devices.device import Ceilings, Device, DeviceInfo
 from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 
 PAPER = "roofline --peak 19500 --bandwidth 1555 "
@@ -197,8 +197,8 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
     """Run a command line where there is a GPU whose every launch takes 1 ms."""
 
     def run_there(line: str, ceilings: Ceilings) -> Any:
-        here = Here(_Gpu(1.0, ceilings))
-        monkeypatch.setattr("cudamm.execution.worker.Worker", lambda spec, timeout_s: here)
+        here = InProcessExecutor(_Gpu(1.0, ceilings))
+        monkeypatch.setattr("cudamm.execution.worker.WorkerExecutor", lambda spec, timeout_s: here)
         return run(line)
 
     return run_there
@@ -270,7 +270,7 @@ def test_a_gpu_held_against_given_roofs(on_gpu):
 
 def test_what_a_header_gets_wrong_is_said_before_anything_is_launched(on_gpu, kernel, monkeypatch):
     kernel()
-    monkeypatch.setattr(Here, "verify", lambda *_: pytest.fail("it was launched"))
+    monkeypatch.setattr(InProcessExecutor, "verify", lambda *_: pytest.fail("it was launched"))
     on_gpu("roofline --kernel my.cu --traffic X,N", Ceilings(5, 1)).refused(2, "unknown name X")
 
 

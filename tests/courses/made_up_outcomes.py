@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cudamm.benchmark.result import Result, Timing
-from cudamm.courses.course_records import Check, Findings, Group, Outcome, Plan, Setting
+from cudamm.courses.course_records import Conclusion, CourseReport, Group, Outcome, Plan, Setting
 from cudamm.devices.device import Ceilings
 from cudamm.execution.case import Verdict
 from cudamm.kernels.architecture import ARCHITECTURES
@@ -83,14 +83,14 @@ def with_verdict(outcomes: list[Outcome], label: str, verdict: Verdict) -> list[
     ]
 
 
-def verdicts(findings: Findings) -> dict[str, bool | None]:
+def verdicts(findings: CourseReport) -> dict[str, bool | None]:
     """What each check says, by its name."""
     named = {check.name: check.holds for check in findings.checks}
     assert len(named) == len(findings.checks), "two checks share a name"
     return named
 
 
-def check(findings: Findings, name: str) -> Check:
+def check(findings: CourseReport, name: str) -> Conclusion:
     """The check of that name."""
     (found,) = [c for c in findings.checks if c.name == name]
     return found

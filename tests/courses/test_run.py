@@ -9,10 +9,10 @@ from made_up_outcomes import CPU, silent
 
 from cudamm.benchmark.measure import Settings
 from cudamm.courses.conclusions import case, right
-from cudamm.courses.course_records import Check, Findings, Group, Plan, Source
+from cudamm.courses.course_records import Conclusion, CourseReport, Group, Plan, Source
 from cudamm.courses.reproduce import reproduce
 from cudamm.errors import NoDeviceError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.problem import Shape
 
 SMALL, OTHER = Shape(8, 8, 8), Shape(16, 24, 8)
@@ -28,7 +28,9 @@ def source(*groups, name="made-up"):
         name,
         "A made-up course",
         lambda setting, progress: plan,
-        lambda planned, outcomes: Findings((), (right(outcomes), Check("count", None, str(len(outcomes))))),
+        lambda planned, outcomes: CourseReport(
+            (), (right(outcomes), Conclusion("count", None, str(len(outcomes))))
+        ),
     )
 
 
@@ -38,7 +40,7 @@ def timed(*cases, **how):
 
 @pytest.fixture
 def here(cpu):
-    with Here(cpu) as executor:
+    with InProcessExecutor(cpu) as executor:
         yield executor
 
 

@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from cudamm.devices import doctor
-from cudamm.devices.doctor import Driver, Finding, Gpu, GpuState, Nvcc, PyCuda
+from cudamm.devices.doctor import Diagnosis, Driver, Gpu, GpuState, Nvcc, PyCuda
 from cudamm.errors import NoDeviceError, UsageError
 
 DRIVER = Driver("580.65.06", (13, 0))
@@ -16,7 +16,7 @@ PYCUDA = PyCuda("2025.1", (13, 0), (H100,))
 NVCC = Nvcc("/usr/local/cuda/bin/nvcc", (13, 0), ("sm_75", "sm_90"))
 
 
-def of(findings: list[Finding], subject: str) -> Finding:
+def of(findings: list[Diagnosis], subject: str) -> Diagnosis:
     (finding,) = [finding for finding in findings if finding.subject == subject]
     return finding
 
@@ -170,10 +170,10 @@ def test_a_device_name_means_the_gpu_that_bench_would_take(spec: str, index: int
 
 def test_the_first_error_with_advice_is_the_most_important() -> None:
     findings = [
-        Finding("a", "warning", "slow", "wait"),
-        Finding("b", "error", "broken"),
-        Finding("c", "error", "broken too", "mend it"),
-        Finding("d", "error", "and this", "later"),
+        Diagnosis("a", "warning", "slow", "wait"),
+        Diagnosis("b", "error", "broken"),
+        Diagnosis("c", "error", "broken too", "mend it"),
+        Diagnosis("d", "error", "and this", "later"),
     ]
     assert doctor.most_important(findings) == "mend it"
     assert not doctor.can_bench(findings)

@@ -14,7 +14,7 @@ from cudamm.benchmark.result import Result
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find, ladder
 from cudamm.kernels.launch import unfit
@@ -35,7 +35,7 @@ def silent(doing: str, done: int, total: int) -> None:
 
 def verified(device: Device[Any], cases: list[tuple[Variant, Problem]], fmad: bool) -> list[Result]:
     """Every case in one go, so that their programs are compiled side by side."""
-    with Here(device) as here:
+    with InProcessExecutor(device) as here:
         results = list(verify_all(here, cases, fmad, silent))
     assert len(results) == len(cases)
     return results
@@ -91,7 +91,7 @@ def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) 
     """Looked at directly, not through what verifies everything else."""
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problem = Problem(Shape(17, 31, 13), ELEMENT_TYPES[dtype], seed=9)
-    with Here(device) as here:
+    with InProcessExecutor(device) as here:
         (case,) = prepare(here, [(variant, problem)], False, silent)
         with here.open(case) as run:
             run.fill_output()

@@ -13,7 +13,7 @@ import pytest
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Device
 from cudamm.errors import RequirementError, UsageError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -370,7 +370,7 @@ def test_a_failing_case_costs_its_own_row_only(cpu: Device[Any], write_kernel: K
     methods = [find("naive"), crash, syntax, square, find("numpy"), find("tiled")]
     cases = [(variants(m, {})[0], problem) for m in methods]
     told: list[tuple[str, int, int]] = []
-    results = list(verify_all(Here(cpu), cases, True, lambda *step: told.append(step)))
+    results = list(verify_all(InProcessExecutor(cpu), cases, True, lambda *step: told.append(step)))
     assert [r.status for r in results] == ["ok", "failed", "failed", "skipped", "ok", "ok"]
     assert results[1].reason.startswith("crashed: division by zero")
     assert results[2].reason.startswith("does not compile: syntax.cu:")
@@ -389,7 +389,7 @@ def test_a_case_alone_that_cannot_be_is_an_error_of_the_request(
     text = "// requires: M == N + 1\n// threads: 1\n// grid: 1\n__global__ void k(float *C) {}\n"
     method = read_method(write_kernel(text))
     with pytest.raises(RequirementError, match="requires M == N"):
-        list(verify_all(Here(cpu), [(variants(method, {})[0], problem)], True, silent))
+        list(verify_all(InProcessExecutor(cpu), [(variants(method, {})[0], problem)], True, silent))
 
 
 def test_what_cannot_be_launched_is_refused_before_anything_runs(cpu: Device[Any]) -> None:
@@ -398,14 +398,14 @@ def test_what_cannot_be_launched_is_refused_before_anything_runs(cpu: Device[Any
         (variants(find(name), {"BLOCK_SIZE": (33,)})[0], problem) for name in ("cpu-simple", "coalesced")
     ]
     with pytest.raises(UsageError, match="1089 threads; this device allows 1024"):
-        next(iter(verify_all(Here(cpu), cases, True, silent)))
+        next(iter(verify_all(InProcessExecutor(cpu), cases, True, silent)))
 
 
 def test_a_problem_larger_than_memory_is_refused(cpu: Device[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "free_bytes", lambda: 10**6)
     cases = [(variants(find("naive"), {})[0], Problem(Shape(1000, 1000, 1000), ELEMENT_TYPES["float32"]))]
     with pytest.raises(UsageError, match=r"1000x1000x1000 float32 needs 0\.0 GB"):
-        list(verify_all(Here(cpu), cases, True, silent))
+        list(verify_all(InProcessExecutor(cpu), cases, True, silent))
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)

@@ -96,13 +96,13 @@ def test_a_worker_that_does_not_start_again_keeps_what_there_is(place):
     """The kernel kills the worker, and there is no second one."""
     once = """
 from cudamm.errors import NoDeviceError
-from cudamm.execution.worker import Worker
-start = Worker._start
+from cudamm.execution.worker import WorkerExecutor
+start = WorkerExecutor._start
 def fail(self, *arguments): raise NoDeviceError("the device is gone")
 def first(self, *arguments):
-    Worker._start = fail
+    WorkerExecutor._start = fail
     start(self, *arguments)
-Worker._start = first
+WorkerExecutor._start = first
 """
     ended = place.run(bench("0,1,99"), prefix=once)
     assert ended.status == 3

@@ -21,7 +21,7 @@ SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 AT = """
 import os, signal
 from cudamm.compile import host_compiler
-from cudamm.execution.worker import Worker
+from cudamm.execution.worker import WorkerExecutor
 from cudamm.output import bench_table as tables, output_files
 def at(where, name, number):
     inner, calls = getattr(where, name), []
@@ -36,9 +36,9 @@ at({where}, {name!r}, {number})
 
 MOMENTS = {
     "compiling": ("host_compiler", "run_compiler", 2, 0),
-    "verifying": ("Worker", "verify", 3, 2),
-    "sampling": ("Worker", "sample", 2, 0),
-    "sampling the third": ("Worker", "sample", 7, 2),
+    "verifying": ("WorkerExecutor", "verify", 3, 2),
+    "sampling": ("WorkerExecutor", "sample", 2, 0),
+    "sampling the third": ("WorkerExecutor", "sample", 7, 2),
     "writing a result": ("output_files.LiveJson", "put", 2, 2),
     "replacing the file": ("output_files.Path", "replace", 2, 2),
     "printing tables": ("tables", "render", 1, 4),

@@ -17,7 +17,7 @@ from cudamm.benchmark.verify import verify_all
 from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.device import GUARD_BYTES
 from cudamm.devices.gpu_library import missing_package
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -50,7 +50,7 @@ def cudamm(*arguments: object, **environment: str) -> subprocess.CompletedProces
 @pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=lambda e: e.name)
 def test_it_is_right_on_every_shape(gpu: Any, element: Any) -> None:
     cases = [(CUBLAS, Problem(parse_shape(size), element)) for size in (*SHAPES, *ODD)]
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         results = list(verify_all(here, cases, True, silent))
     assert [(r.m, r.n, r.k, r.reason) for r in results if r.status != "ok"] == []
     assert len(results) == len(cases)
@@ -59,7 +59,7 @@ def test_it_is_right_on_every_shape(gpu: Any, element: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_product_is_numpys_and_nothing_else_is_touched(gpu: Any, dtype: str) -> None:
     problem = Problem(Shape(67, 131, 41), ELEMENT_TYPES[dtype], seed=5)
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         (case,) = prepare(here, [(CUBLAS, problem)], True, silent)
         with here.open(case) as run:
             guards = {
@@ -80,7 +80,7 @@ def test_it_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
     """1 + 2⁻¹² is a float32 and no TF32, whose fraction has 10 bits: a product with a unit matrix tells."""
     n = 512
     problem = Problem(Shape(n, n, n), FLOAT32)
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         (case,) = prepare(here, [(CUBLAS, problem)], True, silent)
         with here.open(case) as run:
             a = np.full((n, n), 1 + 2.0**-12, np.float32)
@@ -94,7 +94,7 @@ def test_it_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
 def test_it_takes_turns_with_a_kernel_and_is_faster(gpu: Any, cache: Any, element: Any) -> None:
     cases = [(variant, Problem(Shape(2048, 2048, 2048), element)) for variant in (TILED, CUBLAS)]
     given_up = gpu.support._gave_up
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         results = list(bench(here, cases, Settings(runs=10, cache=cache), silent))
     tiled, cublas = sorted(results, key=lambda r: r.position)
     assert (tiled.status, cublas.status) == ("ok", "ok"), (tiled.reason, cublas.reason)
@@ -113,7 +113,7 @@ def test_a_first_launch_that_is_timed_is_not_held(gpu: Any) -> None:
     """Without verifying and warming up the first sample would be the first call, and that loads kernels."""
     case = CUBLAS, Problem(Shape(1111, 333, 777), FLOAT32)
     given_up = gpu.support._gave_up
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         settings = Settings(runs=3, warmup=0, verify=False, cache="cold")
         (result,) = bench(here, [case], settings, silent)
     assert result.status == "ok"
@@ -123,7 +123,7 @@ def test_a_first_launch_that_is_timed_is_not_held(gpu: Any) -> None:
 
 def test_short_products_share_a_hot_sample(gpu: Any) -> None:
     given_up = gpu.support._gave_up
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         (result,) = bench(here, [(CUBLAS, Problem(Shape(64, 64, 65536), FLOAT32))],
                           Settings(runs=5, cache="hot"), silent)  # fmt: skip
     assert result.status == "ok" and result.timing.launches_per_sample > 10

@@ -11,7 +11,7 @@ import pytest
 from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.verify import verify_all
 from cudamm.compile.program import program
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.judge import verify
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
@@ -45,7 +45,7 @@ def cudamm(*arguments):
 def test_every_method_is_right_on_every_shape(gpu, element, fmad):
     of_type = [m for m in ladder() if element.name in m.element_types]
     cases = [(v, Problem(s, element)) for m in of_type for v in variants(m, {}) for s in SHAPES]
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         results = list(verify_all(here, cases, fmad, silent))
     assert len(results) == len(cases)
     # What an older GPU has not, and what does not fit into registers in float64, is skipped, and only that.
@@ -65,7 +65,7 @@ def test_every_value_worth_sweeping_is_right(gpu, method, worth_sweeping):
     if gpu.lacks(method):
         pytest.skip(gpu.lacks(method))
     problem = Problem(Shape(70, 90, 50), FLOAT32)
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         results = list(verify_all(here, [(v, problem) for v in worth_sweeping(method)], True, silent))
     assert [r for r in results if r.status != "ok"] == []
 
@@ -217,7 +217,7 @@ def test_bench_measures_on_the_gpu(gpu):
         if m.name in ("numpy", "tiled")
         for v in variants(m, {})
     ]
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         results = bench(here, chosen, Settings(runs=7), silent)
         on_host, on_gpu = sorted(results, key=lambda result: result.position)
     assert (on_host.execution, on_gpu.execution) == ("native", "gpu")
@@ -358,8 +358,8 @@ def test_the_reference_of_a_large_problem_is_numpys_too(gpu, element):
 @pytest.mark.parametrize("element", [FLOAT32, ELEMENT_TYPES["int32"]], ids=["float32", "int32"])
 def test_errors_and_bounds_are_those_that_the_host_would_find(gpu, element, size):
     problem = Problem(parse_shape(size), element)
-    (case,) = prepare(Here(gpu), [(variants(find("tiled"), {})[0], problem)], True, silent)
-    here = Here(gpu)
+    (case,) = prepare(InProcessExecutor(gpu), [(variants(find("tiled"), {})[0], problem)], True, silent)
+    here = InProcessExecutor(gpu)
     with here.open(case) as run:
         verdict = verify(run, problem, case.variant, fmad=True, thread_order=False)
         errors = np.abs(run.product()[: problem.shape.m, : problem.shape.n] - problem.reference[0])

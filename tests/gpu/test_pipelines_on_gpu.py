@@ -17,7 +17,7 @@ from cudamm.benchmark.verify import verify_all
 from cudamm.compile.program import program
 from cudamm.devices.device import Device
 from cudamm.devices.gpu_device import import_driver
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch import plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
@@ -50,7 +50,7 @@ def test_every_value_worth_sweeping_is_right_where_the_ring_goes_round(
     """Tiles at every edge, rows of whole 16 bytes, and a last step along k that is shorter."""
     chosen = worth_sweeping(pipeline)
     problem = Problem(parse_shape("516x772x260"), FLOAT32)
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         results = list(verify_all(here, [(variant, problem) for variant in chosen], True, silent))
     assert len(results) == len(chosen)
     assert [(r.params, r.status, r.reason) for r in results if r.verdict.correct is not True] == []

@@ -16,7 +16,7 @@ from cudamm.benchmark.result import Result
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Device
 from cudamm.errors import RequirementError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
@@ -81,7 +81,7 @@ def hopper(gpu: Device[Any]) -> Device[Any]:
 
 
 def verified(gpu: Device[Any], cases: list[tuple[Variant, Problem]], fmad: bool = True) -> list[Result]:
-    with Here(gpu) as here:
+    with InProcessExecutor(gpu) as here:
         return list(verify_all(here, cases, fmad, silent))
 
 
@@ -123,7 +123,7 @@ def test_a_box_arrives_with_zeros_beyond_the_edge(
     values = {"ROW": (row,), "COLUMN": (column,), "SWIZZLE": (swizzle,)}
     (variant,) = variants(method, values)
     problem = Problem(Shape(40, 24, 24), FLOAT32)
-    with Here(hopper) as here:
+    with InProcessExecutor(hopper) as here:
         (case,) = prepare(here, [(variant, problem)], True, silent)
         with here.open(case) as run:
             run.fill_output()

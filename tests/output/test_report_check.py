@@ -8,20 +8,20 @@ import pytest
 from rich.console import Console
 
 from cudamm.analysis.check import CheckResult
-from cudamm.analysis.mistakes import Finding, ThreadAt
+from cudamm.analysis.mistakes import Mistake, ThreadAt
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.output import check_text
 
-RACE = Finding(
+RACE = Mistake(
     "race", "thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6",
     "put __syncthreads() between them", "my.cu", 6, "sum += As[ty][k] * Bs[k][tx];", "As", "As[0][0]",
     (ThreadAt((0, 0, 0), (0, 0, 0), 4, "store"), ThreadAt((0, 0, 0), (1, 0, 0), 6, "load")), 4, 12,
     ("17x31x13", "64x64x64"),
 )  # fmt: skip
-ADVICE = Finding("bank-conflict", "a 32-way bank conflict", "pad", "my.cu", 6, "x", "As", sizes=("64x64x64",))
+ADVICE = Mistake("bank-conflict", "a 32-way bank conflict", "pad", "my.cu", 6, "x", "As", sizes=("64x64x64",))
 
 
-def result(*findings: Finding, **more: object) -> CheckResult:
+def result(*findings: Mistake, **more: object) -> CheckResult:
     wrong = any(finding.severity == "error" for finding in findings)
     given = {"status": "wrong" if wrong else "clean", "sizes": ("17x31x13", "64x64x64")} | more
     return CheckResult("mine", {"BLOCK_SIZE": 16}, "float32", "my.cu", findings=findings, **given)

@@ -6,18 +6,18 @@ import io
 
 from rich.console import Console
 
-from cudamm.devices.doctor import Finding
+from cudamm.devices.doctor import Diagnosis
 from cudamm.output import doctor_table
 
 FINDINGS = [
-    Finding("Python", "ok", "3.11"),
-    Finding("persistence mode", "warning", "off", "turn it on: nvidia-smi -pm 1"),
-    Finding("nvcc", "error", "none [found]", "install nvcc"),
-    Finding("nvcc again", "error", "none", "install nvcc"),
+    Diagnosis("Python", "ok", "3.11"),
+    Diagnosis("persistence mode", "warning", "off", "turn it on: nvidia-smi -pm 1"),
+    Diagnosis("nvcc", "error", "none [found]", "install nvcc"),
+    Diagnosis("nvcc again", "error", "none", "install nvcc"),
 ]
 
 
-def shown(findings: list[Finding], width: int = 160) -> list[str]:
+def shown(findings: list[Diagnosis], width: int = 160) -> list[str]:
     file = io.StringIO()
     doctor_table.render(Console(file=file, width=width, highlight=False), findings)
     return file.getvalue().splitlines()
@@ -40,7 +40,7 @@ def test_where_all_is_well_there_is_no_advice() -> None:
 def test_a_narrow_terminal_loses_no_character() -> None:
     long = "/a/very/long/folder/" * 10
     text = "".join(
-        cell.strip() for line in shown([Finding("cache", "ok", long)], 60) for cell in line.split("│")[3:4]
+        cell.strip() for line in shown([Diagnosis("cache", "ok", long)], 60) for cell in line.split("│")[3:4]
     )
     assert text == long
 

@@ -17,7 +17,7 @@ from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.resources import Resources
 from cudamm.devices.device import Device
 from cudamm.errors import KernelError, UsageError
-from cudamm.execution.in_process import Here
+from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.expression import parse
 from cudamm.kernels.header import read_method
@@ -109,7 +109,7 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outc
         **request: Any,
     ) -> Outcome:
         tuner = Tuner(
-            Here(clocked(device, monkeypatch)),
+            InProcessExecutor(clocked(device, monkeypatch)),
             [plane(tmp_path, device, xs, ys, where, requires, threads)],
             Request(**request),
         )
@@ -159,7 +159,7 @@ def plane(
     every = variants(read_method(path), {"X": xs, "Y": ys})
     condition = parse(where)
     chosen = [variant for variant in every if condition.holds(variant.names(PROBLEM.element, 4, 5, 6))]
-    (task,) = tasks_of(Here(device), [(variant, PROBLEM) for variant in chosen])
+    (task,) = tasks_of(InProcessExecutor(device), [(variant, PROBLEM) for variant in chosen])
     return task
 
 
@@ -367,7 +367,11 @@ def test_what_nvcc_says_of_a_kernel_rules_it_out(
     (tmp_path / "plane.cu").write_text(text)
     device = clocked(Compiling(bowl(8, 4)), monkeypatch)
     every = variants(read_method(tmp_path / "plane.cu"), {"X": (8, 16, 32), "Y": (4, 8)})
-    tuner = Tuner(Here(device), tasks_of(Here(device), [(v, PROBLEM) for v in every]), Request())
+    tuner = Tuner(
+        InProcessExecutor(device),
+        tasks_of(InProcessExecutor(device), [(v, PROBLEM) for v in every]),
+        Request(),
+    )
     list(tuner.run(silent))
     (outcome,) = tuner.outcomes
     reasons = {tuple(t.result.params.values()): t.result.reason for t in outcome.trials}
@@ -470,10 +474,12 @@ def test_each_method_and_problem_is_tuned_on_its_own(tmp_path: Path, monkeypatch
     path.write_text(KERNEL.format(x=1, xs="1, 2, 3", y=1, ys="1", threads="X", more=""))
     every = variants(read_method(path), {"X": (1, 2, 3)})
     other = Problem(Shape(2, 2, 2), PROBLEM.element)
-    tasks = tasks_of(Here(device), [(variant, problem) for problem in (PROBLEM, other) for variant in every])
+    tasks = tasks_of(
+        InProcessExecutor(device), [(variant, problem) for problem in (PROBLEM, other) for variant in every]
+    )
     assert [case.position for task in tasks for case in task.cases] == [0, 1, 2, 3, 4, 5]
     told: list[Outcome] = []
-    tuner = Tuner(Here(device), tasks, Request(), told.append)
+    tuner = Tuner(InProcessExecutor(device), tasks, Request(), told.append)
     trials = list(tuner.run(silent))
     assert told == tuner.outcomes and len(told) == 2
     assert [o.winner and o.winner.params["X"] for o in told] == [2, 2]
@@ -488,7 +494,7 @@ def test_a_kernel_with_many_parameters_on_the_cpu_device(cpu: Device[Any]) -> No
     """Kernels as they are, compiled and run: what wins is right, and its record says so."""
     every = variants(find("tile-2d"), {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
     problem = Problem(Shape(20, 30, 10), ELEMENT_TYPES["float32"])
-    with Here(cpu) as here:
+    with InProcessExecutor(cpu) as here:
         tuner = Tuner(here, tasks_of(here, [(variant, problem) for variant in every]), Request(20.0))
         list(tuner.run(silent))
     (outcome,) = tuner.outcomes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         missing = _why_no_gpu()
         if missing:
             pytest.skip(f"no GPU can be opened: {missing}")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Fail a test that skips itself where nothing may be skipped, as in CI, if it is not one for a GPU."""
+    report = (yield).get_result()
+    may_skip = item.get_closest_marker("gpu") or not os.environ.get("CUDAMM_TESTS_MAY_NOT_SKIP")
+    if report.skipped and not hasattr(report, "wasxfail") and not may_skip:
+        *_, reason = report.longrepr
+        report.outcome, report.longrepr = "failed", f"CUDAMM_TESTS_MAY_NOT_SKIP is set. {reason}"
 
 
 @functools.cache
@@ -220,21 +230,9 @@ def _is_accepted(variant: Variant) -> bool:
 
 
 @pytest.fixture(scope="session")
-def lacking() -> Callable[[str], None]:
-    """Skip a test for want of what `make setup` provides; fail where that has run, as in CI."""
-
-    def skip_or_fail(message: str) -> None:
-        if os.environ.get("CUDAMM_TESTS_MAY_NOT_SKIP"):
-            pytest.fail(message)
-        pytest.skip(message)
-
-    return skip_or_fail
-
-
-@pytest.fixture(scope="session")
-def needs_nvcc(lacking: Callable[[str], None]) -> None:
+def needs_nvcc() -> None:
     """For tests that compile for a GPU."""
     from cudamm.compile.toolkit import find_nvcc
 
     if find_nvcc() is None:
-        lacking("nvcc was not found: it comes with the CUDA toolkit, and with make setup")
+        pytest.skip("nvcc was not found: it comes with the CUDA toolkit, and with make setup")

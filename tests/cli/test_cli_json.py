@@ -91,16 +91,6 @@ def test_failures_are_in_the_file_too(run, kernel, tmp_path):
     assert record["status"] == "failed" and "wrong" in record["reason"]
 
 
-def test_a_read_only_file_is_refused(run, tmp_path, launches):
-    target = tmp_path / "out.json"
-    target.write_text("old")
-    target.chmod(0o444)
-    if os.access(target, os.W_OK):
-        pytest.skip("this user may write to read-only files")
-    run(f"{BENCH} --json out.json").refused(2, "out.json", "cannot be written")
-    assert target.read_text() == "old" and launches == []
-
-
 def test_a_full_disk_is_reported_and_costs_no_table(run):
     ended = run(f"{BENCH} --json /dev/full")
     assert ended.status == 2 and "Success!" in ended.stdout

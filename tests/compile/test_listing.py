@@ -93,11 +93,11 @@ def of_ladder(name: str, fmad: bool = True, **values: int) -> Program:
 
 
 @pytest.fixture
-def real_nvdisasm(needs_nvcc: None, lacking: Callable[[str], None]) -> Path:
+def real_nvdisasm(needs_nvcc: None) -> Path:
     """NVIDIA's own."""
     found = toolkit.find_nvdisasm(nvcc_compiler.nvcc().path)
     if found is None:
-        lacking("nvdisasm was not found: pip install nvidia-cuda-nvdisasm")
+        pytest.skip("nvdisasm was not found: pip install nvidia-cuda-nvdisasm")
     assert found is not None
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
@@ -142,12 +143,29 @@ def test_a_cache_folder_that_is_a_file(place):
     assert not (place.folder / "out.json").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="to root no folder is read-only")
+def without_roots_rights() -> None:
+    """Give up root's right to write what is read-only: a program that is executed next no longer has it."""
+    if os.geteuid() == 0:
+        pr_capbset_drop, cap_dac_override = 24, 1
+        assert ctypes.CDLL(None).prctl(pr_capbset_drop, cap_dac_override) == 0
+
+
+def test_a_read_only_file_is_refused_and_kept(place):
+    target = place.folder / "out.json"
+    target.write_text("old")
+    target.chmod(stat.S_IRUSR)
+    ended = place.run(BENCH, preexec_fn=without_roots_rights)
+    assert (ended.status, ended.stdout, len(ended.lines)) == (2, "", 1)
+    assert "out.json: it cannot be written (Permission denied)" in ended.lines[0]
+    assert target.read_text() == "old"
+    assert [path.name for path in place.folder.iterdir()] == ["out.json"]
+
+
 def test_a_cache_folder_that_is_read_only(place):
     cache = place.folder / "cache"
     cache.mkdir()
     cache.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    ended = place.with_(CUDAMM_CACHE=str(cache)).run(BENCH)
+    ended = place.with_(CUDAMM_CACHE=str(cache)).run(BENCH, preexec_fn=without_roots_rights)
     cache.chmod(stat.S_IRWXU)
     assert (ended.status, ended.stdout, len(ended.lines)) == (3, "", 1)
     assert "set CUDAMM_CACHE to another" in ended.lines[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,11 +86,11 @@ class Header:
 
 
 @pytest.fixture(scope="session")
-def header(tmp_path_factory: pytest.TempPathFactory, lacking: Callable[[str], None]) -> Header:
+def header(tmp_path_factory: pytest.TempPathFactory) -> Header:
     """NVIDIA's cuda_occupancy.h, which states the hardware's rules as code."""
     found = [f for f in header_candidates(find_nvcc(), None) if (f / "cuda_occupancy.h").is_file()]
     if not found:
-        lacking("NVIDIA's cuda_occupancy.h was not found: it comes with the toolkit, and with make setup")
+        pytest.skip("NVIDIA's cuda_occupancy.h was not found: it comes with the toolkit, and with make setup")
     program = tmp_path_factory.mktemp("occupancy") / "occupancy"
     subprocess.run(
         ["g++", "-O1", "-w", f"-I{found[0]}", "-x", "c++", "-", "-o", program],

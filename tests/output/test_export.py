@@ -211,15 +211,3 @@ def test_a_path_that_cannot_be_written_is_known_at_once(
     with pytest.raises(UsageError, match=f"^--json.*({words})"):
         LiveJson(name, {})
     only(tmp_path, "there", "file", "loop.json")
-
-
-def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everything")
-    path = tmp_path / "out.json"
-    path.write_text("older")
-    path.chmod(0o444)
-    with pytest.raises(UsageError, match="Permission denied"):
-        OutputFile("--json", str(path))
-    assert path.read_text() == "older"
-    only(tmp_path, "out.json")

@@ -1,8 +1,7 @@
 """Compiling with nvcc for a GPU, present or not.
 
-SourceModule, PyCUDA's usual way, compiles and loads at once. Here they are apart: compiling needs no GPU,
-runs on all cores at once, and tells what a kernel takes of a multiprocessor; loading (`devices.gpu`) happens
-where the kernel is to run.
+Where a kernel is to run, PyCUDA's `SourceModule` compiles it (`devices/source_module.py`), with the options
+made here. nvcc is called directly for machines without a driver, and for what ptxas alone reports.
 """
 
 from __future__ import annotations
@@ -65,7 +64,6 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
         NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
     """
     compiler = nvcc()
-    check_architecture(arch)
     command = nvcc_command(program, arch)
 
     def make(target: Path) -> None:
@@ -76,9 +74,7 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
             try:
                 remarks = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
             except KernelError as error:
-                # Not the program's fault: there is no host compiler, or one that nvcc refuses.
-                if "nvcc fatal" in str(error) or "host_config.h" in str(error):
-                    raise NoDeviceError(f"nvcc does not work: {error}") from None
+                refuse_broken_nvcc(error)
                 if program.include_folder or not _is_lasting(error):
                     raise
                 # The same text fails the same way: that need not be found out again either.
@@ -87,11 +83,7 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
             image = cubin.read_bytes()
         target.write_bytes(image + _SEPARATOR + remarks.encode(errors="replace"))
 
-    whole = program.text
-    if program.include_folder:
-        whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
-    made_from = [whole, compiler.version, *command, *_own_variables()]
-    image, _, remarks = contents(cached(made_from, ".cubin", make)).rpartition(_SEPARATOR)
+    image, _, remarks = contents(cached(identity(program, arch), ".cubin", make)).rpartition(_SEPARATOR)
     if not image:
         raise KernelError(remarks.decode())
     kernel = find_kernel(image, program.method.entry)
@@ -99,20 +91,47 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
 
 
 def nvcc_command(program: Program, arch: str) -> list[str]:
-    """nvcc and the options that a program is compiled with, whatever is made of it.
+    """Return nvcc and the options that a program is compiled with, whatever is made of it.
 
     Raises:
-        KernelError: its method needs another architecture.
+        KernelError: the program's method needs another architecture.
+        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
     """
+    target, options = nvcc_options(program, arch)
+    return [str(nvcc().path), f"-arch={target}", *options]
+
+
+def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
+    """Return the architecture to compile a program for, and nvcc's other options.
+
+    Raises:
+        KernelError: the program's method needs another architecture.
+        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+    """
+    compiler = nvcc()
+    check_architecture(arch)
     needs = program.method.lacks_on(arch)
     if needs:
         raise KernelError(f"does not compile for {arch}: {needs}")
-    compiler = nvcc()
     fmad = "-fmad=true" if program.fmad else "-fmad=false"
     included = [f"-I{program.include_folder}"] if program.include_folder else []
     options = [f"-Xptxas={option}" for option in program.method.ptxas]
-    target = f"-arch={program.method.target(arch)}"
-    return [str(compiler.path), target, *include_options(compiler.path), fmad, *options, *included]
+    return program.method.target(arch), [*include_options(compiler.path), fmad, *options, *included]
+
+
+def identity(program: Program, arch: str) -> list[str]:
+    """Return everything that determines a program's machine code: text, headers, compiler, options."""
+    command = nvcc_command(program, arch)
+    whole = program.text
+    if program.include_folder:
+        whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+    return [whole, nvcc().version, *command, *_own_variables()]
+
+
+def refuse_broken_nvcc(error: KernelError) -> None:
+    """Raise NoDeviceError if the failure is not the program's: no host compiler, or one that nvcc refuses."""
+    if "nvcc fatal" in str(error) or "host_config.h" in str(error):
+        raise NoDeviceError(f"nvcc does not work: {error}") from None
 
 
 _SEPARATOR = b"\nptxas -v:\n"

@@ -16,9 +16,7 @@ from pathlib import Path
 from cudamm.compile.compile_cache import (
     CompilerKilled,
     cached,
-    contents,
     preprocessed,
-    remembered,
     run_compiler,
     temporary_folder,
 )
@@ -91,7 +89,7 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
     if program.include_folder:
         whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
     made_from = [whole, compiler.version, *command, *_own_variables()]
-    image, _, remarks = contents(cached(made_from, ".cubin", make)).rpartition(_SEPARATOR)
+    image, _, remarks = cached(made_from, ".cubin", make).read_bytes().rpartition(_SEPARATOR)
     if not image:
         raise KernelError(remarks.decode())
     kernel = find_kernel(image, program.method.entry)
@@ -135,13 +133,9 @@ def nvcc() -> _Nvcc:
     path = find_nvcc()
     if path is None:
         raise NoDeviceError("nvcc was not found: run make setup, or install the CUDA toolkit")
-    listed = _answer(path, "--list-gpu-code")
+    listed = run_nvcc(path, "--list-gpu-code")
     architectures = sorted(re.findall(r"\bsm_\d+\b", listed), key=lambda arch: int(arch[3:]))
-    return _Nvcc(path, _answer(path, "--version"), tuple(dict.fromkeys(architectures)))
-
-
-def _answer(path: Path, question: str) -> str:
-    return remembered([str(path), question], _own_variables(), lambda: run_nvcc(path, question))
+    return _Nvcc(path, run_nvcc(path, "--version"), tuple(dict.fromkeys(architectures)))
 
 
 def check_architecture(arch: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.compile.compile_cache import cached, contents, run_compiler
+from cudamm.compile.compile_cache import cached, run_compiler
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
@@ -217,7 +217,7 @@ class Support:
             path.write_text(json.dumps(found))
 
         path = cached(["ceilings", key, SOURCE.read_text()], ".json", measure)
-        found = json.loads(contents(path))
+        found = json.loads(path.read_bytes())
         return Ceilings(found["fma_gflops"], found["copy_gbytes_per_s"])
 
     def _fma_gflops(self) -> float:
@@ -268,4 +268,4 @@ def _compiled(arch: str) -> bytes:
         except KernelError as error:
             raise NoDeviceError(f"nvcc does not work: {error}") from None
 
-    return contents(cached([SOURCE.read_text(), compiler.version, *command], ".cubin", make))
+    return cached([SOURCE.read_text(), compiler.version, *command], ".cubin", make).read_bytes()

@@ -1,4 +1,4 @@
-"""What tests share: one compiler cache a session, the two devices, and short ways to run one kernel."""
+"""What tests share: one compiler cache a run, the two devices, and short ways to run one kernel."""
 
 from __future__ import annotations
 
@@ -67,10 +67,15 @@ def _why_no_gpu() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What the session compiles, for itself and for the processes it starts; never the user's own cache."""
+    """What this run of the tests compiles, in all its workers and the processes they start.
+
+    The folder is empty when the run begins, and is never the user's own cache.
+    """
     from cudamm.compile import compile_cache
 
-    folder = tmp_path_factory.mktemp("compiled")
+    base = tmp_path_factory.getbasetemp()
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # each has a folder of its own in that of the run
+    folder = (base.parent if is_worker else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
         compile_cache.cache_folder.cache_clear()

@@ -1,8 +1,4 @@
-"""Running compilers, and keeping what they made, in the user's cache folder.
-
-A file in the cache ends with a checksum of what comes before it, so that one that was cut off or has changed
-since is noticed and made anew. Loaders and linkers do not mind the bytes at its end.
-"""
+"""Running compilers, and keeping what they made in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -25,13 +21,13 @@ import platformdirs
 from cudamm.errors import KernelError, NoDeviceError
 
 TEMPORARY = ".partial-"
-"""What the names of files begin with that are still being made."""
+"""Prefix of the names of files that are still being made."""
 
 STALE_S = 24 * 60 * 60
-"""The age at which such a file is what a killed run has left: no compiler takes as long."""
+"""Age, in seconds, at which such a file was left by a killed run: no compiler runs that long."""
 
-_MARK = b"\nwhole\n"
-_SEAL_BYTES = hashlib.sha256().digest_size + len(_MARK)
+LAYOUT = "2"
+"""Number of the layout of the cached files. A file of another layout is never read."""
 
 
 class CompilerKilled(KernelError):
@@ -55,18 +51,17 @@ def cache_folder() -> Path:
 
 
 def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]) -> Path:
-    """The file made from all of `made_from`; `make` writes it, to the path it is given, where it is missing.
+    """Return the file made from all of `made_from`.
 
-    It appears under its final name only once it is whole, whoever else makes it at the same time. One that
-    is damaged all the same, by a power failure perhaps, is made anew.
+    If the file is missing, `make` writes it, to the path that `make` is given. The file gets its final name
+    only when all of it is on the disk: no crash, no power failure and no other process that makes the same
+    file can leave a part of one under that name.
 
     Raises:
         NoDeviceError: the cache folder takes no file.
     """
-    key = hashlib.sha256("\0".join(made_from).encode(errors="surrogateescape")).hexdigest()[:32]
-    folder = cache_folder()
-    target = folder / f"{key}{suffix}"
-    if _is_whole(target):
+    folder, target = _place(made_from, suffix)
+    if target.is_file():
         return target
     try:
         _remove_stale(folder)
@@ -75,12 +70,9 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
         partial = Path(name)
         try:
             make(partial)
-            seal = _seal(partial.read_bytes())
-            with partial.open("ab") as file:
-                file.write(seal)
             partial.chmod(0o755)
-            if target.is_dir() and not target.is_symlink():
-                shutil.rmtree(target)  # not of our making, and a file cannot replace it
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
@@ -89,58 +81,42 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
     return target
 
 
-def contents(path: Path) -> bytes:
-    """What was made, from a file in the cache."""
-    return path.read_bytes()[:-_SEAL_BYTES]
+def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> Path:
+    """Return the folder made from all of `made_from`, under the same guarantees as `cached`.
 
+    If the folder is missing, `make` fills the folder whose path it is given.
 
-def remembered(command: Sequence[str], settings: Sequence[str], ask: Callable[[], str]) -> str:
-    """What a compiler says of itself: from the cache, for as long as its file is the same.
-
-    Args:
-        command: the compiler, and what it is asked.
-        settings: what else the answer depends on.
-        ask: runs it.
+    Raises:
+        NoDeviceError: the cache folder takes no folder.
     """
-    program = _own_file(command)
-    if program is None:
-        return ask()
-    found = program.stat()
-    made_from = ["answer", *command, *settings, str(program), str(found.st_size), str(found.st_mtime_ns)]
-    answers: list[str] = []
-
-    def make(path: Path) -> None:
-        answers.append(ask())
-        path.write_text(answers[0], encoding="utf-8", errors="surrogateescape")
-
+    folder, target = _place(made_from, ".folder")
+    if target.is_dir():
+        return target
     try:
-        return contents(cached(made_from, ".txt", make)).decode(errors="surrogateescape")
-    except (NoDeviceError, OSError):
-        # A cache that takes nothing costs time here and no answer: whoever compiles is told. Where it was
-        # the compiler that failed, it says so again.
-        return answers[0] if answers else ask()
+        _remove_stale(folder)
+        partial = Path(tempfile.mkdtemp(dir=folder, prefix=TEMPORARY))
+        try:
+            make(partial)
+            for path in partial.iterdir():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            try:
+                partial.rename(target)
+            except OSError:
+                if not target.is_dir():  # another process was faster
+                    raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise _unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
+    return target
 
 
-def _own_file(command: Sequence[str]) -> Path | None:
-    """The file that is a compiler; None where it hands on to another, which may change unnoticed."""
-    found = shutil.which(command[0])
-    if found is None or any(not word.startswith("-") for word in command[1:]):
-        return None
-    program = Path(found).resolve()
-    try:
-        with program.open("rb") as file:
-            begins = file.read(1000)
-        wrapper = _WRAPPER.fullmatch(begins)
-        if wrapper:
-            return _own_file([os.fsdecode(wrapper[1]), *command[1:]])
-    except OSError:
-        return None
-    return None if begins.startswith(b"#!") or program.name in _FORWARDERS else program
-
-
-# A script that does nothing but run a compiler that lies elsewhere.
-_WRAPPER = re.compile(rb"#![^\n]*\n\s*exec (/[\w/.+-]+) \"\$@\"\s*")
-_FORWARDERS = ("ccache", "sccache", "distcc", "icecc")
+def _place(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:
+    """Return the cache folder, and the path in it that everything a file is made from leads to."""
+    key = "\0".join([LAYOUT, *made_from]).encode(errors="surrogateescape")
+    folder = cache_folder()
+    return folder, folder / f"{hashlib.sha256(key).hexdigest()[:32]}{suffix}"
 
 
 @contextlib.contextmanager
@@ -164,23 +140,15 @@ def _unwritable(what: str, folder: Path, error: OSError, variable: str) -> NoDev
     return NoDeviceError(f"nothing can be written to {what} {folder} ({error.strerror or error}); {remedy}")
 
 
-def _seal(made: bytes) -> bytes:
-    return hashlib.sha256(made).digest() + _MARK
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        found = path.read_bytes()
-    except OSError:  # it is missing, or is no file that can be read: made anew, and that may raise
-        return False
-    return found[-_SEAL_BYTES:] == _seal(found[:-_SEAL_BYTES])
-
-
 def _remove_stale(folder: Path) -> None:
     """Remove what killed runs have left behind."""
     for path in folder.glob(f"{TEMPORARY}*"):
         with contextlib.suppress(OSError):  # another run removes it too, or it is another user's
-            if time.time() - path.lstat().st_mtime > STALE_S:
+            if time.time() - path.lstat().st_mtime <= STALE_S:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
                 path.unlink()
 
 

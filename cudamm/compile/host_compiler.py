@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, finished, preprocessed, remembered, run_compiler
+from cudamm.compile.compile_cache import cached, finished, preprocessed, run_compiler
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
@@ -116,24 +116,21 @@ def compiler() -> _Compiler:
         command = shlex.split(name)
         if not shutil.which(command[0]):
             continue
-        return _Compiler(tuple(command), _version([*command, "--version"]))
+        return _Compiler(tuple(command), _version(command))
     wanted = (
         f"$CXX is {chosen}, which is not there" if chosen else "no C++ compiler was found (g++, c++, clang++)"
     )
     raise NoDeviceError(f"{wanted}: install one, for example with: apt install g++")
 
 
-def _version(asked: list[str]) -> str:
-    """The first line that the compiler answers with. Raises NoDeviceError where it does not work."""
-
-    def ask() -> str:
-        done = finished(asked)
-        if done.returncode != 0:
-            shown, status = shlex.join(asked), done.returncode
-            raise NoDeviceError(f"the C++ compiler {asked[0]} does not work: {shown} ends with {status}")
-        return done.stdout.split("\n")[0]
-
-    return remembered(asked, [], ask)
+def _version(command: Sequence[str]) -> str:
+    """Return the first line that the compiler prints. Raises NoDeviceError if the compiler does not work."""
+    asked = [*command, "--version"]
+    done = finished(asked)
+    if done.returncode != 0:
+        shown, status = shlex.join(asked), done.returncode
+        raise NoDeviceError(f"the C++ compiler {asked[0]} does not work: {shown} ends with {status}")
+    return done.stdout.split("\n")[0]
 
 
 @functools.cache

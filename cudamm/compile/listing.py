@@ -16,9 +16,7 @@ from typing import Literal
 
 from cudamm.compile.compile_cache import (
     cached,
-    contents,
     finished,
-    remembered,
     run_compiler,
     temporary_folder,
 )
@@ -84,7 +82,7 @@ def ptx(program: Program, arch: str) -> Listing:
 
     # The cubin stands for what the program includes, and for what nvcc takes from the environment.
     path = cached([program.text, _digest(cubin), nvcc().version, *command], ".ptx", make)
-    text = contents(path).decode(errors="replace")
+    text = path.read_bytes().decode(errors="replace")
     return Listing("ptx", arch, cubin.kernel, text, _ptx_lines(text, cubin.kernel))
 
 
@@ -97,7 +95,7 @@ def sass(program: Program, arch: str) -> Listing:
     """
     disassembler = nvdisasm()
     cubin = compile_for_gpu(program, arch)
-    version = remembered([str(disassembler), "--version"], [], lambda: run_nvcc(disassembler, "--version"))
+    version = run_nvcc(disassembler, "--version")
 
     def make(target: Path) -> None:
         with temporary_folder() as folder:
@@ -112,7 +110,7 @@ def sass(program: Program, arch: str) -> Listing:
         target.write_text(done.stdout, encoding="utf-8", errors="surrogateescape")
 
     path = cached([_digest(cubin), str(disassembler), version], ".sass", make)
-    section = _section(contents(path).decode(errors="replace"), cubin.kernel)
+    section = _section(path.read_bytes().decode(errors="replace"), cubin.kernel)
     return Listing("sass", arch, cubin.kernel, section, _sass_lines(section))
 
 

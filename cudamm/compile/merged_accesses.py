@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, contents, finished, run_compiler, temporary_folder
+from cudamm.compile.compile_cache import cached, finished, run_compiler, temporary_folder
 from cudamm.compile.listing import nvdisasm
 from cudamm.compile.nvcc_compiler import check_architecture, nvcc, nvcc_command
 from cudamm.compile.program import Program
@@ -68,7 +68,7 @@ def merged_lines(program: Program, arch: str) -> Lines:
         target.write_text(done.stdout, encoding="utf-8", errors="surrogateescape")
 
     path = cached([program.text, nvcc().version, *command, str(disassembler)], ".lines", make)
-    return _merged_lines(contents(path).decode(errors="replace"), program.method.path.name)
+    return _merged_lines(path.read_bytes().decode(errors="replace"), program.method.path.name)
 
 
 def _merged_lines(text: str, name: str) -> Lines:

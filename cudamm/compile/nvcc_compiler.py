@@ -15,9 +15,7 @@ from pathlib import Path
 from cudamm.compile.compile_cache import (
     CompilerKilled,
     cached,
-    contents,
     preprocessed,
-    remembered,
     run_compiler,
     temporary_folder,
 )
@@ -38,6 +36,12 @@ class Cubin:
     image: bytes
     arch: str
     kernel: str
+
+
+@dataclass(frozen=True)
+class ReportedCubin(Cubin):
+    """A cubin with what ptxas reported when it made it."""
+
     resources: Resources
 
 
@@ -56,14 +60,13 @@ class _Nvcc:
         return int(found[1]), int(found[2])
 
 
-def compile_for_gpu(program: Program, arch: str) -> Cubin:
+def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
     """Compile a program for an architecture such as `sm_90`, or take it from the cache.
 
     Raises:
         KernelError: it does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
     """
-    compiler = nvcc()
     command = nvcc_command(program, arch)
 
     def make(target: Path) -> None:
@@ -75,7 +78,7 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
                 remarks = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
             except KernelError as error:
                 refuse_broken_nvcc(error)
-                if program.include_folder or not _is_lasting(error):
+                if program.include_folder or not is_lasting(error):
                     raise
                 # The same text fails the same way: that need not be found out again either.
                 target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
@@ -83,11 +86,11 @@ def compile_for_gpu(program: Program, arch: str) -> Cubin:
             image = cubin.read_bytes()
         target.write_bytes(image + _SEPARATOR + remarks.encode(errors="replace"))
 
-    image, _, remarks = contents(cached(identity(program, arch), ".cubin", make)).rpartition(_SEPARATOR)
+    image, _, remarks = cached(identity(program, arch), ".cubin", make).read_bytes().rpartition(_SEPARATOR)
     if not image:
         raise KernelError(remarks.decode())
     kernel = find_kernel(image, program.method.entry)
-    return Cubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
+    return ReportedCubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
 
 
 def nvcc_command(program: Program, arch: str) -> list[str]:
@@ -137,8 +140,8 @@ def refuse_broken_nvcc(error: KernelError) -> None:
 _SEPARATOR = b"\nptxas -v:\n"
 
 
-def _is_lasting(error: KernelError) -> bool:
-    """Whether it is the text that does not compile: not a compiler that died, nor a header not there yet."""
+def is_lasting(error: KernelError) -> bool:
+    """Return whether the program itself does not compile: no compiler died, no header is missing."""
     missing = ("cannot open source file", "No such file")
     return not isinstance(error, CompilerKilled) and not any(words in str(error) for words in missing)
 
@@ -154,13 +157,9 @@ def nvcc() -> _Nvcc:
     path = find_nvcc()
     if path is None:
         raise NoDeviceError("nvcc was not found: run make setup, or install the CUDA toolkit")
-    listed = _answer(path, "--list-gpu-code")
+    listed = run_nvcc(path, "--list-gpu-code")
     architectures = sorted(re.findall(r"\bsm_\d+\b", listed), key=lambda arch: int(arch[3:]))
-    return _Nvcc(path, _answer(path, "--version"), tuple(dict.fromkeys(architectures)))
-
-
-def _answer(path: Path, question: str) -> str:
-    return remembered([str(path), question], _own_variables(), lambda: run_nvcc(path, question))
+    return _Nvcc(path, run_nvcc(path, "--version"), tuple(dict.fromkeys(architectures)))
 
 
 def check_architecture(arch: str) -> None:

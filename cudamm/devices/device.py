@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cudamm.compile.program import Program
+from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
 from cudamm.kernels.launch import Launch, Limits, MatrixName, unfit
 from cudamm.kernels.method import Execution, Method
@@ -190,6 +191,10 @@ class Target(ABC, Generic[Compiled]):
     @abstractmethod
     def compile(self, program: Program) -> Compiled:
         """Compile a program. Raises KernelError if it does not compile, NoDeviceError without a compiler."""
+
+    def resources(self, program: Program) -> Resources | None:
+        """Return what the compiler reports that a kernel takes; None if it does not run on a GPU."""
+        return None
 
 
 class Device(Target[Compiled]):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from cudamm.compile.nvcc_compiler import Cubin, check_driver, compile_for_gpu
+from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu
 from cudamm.compile.program import Program
-from cudamm.compile.resources import parameter_offsets
+from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, parameter_formats
 from cudamm.devices.device import (
     GUARD_BYTES,
@@ -30,6 +31,7 @@ from cudamm.devices.device import (
 from cudamm.devices.gpu_library import Library, LibraryFunction, LibraryProduct, missing_package
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import open_monitor
+from cudamm.devices.source_module import CompiledSource, compile_source
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, of_gpu
@@ -43,7 +45,7 @@ LEAST_FLOPS = 10**9
 """Of a problem whose reference the GPU computes; a smaller one takes a processor milliseconds."""
 
 
-class GpuTarget(Target[Cubin | LibraryFunction]):
+class GpuTarget(Target[CompiledSource | LibraryFunction]):
     """What has to be known of a GPU to compile for it."""
 
     has_thread_order = False
@@ -64,8 +66,8 @@ class GpuTarget(Target[Cubin | LibraryFunction]):
         """A library's Python package, where it is not installed; what a newer architecture has."""
         return missing_package(method) if method.package else super().lacks(method)
 
-    def compile(self, program: Program) -> Cubin | LibraryFunction:
-        """Compile with nvcc for this GPU's architecture, or take it from the cache; of a library nothing.
+    def compile(self, program: Program) -> CompiledSource | LibraryFunction:
+        """Compile a program for this GPU's architecture; of a library there is nothing to compile.
 
         Raises NoDeviceError too where this GPU's driver could not load what nvcc makes.
         """
@@ -73,10 +75,14 @@ class GpuTarget(Target[Cubin | LibraryFunction]):
             return LibraryFunction(program.method.name, program.method.path)
         major, minor = map(int, str(self.info.properties["driver_cuda"]).split("."))
         check_driver((major, minor))
-        return compile_for_gpu(program, self.arch)
+        return compile_source(program, self.arch)
+
+    def resources(self, program: Program) -> Resources | None:
+        """Return what ptxas reports of a program, which nvcc compiles once more for that."""
+        return None if program.method.package else compile_for_gpu(program, self.arch).resources
 
 
-class GpuDevice(GpuTarget, Device[Cubin | LibraryFunction]):
+class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
     """One GPU, its primary context current from here to `close`."""
 
     def __init__(self, index: int) -> None:
@@ -159,7 +165,12 @@ class GpuDevice(GpuTarget, Device[Cubin | LibraryFunction]):
         return self.support.floor_ms
 
     def open(
-        self, program: Program, compiled: Cubin | LibraryFunction, launch: Launch, a: Matrix, b: Matrix
+        self,
+        program: Program,
+        compiled: CompiledSource | LibraryFunction,
+        launch: Launch,
+        a: Matrix,
+        b: Matrix,
     ) -> Run:
         """Load the kernel, and place the matrices in device memory.
 
@@ -175,17 +186,22 @@ class GpuDevice(GpuTarget, Device[Cubin | LibraryFunction]):
         return run
 
     def _kernel(
-        self, program: Program, compiled: Cubin | LibraryFunction, launch: Launch
+        self, program: Program, compiled: CompiledSource | LibraryFunction, launch: Launch
     ) -> _Kernel | LibraryProduct:
         """What a launch of a method queues."""
-        if isinstance(compiled, Cubin):
+        if isinstance(compiled, CompiledSource):
             return _Kernel(program, compiled, launch)
         if compiled not in self._libraries:
             self._libraries[compiled] = Library(import_driver(), compiled)
         return self._libraries[compiled].product(program.element.name)
 
     def launch_watched(
-        self, program: Program, compiled: Cubin | LibraryFunction, launch: Launch, a: Matrix, b: Matrix
+        self,
+        program: Program,
+        compiled: CompiledSource | LibraryFunction,
+        launch: Launch,
+        a: Matrix,
+        b: Matrix,
     ) -> None:
         """Launch once on matrices without guards, and an output that nobody has written.
 
@@ -267,15 +283,21 @@ class GpuDevice(GpuTarget, Device[Cubin | LibraryFunction]):
 class _Kernel:
     """A compiled kernel loaded into the current context."""
 
-    def __init__(self, program: Program, cubin: Cubin, launch: Launch) -> None:
+    def __init__(self, program: Program, compiled: CompiledSource, launch: Launch) -> None:
         cuda = import_driver()
         entry = program.method.entry
         try:
-            self.module = cuda.module_from_buffer(cubin.image)
-            self.function = self.module.get_function(cubin.kernel)
+            self.module = compiled.cached.load()
+            self.function = self.module.get_function(compiled.kernel)
             for name, value in launch.constants:
                 address, size = self.module.get_global(name)
                 cuda.memcpy_htod(address, np.array([value], dtype=f"i{size}"))
+            most_threads = self.function.max_threads_per_block
+            if math.prod(launch.block) > most_threads:
+                raise KernelError(
+                    f"cannot be launched: {math.prod(launch.block)} threads a block; its registers "
+                    f"({self.function.num_regs} a thread) or its __launch_bounds__ allow {most_threads}"
+                )
             if launch.shared_bytes + self.function.shared_size_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
                 attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
                 self.function.set_attribute(attribute, launch.shared_bytes)
@@ -283,7 +305,7 @@ class _Kernel:
             raise KernelError(f"{entry} cannot be loaded: {error}") from None
         self._element = program.element
         self._formats = parameter_formats(program.text, entry, program.element)
-        offsets = parameter_offsets(cubin.image, cubin.kernel)
+        offsets = parameter_offsets(compiled.image, compiled.kernel)
         self.function.prepare(packed_formats(self._formats, offsets))
 
     def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:

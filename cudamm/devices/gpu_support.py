@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.compile.compile_cache import cached, contents, run_compiler
+from cudamm.compile.compile_cache import cached, run_compiler, temporary_folder
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
+from cudamm.devices.source_module import CachedSource
 from cudamm.errors import KernelError, NoDeviceError
 
 SOURCE = Path(__file__).parent / "gpu_runtime" / "support.cu"
@@ -45,7 +46,7 @@ class Support:
         self._blocks = 8 * multiprocessors
         self._l2_bytes = l2_bytes
         try:
-            self._module = cuda.module_from_buffer(_compiled(arch))
+            self._module = _module(arch)
             self._flags = cuda.pagelocked_zeros(
                 2, np.int32, mem_flags=cuda.host_alloc_flags.DEVICEMAP | cuda.host_alloc_flags.PORTABLE
             )
@@ -217,7 +218,7 @@ class Support:
             path.write_text(json.dumps(found))
 
         path = cached(["ceilings", key, SOURCE.read_text()], ".json", measure)
-        found = json.loads(contents(path))
+        found = json.loads(path.read_bytes())
         return Ceilings(found["fma_gflops"], found["copy_gbytes_per_s"])
 
     def _fma_gflops(self) -> float:
@@ -258,14 +259,19 @@ class Support:
         self._words.free()
 
 
-def _compiled(arch: str) -> bytes:
-    compiler = nvcc()
-    command = [str(compiler.path), f"-arch={arch}", *include_options(compiler.path), "-cubin"]
+def _module(arch: str) -> Any:
+    """Return the module of `SOURCE`. Raises NoDeviceError if nvcc cannot compile it."""
+    compiler, text = nvcc(), SOURCE.read_text(encoding="utf-8")
+    options = tuple(include_options(compiler.path))
+    source = CachedSource(text, str(compiler.path), options, arch)
 
-    def make(target: Path) -> None:
-        try:
-            run_compiler([*command, "-o", str(target), str(SOURCE)])
-        except KernelError as error:
-            raise NoDeviceError(f"nvcc does not work: {error}") from None
+    def explain() -> KernelError:
+        with temporary_folder() as folder:
+            command = [str(compiler.path), f"-arch={arch}", *options, "-cubin", "-o", str(folder / "cubin")]
+            try:
+                run_compiler([*command, str(SOURCE)])
+            except KernelError as error:
+                raise NoDeviceError(f"nvcc does not work: {error}") from None
+        raise NoDeviceError("PyCUDA failed to compile what nvcc compiles: try again")
 
-    return contents(cached([SOURCE.read_text(), compiler.version, *command], ".cubin", make))
+    return source.compiled([text, compiler.version, str(compiler.path), *options, arch], explain).load()

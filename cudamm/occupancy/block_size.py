@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cudamm.compile.nvcc_compiler import Cubin
+from cudamm.compile.nvcc_compiler import ReportedCubin
 from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.prepare import Progress
@@ -33,7 +33,7 @@ WHOLE_WARPS = "every number of whole warps"
 LARGEST_EDGE = 32
 """Of a square block: 1024 threads."""
 
-Compiled = Mapping[Program, Cubin | KernelError]
+Compiled = Mapping[Program, ReportedCubin | KernelError]
 
 
 def best_block_sizes(

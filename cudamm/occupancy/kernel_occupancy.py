@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cudamm.compile.compile_all import compile_all
-from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
+from cudamm.compile.nvcc_compiler import ReportedCubin, compile_for_gpu
 from cudamm.compile.program import Program, program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, UsageError
@@ -76,13 +76,13 @@ def planned_for(architecture: Architecture, variant: Variant, problem: Problem, 
 
 def compile_for_all(
     planned: Mapping[Architecture, Sequence[Planned]], progress: Progress
-) -> dict[Architecture, dict[Program, Cubin | KernelError]]:
+) -> dict[Architecture, dict[Program, ReportedCubin | KernelError]]:
     """Compile what can be launched, for one architecture after the other, on all cores.
 
     Raises:
         UsageError: a user's kernel that compiles in no variant for any of them.
     """
-    compiled: dict[Architecture, dict[Program, Cubin | KernelError]] = {}
+    compiled: dict[Architecture, dict[Program, ReportedCubin | KernelError]] = {}
     for of, on_one in planned.items():
         programs = dict.fromkeys(case.program for case in on_one if not case.impossible)
         done = 0
@@ -100,7 +100,7 @@ def compile_for_all(
 def results_of(
     architecture: Architecture,
     planned: Sequence[Planned],
-    compiled: Mapping[Program, Cubin | KernelError],
+    compiled: Mapping[Program, ReportedCubin | KernelError],
     carveout_percent: int | None,
 ) -> list[OccupancyResult]:
     """A result for each planned case, once its program is compiled."""

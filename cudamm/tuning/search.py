@@ -22,18 +22,15 @@ from cudamm.benchmark import measure
 from cudamm.benchmark.result import Cache, Result, Timing, result_of_case
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.compile.compile_all import compile_each
-from cudamm.compile.nvcc_compiler import Cubin
 from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.executor import Batch, Executor, Facts
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
-from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
-from cudamm.occupancy.active_blocks import active_blocks
 
 MOST_VARIANTS = 100_000
 """Of one method on one problem, before any is left out: planning more takes longer than a search should."""
@@ -407,7 +404,7 @@ class _Search:
                 for program, made in compiling:
                     for case in waiting[program]:
                         self._compiled[case.position] = made
-                        reason = str(made) if isinstance(made, KernelError) else _does_not_fit(case, made)
+                        reason = str(made) if isinstance(made, KernelError) else ""
                         if reason:
                             timing = Timing(cache=self._request.cache)
                             yield self._kept(result_of_case(case, "failed", reason, timing))
@@ -530,11 +527,11 @@ class _Search:
 
     def _takes(self, position: int) -> tuple[int, ...]:
         """Registers a thread and bytes of shared memory a block; empty where they are not known."""
-        made, launch = self._compiled.get(position), self._cases[position].launch
-        if not isinstance(made, Cubin) or launch is None:
+        case = self._cases[position]
+        used = case.target.resources(case.program)
+        if used is None or case.launch is None:
             return ()
-        used = made.resources
-        return used.registers_per_thread, used.static_shared_bytes + launch.shared_bytes
+        return used.registers_per_thread, used.static_shared_bytes + case.launch.shared_bytes
 
 
 class _Neighbours:
@@ -579,33 +576,6 @@ def _in_order(values: Sequence[Value]) -> dict[Value, int]:
 def _steps(place: tuple[int, ...], axis: int) -> Iterator[tuple[int, ...]]:
     for step in (1, -1):
         yield (*place[:axis], place[axis] + step, *place[axis + 1 :])
-
-
-def _does_not_fit(case: Case, made: Any) -> str:
-    """Why a compiled kernel cannot be launched; empty where it can, or the compiler does not say."""
-    if not isinstance(made, Cubin) or case.launch is None:
-        return ""
-    used, threads = made.resources, case.launch.threads_per_block
-    shared_bytes, most_bytes = (
-        used.static_shared_bytes + case.launch.shared_bytes,
-        case.target.limits.shared_bytes_per_block,
-    )
-    if shared_bytes > most_bytes:
-        return (
-            f"cannot be launched: {shared_bytes:,} bytes of shared memory a block, {most_bytes:,} are allowed"
-        )
-    most_threads = used.max_threads_per_block
-    if most_threads is not None and threads > most_threads:
-        return f"cannot be launched: {threads} threads a block, its __launch_bounds__ allow {most_threads}"
-    architecture = getattr(case.target, "architecture", None)
-    if isinstance(architecture, Architecture):
-        blocks = active_blocks(architecture, threads, used.registers_per_thread, shared_bytes, used.barriers)
-        if int(blocks.active) == 0:
-            return (
-                f"cannot be launched: {threads} threads of {used.registers_per_thread} registers and "
-                f"{shared_bytes:,} bytes of shared memory are more than a multiprocessor has"
-            )
-    return ""
 
 
 class _Held(Executor):

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import compile_cache, host_compiler, nvcc_compiler
-from cudamm.compile.toolkit import find_nvcc
+from cudamm.compile import compile_cache
 
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, for one test. What compilers say of themselves is known already."""
-    host_compiler.compiler()
-    if find_nvcc():
-        nvcc_compiler.nvcc()
+    """An empty cache, for one test."""
     folder = tmp_path / "deep" / "cache"
     monkeypatch.setenv("CUDAMM_CACHE", str(folder))
     compile_cache.cache_folder.cache_clear()

@@ -313,18 +313,6 @@ def test_nvccs_own_variables_are_part_of_what_a_kernel_is_made_from(
     )
 
 
-def test_a_file_in_the_cache_that_was_cut_off(write_kernel: WriteKernel, own_cache: Path) -> None:
-    """As after a power failure: it is made anew."""
-    program = program_of(write_kernel(PLAIN))
-    first = nvcc_compiler.compile_for_gpu(program, "sm_90")
-    (kept,) = own_cache.iterdir()
-    whole = kept.read_bytes()
-    for left in (0, 100, len(whole) // 2, len(whole) - 100):
-        kept.write_bytes(whole[:left])
-        assert nvcc_compiler.compile_for_gpu(program, "sm_90") == first, left
-        assert len(kept.read_bytes()) >= len(whole) - 10  # ptxas states its time
-
-
 @pytest.mark.parametrize("compiler", ["missing", "too new"])
 def test_a_host_compiler_that_nvcc_cannot_use_is_not_the_kernels_fault(
     write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str

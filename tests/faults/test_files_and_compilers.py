@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import random
-import shutil
 import signal
 import stat
 import time
@@ -169,28 +168,6 @@ def test_a_cache_folder_that_is_read_only(place):
     cache.chmod(stat.S_IRWXU)
     assert (ended.status, ended.stdout, len(ended.lines)) == (3, "", 1)
     assert "set CUDAMM_CACHE to another" in ended.lines[0]
-
-
-@pytest.mark.parametrize("damage", ["flipped", "cut", "folder"])
-def test_a_damaged_cache(place, damage):
-    cache = place.folder / "cache"
-    there = place.with_(CUDAMM_CACHE=str(cache))
-    assert place.run(BENCH).status == 0
-    shutil.copytree(place.environment["CUDAMM_CACHE"], cache)
-    for path in cache.iterdir():
-        whole = path.read_bytes()
-        if damage == "folder":
-            path.unlink()
-            path.mkdir()
-        elif damage == "flipped":
-            path.write_bytes(whole[: len(whole) // 2] + bytes(255 - b for b in whole[len(whole) // 2 :]))
-        else:
-            path.write_bytes(whole[: len(whole) // 2 if damage == "cut" else 0])
-    ended = there.run(BENCH)
-    assert ended.status == 0, ended.stderr
-    assert [row["status"] for row in place.rows()] == ["ok", "ok"]
-    assert damage != "folder" or any(path.is_file() for path in cache.iterdir())
-    there.nothing_left()
 
 
 def compiler(place, text):

@@ -10,6 +10,7 @@ import pytest
 
 from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.verify import verify_all
+from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import program
 from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.judge import verify
@@ -117,7 +118,7 @@ def functions(gpu, worth_sweeping):
     for method in CUDA_METHODS:
         for variant in worth_sweeping(method) if not gpu.lacks(method) else ():
             launch = plan(variant, Shape(1024, 1024, 1024), FLOAT32)
-            cubin = gpu.compile(program(variant, FLOAT32, True))
+            cubin = compile_for_gpu(program(variant, FLOAT32, True), gpu.arch)
             error, module = bindings.cuModuleLoadData(cubin.image)
             assert error == bindings.CUresult.CUDA_SUCCESS
             error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())
@@ -322,7 +323,7 @@ def test_the_best_block_size_is_timed_against_the_default(gpu, tmp_path):
     rows = json.loads(done.stdout)["results"]
     bindings = pytest.importorskip("cuda.bindings.driver")
     (variant,) = variants(read_method(small), {})
-    cubin = gpu.compile(program(variant, FLOAT32, True))
+    cubin = compile_for_gpu(program(variant, FLOAT32, True), gpu.arch)
     module = ask(bindings.cuModuleLoadData(cubin.image))
     function = ask(bindings.cuModuleGetFunction(module, cubin.kernel.encode()))
     _, threads = ask(bindings.cuOccupancyMaxPotentialBlockSize(function, None, 0, 0))

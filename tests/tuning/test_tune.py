@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 from test_measure import ScriptedDevice, ScriptedRun, silent
 
-from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.resources import Resources
 from cudamm.devices.device import Device
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.in_process import InProcessExecutor
-from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.expression import parse
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
@@ -55,16 +53,20 @@ class Landscape(ScriptedDevice):
         breaks: Callable[[Params], bool] = lambda params: False,
         compile_s: float = 0.0,
         made: Callable[[Params], Any] = lambda params: "compiled",
+        takes: Callable[[Params], Resources | None] = lambda params: None,
     ) -> None:
         super().__init__()
         self.takes_ms, self.is_wrong, self.breaks = takes_ms, is_wrong, breaks
-        self.compile_s, self.made = compile_s, made
+        self.compile_s, self.made, self.takes = compile_s, made, takes
         self.launched: list[Params] = []
         self.interrupted_at = 0
 
     def compile(self, program: Any) -> Any:
         self.sleep(self.compile_s)
         return self.made(params_in(program.text))
+
+    def resources(self, program: Any) -> Resources | None:
+        return self.takes(params_in(program.text))
 
     def open(self, program: Any, compiled: Any, launch: Launch, a: np.ndarray, b: np.ndarray) -> Any:
         self.opened += 1
@@ -176,8 +178,8 @@ def in_stage(outcome: Outcome, stage: Stage) -> list[Trial]:
     return [trial for trial in outcome.trials if trial.stage == stage]
 
 
-def cubin(registers: int = 32, shared_bytes: int = 0, most_threads: int | None = None) -> Cubin:
-    return Cubin(b"", "sm_90", "plane", Resources(registers, shared_bytes, 0, 0, 0, 0, 1, most_threads))
+def takes(registers: int, shared_bytes: int = 0) -> Resources:
+    return Resources(registers, shared_bytes, 0, 0, 0, 0, 1, None)
 
 
 # What is tried, and what wins.
@@ -332,55 +334,6 @@ def test_what_the_header_or_the_device_rules_out_is_not_among_them(tuned: Callab
     assert (outcome.task.offered, len(outcome.task.cases)) == (6, 4)
 
 
-@pytest.mark.parametrize(
-    ("takes", "words"),
-    [
-        (cubin(shared_bytes=48 * 1024 + 1), "49,153 bytes of shared memory a block, 49,152 are allowed"),
-        (cubin(registers=200), "512 threads of 200 registers"),
-        (cubin(most_threads=256), "512 threads a block, its __launch_bounds__ allow 256"),
-    ],
-)
-def test_what_needs_more_than_there_is_is_not_launched(
-    tuned: Callable[..., Outcome], takes: Cubin, words: str
-) -> None:
-    device = Landscape(bowl(16, 32), made=lambda params: takes if params["X"] == 16 else cubin())
-    device.architecture = find_architecture("sm_90")  # type: ignore[attr-defined]
-    outcome = tuned(device, [4, 8, 16], [32])
-    assert {params["X"] for params in device.launched} == {4, 8}
-    (failed,) = [trial for trial in outcome.trials if trial.result.status == "failed"]
-    assert failed.result.params["X"] == 16 and words in failed.result.reason
-    assert outcome.winner is not None and outcome.winner.params["X"] == 8
-
-
-def test_what_nvcc_says_of_a_kernel_rules_it_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs_nvcc: None
-) -> None:
-    """A launch bound of 64 threads, and 48 kB of static shared memory where X is 32."""
-
-    class Compiling(Landscape):
-        def compile(self, program: Any) -> Cubin:
-            return compile_for_gpu(program, "sm_90")
-
-    text = KERNEL.format(x=8, xs="8, 16, 32", y=8, ys="4, 8", threads="X, Y", more="")
-    text = text.replace("void plane", "void __launch_bounds__(64) plane")
-    text = text.replace("C[X] = A[Y];", "__shared__ float s[X == 32 ? 12289 : 1]; s[0] = A[Y]; C[0] = s[K];")
-    (tmp_path / "plane.cu").write_text(text)
-    device = clocked(Compiling(bowl(8, 4)), monkeypatch)
-    every = variants(read_method(tmp_path / "plane.cu"), {"X": (8, 16, 32), "Y": (4, 8)})
-    tuner = Tuner(
-        InProcessExecutor(device),
-        tasks_of(InProcessExecutor(device), [(v, PROBLEM) for v in every]),
-        Request(),
-    )
-    list(tuner.run(silent))
-    (outcome,) = tuner.outcomes
-    reasons = {tuple(t.result.params.values()): t.result.reason for t in outcome.trials}
-    assert "128 threads a block, its __launch_bounds__ allow 64" in reasons.pop((16, 8))
-    assert all("shared" in reasons.pop((32, y)) for y in (4, 8))
-    assert reasons == {(8, 4): "", (8, 8): "", (16, 4): ""}
-    assert {(p["X"], p["Y"]) for p in device.launched} == set(reasons)
-
-
 def test_a_method_of_which_nothing_can_be_launched_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none of the 2 variants of plane is possible.*2048 threads"):
         plane(tmp_path, Landscape(bowl(1, 1)), [64, 128], [32])
@@ -411,12 +364,14 @@ def test_two_that_cannot_be_told_apart_are_said_to_be_so(tuned: Callable[..., Ou
 
 
 def test_of_two_as_fast_the_one_that_takes_less_wins(tuned: Callable[..., Outcome]) -> None:
-    device = Landscape(jittering(), made=lambda params: cubin(64 if params["X"] == 1 else 40))
+    device = Landscape(jittering(), takes=lambda params: takes(64 if params["X"] == 1 else 40))
     outcome = tuned(device, range(1, 6), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] == 2
     assert outcome.choice.endswith("this one takes fewer resources")
     # Less of one thing and more of another is not less.
-    device = Landscape(jittering(), made=lambda params: cubin(64, 0) if params["X"] == 1 else cubin(40, 4096))
+    device = Landscape(
+        jittering(), takes=lambda params: takes(64, 0) if params["X"] == 1 else takes(40, 4096)
+    )
     outcome = tuned(device, range(1, 6), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] == 1
     assert outcome.choice.endswith("this one comes first")

@@ -1,0 +1,50 @@
+"""Every method for a GPU compiles with nvcc for an architecture that has what it needs; no GPU is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cudamm.compile.compile_all import compile_all
+from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
+from cudamm.compile.program import Program, program
+from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
+from cudamm.devices.gpu_support import SOURCE
+from cudamm.errors import KernelError
+from cudamm.kernels.ladder import methods
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.variant import variants
+
+KERNELS = [method for method in methods() if method.language == "cuda"]
+
+
+def compile_one(program: Program) -> Cubin:
+    """Compile for what the method's header needs, or for sm_80; code for sm_90a alone runs on sm_90."""
+    return compile_for_gpu(program, (program.method.needs or "sm_80").removesuffix("a"))
+
+
+@pytest.fixture(scope="module")
+def compiled(needs_nvcc: None) -> dict[str, Cubin | KernelError]:
+    """All of them at their default parameters, compiled over all cores."""
+    programs = []
+    for method in KERNELS:
+        (default,) = variants(method, {})
+        programs.append(program(default, ELEMENT_TYPES[method.element_types[0]], fmad=True))
+    return {source.method.name: made for source, made in compile_all(programs, compile_one).items()}
+
+
+@pytest.mark.parametrize("name", [method.name for method in KERNELS])
+def test_it_compiles_and_spills_no_register(compiled: dict[str, Cubin | KernelError], name: str) -> None:
+    cubin = compiled[name]
+    assert isinstance(cubin, Cubin), cubin
+    assert cubin.resources.spill_store_bytes == cubin.resources.spill_load_bytes == 0
+
+
+def test_the_gpu_devices_own_kernels_compile(needs_nvcc: None, tmp_path: Path) -> None:
+    nvcc = find_nvcc()
+    assert nvcc is not None
+    for arch in ("sm_80", "sm_90"):
+        cubin = tmp_path / f"{arch}.cubin"
+        run_nvcc(nvcc, "-cubin", f"-arch={arch}", *include_options(nvcc), "-o", str(cubin), str(SOURCE))
+        assert cubin.read_bytes().startswith(b"\x7fELF")

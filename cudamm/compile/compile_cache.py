@@ -161,7 +161,7 @@ def run_compiler(command: Sequence[str], source: str = "") -> str:
     """
     done = finished(command, source)
     if done.returncode != 0:
-        raise KernelError(compile_message(done.stderr) or f"{command[0]} ended with status {done.returncode}")
+        raise compile_failure(command[0], done.stderr)
     return done.stderr
 
 
@@ -195,18 +195,36 @@ def _check_it_could_work(name: str, done: subprocess.CompletedProcess[str]) -> N
     if done.returncode < 0:
         killer = signal.Signals(-done.returncode).name
         raise CompilerKilled(f"{name} was killed by {killer}{_HINT if killer == 'SIGKILL' else ''}")
-    killed = _KILLED.search(done.stderr)
+    _check_what_it_says(name, done.stderr)
+    if done.returncode in _SHELLS_KILLED:
+        raise CompilerKilled(f"a program run by {name} was killed{_HINT}")
+
+
+def _check_what_it_says(name: str, stderr: str) -> None:
+    """Raise if a compiler reports that a program of its own was killed, or that the disk is full."""
+    killed = _KILLED.search(stderr)
     if killed:
         child = next(filter(None, killed.groups()), "a program")
         raise CompilerKilled(f"{child}, run by {name}, was killed{_HINT}")
-    if done.returncode in _SHELLS_KILLED:
-        raise CompilerKilled(f"a program run by {name} was killed{_HINT}")
-    full = _NO_SPACE.search(done.stderr)
+    full = _NO_SPACE.search(stderr)
     if full:
         raise NoDeviceError(
             f"{name} says: {full[0]}; make room in {_temporary_place()} and in {cache_folder()}, "
             "or set TMPDIR and CUDAMM_CACHE to other folders"
         )
+
+
+def compile_failure(compiler: str, stderr: str) -> KernelError:
+    """Return why a program does not compile, from what the compiler printed.
+
+    Raises:
+        CompilerKilled: a program that the compiler runs was killed.
+        NoDeviceError: the disk is full.
+    """
+    name = Path(compiler).name
+    _check_what_it_says(name, stderr)
+    message = compile_message(stderr)
+    return KernelError(message) if message else CompilerKilled(f"{name} failed and printed no reason{_HINT}")
 
 
 _HINT = ": is there too little memory?"

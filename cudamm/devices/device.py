@@ -227,6 +227,9 @@ class Device(Target[Compiled]):
     def check(self) -> None:
         """Raise KernelError where the device answers nothing any more, in this process at least."""
 
+    def prepare_to_load(self) -> None:
+        """Do ahead what the first kernel's loading takes time for; may run in a thread."""
+
     def make_ready(self, problem: Problem) -> None:
         """Make what the problem's products will be judged by, which takes a while for a large one."""
         _ = problem.reference, problem.error_bound

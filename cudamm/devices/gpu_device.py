@@ -31,7 +31,7 @@ from cudamm.devices.device import (
 from cudamm.devices.gpu_library import Library, LibraryFunction, LibraryProduct, missing_package
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import open_monitor
-from cudamm.devices.source_module import CompiledSource, compile_source
+from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, of_gpu
@@ -163,6 +163,10 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
     def event_floor_ms(self) -> float | None:
         """What two events around an empty kernel read."""
         return self.support.floor_ms
+
+    def prepare_to_load(self) -> None:
+        """Have PyCUDA ready to load kernels."""
+        prepare_to_load()
 
     def open(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.compile.compile_cache import cached, run_compiler, temporary_folder
+from cudamm.compile.compile_cache import cached
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
@@ -264,14 +264,7 @@ def _module(arch: str) -> Any:
     compiler, text = nvcc(), SOURCE.read_text(encoding="utf-8")
     options = tuple(include_options(compiler.path))
     source = CachedSource(text, str(compiler.path), options, arch)
-
-    def explain() -> KernelError:
-        with temporary_folder() as folder:
-            command = [str(compiler.path), f"-arch={arch}", *options, "-cubin", "-o", str(folder / "cubin")]
-            try:
-                run_compiler([*command, str(SOURCE)])
-            except KernelError as error:
-                raise NoDeviceError(f"nvcc does not work: {error}") from None
-        raise NoDeviceError("PyCUDA failed to compile what nvcc compiles: try again")
-
-    return source.compiled([text, compiler.version, str(compiler.path), *options, arch], explain).load()
+    try:
+        return source.compiled([text, compiler.version, str(compiler.path), *options, arch]).load()
+    except KernelError as error:
+        raise NoDeviceError(f"nvcc does not work: {error}") from None

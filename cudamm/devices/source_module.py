@@ -7,21 +7,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import locale
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.compile.compile_cache import cached_folder
-from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, identity, is_lasting, nvcc, nvcc_options
+from cudamm.compile.compile_cache import cached_folder, compile_failure
+from cudamm.compile.nvcc_compiler import (
+    Cubin,
+    identity,
+    is_lasting,
+    nvcc,
+    nvcc_options,
+    refuse_broken_nvcc,
+)
 from cudamm.compile.program import Program
 from cudamm.compile.resources import find_kernel
-from cudamm.errors import KernelError
+from cudamm.errors import KernelError, NoDeviceError
 
 _FAILURE = "failure.txt"
 
@@ -46,15 +54,16 @@ class CachedSource:
 
         return SourceModule(**self._arguments())
 
-    def compiled(self, made_from: Sequence[str], explain: Callable[[], KernelError]) -> CachedSource:
+    def compiled(self, made_from: Sequence[str], *, keep_failure: bool = True) -> CachedSource:
         """Return this source with a cache that holds its cubin.
 
         Args:
             made_from: all that the cubin depends on.
-            explain: returns why the source does not compile.
+            keep_failure: remember that the source does not compile, as its cubin is remembered.
 
         Raises:
             KernelError: the source does not compile.
+            NoDeviceError: nvcc does not work, or the disk is full.
         """
 
         def compile_into(folder: Path) -> None:
@@ -64,9 +73,10 @@ class CachedSource:
             try:
                 compile_with_pycuda(**self._arguments() | {"cache_dir": str(folder)})
             except CompileError as error:
-                _remove_leftovers(str(error))
-                failure = explain()
-                if not is_lasting(failure):
+                _remove_leftovers(error.msg)
+                failure = compile_failure(self.nvcc, error.stderr or "")
+                refuse_broken_nvcc(failure)
+                if not (keep_failure and is_lasting(failure)):
                     raise failure from None
                 (folder / _FAILURE).write_text(str(failure), encoding="utf-8", errors="replace")
 
@@ -108,23 +118,22 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
     """
-
-    def explain() -> KernelError:
-        # PyCUDA keeps neither nvcc's status nor what killed it: nvcc alone is asked for the reason.
-        try:
-            compile_for_gpu(program, arch)
-        except KernelError as failure:
-            if program.include_folder:
-                raise  # the file that it includes may be mended next time
-            return failure
-        raise KernelError("PyCUDA failed to compile what nvcc compiles: try again")
-
     target, options = nvcc_options(program, arch)
     source = CachedSource(program.text, str(nvcc().path), tuple(options), target)
-    source = source.compiled(identity(program, arch), explain)
+    # A header that is missing or wrong may be mended before the next run.
+    source = source.compiled(identity(program, arch), keep_failure=program.include_folder is None)
     image = next(Path(source.cache_dir).glob("*.cubin")).read_bytes()
     kernel = find_kernel(image, program.method.entry)
     return CompiledSource(image, arch, kernel, source)
+
+
+def prepare_to_load() -> None:
+    """Do ahead what the first `SourceModule` of a process takes time for: imports, and nvcc's version."""
+    from pycuda import characterize, compiler
+
+    characterize.platform_bits()
+    with contextlib.suppress(NoDeviceError):  # without nvcc there will be nothing to load
+        compiler.get_nvcc_version(str(nvcc().path))
 
 
 def _remove_leftovers(message: str) -> None:

@@ -152,6 +152,8 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
         with device:
             connection.send(("value", device.target()))
             device.when_broken = _mute
+            # Meanwhile the other process plans and compiles.
+            threading.Thread(target=device.prepare_to_load, daemon=True).start()
             _Answers(connection, InProcessExecutor(device, expected)).serve()
 
 

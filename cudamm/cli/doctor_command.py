@@ -19,7 +19,8 @@ def doctor(device_spec: str, outputs: Outputs) -> int:
     """
     import dataclasses
 
-    from cudamm.devices.doctor import can_bench, examine, most_important
+    from cudamm.devices.diagnosis import can_bench, most_important
+    from cudamm.devices.doctor import examine
     from cudamm.errors import NoDeviceError
     from cudamm.output import doctor_table as tables
 

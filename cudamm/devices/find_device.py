@@ -26,21 +26,30 @@ def find(spec: str = "auto") -> Device[Any]:
         UsageError: the name means no device.
         NoDeviceError: a GPU is asked for and none can be used.
     """
-    if spec == "cpu":
+    if gpu_index(spec) is None:
         return host()
-    if _GPU.fullmatch(spec):
-        try:
-            return find_gpu(spec)
-        except NoDeviceError as error:
+    try:
+        return find_gpu(spec)
+    except NoDeviceError as error:
+        if spec != "auto":
             raise NoDeviceError(f"{error}; --device cpu does without") from None
-    if spec == "auto":
-        try:
-            return find_gpu()
-        except NoDeviceError as error:
-            device = host()
-            if is_left_out():
-                device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
-            return device
+        device = host()
+        if is_left_out():
+            device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
+        return device
+
+
+def gpu_index(spec: str) -> int | None:
+    """Return the number of the GPU that a device's name means: 0 for `auto`; None for `cpu`.
+
+    Raises:
+        UsageError: the name means no device.
+    """
+    if spec in ("auto", "cpu"):
+        return 0 if spec == "auto" else None
+    match = _GPU.fullmatch(spec)
+    if match:
+        return int(match[1] or 0)
     near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown device {spec}: {hint}there are auto, cpu, gpu, gpu:1, …")
@@ -53,13 +62,13 @@ def is_left_out() -> bool:
 
 
 def find_gpu(spec: str = "auto") -> GpuDevice:
-    """Open a GPU; `auto` is the first. Raises NoDeviceError where none can be used, UsageError for `cpu`."""
+    """Open a GPU; `auto` is the first. Raises NoDeviceError if none can be used, UsageError for `cpu`."""
     from cudamm.devices.gpu_device import GpuDevice
 
-    match = _GPU.fullmatch("gpu" if spec == "auto" else spec)
-    if not match:
+    index = gpu_index(spec)
+    if index is None:
         raise UsageError(f"this needs a GPU, and {spec} is none: leave --device out, or name gpu or gpu:1")
-    return GpuDevice(int(match[1] or 0))
+    return GpuDevice(index)
 
 
 def every() -> tuple[list[DeviceInfo], str]:

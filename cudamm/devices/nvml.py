@@ -7,6 +7,7 @@ Names and units are those of NVIDIA's NVML API Reference Guide, “Device Querie
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -43,25 +44,51 @@ _COMPUTE_MODES = {
 }
 
 
-def open_monitor(pci_bus_id: str) -> Monitor | None:
-    """The monitor of the GPU at a PCI address such as `0000:65:00.0`.
+@dataclass(frozen=True)
+class GpuState:
+    """What NVML says of a GPU at one moment; None for what it does not tell.
 
-    None where nvidia-ml-py is not installed, or NVML does not answer or does not know the GPU, as in some
-    containers; `why_no_monitor` says which.
+    Attributes:
+        throttle_reasons: what makes the GPU slower than it would run by itself.
+        power_w: what the board draws.
+        power_limit_w: the smallest of all limits that are set.
+        default_power_limit_w: the limit if nobody sets one.
+        persistence: whether the driver stays loaded while no program uses the GPU.
+        memory_free_bytes: device memory that no program has.
+        memory_total_bytes: device memory, what the driver keeps for itself included.
+        processes: ids of the other programs that compute on it. The ids are the host's: in a container, a
+            program that uses the GPU itself is listed as another.
+        compute_mode: who may use it: `default` (all), `exclusive process`, `exclusive thread`, `prohibited`.
+        ecc: whether memory errors are corrected.
+        mig: whether the GPU is divided into instances.
+    """
+
+    sm_clock_mhz: int | None = None
+    max_sm_clock_mhz: int | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    default_power_limit_w: float | None = None
+    temperature_c: int | None = None
+    persistence: bool | None = None
+    memory_free_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    processes: tuple[int, ...] | None = None
+    compute_mode: str | None = None
+    ecc: bool | None = None
+    mig: bool | None = None
+
+
+def open_monitor(pci_bus_id: str) -> Monitor | None:
+    """Return the monitor of the GPU at a PCI address such as `0000:65:00.0`.
+
+    None if nvidia-ml-py is not installed, or NVML does not answer or does not know the GPU, as in some
+    containers; `Monitor` raises, saying which.
     """
     try:
         return Monitor(pci_bus_id)
     except NoDeviceError:
         return None
-
-
-def why_no_monitor(pci_bus_id: str) -> str:
-    """Why `open_monitor` has none for this GPU; empty where it has."""
-    try:
-        Monitor(pci_bus_id).close()
-    except NoDeviceError as error:
-        return str(error)
-    return ""
 
 
 class Monitor:
@@ -107,67 +134,30 @@ class Monitor:
         bits = self._integer(self._reasons_call) if self._reasons_call else None
         return tuple(dict.fromkeys(words for bit, words in self._reasons if bits is not None and bits & bit))
 
-    def max_sm_clock_mhz(self) -> int | None:
-        """The highest clock that the multiprocessors can have."""
-        return self._integer("nvmlDeviceGetMaxClockInfo", self._nvml.NVML_CLOCK_SM)
-
-    def power_w(self) -> float | None:
-        """What the board draws."""
-        return _thousandth(self._integer("nvmlDeviceGetPowerUsage"))
-
-    def power_limit_w(self) -> float | None:
-        """What it is held to: the smallest of all limits that are set."""
-        return _thousandth(self._integer("nvmlDeviceGetEnforcedPowerLimit"))
-
-    def default_power_limit_w(self) -> float | None:
-        """What it is held to if nobody sets a limit."""
-        return _thousandth(self._integer("nvmlDeviceGetPowerManagementDefaultLimit"))
-
-    def temperature_c(self) -> int | None:
-        """Of the chip."""
-        return self._integer("nvmlDeviceGetTemperature", self._nvml.NVML_TEMPERATURE_GPU)
-
-    def persistence(self) -> bool | None:
-        """Whether the driver stays loaded while no program uses the GPU."""
-        return _truth(self._integer("nvmlDeviceGetPersistenceMode"))
-
-    def ecc(self) -> bool | None:
-        """Whether memory errors are corrected."""
-        return self._current("nvmlDeviceGetEccMode")
-
-    def mig(self) -> bool | None:
-        """Whether the GPU is divided into instances."""
-        return self._current("nvmlDeviceGetMigMode")
-
-    def compute_mode(self) -> str | None:
-        """Who may use it: `default` (all), `exclusive process`, `exclusive thread` or `prohibited`."""
+    def state(self) -> GpuState:
+        """Return everything that can disturb a measurement, read once."""
+        memory = self._ask("nvmlDeviceGetMemoryInfo")
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         mode = self._integer("nvmlDeviceGetComputeMode")
-        of = {getattr(self._nvml, name, None): words for name, words in _COMPUTE_MODES.items()}
-        return None if mode is None else of.get(mode, f"mode {mode}")
-
-    def memory_free_bytes(self) -> int | None:
-        """Device memory that no program has."""
-        memory = self._ask("nvmlDeviceGetMemoryInfo")
-        return None if memory is None else int(memory.free)
-
-    def memory_total_bytes(self) -> int | None:
-        """Device memory, what the driver keeps for itself included."""
-        memory = self._ask("nvmlDeviceGetMemoryInfo")
-        return None if memory is None else int(memory.total)
-
-    def processes(self) -> list[tuple[int, int | None]] | None:
-        """The other programs that compute on it: process ids, and bytes of its memory where they are told.
-
-        Process ids are the host's: in a container, one that uses the GPU itself finds itself among them.
-        """
-        found = self._ask("nvmlDeviceGetComputeRunningProcesses")
-        if found is None:
-            return None
-        others = (process for process in found if process.pid != os.getpid())
-        return [
-            (int(process.pid), None if process.usedGpuMemory is None else int(process.usedGpuMemory))
-            for process in others
-        ]
+        modes = {getattr(self._nvml, name, None): words for name, words in _COMPUTE_MODES.items()}
+        return GpuState(
+            sm_clock_mhz=self.sm_clock_mhz(),
+            max_sm_clock_mhz=self._integer("nvmlDeviceGetMaxClockInfo", self._nvml.NVML_CLOCK_SM),
+            throttle_reasons=self.throttle_reasons(),
+            power_w=_thousandth(self._integer("nvmlDeviceGetPowerUsage")),
+            power_limit_w=_thousandth(self._integer("nvmlDeviceGetEnforcedPowerLimit")),
+            default_power_limit_w=_thousandth(self._integer("nvmlDeviceGetPowerManagementDefaultLimit")),
+            temperature_c=self._integer("nvmlDeviceGetTemperature", self._nvml.NVML_TEMPERATURE_GPU),
+            persistence=_truth(self._integer("nvmlDeviceGetPersistenceMode")),
+            memory_free_bytes=None if memory is None else int(memory.free),
+            memory_total_bytes=None if memory is None else int(memory.total),
+            processes=None
+            if processes is None
+            else tuple(int(process.pid) for process in processes if process.pid != os.getpid()),
+            compute_mode=None if mode is None else modes.get(mode, f"mode {mode}"),
+            ecc=self._current("nvmlDeviceGetEccMode"),
+            mig=self._current("nvmlDeviceGetMigMode"),
+        )
 
     def uuid(self) -> str:
         """The GPU's own name, `GPU-…`, the same on every machine it is put into."""

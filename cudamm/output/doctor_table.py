@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.devices.doctor import Diagnosis
+from cudamm.devices.diagnosis import Diagnosis
 from cudamm.output.document import environment
 
 SCHEMA = "cudamm.doctor/1"

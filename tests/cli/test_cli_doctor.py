@@ -38,6 +38,18 @@ def test_without_a_compiler_it_says_which_to_install(spawn) -> None:
     assert "no-such-compiler" in ended.stderr and "apt install g++" in ended.stderr
 
 
+def test_a_compiler_that_is_killed_is_an_error_and_no_traceback(spawn, tmp_path: Path) -> None:
+    killed = tmp_path / "my-g++"
+    killed.write_text("#!/bin/sh\nkill -KILL $$\n")
+    killed.chmod(0o755)
+    ended = spawn("doctor --device cpu", CXX=str(killed))
+    assert ended.status == 3
+    assert ended.stderr == (
+        "cudamm: bench cannot run here: my-g++ was killed by SIGKILL: is there too little memory?\n"
+    )
+    assert "could not be looked at" in ended.stdout  # the host's memory
+
+
 def test_the_json_document_has_every_finding(run, tmp_path: Path) -> None:
     assert run("doctor --device cpu --json found.json").status == 0
     document = json.loads((tmp_path / "found.json").read_text())

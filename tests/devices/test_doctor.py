@@ -1,106 +1,211 @@
-"""What doctor makes of what there is; the machine itself is asked in one test only."""
+"""What doctor makes of what there is: machines that are made up, and this one with something broken."""
 
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from cudamm.devices import doctor
-from cudamm.devices.doctor import Diagnosis, Driver, Gpu, GpuState, Nvcc, PyCuda
+from cudamm.compile import nvcc_compiler
+from cudamm.devices import doctor, gpu_checks, machine_checks
+from cudamm.devices.diagnosis import (
+    Diagnosis,
+    Driver,
+    Gpu,
+    Machine,
+    PyCuda,
+    can_bench,
+    memory,
+    most_important,
+)
+from cudamm.devices.find_device import gpu_index
+from cudamm.devices.nvml import GpuState
 from cudamm.errors import NoDeviceError, UsageError
 
 DRIVER = Driver("580.65.06", (13, 0))
 H100 = Gpu(0, "NVIDIA H100", (9, 0), "0000:65:00.0")
 PYCUDA = PyCuda("2025.1", (13, 0), (H100,))
-NVCC = Nvcc("/usr/local/cuda/bin/nvcc", (13, 0), ("sm_75", "sm_90"))
+WITH_GPU = Machine(True, DRIVER, PYCUDA, H100)
+WITHOUT_GPU = Machine(False, Driver("", None, "libcuda.so.1: cannot open"), PyCuda(None), None)
 
 
-def of(findings: list[Diagnosis], subject: str) -> Diagnosis:
-    (finding,) = [finding for finding in findings if finding.subject == subject]
-    return finding
+def of(found: Iterable[Diagnosis], subject: str) -> Diagnosis:
+    (diagnosis,) = [diagnosis for diagnosis in found if diagnosis.subject == subject]
+    return diagnosis
 
 
-def test_a_machine_that_is_as_it_should_be_gives_no_advice() -> None:
-    findings = [
-        doctor.judge_driver(DRIVER, True),
-        *doctor.judge_pycuda(PYCUDA, DRIVER, True),
-        *doctor.judge_nvcc(NVCC, DRIVER.cuda, H100, True),
-        doctor.judge_host_compiler("g++ 12", "", True),
-    ]
-    assert {finding.status for finding in findings} == {"ok"}
-    assert [finding.advice for finding in findings if finding.advice] == []
+def raising(error: Exception) -> Callable[[], None]:
+    def function() -> None:
+        raise error
+
+    return function
+
+
+@pytest.fixture
+def put_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Put a stand-in for nvcc on PATH, of a release and for some architectures; or none at all."""
+
+    def put(release: str = "", architectures: str = "sm_75 sm_90", cpp: str = "exit 0") -> None:
+        path = tmp_path / "nvcc"
+        if release:
+            path.write_text(
+                f'#!/bin/sh\ncase "$1" in\n--version) echo "Cuda compilation tools, release {release}, V";;\n'
+                f"--list-gpu-code) echo {architectures};;\n-E) {cpp};;\nesac\n"
+            )
+            path.chmod(0o755)
+            monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        else:
+            monkeypatch.setattr(gpu_checks, "find_nvcc", lambda: None)
+        nvcc_compiler.nvcc.cache_clear()
+
+    yield put
+    monkeypatch.undo()
+    nvcc_compiler.nvcc.cache_clear()
+
+
+# ---- With and without a GPU
+
+
+def test_a_machine_that_is_as_it_should_be_gives_no_advice(put_nvcc: Callable[..., None]) -> None:
+    put_nvcc("13.0")
+    checks = (gpu_checks.driver, gpu_checks.pycuda, gpu_checks.nvcc, machine_checks.host_compiler)
+    found = [diagnosis for check in checks for diagnosis in check(WITH_GPU)]
+    assert len(found) == 6
+    assert {(diagnosis.status, diagnosis.advice) for diagnosis in found} == {("ok", "")}
 
 
 @pytest.mark.parametrize(("on_gpu", "status"), [(True, "error"), (False, "missing")])
-def test_what_only_a_gpu_needs_stops_nothing_on_the_cpu(on_gpu: bool, status: str) -> None:
-    driver = Driver("", None, "libcuda.so.1: cannot open shared object file")
-    assert doctor.judge_driver(driver, on_gpu).status == status
-    assert of(doctor.judge_pycuda(PyCuda(None), driver, on_gpu), "PyCUDA").status == status
-    assert of(doctor.judge_nvcc(Nvcc(None, failure="none"), None, None, on_gpu), "nvcc").status == status
+def test_what_only_a_gpu_needs_stops_nothing_on_the_cpu(
+    put_nvcc: Callable[..., None], on_gpu: bool, status: str
+) -> None:
+    put_nvcc()
+    machine = Machine(on_gpu, WITHOUT_GPU.driver, WITHOUT_GPU.pycuda, None)
+    for check in (gpu_checks.driver, gpu_checks.pycuda, gpu_checks.nvcc):
+        (diagnosis,) = check(machine)
+        assert diagnosis.status == status
+        assert diagnosis.advice or not on_gpu
 
 
-def test_the_cpu_device_cannot_do_without_a_compiler_and_a_gpu_can() -> None:
-    assert doctor.judge_host_compiler("", "no g++", False).status == "error"
-    assert doctor.judge_host_compiler("", "no g++", True).status == "warning"
+class CudaError(Exception):
+    """As PyCUDA raises it."""
+
+
+def test_the_gpus_are_those_that_pycuda_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = SimpleNamespace(of=lambda: "NVIDIA H100")
+    device = SimpleNamespace(
+        name=lambda: name.of(), compute_capability=lambda: (9, 0), pci_bus_id=lambda: H100.pci_bus_id
+    )
+    cuda = SimpleNamespace(Error=CudaError, get_version=lambda: (13, 0, 0), Device=lambda index: device)
+    cuda.Device.count = lambda: 1  # type: ignore[attr-defined]
+    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: cuda)
+    found = gpu_checks.find_pycuda()
+    assert (found.built_for, found.gpus, found.failure) == ((13, 0), (H100,), "")
+    name.of = raising(CudaError("it is\nlost"))
+    assert gpu_checks.find_pycuda().failure == "no GPU answers (it is lost)"
+
+
+def test_a_driver_that_a_container_hides_is_told_from_none() -> None:
+    hidden = Machine(True, Driver("580.65.06", None, "cannot open"), PyCuda(None), None)
+    (diagnosis,) = gpu_checks.driver(hidden)
+    assert diagnosis.status == "error" and "docker run --gpus all" in diagnosis.advice
+
+
+def test_why_pycuda_finds_no_gpu_is_advice_unless_there_is_no_driver() -> None:
+    failing = PyCuda("2025.1", failure="no GPU answers (out of memory)")
+    for driver, advice in ((DRIVER, failing.failure), (WITHOUT_GPU.driver, "")):
+        found = of(gpu_checks.pycuda(Machine(True, driver, failing, None)), "GPU")
+        assert (found.status, found.found, found.advice) == ("error", failing.failure, advice)
+
+
+@pytest.mark.parametrize(("machine", "status"), [(WITHOUT_GPU, "error"), (WITH_GPU, "warning")])
+def test_the_cpu_device_needs_memory_that_processes_share(
+    monkeypatch: pytest.MonkeyPatch, machine: Machine, status: str
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")  # as in a Python that was built for an old C library
+    (diagnosis,) = machine_checks.shared_memory(machine)
+    assert diagnosis.status == status
+    assert "Linux 3.17" in diagnosis.advice
+
+
+@pytest.mark.parametrize(("machine", "has_advice"), [(WITH_GPU, True), (WITHOUT_GPU, False)])
+def test_without_nvmath_bench_runs_and_it_is_said_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, machine: Machine, has_advice: bool
+) -> None:
+    monkeypatch.setattr(gpu_checks, "version_of", lambda package: None)
+    (found,) = gpu_checks.nvmath_python(machine)
+    assert (found.subject, found.status) == ("nvmath-python", "missing")
+    assert ("pip install nvmath-python" in found.advice and "cuBLAS" in found.advice) == has_advice
+    assert can_bench([found])
+
+
+# ---- What has to fit together
 
 
 @pytest.mark.parametrize(
-    ("nvcc", "driver", "status"),
+    ("release", "driver", "status"),
     [
-        ((13, 0), (13, 0), "ok"),
-        ((13, 2), (13, 0), "ok"),  # minor version compatibility
-        ((12, 9), (13, 0), "ok"),
-        ((13, 0), (12, 8), "error"),
+        ("13.0", (13, 0), "ok"),
+        ("13.2", (13, 0), "ok"),  # minor version compatibility
+        ("12.9", (13, 0), "ok"),
+        ("13.0", (12, 8), "error"),
     ],
 )
 def test_nvcc_may_be_of_a_newer_minor_release_and_of_no_newer_major_one(
-    nvcc: tuple[int, int], driver: tuple[int, int], status: str
+    put_nvcc: Callable[..., None], release: str, driver: tuple[int, int], status: str
 ) -> None:
-    found = Nvcc("nvcc", nvcc, ("sm_90",))
-    finding = of(doctor.judge_nvcc(found, driver, H100, True), "nvcc")
-    assert finding.status == status
-    assert ("nvcc of CUDA 12" in finding.advice) == (status == "error")
+    put_nvcc(release)
+    found = of(gpu_checks.nvcc(Machine(True, Driver("", driver), PYCUDA, H100)), "nvcc")
+    assert found.status == status
+    assert ("nvcc of CUDA 12" in found.advice) == (status == "error")
 
 
-def test_nvcc_that_cannot_compile_for_the_gpu_is_an_error() -> None:
-    finding = of(doctor.judge_nvcc(Nvcc("nvcc", (11, 4), ("sm_35", "sm_86")), (13, 0), H100, True), "nvcc")
-    assert finding.status == "error"
-    assert "sm_90" in finding.advice and "sm_35 to sm_86" in finding.found
+def test_nvcc_that_cannot_compile_for_the_gpu_is_an_error(put_nvcc: Callable[..., None]) -> None:
+    put_nvcc("11.4", "sm_86 sm_35")
+    found = of(gpu_checks.nvcc(WITH_GPU), "nvcc")
+    assert found.status == "error"
+    assert "sm_90" in found.advice and "sm_35 to sm_86" in found.found
 
 
-def test_nvcc_without_a_cpp_compiler_is_an_error_of_its_own() -> None:
-    nvcc = Nvcc("nvcc", (13, 0), ("sm_90",), host_failure="gcc: No such file")
-    findings = doctor.judge_nvcc(nvcc, (13, 0), H100, True)
-    assert of(findings, "nvcc").status == "ok"
-    assert of(findings, "nvcc's C++ compiler").status == "error"
+def test_nvcc_without_a_cpp_compiler_is_an_error_of_its_own(put_nvcc: Callable[..., None]) -> None:
+    put_nvcc("13.0", cpp='echo "gcc: No such file" >&2; exit 1')
+    found = list(gpu_checks.nvcc(WITH_GPU))
+    assert of(found, "nvcc").status == "ok"
+    assert of(found, "nvcc's C++ compiler").status == "error"
+    assert "gcc: No such file" in of(found, "nvcc's C++ compiler").found
 
 
-def test_without_nvmath_bench_runs_and_it_is_said_what_is_missing() -> None:
-    assert doctor.judge_nvmath("1.0.0", True).status == "ok"
-    finding = doctor.judge_nvmath(None, True)
-    assert (finding.subject, finding.status) == ("nvmath-python", "missing")
-    assert "pip install nvmath-python" in finding.advice and "cuBLAS" in finding.advice
-    assert doctor.judge_nvmath(None, False).advice == ""  # nothing to be done without a GPU
-    assert doctor.can_bench([finding])
+def test_nvcc_that_names_no_release_is_to_be_reinstalled(put_nvcc: Callable[..., None]) -> None:
+    put_nvcc("unknown")
+    (found,) = gpu_checks.nvcc(WITHOUT_GPU)
+    assert found.status == "warning" and found.advice.startswith("reinstall the CUDA toolkit: ")
 
 
 @pytest.mark.parametrize(("built_for", "status"), [((13, 1), "ok"), ((12, 8), "warning")])
 def test_pycuda_of_another_major_release_is_warned_of(built_for: tuple[int, int], status: str) -> None:
-    assert doctor.judge_fit(PyCuda("2025.1", built_for, (H100,)), (13, 0)).status == status
+    machine = Machine(True, DRIVER, PyCuda("2025.1", built_for, (H100,)), H100)
+    assert of(gpu_checks.pycuda(machine), "PyCUDA").status == status
 
 
 def test_a_gpu_newer_than_the_table_is_usable() -> None:
-    finding = doctor.judge_gpu(Gpu(1, "NVIDIA X", (99, 0), "0000:01:00.0"))
-    assert (finding.subject, finding.status) == ("gpu:1", "warning")
+    new = Gpu(1, "NVIDIA X", (99, 0), "0000:01:00.0")
+    assert of(
+        gpu_checks.pycuda(Machine(True, DRIVER, PyCuda("1", (13, 0), (new,)), new)), "gpu:1"
+    ).status == ("warning")
+
+
+# ---- What spoils times
 
 
 def test_a_quiet_gpu_is_fine() -> None:
     state = GpuState(345, 1980, (), 68.0, 700.0, 700.0, 30, True, 80 * 2**30, 80 * 2**30, (), "default", True,
                      False)  # fmt: skip
-    findings = doctor.judge_state(state)
-    assert {finding.status for finding in findings} == {"ok"}
-    assert "345 of at most 1980 MHz" in of(findings, "SM clock").found
+    found = list(gpu_checks.judge_state(state))
+    assert {diagnosis.status for diagnosis in found} == {"ok"}
+    assert "345 of at most 1980 MHz" in of(found, "SM clock").found
 
 
 @pytest.mark.parametrize(
@@ -122,17 +227,17 @@ def test_a_quiet_gpu_is_fine() -> None:
     ],
 )
 def test_what_spoils_a_measurement_is_found(state: GpuState, subject: str, status: str, words: str) -> None:
-    finding = of(doctor.judge_state(state), subject)
-    assert finding.status == status
-    assert words in finding.advice
+    (found,) = gpu_checks.judge_state(state)
+    assert (found.subject, found.status) == (subject, status)
+    assert words in found.advice
 
 
 def test_what_nvml_does_not_tell_is_left_out() -> None:
-    assert doctor.judge_state(GpuState()) == []
+    assert list(gpu_checks.judge_state(GpuState())) == []
 
 
 @pytest.mark.parametrize(
-    ("environment", "subjects"),
+    ("variables", "subjects"),
     [
         ({}, []),
         ({"CUDA_VISIBLE_DEVICES": ""}, ["CUDA_VISIBLE_DEVICES"]),
@@ -142,67 +247,88 @@ def test_what_nvml_does_not_tell_is_left_out() -> None:
                                                                      "NVCC_PREPEND_FLAGS"]),
     ],
 )  # fmt: skip
-def test_variables_count_where_they_do_something(environment: dict[str, str], subjects: list[str]) -> None:
-    assert [finding.subject for finding in doctor.judge_environment(environment)] == subjects
+def test_variables_count_if_they_do_something(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], subjects: list[str]
+) -> None:
+    for name in machine_checks.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert [found.subject for found in machine_checks.environment(WITH_GPU)] == subjects
 
 
-@pytest.mark.parametrize(
-    ("free_bytes", "failure", "status"),
-    [(10 * 2**30, "", "ok"), (2**20, "", "warning"), (0, "/x cannot be written: set TMPDIR", "error")],
-)
-def test_a_folder_has_to_take_files(free_bytes: int, failure: str, status: str) -> None:
-    assert doctor.judge_folder("cache folder", "/x", free_bytes, failure).status == status
+def test_a_folder_has_to_take_files_and_to_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    refused = machine_checks.folder("cache folder", tmp_path / "file", "CUDAMM_CACHE")
+    assert refused.status == "error" and "set CUDAMM_CACHE to another folder" in refused.advice
+    for least_bytes, status in ((1, "ok"), (2**63, "warning")):
+        monkeypatch.setattr(machine_checks, "LOW_DISK_BYTES", least_bytes)
+        assert machine_checks.folder("temporary folder", tmp_path, "TMPDIR").status == status
 
 
-@pytest.mark.parametrize(("load", "status"), [(0.5, "ok"), (7.0, "warning")])
-def test_a_busy_processor_is_told(load: float, status: str) -> None:
-    assert of(doctor.judge_processor(4, 8, load), "load").status == status
+@pytest.mark.parametrize(("load", "status"), [(0.0, "ok"), (1e6, "warning")])
+def test_a_busy_processor_is_told(monkeypatch: pytest.MonkeyPatch, load: float, status: str) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    assert of(machine_checks.processor(WITHOUT_GPU), "load").status == status
 
 
-@pytest.mark.parametrize(
-    ("spec", "index"), [("auto", 0), ("gpu", 0), ("gpu:1", 1), ("gpu:2", None), ("cpu", None), ("x", None)]
-)
+@pytest.mark.parametrize(("free_bytes", "status"), [(10 * 2**30, "ok"), (2**20, "warning")])
+def test_little_memory_is_told(free_bytes: int, status: str) -> None:
+    assert memory("host memory", free_bytes).status == status
+
+
+# ---- All of it
+
+
+@pytest.mark.parametrize(("spec", "index"), [("auto", 0), ("gpu", 0), ("gpu:1", 1), ("cpu", None)])
 def test_a_device_name_means_the_gpu_that_bench_would_take(spec: str, index: int | None) -> None:
-    gpus = (H100, Gpu(1, "other", (8, 0), "0000:66:00.0"))
-    found = doctor.chosen(gpus, spec)
-    assert (found.index if found else None) == index
+    assert gpu_index(spec) == index
 
 
 def test_the_first_error_with_advice_is_the_most_important() -> None:
-    findings = [
+    found = [
         Diagnosis("a", "warning", "slow", "wait"),
         Diagnosis("b", "error", "broken"),
         Diagnosis("c", "error", "broken too", "mend it"),
         Diagnosis("d", "error", "and this", "later"),
     ]
-    assert doctor.most_important(findings) == "mend it"
-    assert not doctor.can_bench(findings)
-    assert doctor.can_bench(findings[:1])
+    assert most_important(found) == "mend it"
+    assert not can_bench(found)
+    assert can_bench(found[:1])
 
 
-def test_a_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks() -> int:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(doctor, "probe_host_memory", breaks)
-    finding = of(doctor.examine("cpu"), "host memory")
-    assert finding.status == "warning"
-    assert "Input/output error" in finding.found
+def test_what_cannot_be_looked_at_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", raising(OSError("Load averages are unobtainable")))
+    found = doctor.examine("cpu")
+    assert of(found, "processor").status == "warning"
+    assert "unobtainable" in of(found, "processor").found
+    assert of(found, "bench").status == "ok"
 
 
-def test_a_gpu_that_cannot_be_used_is_an_error_and_not_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_driver() -> None:
-        raise NoDeviceError("there is no NVIDIA driver here")
+@pytest.mark.parametrize("error", [TypeError("a bug"), AttributeError("a bug"), ValueError("a bug")])
+def test_a_bug_in_a_check_is_no_diagnosis(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(os, "getloadavg", raising(error))
+    with pytest.raises(type(error), match="a bug"):
+        doctor.examine("cpu")
 
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NoDeviceError("there is no NVIDIA driver here"),
+        RuntimeError("numpy failed to initialize"),  # a PyCUDA that was built for another NumPy
+    ],
+)
+def test_a_gpu_that_cannot_be_used_is_an_error_and_not_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     # By name, as the package has a function called find, too.
-    module = importlib.import_module("cudamm.devices.find_device")
-    monkeypatch.setattr(module, "is_left_out", lambda: True)
-    # A device of its own: the note that it is given would stay with the shared one.
-    monkeypatch.setattr(module, "host", module.host.__wrapped__)
-    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", no_driver)
-    findings = doctor.examine("auto")
-    assert of(findings, "bench").status == "error"
-    assert not doctor.can_bench(findings)
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "is_left_out", lambda: True)
+    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", raising(error))
+    found = doctor.examine("auto")
+    assert of(found, "bench").status == "error"
+    assert str(error) in of(found, "bench").found
+    assert not can_bench(found)
 
 
 def test_a_name_of_no_device_is_refused() -> None:

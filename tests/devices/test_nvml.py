@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cudamm.devices.nvml import Monitor, open_monitor, why_no_monitor
-from cudamm.errors import KernelError
+from cudamm.devices.nvml import GpuState, Monitor, open_monitor
+from cudamm.errors import KernelError, NoDeviceError
 
 PCI = "0000:65:00.0"
 BITS = {
@@ -104,20 +104,22 @@ def opened() -> Monitor:
 
 def test_units_are_those_in_the_names(nvml: Nvml) -> None:
     with opened() as monitor:
-        assert (monitor.sm_clock_mhz(), monitor.max_sm_clock_mhz()) == (1980, 2100)
-        assert (monitor.power_w(), monitor.power_limit_w()) == (68.5, 500.0)
-        assert monitor.default_power_limit_w() == 700.0
-        assert monitor.temperature_c() == 41
-        assert (monitor.memory_free_bytes(), monitor.memory_total_bytes()) == (70, 80)
+        state = monitor.state()
+        assert (monitor.sm_clock_mhz(), state.sm_clock_mhz, state.max_sm_clock_mhz) == (1980, 1980, 2100)
+        assert (state.power_w, state.power_limit_w) == (68.5, 500.0)
+        assert state.default_power_limit_w == 700.0
+        assert state.temperature_c == 41
+        assert (state.memory_free_bytes, state.memory_total_bytes) == (70, 80)
         assert (monitor.uuid(), monitor.driver_version()) == ("GPU-1234", "580.65.06")
 
 
 def test_modes_are_those_of_now_and_not_after_a_reset(nvml: Nvml) -> None:
     with opened() as monitor:
-        assert monitor.ecc() is True
-        assert monitor.mig() is False
-        assert monitor.persistence() is False
-        assert monitor.compute_mode() == "exclusive process"
+        state = monitor.state()
+        assert state.ecc is True
+        assert state.mig is False
+        assert state.persistence is False
+        assert state.compute_mode == "exclusive process"
 
 
 @pytest.mark.parametrize("names", ["Event", "Throttle"])
@@ -159,21 +161,16 @@ def test_while_measuring_a_question_is_one_call(nvml: Nvml) -> None:
 
 def test_our_own_process_is_none_of_the_others(nvml: Nvml) -> None:
     with opened() as monitor:
-        assert monitor.processes() == [(4_000_001, 512), (4_000_002, None)]
+        assert monitor.state().processes == (4_000_001, 4_000_002)
 
 
 def test_what_is_not_supported_is_none(nvml: Nvml) -> None:
     of_the_gpu = [name for name in nvml.answers if name.startswith("nvmlDeviceGet")]
     opening = ("nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetUUID")
     nvml.failures = dict.fromkeys((n for n in of_the_gpu if n not in opening), NOT_SUPPORTED)
-    questions = [
-        "sm_clock_mhz", "max_sm_clock_mhz", "power_w", "power_limit_w", "default_power_limit_w",
-        "temperature_c", "persistence", "memory_free_bytes", "memory_total_bytes", "processes",
-        "compute_mode", "ecc", "mig",
-    ]  # fmt: skip
     with opened() as monitor:
-        assert {name: getattr(monitor, name)() for name in questions} == dict.fromkeys(questions)
-        assert monitor.throttle_reasons() == ()
+        assert monitor.state() == GpuState()
+        assert monitor.sm_clock_mhz() is None
 
 
 def test_a_gpu_that_is_lost_is_no_silence(nvml: Nvml) -> None:
@@ -196,12 +193,8 @@ def test_without_an_answer_there_is_no_monitor_and_nothing_left_open(
 ) -> None:
     nvml.failures[call] = NOT_FOUND
     assert open_monitor(PCI) is None
-    assert words in why_no_monitor(PCI)
-    assert nvml.depth == 0
-
-
-def test_where_there_is_a_monitor_there_is_no_reason_against_it(nvml: Nvml) -> None:
-    assert why_no_monitor(PCI) == ""
+    with pytest.raises(NoDeviceError, match=words):
+        Monitor(PCI)
     assert nvml.depth == 0
 
 
@@ -218,4 +211,5 @@ def test_closing_twice_leaves_once(nvml: Nvml) -> None:
 def test_without_nvidia_ml_py_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert open_monitor(PCI) is None
-    assert "nvidia-ml-py" in why_no_monitor(PCI)
+    with pytest.raises(NoDeviceError, match="pip install nvidia-ml-py"):
+        Monitor(PCI)

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from cudamm.devices.doctor import Diagnosis
+from cudamm.devices.diagnosis import Diagnosis
 from cudamm.output import doctor_table
 
 FINDINGS = [

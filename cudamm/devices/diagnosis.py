@@ -1,0 +1,135 @@
+"""The records of doctor: what it knows of a machine, and what it says of one thing there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["ok", "warning", "error", "missing"]
+Release = tuple[int, int]
+"""Of CUDA, such as (13, 0)."""
+
+GIB = 2**30
+
+LOW_MEMORY_BYTES = GIB
+"""Free memory, of the host or of a GPU, below which only small matrices fit."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One thing that was looked at.
+
+    Attributes:
+        status: `error` if it stops bench on the device asked for; `missing` if it is not there and bench runs
+            without it.
+        found: what there is, on one line.
+        advice: what the user can do; empty if there is nothing to do.
+    """
+
+    subject: str
+    status: Status
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that CUDA lists.
+
+    Attributes:
+        pci_bus_id: as `0000:65:00.0`.
+    """
+
+    index: int
+    name: str
+    capability: Release
+    pci_bus_id: str
+
+    @property
+    def arch(self) -> str:
+        """Its architecture, such as `sm_90`."""
+        return "sm_{}{}".format(*self.capability)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """NVIDIA's driver.
+
+    Attributes:
+        version: such as `580.65.06`; empty if it is not known.
+        cuda: the newest CUDA that the driver supports; None if its library cannot be loaded.
+        failure: the loader's message in that case.
+    """
+
+    version: str
+    cuda: Release | None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class PyCuda:
+    """PyCUDA, and the GPUs that it finds.
+
+    Attributes:
+        version: None if PyCUDA is not installed.
+        built_for: the CUDA that it was built with; None if PyCUDA cannot be loaded.
+        failure: why it finds no GPU.
+    """
+
+    version: str | None
+    built_for: Release | None = None
+    gpus: tuple[Gpu, ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What several checks have to know.
+
+    Attributes:
+        on_gpu: whether bench has to run on a GPU here.
+        gpu: the GPU that was asked for; None if it is not there, or the CPU device was asked for.
+    """
+
+    on_gpu: bool
+    driver: Driver
+    pycuda: PyCuda
+    gpu: Gpu | None
+
+    def error_or(self, otherwise: Status) -> Status:
+        """Return the status of trouble that stops bench on a GPU only."""
+        return "error" if self.on_gpu else otherwise
+
+
+def can_bench(found: Sequence[Diagnosis]) -> bool:
+    """Return whether bench can run on the device that was asked for."""
+    return not any(diagnosis.status == "error" for diagnosis in found)
+
+
+def most_important(found: Sequence[Diagnosis]) -> str:
+    """Return the first advice among the errors, which come in the order in which to mend them."""
+    errors = [diagnosis for diagnosis in found if diagnosis.status == "error"]
+    return next((e.advice for e in errors if e.advice), errors[0].found if errors else "")
+
+
+def judged(subject: str, found: str, advice: str, trouble: Status = "warning") -> Diagnosis:
+    """Return a diagnosis whose status is `ok` if there is nothing to advise, and `trouble` if there is."""
+    return Diagnosis(subject, trouble if advice else "ok", found, advice)
+
+
+def memory(subject: str, free_bytes: int, total_bytes: int | None = None) -> Diagnosis:
+    """Judge whether there is room for more than small matrices."""
+    of = f" of {size(total_bytes)}" if total_bytes is not None else ""
+    advice = f"{subject}: only {size(free_bytes)} free; end programs that use it, or choose small matrices"
+    return judged(subject, f"{size(free_bytes)}{of} free", advice if free_bytes < LOW_MEMORY_BYTES else "")
+
+
+def size(size_bytes: int) -> str:
+    """Return a number of bytes in GiB, or in MiB if it is less than one GiB."""
+    return f"{size_bytes / GIB:.1f} GiB" if size_bytes >= GIB else f"{size_bytes // 2**20} MiB"
+
+
+def on_one_line(error: Exception) -> str:
+    """Return an exception's message without line breaks."""
+    return " ".join(str(error).split())

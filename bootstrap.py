@@ -1,43 +1,39 @@
 #!/usr/bin/env python3
-"""Sets cudamm up in .venv, for `make setup`; only what is missing or out of date is done.
+"""Set cudamm up in .venv, for `make setup`: what pip and uv cannot do alone, and only what is not done yet.
 
-1. `.venv` is made with the running Python, and cudamm is installed in it, editable, with its test tools.
-2. Where an NVIDIA driver finds a GPU, PyCUDA is added. It is published as source only, and this script
-   sees to what the build needs: a C++ compiler, and CUDA's headers and nvcc from an installed toolkit
-   or else from NVIDIA's wheels, matched to the driver.
-3. Where there is no GPU, the newest nvcc of CUDA 13 is added from NVIDIA's wheels if no other is found:
-   `cudamm occupancy` compiles kernels for GPUs that are elsewhere. Everywhere, NVIDIA's cuda_occupancy.h
-   is added if no toolkit has it: the tests compare with it.
+1. Make `.venv` with the running Python, and install cudamm in it, editable, with its test tools.
+2. Install NVIDIA's wheels (the extra `toolkit`) unless the machine has a CUDA toolkit with all that cudamm
+   and its tests use.
+3. If an NVIDIA driver finds a GPU, build PyCUDA and install the rest of the extra `gpu`. PyCUDA is published
+   as source only, and its build has to be told where CUDA's headers and the driver's library are.
 
-A failure in the second or third part is reported and costs no more than what was to be added: cudamm runs
-without it, and the next `make setup` tries again. pip reads its own configuration (index, find-links,
-no-index, proxy, ...) as ever; if that leads it to a PyCUDA wheel, the wheel is taken and nothing is built.
+A failure in part 2 or 3 is reported and costs only that part; the next `make setup` tries again. uv installs
+the packages if it is on PATH, otherwise pip does. Both read their own configuration (index, proxy, ...).
 
-Python 3.6 must be able to parse this file, so that an old python3 gets a message, not a syntax error.
+Python 3.6 must be able to parse this file, so that an old python3 prints a message, not a syntax error.
 """
 
 import ctypes
 import hashlib
 import importlib.util
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 
 def say(message: str) -> None:
-    """Tell the user one thing; on stderr, so that `make bench >file` holds the results alone."""
+    """Print one message on stderr, so that `make bench >file` writes only the results to the file."""
     print("setup: " + message, file=sys.stderr, flush=True)
 
 
 def use_newer_python() -> NoReturn:
-    """Run this script again with a Python of at least 3.10 from PATH, or say that there is none."""
+    """Run this script again with a Python of at least 3.10 from PATH, or report that there is none."""
     for minor in range(19, 9, -1):
         python = shutil.which(f"python3.{minor}")
         # A name on PATH may be a version manager's placeholder that runs nothing.
@@ -55,84 +51,33 @@ def use_newer_python() -> NoReturn:
 if sys.version_info < (3, 10):  # noqa: UP036 - python3 may be older than the project allows
     use_newer_python()
 
-from cudamm.errors import CudammError  # noqa: E402 - needs a Python that is new enough
-
 ROOT = Path(__file__).resolve().parent
 
+# toolkit.py is imported without its package, which imports libraries that are not installed yet.
+sys.path[:0] = [str(ROOT), str(ROOT / "cudamm" / "compile")]
+import toolkit  # type: ignore[import-not-found]  # noqa: E402
 
-def load_toolkit() -> Any:
-    """The module cudamm.compile.toolkit, from its file.
+from cudamm.errors import CudammError  # noqa: E402
 
-    It needs the standard library only, while the package around it may import what is yet to be installed.
-    """
-    path = ROOT / "cudamm" / "compile" / "toolkit.py"
-    specification = importlib.util.spec_from_file_location("toolkit", path)
-    if specification is None or specification.loader is None:
-        raise ImportError(f"{path} cannot be loaded")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-toolkit = load_toolkit()
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 PROGRAM = VENV / "bin" / "cudamm"
-# What the last setup did and in which circumstances: while those are the same, there is nothing to do.
-STAMP = VENV / "setup-stamp.json"
-BUILD_LOG = VENV / "pycuda-build.log"
-
+LOG = VENV / "setup.log"
 # Files whose change makes an installation out of date. The sources are not among them: it is editable.
 INPUTS = (ROOT / "pyproject.toml", ROOT / "bootstrap.py")
-
-# The wheels of CUDA 13 that compiling a kernel takes. cccl has <nv/target>, which cuda_fp16.h includes.
-NVCC_WHEELS = (
-    "nvidia-cuda-nvcc",
-    "nvidia-cuda-crt",
-    "nvidia-nvvm",
-    "nvidia-cuda-runtime",
-    "nvidia-cuda-cccl",
-)
-NVDISASM_WHEEL = "nvidia-cuda-nvdisasm>=13,<14"
-# What cudamm cannot do where one of these packages of the extra `gpu` is missing.
-DONE_WITHOUT = {
-    "nvidia-ml-py": ", but cannot see the GPU's clock, power and temperature",
-    "nvmath-python": ", but cannot compare kernels with cuBLAS",
-}
-WHEELS_FAILED = (
-    "NVIDIA's wheels could not be installed (is pip's package index in reach? "
-    "an installed CUDA Toolkit does as well)"
-)
-
-# NVIDIA's own occupancy calculator: the tests compare with it.
-OCCUPANCY_HEADER = "cuda_occupancy.h"
-
-DRIVER_LIBRARY = "libcuda.so.1"
-DRIVER_VERSION_FILE = Path("/proc/driver/nvidia/version")
-DEVICE_FOLDER = Path("/dev")
-
-# Results of cuInit that mean that there is no GPU, rather than that something is wrong with it.
-CUDA_ERROR_STUB_LIBRARY = 34
-CUDA_ERROR_NO_DEVICE = 100
+# Results of cuInit: CUDA_ERROR_STUB_LIBRARY and CUDA_ERROR_NO_DEVICE.
+NO_GPU = (34, 100)
 
 
 class SetupError(Exception):
-    """Setup, or the part of it at hand, cannot go on; the message says why and what to do.
-
-    `output` is what the failed command printed, if one did.
-    """
-
-    def __init__(self, message: str, output: str = "") -> None:
-        super().__init__(message)
-        self.output = output
+    """A part of the setup that failed; the message gives the reason and what to do."""
 
 
 class Driver(NamedTuple):
-    """An NVIDIA driver that found at least one GPU."""
+    """The NVIDIA driver's library and the CUDA version that it supports."""
 
-    path: Path
-    cuda_version: tuple[int, int]
-    device_count: int
+    library: ctypes.CDLL
+    cuda: tuple[int, int]
 
 
 def main() -> int:
@@ -140,8 +85,6 @@ def main() -> int:
     try:
         set_up()
     except SetupError as error:
-        if error.output:
-            print(error.output, file=sys.stderr)
         say(str(error))
         return 1
     except KeyboardInterrupt:
@@ -151,452 +94,221 @@ def main() -> int:
 
 
 def set_up() -> None:
-    """Do what the stamp does not say is done."""
-    stamp = read_stamp()
-    base = {"checkout": str(ROOT), "inputs": inputs_digest()}
-    if stamp.get("base") != base or not (VENV_PYTHON.exists() and PROGRAM.exists()):
-        make_environment(keep=stamp.get("base", base).get("checkout") == str(ROOT))
-        install_cudamm()
-        stamp = {"base": base}
-        write_stamp(stamp)
-    # In this order: what the GPU part brings is matched to the driver, and what it lacks is seen to next.
-    for part, set_up_part, circumstances in (
-        ("gpu", set_up_gpu, gpu_circumstances),
-        ("compiler", set_up_compiler, compiler_circumstances),
-    ):
-        if stamp.get(part) != circumstances():
-            stamp.pop(part, None)
-            if set_up_part():
-                stamp[part] = circumstances()
-            write_stamp(stamp)
+    """Do the parts that were not done yet, or were done in other circumstances."""
+    driver = find_driver()
+    inputs = hashlib.sha256(b"\0".join(path.read_bytes() for path in INPUTS)).hexdigest()
+    base = f"{ROOT}\n{inputs}\n"
+    # cuInit is not called to know these: it can take seconds on a machine with many GPUs.
+    gpus = f"driver {driver.cuda}, {any(Path('/dev').glob('nvidia[0-9]*'))}" if driver else "no driver"
+    machine = f"{base}{toolkit.find_nvcc([])}\n{gpus}\n"
+    done_in = read_stamp("cudamm")
+    if done_in != base or not (VENV_PYTHON.exists() and PROGRAM.exists()):
+        # The scripts in a .venv that was copied with its checkout name the Python of the original.
+        make_environment(keep=done_in.partition("\n")[0] in ("", str(ROOT)))
+        say("installing cudamm and what it needs in .venv")
+        install("--editable", ".[dev]", failure="cudamm could not be installed")
+        stamp("cudamm").write_text(base, encoding="utf-8")
+    for part, add in (("toolkit", add_toolkit), ("gpu", add_gpu_support)):
+        if read_stamp(part) != machine:
+            try:
+                add(driver)
+                stamp(part).write_text(machine, encoding="utf-8")
+            except (SetupError, CudammError, OSError) as error:
+                say(f"{error}. The next `make setup` tries again")
 
 
-# The stamp
+def stamp(part: str) -> Path:
+    """Return the file that records the circumstances in which a part was done."""
+    return VENV / f"setup-{part}.stamp"
 
 
-def read_stamp() -> dict[str, Any]:
-    """The last setup's stamp; empty if there is none that can be read."""
-    try:
-        stamp = json.loads(STAMP.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return stamp if isinstance(stamp, dict) else {}
-
-
-def write_stamp(stamp: dict[str, Any]) -> None:
-    """Remember what is done."""
-    STAMP.write_text(json.dumps(stamp, indent=2) + "\n", encoding="utf-8")
-
-
-def inputs_digest() -> str:
-    """A digest of the files whose change makes an installation out of date."""
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in INPUTS)).hexdigest()
-
-
-def gpu_circumstances() -> dict[str, str]:
-    """What decides whether the GPU part is up to date: the driver and, where there is one, the compiler."""
-    circumstances = compiler_circumstances()
-    return circumstances if circumstances["driver"] != "none" else {"driver": "none"}
-
-
-def compiler_circumstances() -> dict[str, str]:
-    """What decides whether the compiler part is up to date: the driver and the compiler.
-
-    cuInit is not called for it, as that can take seconds on a machine with many GPUs.
-    """
-    library = driver_library()
-    driver = "none"
-    if library is not None:
-        version = DRIVER_VERSION_FILE.read_text() if DRIVER_VERSION_FILE.is_file() else ""
-        devices = sorted(path.name for path in DEVICE_FOLDER.glob("nvidia[0-9]*"))
-        driver = " ".join([str(library), *version.splitlines()[:1], *devices])
-    return {"driver": driver, "nvcc": str(toolkit.find_nvcc(site_packages()))}
-
-
-# The environment and cudamm in it
+def read_stamp(part: str) -> str:
+    """Return the circumstances in which a part was done; empty if it was not."""
+    return stamp(part).read_text(encoding="utf-8", errors="replace") if stamp(part).exists() else ""
 
 
 def make_environment(keep: bool) -> None:
-    """Make `.venv`; one that is there and works is left as it is, if it is to be kept."""
-    if keep and environment_works():
+    """Make `.venv` anew, unless `keep` is true and the present one works."""
+    if keep and python_runs("import pip, sys; sys.exit(sys.version_info < (3, 10))"):
         return
-    python = Path(sys.executable)
-    if sys.prefix != sys.base_prefix:
-        # Run by a virtual environment, which may be the one to replace: take the Python beneath it.
-        python = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
-    if not all(importlib.util.find_spec(module) for module in ("venv", "ensurepip")):
-        package = f"python3.{sys.version_info[1]}-venv"
-        install_debian_packages([package], f"{python} cannot make virtual environments")
     say("making .venv with Python {}.{}.{}".format(*sys.version_info[:3]))
-    run([python, "-m", "venv", "--clear", VENV], f"{python} could not make .venv")
+    name = f"python3.{sys.version_info[1]}"
+    in_environment = sys.prefix != sys.base_prefix
+    # A virtual environment that runs this script may be the one to replace: take the Python beneath it.
+    python = Path(sys.base_prefix, "bin", name) if in_environment else Path(sys.executable)
+    shutil.rmtree(VENV, ignore_errors=True)
+    uv = shutil.which("uv")
+    if uv is None and importlib.util.find_spec("ensurepip") is None:
+        require_package(f"{name}-venv", f"{python} cannot make virtual environments")
+    # pip is seeded because users expect it, and because uv cannot download PyCUDA's source.
+    with_uv = [uv, "venv", "--quiet", "--seed", "--python", python]
+    with_pip = [python, "-m", "venv", "--clear"]
+    run([*(with_uv if uv else with_pip), VENV], ".venv could not be made")
 
 
-def environment_works() -> bool:
-    """Whether `.venv` holds a Python that is new enough and has pip."""
-    check = "import pip, sys; sys.exit(sys.version_info < (3, 10))"
-    return VENV_PYTHON.exists() and python_status(check) == 0
+def add_toolkit(driver: Driver | None) -> None:
+    """Install NVIDIA's wheels, unless an installed CUDA toolkit has everything that is used of them."""
+    if not (shutil.which("g++") or shutil.which("c++")):
+        require_package("g++", "nvcc needs a C++ compiler, and there is none")
+    nvcc = toolkit.find_nvcc([])
+    folders = list(toolkit.header_candidates(nvcc, []))
+    headers = (*toolkit.DRIVER_HEADERS, "cuda_occupancy.h")
+    found = {
+        "nvcc": nvcc is not None,
+        "nvdisasm": toolkit.find_nvdisasm(nvcc, []) is not None,
+        "CUDA's headers": all(any((folder / name).is_file() for folder in folders) for name in headers),
+    }
+    missing = ", ".join(name for name, present in found.items() if not present)
+    if not missing:
+        return
+    say(f"this machine lacks {missing}; getting NVIDIA's wheels of nvcc and its tools (130 MB)")
+    # A driver need not load what the nvcc of a newer release compiled.
+    limit = [f"cuda-toolkit<13.{driver.cuda[1] + 1}"] if driver and driver.cuda[0] == 13 else []
+    failure = f"no {missing} (an installed CUDA Toolkit does as well): NVIDIA's wheels could not be installed"
+    install("--editable", ".[toolkit]", *limit, failure=failure)
 
 
-def install_cudamm() -> None:
-    """Install cudamm, editable, with what it needs and its test tools."""
-    say("installing cudamm and what it needs in .venv")
-    pip_install(["--editable", f"{ROOT}[dev]"], "cudamm could not be installed")
-
-
-def site_packages() -> list[Path]:
-    """The folders that packages in `.venv` go into."""
-    return sorted(VENV.glob("lib*/python3*/site-packages"))
-
-
-# The driver
-
-
-def driver_library(load: Callable[[str], Any] = ctypes.CDLL) -> Path | None:
-    """The file of the driver's library, as the loader finds it, or None without a driver."""
+def find_driver() -> Driver | None:
+    """Return the NVIDIA driver, not initialised, or None if there is none."""
     try:
-        load(DRIVER_LIBRARY)
+        library = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
-    return mapped_file("libcuda.so", Path("/proc/self/maps").read_text())
+    version = ctypes.c_int()
+    library.cuDriverGetVersion(ctypes.byref(version))
+    return Driver(library, (version.value // 1000, version.value % 1000 // 10))
 
 
-def mapped_file(prefix: str, maps: str) -> Path | None:
-    """The first file in `maps`, the text of a /proc/PID/maps, whose name starts with `prefix`."""
-    for line in maps.splitlines():
-        fields = line.split(maxsplit=5)
-        if len(fields) == 6 and Path(fields[5]).name.startswith(prefix):
-            return Path(fields[5])
-    return None
+def add_gpu_support(driver: Driver | None) -> None:
+    """Build PyCUDA and install the rest of the extra `gpu`, if there is a driver that finds a GPU."""
+    try:
+        if driver is None or not has_gpu(driver):
+            return
+        add_pycuda(driver)
+    except (SetupError, CudammError, OSError) as error:
+        raise SetupError(f"no PyCUDA, so cudamm works without a GPU: {error}") from error
+    install(
+        "--editable",
+        ".[gpu]",
+        failure="no nvidia-ml-py, so cudamm cannot see the GPU's clock, power and temperature, "
+        "or no nvmath-python, so it cannot compare kernels with cuBLAS",
+    )
 
 
-def find_driver(load: Callable[[str], Any] = ctypes.CDLL) -> Driver | None:
-    """The NVIDIA driver, or None where there is none or it finds no GPU."""
-    library = driver_library(load)
-    if library is None:
-        return None
+def has_gpu(driver: Driver) -> bool:
+    """Return whether the driver finds a GPU."""
     # GPUs hidden from this shell are still in the machine, and setup is for the machine.
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    cuda = load(DRIVER_LIBRARY)
-    status = cuda.cuInit(0)
-    if status in (CUDA_ERROR_NO_DEVICE, CUDA_ERROR_STUB_LIBRARY):
-        return None
-    version, count = ctypes.c_int(), ctypes.c_int()
-    status = (
-        status or cuda.cuDriverGetVersion(ctypes.byref(version)) or cuda.cuDeviceGetCount(ctypes.byref(count))
-    )
-    if status != 0:
+    status: int = driver.library.cuInit(0)
+    if status not in (0, *NO_GPU):
         raise SetupError(
-            f"the NVIDIA driver ({library}) does not start: CUDA error {status}. "
-            "If nvidia-smi fails too, reboot or reinstall the driver"
+            f"the NVIDIA driver does not start (cuInit returns CUDA error {status}); "
+            "if nvidia-smi fails too, reboot or reinstall the driver"
         )
-    if count.value < 1:
-        return None
-    return Driver(library, (version.value // 1000, version.value % 1000 // 10), count.value)
-
-
-# PyCUDA and what it needs
-
-
-def set_up_gpu() -> bool:
-    """Add PyCUDA if there is a GPU. A failure is reported and the answer is False: try again next time."""
-    try:
-        driver = find_driver()
-        if driver is not None:
-            add_gpu_support(driver)
-    except (SetupError, CudammError, OSError) as error:
-        say(f"no PyCUDA: {error}")
-        output = getattr(error, "output", "")
-        if output:
-            BUILD_LOG.write_text(output + "\n", encoding="utf-8")
-        details = f" Details: {BUILD_LOG.relative_to(ROOT)}" if output else ""
-        say(f"cudamm works without a GPU meanwhile; the next `make setup` tries again.{details}")
-        return False
-    return True
-
-
-def add_gpu_support(driver: Driver) -> None:
-    """See to nvcc, CUDA's headers, a C++ compiler and PyCUDA."""
-    provide_cpp_compiler()
-    provide_toolkit(driver)
-    if python_status("import pycuda.driver") != 0:
-        provide_python_headers()
-        add_pycuda(driver)
-    completed = run_python("import pycuda.driver")
-    if completed.returncode != 0:
-        raise SetupError(
-            f"PyCUDA is installed but fails: {failure_reason(completed.stdout)}", completed.stdout
-        )
-    BUILD_LOG.unlink(missing_ok=True)
-    add_beside_pycuda()
-
-
-def add_beside_pycuda() -> None:
-    """Install what else the extra `gpu` has. A failure is reported, and costs nothing else."""
-    for requirement in extra_requirements("gpu"):
-        name = re.split(r"[^\w.-]", requirement)[0]
-        if is_pycuda(name) or python_status(f"import importlib.metadata as m; m.version({name!r})") == 0:
-            continue
-        try:
-            pip_install([requirement], f"{name} could not be installed")
-        except SetupError as error:
-            say(f"{error}; cudamm works without" + DONE_WITHOUT.get(name, ""))
-
-
-def is_pycuda(requirement: str) -> bool:
-    """Whether it is PyCUDA that is required, the one package of the extra `gpu` that is built here."""
-    return requirement.lower().startswith("pycuda")
-
-
-def provide_toolkit(driver: Driver) -> None:
-    """See to nvcc and CUDA's headers: an installed toolkit's, or else those of NVIDIA's wheels."""
-    nvcc = toolkit.find_nvcc(site_packages())
-    # Wheels that are there already may not fit the driver any more, and pip knows.
-    from_wheels = nvcc is not None and VENV in nvcc.parents
-    if nvcc is None or from_wheels or not toolkit.header_folders(nvcc, site_packages()):
-        wheels = toolkit_wheels(driver.cuda_version)
-        if not from_wheels:
-            say(
-                "no CUDA toolkit on this machine; getting what PyCUDA and the kernels need as NVIDIA's wheels"
-            )
-        pip_install(wheels, WHEELS_FAILED)
-        if driver.cuda_version[0] < 13:
-            # Those of CUDA 13, from when there was no driver, would be found first.
-            pip(["uninstall", "--yes", *NVCC_WHEELS], "NVIDIA's wheels of CUDA 13 could not be removed")
-        nvcc = toolkit.find_nvcc(site_packages())
-    if nvcc is None:
-        say(
-            "no nvcc: NVIDIA's wheels for CUDA {}.{} hold none. ".format(*driver.cuda_version)
-            + "To compile kernels, install the CUDA Toolkit of that version or a driver for CUDA 13"
-        )
-    elif toolkit.nvcc_version(nvcc)[0] > driver.cuda_version[0]:
-        say(
-            "{} is of CUDA {}.{}, ".format(nvcc, *toolkit.nvcc_version(nvcc))
-            + "but the driver of {}.{}, which may refuse its kernels; ".format(*driver.cuda_version)
-            + "update the driver or install an older toolkit"
-        )
-
-
-def toolkit_wheels(cuda_version: tuple[int, int]) -> list[str]:
-    """The requirements on NVIDIA's wheels for a driver of `cuda_version`.
-
-    The newest release up to the driver's is taken, because a driver need not load what a newer nvcc
-    compiled. Each wheel is bounded, because they name each other without a version.
-    """
-    major, minor = cuda_version
-    if major >= 13:
-        wheels = [*NVCC_WHEELS, "nvidia-cuda-profiler-api"]
-        oldest = 13
-    elif major == 12:
-        # There is no nvcc in the wheels of CUDA 12, but headers enough for PyCUDA.
-        wheels = ["nvidia-cuda-runtime-cu12", "nvidia-cuda-profiler-api-cu12"]
-        oldest = 12
-    else:
-        raise SetupError(
-            f"there is no CUDA toolkit, and NVIDIA has no wheels for this driver's CUDA {major}.{minor}; "
-            "install that toolkit or a newer driver"
-        )
-    return [f"{wheel}>={oldest},<{major}.{minor + 1}" for wheel in wheels]
-
-
-def provide_cpp_compiler() -> None:
-    """See to the C++ compiler that nvcc calls."""
-    if not (shutil.which("g++") or shutil.which("c++")):
-        install_debian_packages(["g++"], "nvcc needs a C++ compiler, and there is none")
-
-
-def provide_python_headers() -> None:
-    """See to Python.h, which distributions pack apart from Python."""
-    folder = Path(run_python("import sysconfig; print(sysconfig.get_path('include'))").stdout.strip())
-    if not (folder / "Python.h").is_file():
-        install_debian_packages([f"{folder.name}-dev"], "PyCUDA needs Python.h, and it is not there")
+    return status == 0
 
 
 def add_pycuda(driver: Driver) -> None:
-    """Install PyCUDA, as the extra `gpu` requires it: as it is if pip finds a wheel, else built here."""
-    say(
-        "adding PyCUDA for {} (driver of CUDA {}.{}); a build takes some minutes".format(
-            "the GPU" if driver.device_count == 1 else f"{driver.device_count} GPUs", *driver.cuda_version
+    """Build PyCUDA, unless it is there and works, with the headers of a CUDA toolkit or NVIDIA's wheels."""
+    site_packages = sorted(VENV.glob("lib*/python3*/site-packages"))
+    nvcc = toolkit.find_nvcc(site_packages)
+    headers = toolkit.header_folders(nvcc, site_packages)
+    if nvcc is None or not headers:
+        raise SetupError("no nvcc, or no cuda.h and cudaProfiler.h; install the CUDA Toolkit")
+    supported = "{}.{}".format(*driver.cuda)
+    if toolkit.nvcc_version(nvcc)[0] > driver.cuda[0]:
+        raise SetupError(
+            f"the driver is of CUDA {supported} and does not load what the newer {nvcc} compiles; "
+            f"install the CUDA Toolkit {supported} or a newer driver"
         )
-    )
-    with tempfile.TemporaryDirectory(prefix="cudamm-setup-") as name:
-        folder = Path(name)
-        pip(
-            ["download", "--no-deps", "--dest", folder, *filter(is_pycuda, extra_requirements("gpu"))],
+    if python_runs("import pycuda.driver"):
+        return
+    include = "import sysconfig; print(sysconfig.get_path('include'))"
+    python_headers = Path(run([VENV_PYTHON, "-c", include], "Python's headers were not found").strip())
+    if not (python_headers / "Python.h").is_file():
+        require_package(f"{python_headers.name}-dev", "PyCUDA needs Python.h, and it is not there")
+    say(f"adding PyCUDA for the GPU (driver of CUDA {supported}); a build takes some minutes")
+    with tempfile.TemporaryDirectory(prefix="cudamm-setup-") as folder:
+        run(
+            [VENV_PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "pycuda"],
             "PyCUDA could not be downloaded (is pip's package index in reach?)",
         )
-        [package] = folder.iterdir()
+        [package] = Path(folder).iterdir()
+        # The user's pip may know of a wheel, which needs no build.
         if package.suffix != ".whl":
-            package = unpack_pycuda(package, folder / "source", driver)
-        pip_install([package], "PyCUDA could not be built")
+            shutil.unpack_archive(package, Path(folder, "source"))
+            [package] = Path(folder, "source").iterdir()
+            configure_pycuda(package, headers)
+        install(package, failure="PyCUDA could not be built")
+    run([VENV_PYTHON, "-c", "import pycuda.driver"], "PyCUDA is installed but fails")
 
 
-def unpack_pycuda(archive: Path, folder: Path, driver: Driver) -> Path:
-    """Unpack PyCUDA's source release and tell it, in its siteconf.py, where things are."""
-    headers = toolkit.header_folders(toolkit.find_nvcc(site_packages()), site_packages())
-    if not headers:
-        raise SetupError("CUDA's headers cuda.h and cudaProfiler.h were not found; install the CUDA Toolkit")
-    shutil.unpack_archive(archive, folder)
-    [source] = folder.iterdir()
-    # The linker wants libcuda.so, a name that only toolkits bring; the driver has libcuda.so.1.
-    link_folder = folder.parent / "driver"
-    link_folder.mkdir()
-    (link_folder / "libcuda.so").symlink_to(driver.path)
-    settings: dict[str, object] = {
-        "CUDA_INC_DIR": [str(header_folder) for header_folder in headers],
-        "CUDADRV_LIB_DIR": [str(link_folder)],
+def configure_pycuda(source: Path, headers: Sequence[Path]) -> None:
+    """Write the file that tells the build of PyCUDA where CUDA's headers and the driver's library are."""
+    with Path("/proc/self/maps").open(encoding="utf-8") as maps:
+        library = next(line.split(maxsplit=5)[5].rstrip("\n") for line in maps if "/libcuda.so" in line)
+    lines = (
+        f"CUDA_INC_DIR = {[str(folder) for folder in headers]!r}\n"
+        # -lcuda would look for libcuda.so, a name that only toolkits bring: link to the driver's file itself.
+        f"CUDADRV_LIBNAME = []\nLDFLAGS = [{library!r}]\n"
         # cudamm makes no random numbers on the GPU, and libcurand would be one more library to find.
-        "CUDA_ENABLE_CURAND": False,
-    }
-    lines = [f"{key} = {value!r}\n" for key, value in settings.items()]
-    (source / "siteconf.py").write_text("".join(lines), encoding="utf-8")
-    return source
+        "CUDA_ENABLE_CURAND = False\n"
+    )
+    (source / "siteconf.py").write_text(lines, encoding="utf-8")
 
 
-def extra_requirements(extra: str) -> list[str]:
-    """What the extra `extra` of the installed cudamm requires."""
-    listing = run_python("import importlib.metadata as m; print(*m.requires('cudamm'), sep='\\n')").stdout
-    # Each line is like: pycuda>=2024.1; extra == 'gpu'
-    belongs = re.compile(rf"extra == ['\"]{extra}['\"]")
-    lines = [line.partition(";") for line in listing.splitlines()]
-    return [requirement.strip() for requirement, _, marker in lines if belongs.search(marker)]
+def install(*arguments: object, failure: str) -> None:
+    """Install packages in `.venv` with uv or pip."""
+    uv = shutil.which("uv")
+    with_uv = [uv, "pip", "install", "--quiet", "--python", VENV_PYTHON]
+    with_pip = [VENV_PYTHON, "-m", "pip", "install", "--quiet"]
+    run([*(with_uv if uv else with_pip), *arguments], failure)
 
 
-# The compiler where there is no GPU, and the header that the tests compare with
-
-
-def set_up_compiler() -> bool:
-    """See to nvcc and the header. A failure is reported and the answer is False: try again next time."""
-    try:
-        driver = find_driver()
-    except SetupError:
-        # The GPU part has said so. Until the driver works, this is a machine without a GPU.
-        driver = None
-    missing, cost = "usable nvcc", "`cudamm occupancy` takes bare numbers meanwhile, but no kernels"
-    try:
-        if driver is None:
-            provide_nvcc()
-        missing, cost = OCCUPANCY_HEADER, "The tests that compare with it cannot run meanwhile"
-        provide_occupancy_header(driver)
-        missing, cost = "nvdisasm", "`cudamm show --sass` cannot read machine code meanwhile"
-        provide_nvdisasm()
-    except (SetupError, CudammError, OSError) as error:
-        say(f"no {missing}: {error}. {cost}; the next `make setup` tries again")
-        return False
-    return True
-
-
-def provide_nvcc() -> None:
-    """See to an nvcc that works: any that is found, or else the newest of CUDA 13 from NVIDIA's wheels."""
-    provide_cpp_compiler()
-    nvcc = toolkit.find_nvcc(site_packages())
-    # One from the wheels may lack a part, if setup was interrupted, and pip knows.
-    if nvcc is not None and VENV not in nvcc.parents:
-        return
-    if nvcc is None:
-        say("no nvcc on this machine; getting it for `cudamm occupancy` as NVIDIA's wheels (about 130 MB)")
-    # The parts of different minor releases do not work together, and the wheels name each other without a
-    # version: the smallest comes first, and the others have to be of its release.
-    pip_install([runtime_wheel(None)], WHEELS_FAILED)
-    version = run_python("import importlib.metadata as m; print(m.version('nvidia-cuda-runtime'))").stdout
-    release = ".".join(version.split(".")[:2])
-    # cccl counts releases of its own after the 13, and each works with every toolkit of CUDA 13.
-    others = [
-        f"{wheel}>=13,<14" if wheel == "nvidia-cuda-cccl" else f"{wheel}=={release}.*"
-        for wheel in NVCC_WHEELS
-    ]
-    pip_install(others, WHEELS_FAILED)
-
-
-def provide_occupancy_header(driver: Driver | None) -> None:
-    """See to cuda_occupancy.h: a toolkit's, or else that of the runtime's wheel."""
-    folders = toolkit.header_candidates(toolkit.find_nvcc(site_packages()), site_packages())
-    if not any((folder / OCCUPANCY_HEADER).is_file() for folder in folders):
-        say(f"no {OCCUPANCY_HEADER} on this machine; getting it as NVIDIA's wheel for the tests")
-        pip_install([runtime_wheel(driver)], WHEELS_FAILED)
-
-
-def provide_nvdisasm() -> None:
-    """See to the disassembler, which not every toolkit has: any of CUDA 13 reads what older ones compile."""
-    nvcc = toolkit.find_nvcc(site_packages())
-    if nvcc is not None and toolkit.find_nvdisasm(nvcc, site_packages()) is None:
-        say("no nvdisasm on this machine; getting it for `cudamm show --sass` as NVIDIA's wheel (5 MB)")
-        pip_install([NVDISASM_WHEEL], WHEELS_FAILED)
-
-
-def runtime_wheel(driver: Driver | None) -> str:
-    """The requirement on the wheel with the runtime's headers: PyCUDA's are to be of the driver's CUDA."""
-    if driver is None:
-        return "nvidia-cuda-runtime>=13,<14"
-    return next(wheel for wheel in toolkit_wheels(driver.cuda_version) if "-runtime" in wheel)
-
-
-# Running things
-
-
-def install_debian_packages(packages: list[str], problem: str) -> None:
-    """Install `packages` through apt when run as root on such a system; else say what to install."""
-    names = " ".join(packages)
+def require_package(package: str, problem: str) -> None:
+    """Install a Debian package if root runs this on such a system; otherwise raise, naming the package."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise SetupError(f"{problem}. On Debian and Ubuntu: sudo apt-get install {names}")
-    say(f"{problem}; installing {names} through apt")
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
-        run(
-            ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", *command],
-            f"{problem}, and `apt-get install {names}` failed",
-        )
+        raise SetupError(f"{problem}. On Debian and Ubuntu: sudo apt-get install {package}")
+    say(f"{problem}; installing {package} through apt")
+    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", package]):
+        run(["apt-get", "-qq", *arguments], f"{problem}, and `apt-get install {package}` failed")
 
 
-def pip_install(arguments: Sequence[str | Path], failure: str) -> None:
-    """`pip install` in `.venv`."""
-    pip(["install", *arguments], failure)
+def python_runs(code: str) -> bool:
+    """Return whether `.venv` has a Python that runs `code` with success."""
+    quiet = subprocess.DEVNULL
+    return VENV_PYTHON.exists() and not subprocess.call([VENV_PYTHON, "-c", code], stdout=quiet, stderr=quiet)
 
 
-def pip(arguments: Sequence[str | Path], failure: str) -> None:
-    """Run the pip of `.venv`, which shows something only if it fails."""
-    command, *rest = arguments
-    run([VENV_PYTHON, "-m", "pip", command, "--quiet", "--disable-pip-version-check", *rest], failure)
-
-
-def python_status(code: str) -> int:
-    """The exit status of `code` in the Python of `.venv`."""
-    return run_python(code).returncode
-
-
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` in the Python of `.venv`; both its streams are in `stdout`."""
-    return capture([VENV_PYTHON, "-c", code])
-
-
-def run(command: Sequence[str | Path], failure: str) -> None:
-    """Run `command`; if it fails, raise a SetupError of `failure` and the reason it gave."""
-    completed = capture(command)
-    if completed.returncode != 0:
-        output = completed.stdout.strip()
-        raise SetupError(f"{failure}: {failure_reason(output)}", output)
-
-
-def capture(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    """Run `command` with nothing to read, and with both its streams in `stdout`."""
-    return subprocess.run(
-        command,
+def run(command: Sequence[object], failure: str) -> str:
+    """Run a command and return its output; if it fails, log the output and raise a SetupError."""
+    # Packages go into .venv, whatever the user's habit is elsewhere, and nothing is asked.
+    habits = {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_VENV_CLEAR": "1"}
+    done = subprocess.run(
+        [str(word) for word in command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
         cwd=ROOT,
-        # Whatever the user's habits are elsewhere, packages go into .venv.
-        env={**os.environ, "PIP_USER": "0"},
+        env={**os.environ, **habits, "DEBIAN_FRONTEND": "noninteractive"},
     )
+    if done.returncode != 0:
+        VENV.mkdir(exist_ok=True)
+        LOG.write_text(done.stdout, encoding="utf-8")
+        raise SetupError(f"{failure}: {failure_reason(done.stdout)} (all of it: {LOG.relative_to(ROOT)})")
+    return done.stdout
 
 
 def failure_reason(output: str) -> str:
-    """The line of `output` that says best what went wrong: a compiler's error, pip's, or the last one."""
+    """Return the line that tells most about a failure: a compiler's error, pip's or uv's, or the last."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    for pattern in (r"\berror: (?!subprocess-exited|command |metadata-)", r"^(ERROR|E): "):
-        found = [line for line in lines if re.search(pattern, line)]
+    unspecific = "subprocess-exited|command |metadata-|Failed to build"
+    for telling in (rf"\berror: (?!{unspecific})|^(ERROR|E): ", "^cause: (?!Failed|The build|Call to)"):
+        found = [line for line in lines if re.search(telling, line)]
         if found:
-            return found[0].removeprefix("ERROR: ").removeprefix("E: ")
+            return found[0]
     return lines[-1] if lines else "it printed nothing"
 
 

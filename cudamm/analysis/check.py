@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, too_much_shared
+from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, shared_memory_limit
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
@@ -61,7 +61,7 @@ class CheckResult:
     file: str
     status: Status
     reason: str = ""
-    findings: tuple[Mistake, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
     sizes: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     watched: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -72,12 +72,12 @@ class CheckResult:
     @property
     def errors(self) -> tuple[Mistake, ...]:
         """What makes it wrong."""
-        return tuple(finding for finding in self.findings if finding.severity == "error")
+        return tuple(mistake for mistake in self.mistakes if mistake.severity == "error")
 
     @property
     def advice(self) -> tuple[Mistake, ...]:
         """What makes it slow."""
-        return tuple(finding for finding in self.findings if finding.severity == "advice")
+        return tuple(mistake for mistake in self.mistakes if mistake.severity == "advice")
 
     @property
     def all_well(self) -> bool:
@@ -101,12 +101,12 @@ class CheckResult:
             }
         )
 
-    def finding_records(self) -> list[dict[str, Any]]:
-        """The rows of a `cudamm.check/1` file, a finding each."""
-        return [self._finding_record(finding) for finding in self.findings]
+    def mistake_records(self) -> list[dict[str, Any]]:
+        """The rows of a `cudamm.check/1` file, a mistake each."""
+        return [self._mistake_record(mistake) for mistake in self.mistakes]
 
-    def _finding_record(self, finding: Mistake) -> dict[str, Any]:
-        m, n, k = map(int, finding.sizes[0].split("x")) if finding.sizes else (None, None, None)
+    def _mistake_record(self, mistake: Mistake) -> dict[str, Any]:
+        m, n, k = map(int, mistake.sizes[0].split("x")) if mistake.sizes else (None, None, None)
         return {
             "method": self.method,
             "params": self.params,
@@ -114,19 +114,19 @@ class CheckResult:
             "n": n,
             "k": k,
             "dtype": self.dtype,
-            "kind": finding.kind,
-            "severity": finding.severity,
-            "file": finding.file,
-            "line": finding.line,
-            "source_line": finding.text,
-            "other_line": finding.other_line,
-            "array": finding.array,
-            "element": finding.element,
-            "threads": [at.record() for at in finding.threads],
-            "count": finding.count,
-            "sizes": list(finding.sizes),
-            "message": finding.message,
-            "cure": finding.cure,
+            "kind": mistake.kind,
+            "severity": mistake.severity,
+            "file": mistake.file,
+            "line": mistake.line,
+            "source_line": mistake.text,
+            "other_line": mistake.other_line,
+            "array": mistake.array,
+            "element": mistake.element,
+            "threads": [at.record() for at in mistake.threads],
+            "count": mistake.count,
+            "sizes": list(mistake.sizes),
+            "message": mistake.message,
+            "cure": mistake.cure,
         }
 
 
@@ -142,14 +142,12 @@ class SharedLimit:
     of: str
 
     def passed(self, source: Program, static_bytes: int, launch: Launch, size: str) -> list[Mistake]:
-        """A finding, where a launch wants more."""
+        """A mistake, where a launch wants more."""
         if static_bytes > STATIC_SHARED_BYTES:
-            what = "the most that a kernel may declare"
-            return [too_much_shared(source, static_bytes, STATIC_SHARED_BYTES, what, size)]
+            return [shared_memory_limit(source, static_bytes, STATIC_SHARED_BYTES, "", size)]
         needed = static_bytes + launch.shared_bytes
         if needed > self.bytes_per_block:
-            what = f"the most that {self.of} gives a block"
-            return [too_much_shared(source, needed, self.bytes_per_block, what, size)]
+            return [shared_memory_limit(source, needed, self.bytes_per_block, self.of, size)]
         return []
 
 
@@ -219,7 +217,7 @@ class _Look:
 def _planned(
     executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, limit: SharedLimit
 ) -> list[_Look]:
-    """Each case planned. One that wants too much shared memory is a finding, where `prepare` would refuse."""
+    """Each case planned. One that wants too much shared memory is a mistake, where `prepare` would refuse."""
     looks = [_Look(variant, problem) for variant, problem in cases]
     for look in looks:
         if unfit(look.variant.method, executor.target.limits):
@@ -271,10 +269,10 @@ def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sani
     whole = [look for look in seen if look.watched is not None]
     # At small sizes most accesses are at an edge, where no kernel is at its best.
     advice = max(whole, key=lambda look: look.work).advice if whole else []
-    findings = merged([*(finding for look in looks for finding in look.errors), *advice])
+    mistakes = merged([*(mistake for look in looks for mistake in look.errors), *advice])
     reason = next((look.failed for look in looks if look.failed), "")
     status: Status = "failed" if reason else "clean"
-    if not reason and any(finding.severity == "error" for finding in findings):
+    if not reason and any(mistake.severity == "error" for mistake in mistakes):
         status = "wrong"
     elif not reason and not seen:
         status, reason = "skipped", looks[0].skipped
@@ -285,7 +283,7 @@ def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sani
         file=variant.method.path.name,
         status=status,
         reason=reason,
-        findings=findings,
+        mistakes=mistakes,
         sizes=tuple(look.size for look in seen),
         skipped=tuple((look.size, look.skipped) for look in looks if look.skipped),
         watched={look.size: look.watched for look in whole if look.watched is not None},

@@ -41,7 +41,9 @@ def test_bench_marks_the_row_and_says_what_was_chosen(run):
     # --block is for tiled; best has no parameters of its own.
     (row,) = [line for line in ended.stdout.splitlines() if "best: " in line and "│" in line]
     (said,) = [line for line in ended.stdout.splitlines() if line.startswith("best at 64x64x64 float32: ")]
-    name, params = said.removeprefix("best at 64x64x64 float32: ").split(", not measured on ")[0].split(" ", 1)
+    name, params = (
+        said.removeprefix("best at 64x64x64 float32: ").split(", not measured on ")[0].split(" ", 1)
+    )
     assert f"best: {name} †" in row and params in row and "Success!" in row
     assert "a small GPU" in said and "preference order: " in said
 
@@ -49,7 +51,9 @@ def test_bench_marks_the_row_and_says_what_was_chosen(run):
 def test_records_have_the_rungs_name_and_what_chose_it(run):
     ended = run(f"bench --device cpu -m best,tiled -n 8 -n 96x80x64 {ONCE} --json -")
     best, tiled = ended.records[::2], ended.records[1::2]
-    assert {row["chosen_by"] for row in best} == {"preference"} and not any("chosen_by" in row for row in tiled)
+    assert {row["chosen_by"] for row in best} == {"preference"} and not any(
+        "chosen_by" in row for row in tiled
+    )
     assert all(row["status"] == "ok" and row["correct"] and row["method"] != "best" for row in best)
     assert best[0]["params"] != best[1]["params"]  # each size its own
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,22 +39,22 @@ ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-wa
 """What costs time, and no correctness."""
 
 MOST_SECTORS = 2.0
-"""Times the sectors that hold what a request uses, from which it is called uncoalesced. Rows that begin amid
-a sector take 5 where 4 would do, and that no kernel can help."""
+"""Ratio of the sectors touched to those needed from which an access is called uncoalesced. A row that begins
+amid a sector takes 5 sectors instead of 4, and no kernel can change that."""
 
 LEAST_CONFLICT = 1.5
-"""Times the wavefronts that would do, from which it is called a bank conflict."""
+"""Ratio of the wavefronts to those needed from which an access is called a bank conflict."""
 
 WARP_THREADS = 32
 
 
 @dataclass(frozen=True)
 class ThreadAt:
-    """A thread that a mistake is about, and what it did where.
+    """A thread that takes part in a mistake.
 
     Attributes:
         line: of the kernel's file.
-        op: what it did to memory; empty where it did nothing.
+        op: what it did to memory; empty if it did nothing.
     """
 
     block: tuple[int, int, int]
@@ -66,21 +66,18 @@ class ThreadAt:
         """As JSON has it."""
         return {"block": list(self.block), "thread": list(self.thread), "line": self.line, "op": self.op}
 
-    def __str__(self) -> str:
-        return f"block {_index(self.block)} thread {_index(self.thread)}"
-
 
 @dataclass(frozen=True)
 class Mistake:
     """One thing that is wrong, or could be faster.
 
     Attributes:
-        line: of the kernel's file; 0 where it belongs to none.
+        line: of the kernel's file; 0 if it belongs to none.
         text: that line.
         message: what is wrong, in a sentence.
         cure: what to do about it; may be empty.
-        array: A, B or C, or the name of a shared variable; empty where it is about none.
-        element: of that array, as in `As[3][4]`; empty where it is about none.
+        array: A, B or C, or the name of a shared variable; empty if it is about none.
+        element: of that array, as in `As[3][4]`; empty if it is about none.
         other_line: where the other thread of a race was.
         count: how often it was seen, over all sizes.
         sizes: at which it was seen, as M x N x K; the message is about the first.
@@ -106,12 +103,12 @@ class Mistake:
 
     @property
     def _same(self) -> tuple[object, ...]:
-        """What two mistakes of the same mistake, at two sizes, have in common."""
+        """What does not change when one mistake is seen at two sizes."""
         return self.kind, self.array, *sorted((self.line, self.other_line))
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
-    """Each mistake once, errors first, in the order in which they were found."""
+    """Return each mistake once, errors first, in the order in which they were found."""
     found: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
         known = found.get(mistake._same)
@@ -146,10 +143,14 @@ class WatchedLaunch:
         text, file = line_text(self.program, line), self.program.method.path.name
         return Mistake(kind, message, cure, file, line, text, sizes=(self.size,), **more)
 
+    def in_use(self, of_axes: tuple[int, int, int]) -> tuple[int, ...]:
+        """Return the values of x and y, and that of z if the launch has a z."""
+        has_z = self.launch.block[2] > 1 or self.launch.grid[2] > 1
+        return of_axes if has_z else of_axes[:2]
+
     def index(self, index: tuple[int, int, int]) -> str:
         """Return a thread's or block's index: (x,y), or (x,y,z) if the launch has a z."""
-        has_z = self.launch.block[2] > 1 or self.launch.grid[2] > 1
-        return _index(index if has_z else index[:2])
+        return f"({','.join(map(str, self.in_use(index)))})"
 
     def thread(self, at: ThreadAt | Fault) -> str:
         """Return `thread (1,0) of block (0,2)`."""
@@ -462,7 +463,7 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
     idle = -threads % WARP_THREADS
     if not idle:
         return None
-    block = watched.index(watched.launch.block)[1:-1].replace(",", " x ")
+    block = " x ".join(map(str, watched.in_use(watched.launch.block)))
     header = re.search(r"^//\s+threads:", watched.program.method.source, re.MULTILINE)
     line = watched.program.method.source.count("\n", 0, header.start()) + 1 if header else 0
     return watched.mistake(
@@ -521,7 +522,7 @@ def _barriers(program: Program) -> list[int]:
 
 
 def _threads_in(message: str) -> tuple[ThreadAt, ...]:
-    """The threads that the device's own message about a barrier names, and the lines where they wait.
+    """Return the threads that the device's own message about a barrier names, and the lines where they wait.
 
     Such as: block (4,0): thread (6,0) left the kernel while thread (0,0) waits at the barrier in line 28 of …
     """
@@ -542,10 +543,6 @@ def _extents(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _index(index: Sequence[int]) -> str:
-    return f"({','.join(map(str, index))})"
-
-
 def _number(value: float) -> str:
-    """One decimal where it is not whole."""
+    """Return a number with one decimal, without it if it is whole."""
     return f"{value:,.1f}".removesuffix(".0")

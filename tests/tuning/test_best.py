@@ -23,6 +23,7 @@ from cudamm.kernels.variant import Variant
 from cudamm.tuning import known_best, store
 from cudamm.tuning.best_choice import choose, resolve
 from cudamm.tuning.place import Place, of_architecture, of_target, on_host
+from cudamm.tuning.preference_order import PREFERENCES
 from cudamm.tuning.store import Entry, Store
 
 FLOAT = ELEMENT_TYPES["float32"]
@@ -373,6 +374,21 @@ def test_the_order_is_that_of_the_rates_measured_on_an_h200() -> None:
 )
 def test_the_first_that_suits_is_taken(arch: str, dtype: str, text: str, method: str) -> None:
     assert preferred_at(text, of_architecture(find_architecture(arch)), dtype).method.name == method
+
+
+def test_the_order_is_documented() -> None:
+    text = (ROOT / "docs" / "tuning.md").read_text()
+    rows = [
+        [cell.strip() for cell in row.split("|")[2:-1]] for row in re.findall(r"^ +\| \d+ \|.*$", text, re.M)
+    ]
+    stated = []
+    for preference in PREFERENCES:
+        method, since = find(preference.method), "sm_{}{}".format(*preference.since)
+        types = "all" if len(method.element_types) == len(ELEMENT_TYPES) else ", ".join(method.element_types)
+        needs = method.needs or (since if preference.since > (1, 0) else "")
+        tile = "{} x {}".format(*preference.tile)
+        stated.append([f"`{method.name}`", tile, types, needs, str(preference.narrowest)])
+    assert [[*row[:4], row[5]] for row in rows] == stated
 
 
 def test_what_cannot_be_launched_is_passed_over_for_the_next() -> None:

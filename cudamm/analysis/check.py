@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, too_much_shared
+from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, shared_memory_limit
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
@@ -52,7 +52,7 @@ class CheckResult:
         watched: of each size, how many of its blocks, and of how many.
         reason: why it failed or was skipped; empty otherwise.
         source: a hash of the program's text.
-        sanitizer: what compute-sanitizer says; empty where it was not asked.
+        sanitizer: what compute-sanitizer says; empty if it was not asked.
     """
 
     method: str
@@ -61,7 +61,7 @@ class CheckResult:
     file: str
     status: Status
     reason: str = ""
-    findings: tuple[Mistake, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
     sizes: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     watched: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -72,12 +72,12 @@ class CheckResult:
     @property
     def errors(self) -> tuple[Mistake, ...]:
         """What makes it wrong."""
-        return tuple(finding for finding in self.findings if finding.severity == "error")
+        return tuple(mistake for mistake in self.mistakes if mistake.severity == "error")
 
     @property
     def advice(self) -> tuple[Mistake, ...]:
         """What makes it slow."""
-        return tuple(finding for finding in self.findings if finding.severity == "advice")
+        return tuple(mistake for mistake in self.mistakes if mistake.severity == "advice")
 
     @property
     def all_well(self) -> bool:
@@ -101,12 +101,12 @@ class CheckResult:
             }
         )
 
-    def finding_records(self) -> list[dict[str, Any]]:
-        """The rows of a `cudamm.check/1` file, a finding each."""
-        return [self._finding_record(finding) for finding in self.findings]
+    def mistake_records(self) -> list[dict[str, Any]]:
+        """The rows of a `cudamm.check/1` file, a mistake each."""
+        return [self._mistake_record(mistake) for mistake in self.mistakes]
 
-    def _finding_record(self, finding: Mistake) -> dict[str, Any]:
-        m, n, k = map(int, finding.sizes[0].split("x")) if finding.sizes else (None, None, None)
+    def _mistake_record(self, mistake: Mistake) -> dict[str, Any]:
+        m, n, k = map(int, mistake.sizes[0].split("x")) if mistake.sizes else (None, None, None)
         return {
             "method": self.method,
             "params": self.params,
@@ -114,19 +114,19 @@ class CheckResult:
             "n": n,
             "k": k,
             "dtype": self.dtype,
-            "kind": finding.kind,
-            "severity": finding.severity,
-            "file": finding.file,
-            "line": finding.line,
-            "source_line": finding.text,
-            "other_line": finding.other_line,
-            "array": finding.array,
-            "element": finding.element,
-            "threads": [at.record() for at in finding.threads],
-            "count": finding.count,
-            "sizes": list(finding.sizes),
-            "message": finding.message,
-            "cure": finding.cure,
+            "kind": mistake.kind,
+            "severity": mistake.severity,
+            "file": mistake.file,
+            "line": mistake.line,
+            "source_line": mistake.text,
+            "other_line": mistake.other_line,
+            "array": mistake.array,
+            "element": mistake.element,
+            "threads": [at.record() for at in mistake.threads],
+            "count": mistake.count,
+            "sizes": list(mistake.sizes),
+            "message": mistake.message,
+            "cure": mistake.cure,
         }
 
 
@@ -142,14 +142,12 @@ class SharedLimit:
     of: str
 
     def passed(self, source: Program, static_bytes: int, launch: Launch, size: str) -> list[Mistake]:
-        """A finding, where a launch wants more."""
+        """Return a mistake if a launch needs more."""
         if static_bytes > STATIC_SHARED_BYTES:
-            what = "the most that a kernel may declare"
-            return [too_much_shared(source, static_bytes, STATIC_SHARED_BYTES, what, size)]
+            return [shared_memory_limit(source, static_bytes, STATIC_SHARED_BYTES, "", size)]
         needed = static_bytes + launch.shared_bytes
         if needed > self.bytes_per_block:
-            what = f"the most that {self.of} gives a block"
-            return [too_much_shared(source, needed, self.bytes_per_block, what, size)]
+            return [shared_memory_limit(source, needed, self.bytes_per_block, self.of, size)]
         return []
 
 
@@ -168,7 +166,7 @@ def check_all(
         sanitize: asks compute-sanitizer about a variant.
 
     Raises:
-        UsageError: before anything is launched, where the request is impossible.
+        UsageError: the request is impossible; raised before anything is launched.
         NoDeviceError: there is no C++ compiler.
     """
     looks = _planned(executor, cases, fmad, limit)
@@ -191,9 +189,9 @@ class _Look:
     """One variant at one size: what is to be looked at, and then what was seen.
 
     Attributes:
-        case: None where it is known beforehand that it cannot be launched.
-        failed: why it could not be looked at; empty where it could.
-        watched: how many of its blocks, and of how many; None where the launch did not come to its end.
+        case: None if it is known beforehand that it cannot be launched.
+        failed: why it could not be watched; empty if it could.
+        watched: how many of its blocks, and of how many; None if the launch did not come to its end.
     """
 
     variant: Variant
@@ -219,7 +217,7 @@ class _Look:
 def _planned(
     executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, limit: SharedLimit
 ) -> list[_Look]:
-    """Each case planned. One that wants too much shared memory is a finding, where `prepare` would refuse."""
+    """Plan each case. One that needs too much shared memory is a mistake, which `prepare` would refuse."""
     looks = [_Look(variant, problem) for variant, problem in cases]
     for look in looks:
         if unfit(look.variant.method, executor.target.limits):
@@ -249,7 +247,7 @@ def _look_at(executor: Executor, case: Case, limit: SharedLimit, look: _Look) ->
         look.failed = "" if look.errors else str(case.compiled)
         return
     try:
-        # First: where it hangs an end is made of it, and it need not be watched.
+        # Verify first: a kernel that hangs is ended there, and need not be watched.
         verdict = executor.verify(case, thread_order=True)
         observation = _observed(case, case.launch)
     except KernelError as error:
@@ -266,15 +264,15 @@ def _look_at(executor: Executor, case: Case, limit: SharedLimit, look: _Look) ->
 
 
 def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sanitize | None) -> CheckResult:
-    """What was seen of a variant at all sizes."""
+    """Return what was seen of a variant at all sizes."""
     seen = [look for look in looks if not look.skipped and not look.failed]
     whole = [look for look in seen if look.watched is not None]
     # At small sizes most accesses are at an edge, where no kernel is at its best.
     advice = max(whole, key=lambda look: look.work).advice if whole else []
-    findings = merged([*(finding for look in looks for finding in look.errors), *advice])
+    mistakes = merged([*(mistake for look in looks for mistake in look.errors), *advice])
     reason = next((look.failed for look in looks if look.failed), "")
     status: Status = "failed" if reason else "clean"
-    if not reason and any(finding.severity == "error" for finding in findings):
+    if not reason and any(mistake.severity == "error" for mistake in mistakes):
         status = "wrong"
     elif not reason and not seen:
         status, reason = "skipped", looks[0].skipped
@@ -285,7 +283,7 @@ def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sani
         file=variant.method.path.name,
         status=status,
         reason=reason,
-        findings=findings,
+        mistakes=mistakes,
         sizes=tuple(look.size for look in seen),
         skipped=tuple((look.size, look.skipped) for look in looks if look.skipped),
         watched={look.size: look.watched for look in whole if look.watched is not None},
@@ -296,7 +294,7 @@ def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sani
 
 
 def _sanitized(sanitize: Sanitize | None, looks: Sequence[_Look]) -> tuple[ToolVerdict, ...]:
-    """What compute-sanitizer says at the largest size: each run of a tool takes seconds."""
+    """Return what compute-sanitizer says at the largest size only: each run of a tool takes seconds."""
     if sanitize is None or not looks:
         return ()
     largest = max(looks, key=lambda look: look.work)
@@ -304,7 +302,7 @@ def _sanitized(sanitize: Sanitize | None, looks: Sequence[_Look]) -> tuple[ToolV
 
 
 def _observed(case: Case, launch: Launch) -> Observation:
-    """What its blocks do, or some of them where there is much to do."""
+    """Observe all blocks of a launch, or some of a large one."""
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
@@ -312,7 +310,7 @@ def _observed(case: Case, launch: Launch) -> Observation:
 
 
 def _chosen_blocks(launch: Launch) -> list[int] | None:
-    """Linear indices of the blocks to watch; None: all. The corners come first: edges are where bugs are."""
+    """Return the linear indices of the blocks to watch; None: all. Corners first: mistakes show at edges."""
     shape = launch.shape
     many = max(1, MOST_WATCHED * launch.blocks // (shape.m * shape.n * shape.k))
     if many >= launch.blocks:
@@ -329,7 +327,7 @@ def _chosen_blocks(launch: Launch) -> list[int] | None:
 def _compiled(
     planned: Sequence[Case], executor: Executor, progress: Progress
 ) -> dict[Program, Any | KernelError]:
-    """Each program, compiled to be judged. Raises UsageError where a user's file compiles in no variant."""
+    """Compile each program to be judged. Raises UsageError if a user's file compiles in no variant."""
     programs = list(dict.fromkeys(case.program for case in planned if case.launch is not None))
     done: list[tuple[Program, Any]] = []
     for source, made in compile_each(programs, executor.target.compile):
@@ -340,12 +338,12 @@ def _compiled(
 
 
 def _static_bytes(observation: Observation, source: Program) -> int:
-    """Of the shared arrays as they are declared; a compiler may leave out what has no effect."""
+    """Return the bytes of the shared arrays as declared; a compiler may leave out what has no effect."""
     dynamic = set(re.findall(r"\bextern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", source.text))
     return sum(array.size_bytes for array in observation.shared if array.name not in dynamic)
 
 
 def _declared_bytes(failure: object) -> int:
-    """What a kernel declares of which the compiler says that it is too much; 0 of any other failure."""
+    """Return the bytes that a kernel declares if the compiler refused them as too many; else 0."""
     found = re.search(r"declares ([\d,]+) bytes of static shared memory", str(failure))
     return int(found[1].replace(",", "")) if isinstance(failure, KernelError) and found else 0

@@ -184,7 +184,7 @@ _ROWS: dict[str, tuple[_Fields, _Fields]] = {
         },
         {
             "source": ("text or null", _or_null(_is_text)),
-            "chosen_by": _one_of("tuned", "table", "model"),
+            "chosen_by": _one_of("tuned", "table", "preference", "model"),
             "clock_mhz": ("a number or null", _or_null(_is_number)),
             "fma_ceiling_gflops": ("a number or null", _or_null(_is_number)),
             "throttled": ("a whole number or null", _or_null(_is_count)),

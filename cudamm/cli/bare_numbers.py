@@ -12,7 +12,7 @@ from cudamm.kernels.architecture import WARP_THREADS
 
 if TYPE_CHECKING:
     from cudamm.cli.options import Selection
-    from cudamm.occupancy.bare_configurations import Numbers
+    from cudamm.occupancy.configurations import Numbers
 
 
 def bare_numbers(
@@ -33,7 +33,7 @@ def bare_numbers(
     Raises:
         UsageError: a number that cannot be, text that is no list or range, or numbers beside kernels.
     """
-    from cudamm.occupancy.bare_configurations import Numbers
+    from cudamm.occupancy.configurations import Numbers
 
     fields = selection.kernel_fields
     if registers is None and shared is None and (selection.kernel is not None or "threads" not in fields):

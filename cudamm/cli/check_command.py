@@ -113,7 +113,7 @@ def check(
             session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
             session.show(paragraphs.render)
             session.say([*left_out, *told])
-            session.save_findings()
+            session.save_mistakes()
             return session.status(all(result.all_well for result in session.results))
 
 

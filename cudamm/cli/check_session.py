@@ -1,4 +1,4 @@
-"""The session of `check`: its files have a row a finding, and say beside the rows what was looked at."""
+"""The session of `check`: its files have a row a mistake, and say beside the rows what was looked at."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cudamm.output.output_files import JsonFile
 
 
 class CheckSession(Session[CheckResult]):
-    """Results are variants; what is written of them are their findings."""
+    """Results are variants; what is written of them are their mistakes."""
 
-    def save_findings(self) -> None:
+    def save_mistakes(self) -> None:
         """Write the files that are wanted, as `save` does."""
-        rows = [row for result in self.results for row in result.finding_records()]
+        rows = [row for result in self.results for row in result.mistake_records()]
         if isinstance(self._json, JsonFile) and (self.results or not self._interrupted):
             checked = {"checked": [result.record() for result in self.results]}
             self._json.write(document(self._schema, self._device) | checked, rows)

@@ -92,11 +92,11 @@ def occupancy(
     """
     from cudamm.cli.chosen_cases import able, cases, kernels_of, unfit_on
     from cudamm.cli.session import Session, Tell
-    from cudamm.occupancy.answers import Questions, answered, latency_sources
-    from cudamm.occupancy.bare_configurations import of_numbers
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
+    from cudamm.occupancy.configurations import of_numbers
     from cudamm.occupancy.kernel_occupancy import of_kernels
     from cudamm.occupancy.occupancy_curves import drawn
+    from cudamm.occupancy.occupancy_questions import Questions, answered, latency_sources
     from cudamm.occupancy.occupancy_result import OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables

@@ -35,7 +35,7 @@ from cudamm.courses.published import (
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import ARCHITECTURES, WARP_THREADS, Architecture
 from cudamm.kernels.method import Value
-from cudamm.occupancy.bare_configurations import Numbers, of_numbers
+from cudamm.occupancy.configurations import Numbers, of_numbers
 from cudamm.occupancy.latency import hidden, instruction_cycles, load_cycles
 from cudamm.occupancy.occupancy_result import Latency, OccupancyResult
 

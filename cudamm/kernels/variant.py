@@ -13,8 +13,8 @@ from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.expression import Expression
 from cudamm.kernels.method import ElementType, Method, Value
 
-ChosenBy = Literal["", "tuned", "table", "model"]
-"""What chose a variant in the place of `best`; empty where a user did."""
+ChosenBy = Literal["", "tuned", "table", "preference", "model"]
+"""What chose a variant in the place of `best`; empty if a user did. Only older files contain `model`."""
 
 MOST_VALUES = 10_000
 """A list or range may stand for; more is a slip of the keyboard."""

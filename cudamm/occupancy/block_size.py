@@ -1,4 +1,4 @@
-"""The best block size of each method, found by NVIDIA's search.
+"""The block size of highest occupancy, found by NVIDIA's search, and the block edge that the lab makes of it.
 
 A kernel that learns its block size at launch (its source does not mention BLOCK_SIZE) is compiled once, and
 every block size is tried with the shared memory that its header asks for at each: the lab's `requiredSM`. A
@@ -19,14 +19,14 @@ from cudamm.compile.nvcc_compiler import ReportedCubin
 from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.prepare import Progress
-from cudamm.kernels.architecture import Architecture
+from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
-from cudamm.occupancy.bare_configurations import Numbers, check_count, check_numbers, of_numbers
+from cudamm.occupancy.active_blocks import active_blocks
+from cudamm.occupancy.configurations import Numbers, check_count, check_numbers, of_numbers
 from cudamm.occupancy.kernel_occupancy import Planned, compile_for_all, planned_for, results_of
 from cudamm.occupancy.occupancy_result import OccupancyResult, Suggestion
-from cudamm.occupancy.suggest import every_block_size, suggest, suggestion
 
 BLOCK_SIZE = "BLOCK_SIZE"
 WHOLE_WARPS = "every number of whole warps"
@@ -34,6 +34,66 @@ LARGEST_EDGE = 32
 """Of a square block: 1024 threads."""
 
 Compiled = Mapping[Program, ReportedCubin | KernelError]
+
+
+def every_block_size(architecture: Architecture, max_threads: int | None = None) -> tuple[int, ...]:
+    """Return the block sizes that NVIDIA's search tries: the largest, then whole warps, descending."""
+    most = min(architecture.threads_per_block, max_threads or architecture.threads_per_block)
+    aligned = -(-most // WARP_THREADS) * WARP_THREADS
+    return tuple(min(most, threads) for threads in range(aligned, 0, -WARP_THREADS))
+
+
+def suggest(
+    architecture: Architecture,
+    sizes: Sequence[int],
+    registers: int,
+    shared_bytes: Callable[[int], int],
+    barriers: int,
+    chosen_from: str,
+    carveout_percent: int | None = None,
+) -> Suggestion | None:
+    """Return the block size with most active threads; of equals the largest. None if no size can run.
+
+    Source: cudaOccMaxPotentialOccupancyBlockSizeVariableSMem in NVIDIA's cuda_occupancy.h; with
+    `every_block_size` it is what cudaOccupancyMaxPotentialBlockSizeVariableSMem answers.
+
+    Args:
+        sizes: threads a block to choose from.
+        registers: a thread.
+        shared_bytes: a block, static and dynamic, as a function of its threads.
+        chosen_from: how to call the sizes.
+    """
+    threads = np.array(sorted(sizes, reverse=True), np.int64)
+    shared = np.array([shared_bytes(size) for size in threads.tolist()], np.int64)
+    found = active_blocks(architecture, threads, registers, shared, barriers, carveout_percent)
+    best = int(np.argmax(found.active * threads))
+    if found.active[best] == 0:
+        return None
+    occupancy = int(found.warps[best]) / architecture.warps
+    return suggestion(architecture, int(threads[best]), int(found.active[best]), occupancy, chosen_from)
+
+
+def suggestion(
+    architecture: Architecture, threads: int, active_blocks: int, occupancy: float, chosen_from: str
+) -> Suggestion:
+    """Return a block size that was found, with what follows from it."""
+    rounded = power_of_four(threads)
+    return Suggestion(
+        threads_per_block=threads,
+        occupancy=occupancy,
+        min_grid_blocks=active_blocks * architecture.multiprocessors,
+        rounded_threads=rounded,
+        block_edge=int(rounded**0.5),
+        chosen_from=chosen_from,
+    )
+
+
+def power_of_four(threads: int) -> int:
+    """Return 4 ** floor(log4(threads)): the largest power of four, whose square root is a power of two."""
+    power = 1
+    while power * 4 <= threads:
+        power *= 4
+    return power
 
 
 def best_block_sizes(
@@ -44,7 +104,7 @@ def best_block_sizes(
     progress: Progress,
     given: bool = False,
 ) -> Iterator[OccupancyResult]:
-    """For each method (and choice of its other parameters) the variant to take, with how it was found.
+    """Yield for each method (and choice of its other parameters) the variant to take, with how it was found.
 
     One that can run at no block size is a result that says why.
 
@@ -72,7 +132,7 @@ def best_block_sizes(
 def _best(
     of: Architecture, cases: Sequence[Planned], compiled: Compiled, carveout_percent: int | None, given: bool
 ) -> OccupancyResult:
-    """The best of one method."""
+    """Return the best of one method."""
     results = results_of(of, cases, compiled, carveout_percent)
     able = [i for i, result in enumerate(results) if result.active_blocks]
     if not able:
@@ -88,7 +148,7 @@ def _best(
             if chosen is not None:
                 return chosen
         else:
-            sizes = [_with_block_size(case.variant, size) for size in range(1, of.threads_per_block + 1)]
+            sizes = [_with(case.variant, BLOCK_SIZE, size) for size in range(1, of.threads_per_block + 1)]
             every = [planned_for(of, sized, case.problem, case.program.fmad) for sized in sizes]
             possible = [one for one in every if not one.impossible]
             if possible:
@@ -104,7 +164,7 @@ def _best(
 def best_of_numbers(
     architectures: Sequence[Architecture], numbers: Numbers, carveout_percent: int | None
 ) -> Iterator[OccupancyResult]:
-    """The best block size for each choice of registers and shared memory.
+    """Yield the best block size for each choice of registers and shared memory.
 
     Raises:
         UsageError: a number that none of the architectures allows, or too many configurations.
@@ -133,9 +193,9 @@ def _constant(value: int, threads: int) -> int:
 
 
 def is_sized_at_launch(case: Planned) -> bool:
-    """Whether one compiled kernel serves every block size.
+    """Return whether one compiled kernel serves every block size.
 
-    It does not where BLOCK_SIZE is compiled in, or another parameter that the block's extents come from.
+    It does not if BLOCK_SIZE is compiled in, or another parameter that the block's extents come from.
     """
     variant, element = case.variant, case.problem.element
     names = {BLOCK_SIZE}.union(*(extent.names for extent in variant.method.threads))
@@ -146,7 +206,7 @@ def is_sized_at_launch(case: Planned) -> bool:
 
 
 def _best_of(of: Architecture, results: Sequence[OccupancyResult], tried: str) -> OccupancyResult:
-    """The result with most active threads; of equals the largest block, and of those the first."""
+    """Return the result with most active threads; of equals the largest block, and of those the first."""
     best = max(results, key=lambda r: (r.active_threads, r.threads_per_block))
     found = suggestion(of, best.threads_per_block, best.active_blocks, best.occupancy, tried)
     return best._replace(suggestion=found)
@@ -155,7 +215,7 @@ def _best_of(of: Architecture, results: Sequence[OccupancyResult], tried: str) -
 def _square(
     of: Architecture, case: Planned, result: OccupancyResult, compiled: Compiled, carveout_percent: int | None
 ) -> OccupancyResult | None:
-    """The lab's exercise: the search over whole warps, rounded to a square. None where that cannot run."""
+    """Return the lab's answer: the search over whole warps, rounded to a square; None if that cannot run."""
     static = result.resources.static_shared_bytes if result.resources else 0
     shape = case.problem.shape
     names = case.variant.names(case.problem.element, shape.m, shape.n, shape.k)
@@ -171,7 +231,7 @@ def _square(
     best = _search(of, case, result, shared_bytes, carveout_percent)
     if best is None:
         return None
-    sized = _with_block_size(case.variant, best.block_edge)
+    sized = _with(case.variant, BLOCK_SIZE, best.block_edge)
     chosen = planned_for(of, sized, case.problem, case.program.fmad)
     (found,) = results_of(of, [chosen], compiled, carveout_percent)
     return found._replace(suggestion=best) if found.active_blocks else None
@@ -187,7 +247,7 @@ def _search(
     shared_bytes: Callable[[int], int],
     carveout_percent: int | None,
 ) -> Suggestion | None:
-    """NVIDIA's search over every number of whole warps; None where the header's arithmetic forbids it."""
+    """Search every number of whole warps as NVIDIA does; None if the header's arithmetic forbids it."""
     most = result.resources.max_threads_per_block if result.resources else None
     sizes = every_block_size(of, most)
     try:
@@ -205,7 +265,7 @@ def _search(
 
 
 def _is_square(case: Planned) -> bool:
-    """Whether the block has BLOCK_SIZE x BLOCK_SIZE threads."""
+    """Return whether the block has BLOCK_SIZE x BLOCK_SIZE threads."""
     shape = case.problem.shape
     names = case.variant.names(case.problem.element, shape.m, shape.n, shape.k)
     try:
@@ -218,12 +278,8 @@ def _is_square(case: Planned) -> bool:
         return False
 
 
-def _with_block_size(variant: Variant, size: int) -> Variant:
-    return _with(variant, BLOCK_SIZE, size)
-
-
 def _with(variant: Variant, name: str, value: int) -> Variant:
-    """A variant with another value for one of its parameters; the same where it has no such parameter."""
+    """Return a variant with another value for a parameter; the same if it has no such parameter."""
     return Variant(variant.method, tuple((n, value if n == name else v) for n, v in variant.values))
 
 

@@ -20,8 +20,8 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.launch import Launch, check, limits_of, plan
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
+from cudamm.occupancy.configurations import results
 from cudamm.occupancy.occupancy_result import OccupancyResult
-from cudamm.occupancy.occupancy_rows import results
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
 
 
 def csv_record(record: dict[str, Any]) -> dict[str, Any]:
-    """A finding's record with its threads in words, for a table's cell."""
+    """A mistake's record with its threads in words, for a table's cell."""
     threads = [
         f"block {_index(at['block'])} thread {_index(at['thread'])} line {at['line']} {at['op']}".strip()
         for at in record["threads"]
@@ -64,8 +64,8 @@ def _print_result(console: Console, result: CheckResult) -> None:
         at = f" at {result.sizes[0]}" if len(result.sizes) == 1 else f" at {len(result.sizes)} sizes"
     reason = f": {escape(result.reason)}" if result.reason else ""
     console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {said}{reason}", soft_wrap=True)
-    for finding in result.findings:
-        _print_finding(console, finding, result)
+    for mistake in result.mistakes:
+        _print_mistake(console, mistake, result)
     for size, counts in result.watched.items():
         if counts[0] < counts[1]:
             text = f" {counts[0]:,} of {counts[1]:,} blocks were watched at {size}; all were verified"
@@ -74,18 +74,18 @@ def _print_result(console: Console, result: CheckResult) -> None:
         _print_tool(console, verdict)
 
 
-def _print_finding(console: Console, finding: Mistake, result: CheckResult) -> None:
-    style = "red" if finding.severity == "error" else "yellow"
-    where = f"{finding.file}:{finding.line}" if finding.line else finding.file
-    console.print(f" [{style}]{finding.severity}: {finding.kind}[/], {escape(where)}", soft_wrap=True)
-    if finding.text:
-        _print_below(console, Text(finding.text, "cyan"))
-    text = _sentence(finding.message)
-    if finding.severity == "error" and finding.sizes and len(result.sizes) > 1:
-        text += f" Seen at {len(finding.sizes)} of {len(result.sizes)} sizes, first at {finding.sizes[0]}."
+def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> None:
+    style = "red" if mistake.severity == "error" else "yellow"
+    where = f"{mistake.file}:{mistake.line}" if mistake.line else mistake.file
+    console.print(f" [{style}]{mistake.severity}: {mistake.kind}[/], {escape(where)}", soft_wrap=True)
+    if mistake.text:
+        _print_below(console, Text(mistake.text, "cyan"))
+    text = _sentence(mistake.message)
+    if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1:
+        text += f" Seen at {len(mistake.sizes)} of {len(result.sizes)} sizes, first at {mistake.sizes[0]}."
     _print_below(console, Text(text))
-    if finding.cure:
-        _print_below(console, Text(f"Cure: {finding.cure}."))
+    if mistake.cure:
+        _print_below(console, Text(f"Cure: {mistake.cure}."))
 
 
 def _print_tool(console: Console, verdict: ToolVerdict) -> None:

@@ -1,4 +1,4 @@
-"""What `best` stands for on a device, at a shape, in an element type."""
+"""What `best` stands for on a device, at a shape, in an element type: as measured, else by preference."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cudamm.kernels.best_method import BEST
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
-from cudamm.tuning import known_best, model
-from cudamm.tuning.known_best import Measured
+from cudamm.tuning import known_best
 from cudamm.tuning.place import Place
+from cudamm.tuning.preference_order import preferred
 
 Case = tuple[Variant, Problem]
 
@@ -24,7 +24,7 @@ class Choice:
 
     Attributes:
         variant: marked with what it was chosen by.
-        why: where that comes from, in words.
+        why: in words.
     """
 
     variant: Variant
@@ -32,7 +32,7 @@ class Choice:
 
 
 def choose(place: Place, shape: Shape, element: ElementType) -> Choice:
-    """The variant to take: as tuned here, else as a table says, else as the model computes.
+    """Return the variant that was measured to be fastest, by `tune` or a table, else the preferred one.
 
     Raises:
         UsageError: no method of the ladder can compute the product there, or what was tuned cannot be read.
@@ -40,23 +40,25 @@ def choose(place: Place, shape: Shape, element: ElementType) -> Choice:
     """
     known = known_best.fastest(place, shape, element)
     if known is not None:
-        return Choice(dataclasses.replace(known.variant, chosen_by=known.chosen_by), _why(known))
-    variant = model.fastest(place, shape, element)
-    if variant is None:
+        return Choice(dataclasses.replace(known.variant, chosen_by=known.chosen_by), known.why)
+    by_order = preferred(place, shape, element)
+    if by_order is None:
         where = place.device or str(place.architecture)
         raise UsageError(f"best: no kernel of the ladder can compute {shape} {element.name} on {where}")
+    variant, why = by_order
     return Choice(
-        dataclasses.replace(variant, chosen_by="model"), f"computed for {place.architecture}, not measured"
+        dataclasses.replace(variant, chosen_by="preference"),
+        f"not measured on {place.architecture}; preference order: {why}",
     )
 
 
 def is_asked(variants: Iterable[Variant]) -> bool:
-    """Whether `best` is among them."""
+    """Return whether `best` is among the variants."""
     return any(variant.method is BEST for variant in variants)
 
 
 def resolve(cases: Sequence[Case], place: Place) -> tuple[list[Case], list[str]]:
-    """The cases with a variant in the place of `best`, each problem's own; and what was chosen, in lines.
+    """Replace `best` by each problem's own choice; return the cases, and lines that say what was chosen.
 
     Raises:
         UsageError, CudammError: as `choose` does.
@@ -75,10 +77,3 @@ def resolve(cases: Sequence[Case], place: Place) -> tuple[list[Case], list[str]]
         for (name, why), problems in chosen.items()
     ]
     return resolved, lines
-
-
-def _why(known: Measured) -> str:
-    entry = known.entry
-    at = "" if known.is_exact else f" at {Shape(entry.m, entry.n, entry.k)}"
-    where = "tuned here" if known.chosen_by == "tuned" else f"measured on {entry.device}"
-    return f"{where}{at} on {entry.date[:10]}" + (f"; {known.remark}" if known.remark else "")

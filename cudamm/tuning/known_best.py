@@ -1,7 +1,7 @@
 """What was measured: by `tune` on this device, and on the GPUs whose tables come with cudamm.
 
 A table is what `cudamm tune --list --json FILE` writes on its GPU, in the folder `tables`. An entry may have
-one more field, `accepted_source`: the hash of a later source of the method, for which it holds still.
+one more field, `accepted_source`: the hash of a later source of the method, for which the entry still holds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,20 +27,20 @@ from cudamm.tuning.store import Entry
 TABLES = Path(__file__).parent / "tables"
 
 NEAR = 2.0
-"""As far apart M may be, and N, and K, for what was measured at one shape to say something of another."""
+"""Factor by which M, N and K may each differ from those measured."""
 ALIKE = 4.0
-"""Of a larger shape, as far as the ratios of M, N and K to those measured may be apart from one another."""
+"""Factor by which a larger shape's ratios of M, N and K to those measured may differ from one another."""
 
-From = Literal["tuned", "table"]
+MeasuredBy = Literal["tuned", "table"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """An entry of a table.
+    """An entry of a table, or of what was tuned here.
 
     Attributes:
-        multiprocessors: of the table's GPU; 0 where it does not say.
-        accepted_source: of the method, as it may be beside `entry.source`; empty where nobody looked.
+        multiprocessors: of the table's GPU; 0 if the table does not say.
+        accepted_source: a second source hash of the method for which the entry holds; may be empty.
     """
 
     entry: Entry
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def is_current(self) -> bool:
-        """Whether the method is what was measured, or as good as that."""
+        """Whether the method is what was measured, or was accepted as equal to that."""
         return store.source_hash(find(self.entry.method)) in (self.entry.source, self.accepted_source)
 
 
@@ -59,42 +59,55 @@ class Measured:
 
     Attributes:
         is_exact: whether it is of that shape.
-        remark: what is to be said of it; mostly nothing.
+        is_current: whether the method has not changed since.
     """
 
-    chosen_by: From
+    chosen_by: MeasuredBy
     variant: Variant
     entry: Entry
     is_exact: bool
-    remark: str = ""
+    is_current: bool
+
+    @property
+    def shape(self) -> Shape:
+        """The measured shape."""
+        return Shape(self.entry.m, self.entry.n, self.entry.k)
 
     @property
     def gflops(self) -> float:
-        """10⁹ operations a second, at the shape that it was measured at."""
+        """10⁹ operations a second, at the measured shape."""
         return 2 * self.entry.m * self.entry.n * self.entry.k / self.entry.median_ms / 1e6
+
+    @property
+    def why(self) -> str:
+        """Where and when it was measured, in words."""
+        where = "tuned here" if self.chosen_by == "tuned" else f"measured on {self.entry.device}"
+        at = "" if self.is_exact else f" at {self.shape}"
+        changed = "" if self.is_current else "; the method has changed since"
+        return f"{where}{at} on {self.entry.date[:10]}{changed}"
 
 
 def fastest(place: Place, shape: Shape, element: ElementType) -> Measured | None:
-    """The fastest of what is known; None where nothing is that says anything of the shape.
+    """Return the fastest variant of those measured at the shape or near it; None if there is none.
 
-    What was tuned here goes first. An entry of a table is taken where nothing was, or where it is of this
-    GPU, as near, and faster than what was.
+    What was tuned here goes before a table, unless the table is of this very GPU and its entry is as near and
+    faster.
 
     Raises:
         UsageError: the file of what was tuned is of another version.
         CudammError: a table is damaged.
     """
-    here = _of_tuned(place, shape, element)
-    there = _of_tables(place, shape, element)
-    if here is None or there is None:
-        return here or there
-    of_this_gpu = there.entry.device == place.device  # rates of another say nothing of this one
-    is_better = there.is_exact >= here.is_exact and there.gflops > here.gflops
-    return there if of_this_gpu and is_better else here
+    tuned = _fastest(_tuned_rows(place, element), "tuned", place, shape, element)
+    table = _fastest(_table_rows(place, element), "table", place, shape, element)
+    if tuned is None or table is None:
+        return tuned or table
+    of_this_gpu = table.entry.device == place.device  # rates of another GPU cannot be compared
+    is_better = table.is_exact >= tuned.is_exact and table.gflops > tuned.gflops
+    return table if of_this_gpu and is_better else tuned
 
 
 def rows(folder: Path | None = None) -> tuple[Row, ...]:
-    """Those of all tables. Raises CudammError, naming the file, where one is damaged."""
+    """Return the rows of all tables. Raises CudammError, naming the file, if one is damaged."""
     return _rows(folder or TABLES)
 
 
@@ -121,7 +134,7 @@ def _read(path: Path) -> list[Row]:
 
 
 def _row(record: dict[str, Any], device: str, multiprocessors: int) -> Row:
-    """The row of a record, which says no device and more than is kept of an entry."""
+    """Return the row of a record, which lacks the device's name and has fields that no entry has."""
     left_out = ("is_current", "state", "accepted_source")
     kept = {name: record[name] for name in record if name not in left_out}
     entry = store.entry_of({**kept, "device": device})
@@ -133,132 +146,105 @@ def _row(record: dict[str, Any], device: str, multiprocessors: int) -> Row:
     return Row(entry, multiprocessors, str(record.get("accepted_source", "")))
 
 
-def _of_tuned(place: Place, shape: Shape, element: ElementType) -> Measured | None:
-    """The exact shape's fastest, else of those near it the one of the highest rate there."""
-
-    def usable(entry: Entry) -> Measured | None:
-        variant = _variant(entry, place, shape, element)
-        # What is kept may be of an older source, or of a clock that is too coarse.
-        if variant is None or store.source_hash(variant.method) != entry.source or not entry.median_ms > 0:
-            return None
-        return Measured("tuned", variant, entry, _is_exact(entry, shape))
-
-    entries = [
-        entry
-        for entry in store.stored()
-        if (entry.device, entry.arch, entry.dtype, entry.kernel)
-        == (place.device, place.arch, element.name, "")
-    ]
-    return _best(entries, shape, usable, _is_near)
+def _tuned_rows(place: Place, element: ElementType) -> list[Row]:
+    of_place = place.device, place.arch, element.name, ""
+    return [Row(e) for e in store.stored() if (e.device, e.arch, e.dtype, e.kernel) == of_place]
 
 
-def _of_tables(place: Place, shape: Shape, element: ElementType) -> Measured | None:
-    """The same of the tables of this GPU; else of those of a GPU like it, and without a GPU, of any such.
+def _table_rows(place: Place, element: ElementType) -> list[Row]:
+    """Return this GPU's rows; if it has none, the rows of GPUs like it.
 
-    Alike are GPUs of one architecture that have as many multiprocessors. Larger shapes of about the same
-    proportions count too: what fills a GPU goes on filling it.
+    GPUs are alike if they have the same architecture and as many multiprocessors. For an architecture without
+    a GPU, the rows of all its GPUs count.
     """
     of_type = [row for row in rows() if row.entry.dtype == element.name]
-    known = [row for row in of_type if row.entry.device == place.device] or [
+    return [row for row in of_type if row.entry.device == place.device] or [
         row
         for row in of_type
         if row.entry.arch == place.arch
         and (not place.device or row.multiprocessors == place.architecture.multiprocessors)
     ]
-    return _of_rows(known, place, shape, element)
 
 
-def _of_rows(table: Sequence[Row], place: Place, shape: Shape, element: ElementType) -> Measured | None:
-    known = {id(row.entry): row for row in table}
-
-    def usable(entry: Entry) -> Measured | None:
-        variant = _variant(entry, place, shape, element)
-        if variant is None:
-            return None
-        remark = "" if known[id(entry)].is_current else "the method has changed since"
-        return Measured("table", variant, entry, _is_exact(entry, shape), remark)
-
-    entries = [row.entry for row in known.values()]
-    return _best(entries, shape, usable, _is_near) or _best(entries, shape, usable, _is_larger)
-
-
-def _best(
-    entries: Sequence[Entry],
-    shape: Shape,
-    usable: Callable[[Entry], Measured | None],
-    is_meant: Callable[[Entry, Shape], bool],
+def _fastest(
+    of_place: Sequence[Row], chosen_by: MeasuredBy, place: Place, shape: Shape, element: ElementType
 ) -> Measured | None:
-    """Of each method the nearest entry that is meant and usable; of those, the exact first, the fastest.
+    """Return the fastest of the rows near the shape, each method taking part with its nearest.
 
-    Rates grow with the matrices. So two methods are held against each other where both were measured, at the
-    nearest such shape, and by the rates of their own entries only where there is none.
+    If no row of a table is near, rows of a smaller shape with about the same proportions count: what fills a
+    GPU goes on filling it. Rates grow with the matrices, so two methods are compared at the nearest shape at
+    which both were measured, and by the rates of their own rows only if there is none.
     """
-    meant = [entry for entry in entries if is_meant(entry, shape)]
+
+    def usable(is_meant: Callable[[Entry, Shape], bool]) -> list[Measured]:
+        meant = (row for row in of_place if is_meant(row.entry, shape))
+        found = (_measured(row, chosen_by, place, shape, element) for row in meant)
+        return [measured for measured in found if measured is not None]
+
+    found = usable(_is_near) or (usable(_is_larger) if chosen_by == "table" else [])
     # Times from a warm cache and from a cold one are not compared.
-    meant = [entry for entry in meant if entry.cache == "cold"] or meant
-    meant.sort(key=lambda entry: entry.date, reverse=True)
+    found = [measured for measured in found if measured.entry.cache == "cold"] or found
+    found.sort(key=lambda measured: measured.entry.date, reverse=True)
+    found.sort(key=lambda measured: _distance(measured.shape, shape))
     nearest: dict[str, Measured] = {}
-    for entry in sorted(meant, key=lambda entry: _apart(entry, shape)):
-        if entry.method not in nearest:
-            found = usable(entry)
-            if found is not None:
-                nearest[entry.method] = found
     medians_ms: dict[str, dict[Shape, float]] = {}
-    for entry in meant:
-        of_method = medians_ms.setdefault(entry.method, {})
-        at = Shape(entry.m, entry.n, entry.k)
-        of_method[at] = min(entry.median_ms, of_method.get(at, math.inf))
+    for measured in found:
+        nearest.setdefault(measured.entry.method, measured)
+        of_method = medians_ms.setdefault(measured.entry.method, {})
+        median_ms = measured.entry.median_ms
+        of_method[measured.shape] = min(median_ms, of_method.get(measured.shape, median_ms))
 
-    def is_faster(one: Measured, other: Measured) -> bool:
-        if one.is_exact != other.is_exact:
-            return one.is_exact
-        ones, others = medians_ms[one.entry.method], medians_ms[other.entry.method]
-        both = [(_apart(at, shape), ones[at], others[at]) for at in ones.keys() & others.keys()]
-        if both:
-            _, ones_ms, others_ms = min(both)
-            return ones_ms < others_ms
-        return one.gflops > other.gflops
+    def faster(best: Measured, other: Measured) -> Measured:
+        if best.is_exact != other.is_exact:
+            return best if best.is_exact else other
+        best_ms, other_ms = medians_ms[best.entry.method], medians_ms[other.entry.method]
+        both = best_ms.keys() & other_ms.keys()
+        if not both:
+            return other if other.gflops > best.gflops else best
+        at = min(both, key=lambda measured_at: _distance(measured_at, shape))
+        return other if other_ms[at] < best_ms[at] else best
 
-    best: Measured | None = None
-    for found in nearest.values():
-        if best is None or is_faster(found, best):
-            best = found
-    return best
+    return functools.reduce(faster, nearest.values()) if nearest else None
 
 
-def _variant(entry: Entry, place: Place, shape: Shape, element: ElementType) -> Variant | None:
-    """The entry's, where it can be launched at the shape with the method as it is now."""
+def _measured(
+    row: Row, chosen_by: MeasuredBy, place: Place, shape: Shape, element: ElementType
+) -> Measured | None:
+    """Return the row's variant, if the method as it is now can be launched so at the shape."""
+    entry = row.entry
     try:
         method = find(entry.method)
         names = [parameter.name for parameter in method.parameters]
         if not method.is_kernel or set(names) != set(entry.params):
             return None
-        if element.name not in method.element_types:
+        if element.name not in method.element_types or not entry.median_ms > 0:  # a clock that is too coarse
             return None
         variant = Variant(method, tuple((name, entry.params[name]) for name in names))
         check(variant, plan(variant, shape, element), place.limits)
     except UsageError:
         return None
-    return variant
+    if chosen_by == "tuned" and not row.is_current:
+        return None
+    return Measured(chosen_by, variant, entry, _shape(entry) == shape, row.is_current)
 
 
-def _pairs(of: Entry | Shape, shape: Shape) -> Iterable[float]:
-    """What is asked for over what was measured, of M, N and K."""
-    return shape.m / of.m, shape.n / of.n, shape.k / of.k
+def _shape(entry: Entry) -> Shape:
+    return Shape(entry.m, entry.n, entry.k)
 
 
-def _apart(of: Entry | Shape, shape: Shape) -> float:
-    return sum(math.log(ratio) ** 2 for ratio in _pairs(of, shape))
+def _ratios(measured: Shape, shape: Shape) -> tuple[float, float, float]:
+    """Return what is asked for over what was measured, of M, N and K."""
+    return shape.m / measured.m, shape.n / measured.n, shape.k / measured.k
 
 
-def _is_exact(entry: Entry, shape: Shape) -> bool:
-    return (entry.m, entry.n, entry.k) == (shape.m, shape.n, shape.k)
+def _distance(measured: Shape, shape: Shape) -> float:
+    return sum(math.log(ratio) ** 2 for ratio in _ratios(measured, shape))
 
 
 def _is_near(entry: Entry, shape: Shape) -> bool:
-    return all(1 / NEAR <= ratio <= NEAR for ratio in _pairs(entry, shape))
+    return all(1 / NEAR <= ratio <= NEAR for ratio in _ratios(_shape(entry), shape))
 
 
 def _is_larger(entry: Entry, shape: Shape) -> bool:
-    ratios = list(_pairs(entry, shape))
+    ratios = _ratios(_shape(entry), shape)
     return min(ratios) >= 1 / NEAR and max(ratios) <= ALIKE * min(ratios)

@@ -1,4 +1,4 @@
-"""What a choice is for: a device, or an architecture of which there is none here."""
+"""What `best` is chosen for: a device, or an architecture without a device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cudamm.kernels.launch import Limits, limits_of
 from cudamm.tuning.store import arch_of
 
 SMALL_GPU = dataclasses.replace(find_architecture("sm_86"), gpu="a small GPU", multiprocessors=16)
-"""Stands for the CPU device: its own times say nothing of a GPU, and small tiles are verified soon."""
+"""GPU that the CPU device stands for. It is a small one, because small tiles are verified quickly."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Place:
 
     Attributes:
         device: its name; empty for an architecture without a device.
-        arch: under which `tune` keeps what it found there: `sm_90`, or the machine of the CPU device.
-        architecture: whose multiprocessors the model computes with.
+        arch: the name under which `tune` stores what it found: `sm_90`, or the machine of the CPU device.
+        architecture: whose number of multiprocessors counts.
         limits: of a launch.
     """
 
@@ -34,13 +34,13 @@ class Place:
 
 
 def of_target(target: Target[Any]) -> Place:
-    """The place of a device that is open, here or in another process."""
+    """Return the place of a device that is open, here or in another process."""
     architecture = target.architecture if isinstance(target, GpuTarget) else SMALL_GPU
     return Place(target.info.name, arch_of(target.info), architecture, target.limits)
 
 
 def on_host(target: Target[Any], arch: str | None = None) -> Place:
-    """The place of what the processor executes as if it were on a GPU of an architecture.
+    """Return the place of what the processor executes as if it were on a GPU of an architecture.
 
     Args:
         target: the CPU device.
@@ -57,9 +57,9 @@ def on_host(target: Target[Any], arch: str | None = None) -> Place:
 
 
 def of_architecture(architecture: Architecture, device: str = "") -> Place:
-    """The place of an architecture, whose number of multiprocessors counts.
+    """Return the place of an architecture.
 
     Args:
-        device: the name of the GPU, where there is one.
+        device: the name of the GPU, if there is one.
     """
     return Place(device, architecture.name, architecture, limits_of(architecture))

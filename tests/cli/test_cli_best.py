@@ -41,15 +41,19 @@ def test_bench_marks_the_row_and_says_what_was_chosen(run):
     # --block is for tiled; best has no parameters of its own.
     (row,) = [line for line in ended.stdout.splitlines() if "best: " in line and "│" in line]
     (said,) = [line for line in ended.stdout.splitlines() if line.startswith("best at 64x64x64 float32: ")]
-    name, params = said.removeprefix("best at 64x64x64 float32: ").split(", computed for ")[0].split(" ", 1)
+    name, params = (
+        said.removeprefix("best at 64x64x64 float32: ").split(", not measured on ")[0].split(" ", 1)
+    )
     assert f"best: {name} †" in row and params in row and "Success!" in row
-    assert "a small GPU" in said and said.endswith("not measured")
+    assert "a small GPU" in said and "preference order: " in said
 
 
 def test_records_have_the_rungs_name_and_what_chose_it(run):
     ended = run(f"bench --device cpu -m best,tiled -n 8 -n 96x80x64 {ONCE} --json -")
     best, tiled = ended.records[::2], ended.records[1::2]
-    assert {row["chosen_by"] for row in best} == {"model"} and not any("chosen_by" in row for row in tiled)
+    assert {row["chosen_by"] for row in best} == {"preference"} and not any(
+        "chosen_by" in row for row in tiled
+    )
     assert all(row["status"] == "ok" and row["correct"] and row["method"] != "best" for row in best)
     assert best[0]["params"] != best[1]["params"]  # each size its own
 
@@ -60,7 +64,7 @@ def test_what_was_tuned_is_chosen_next_time(run):
     assert (row["method"], row["params"], row["chosen_by"]) == ("naive", {"BLOCK_SIZE": 8}, "tuned")
     assert "naive BLOCK_SIZE=8, tuned here on 20" in run(f"bench --device cpu -m best -n 16 {ONCE}").stdout
     (far,) = run(f"bench --device cpu -m best -n 64 {ONCE} --json -").records
-    assert far["chosen_by"] == "model"
+    assert far["chosen_by"] == "preference"
 
 
 def test_what_tune_lists_is_a_table(run, tables):
@@ -109,7 +113,7 @@ def test_compare_and_other_forms_take_it(run, tmp_path):
 def test_sweep_has_one_row_of_it(run):
     ended = run(f"sweep --device cpu -m best,naive --block 4,8 -n 16 {ONCE} --json -")
     assert ended.status == 0
-    assert [row.get("chosen_by", "") for row in ended.records] == ["model", "", ""]
+    assert [row.get("chosen_by", "") for row in ended.records] == ["preference", "", ""]
 
 
 def test_a_course_report_names_it(run):
@@ -120,15 +124,15 @@ def test_a_course_report_names_it(run):
 def test_verify_takes_a_choice_for_each_size_and_type(run):
     ended = run("verify --device cpu -m best --json -")
     assert ended.status == 0
-    assert len(ended.records) == 18 and all(row["chosen_by"] == "model" for row in ended.records)
+    assert len(ended.records) == 18 and all(row["chosen_by"] == "preference" for row in ended.records)
     assert len({(row["method"], *row["params"].values()) for row in ended.records}) > 1
-    shown = run("verify --device cpu -m best -n 1 -n 17x31x13 --dtype float32")
+    shown = run("verify --device cpu -m best -n 1 -n 96x80x64 --dtype float32")
     assert "best: " in shown.stdout and "best at 1x1x1 float32: " in shown.stdout
 
 
 def test_block_auto_leaves_it_alone(run, needs_nvcc):
     ended = run(f"bench --device cpu -m best,tiled-dynamic --block auto -n 16 {ONCE} --json -")
-    assert ended.records[0]["chosen_by"] == "model"
+    assert ended.records[0]["chosen_by"] == "preference"
     assert {row["method"] for row in ended.records[1:] if "chosen_by" not in row} == {"tiled-dynamic"}
     run(f"bench --device cpu -m best --block auto -n 16 {ONCE}").refused(2, "BLOCK_SIZE")
 
@@ -158,27 +162,27 @@ def test_show_compares_it(run):
 
 def test_trace_and_check_take_it(run, tmp_path):
     trace = run("trace -m best -n 64 --json -")
-    assert trace.status == 0 and {row["chosen_by"] for row in trace.records} == {"model"}
-    assert "computed for sm_80 (A100" in run("trace -m best -n 64 --arch sm_80").stdout
+    assert trace.status == 0 and {row["chosen_by"] for row in trace.records} == {"preference"}
+    assert "not measured on sm_80 (A100" in run("trace -m best -n 64 --arch sm_80").stdout
     check = run("check -m best -n 16 --json out.json")
     assert check.status == 0 and "1 of 1 clean" in check.stdout and "best at 16x16x16" in check.stdout
     (checked,) = json.loads((tmp_path / "out.json").read_text())["checked"]
-    assert checked["chosen_by"] == "model"
+    assert checked["chosen_by"] == "preference"
 
 
 def test_roofline_takes_it(run):
     (row,) = run("roofline -m best -n 2048 --peak 19500 --bandwidth 1555 --json -").records
-    assert row["chosen_by"] == "model" and row["method"] != "best"
+    assert row["chosen_by"] == "preference" and row["method"] != "best"
     ended = run("roofline -m best --arch sm_86 --sms 10 --clock 1700 --bandwidth 900")
-    assert "computed for sm_86 (a GPU, 10 SMs)" in ended.stdout
+    assert "not measured on sm_86 (a GPU, 10 SMs)" in ended.stdout
 
 
 def test_occupancy_chooses_for_each_architecture(run, needs_nvcc):
     ended = run("occupancy -m best -n 4096 --arch sm_75 --arch sm_90 --json -")
     assert ended.status == 0
     assert [(row["arch"], row["chosen_by"]) for row in ended.records] == [
-        ("sm_75", "model"),
-        ("sm_90", "model"),
+        ("sm_75", "preference"),
+        ("sm_90", "preference"),
     ]
     assert ended.records[0]["params"] != ended.records[1]["params"]
     shown = run("occupancy -m best -n 4096 --arch sm_75 --arch sm_90").stdout

@@ -17,7 +17,7 @@ from cudamm.compile import nvcc_compiler
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.architecture import ARCHITECTURES
-from cudamm.occupancy import bare_configurations
+from cudamm.occupancy import configurations
 
 BARE = "occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000 "
 OURS = "occupancy --arch sm_86 --kernel my.cu "
@@ -375,14 +375,14 @@ def test_wrong_command_lines_about_kernels(run, mine):
 
 
 def test_ctrl_c_keeps_the_architectures_that_are_done(run, monkeypatch, tmp_path):
-    original = bare_configurations.results
+    original = configurations.results
 
     def results(architecture, *rest):
         if architecture.name == "sm_90":
             raise KeyboardInterrupt
         return original(architecture, *rest)
 
-    monkeypatch.setattr(bare_configurations, "results", results)
+    monkeypatch.setattr(configurations, "results", results)
     ended = run("occupancy --arch sm_86 --arch sm_90 --threads 32,64 --json out.json")
     assert ended.status == 130 and "sm_86" in ended.stdout and "sm_90" not in ended.stdout
     assert ended.stderr.startswith("cudamm: interrupted: 2 results") and ended.stderr.count("\n") == 1

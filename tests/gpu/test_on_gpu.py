@@ -22,7 +22,7 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import variants
 from cudamm.occupancy.active_blocks import active_blocks
-from cudamm.occupancy.suggest import every_block_size, suggest
+from cudamm.occupancy.block_size import every_block_size, suggest
 
 pytestmark = pytest.mark.gpu
 

@@ -18,10 +18,10 @@ from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Parameter, Value
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import variants
-from cudamm.occupancy.answers import Questions, answered
 from cudamm.occupancy.block_size import best_block_sizes
 from cudamm.occupancy.kernel_occupancy import of_kernels
 from cudamm.occupancy.occupancy_curves import drawn
+from cudamm.occupancy.occupancy_questions import Questions, answered
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc")

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from cudamm.cli import app
 from cudamm.errors import UsageError
 from cudamm.kernels.architecture import ARCHITECTURES, find_architecture
-from cudamm.occupancy.answers import Questions, answered, latency_sources
-from cudamm.occupancy.bare_configurations import Numbers, of_numbers
+from cudamm.occupancy.configurations import Numbers, of_numbers
 from cudamm.occupancy.latency import hidden, instruction_cycles, load_cycles
 from cudamm.occupancy.occupancy_curves import curves_through, drawn
+from cudamm.occupancy.occupancy_questions import Questions, answered, latency_sources
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 KB = 1024

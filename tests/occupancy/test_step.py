@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cudamm.compile.resources import Resources
 from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture
 from cudamm.occupancy.active_blocks import active_blocks
-from cudamm.occupancy.bare_configurations import results
-from cudamm.occupancy.next_step import next_steps
+from cudamm.occupancy.configurations import results
+from cudamm.occupancy.occupancy_questions import next_steps
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
 
 KB = 1024

@@ -10,9 +10,8 @@ import pytest
 
 from cudamm.errors import UsageError
 from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture
-from cudamm.occupancy.bare_configurations import Numbers
-from cudamm.occupancy.block_size import best_of_numbers
-from cudamm.occupancy.suggest import every_block_size, power_of_four, suggest
+from cudamm.occupancy.block_size import best_of_numbers, every_block_size, power_of_four, suggest
+from cudamm.occupancy.configurations import Numbers
 
 KB = 1024
 KNOWN_TO_HEADER = [a for a in ARCHITECTURES.values() if a.capability >= (3, 0)]

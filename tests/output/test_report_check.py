@@ -1,4 +1,4 @@
-"""What check prints, of findings that are known."""
+"""What check prints, of mistakes that are known."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RACE = Mistake(
 ADVICE = Mistake("bank-conflict", "a 32-way bank conflict", "pad", "my.cu", 6, "x", "As", sizes=("64x64x64",))
 
 
-def result(*findings: Mistake, **more: object) -> CheckResult:
-    wrong = any(finding.severity == "error" for finding in findings)
+def result(*mistakes: Mistake, **more: object) -> CheckResult:
+    wrong = any(mistake.severity == "error" for mistake in mistakes)
     given = {"status": "wrong" if wrong else "clean", "sizes": ("17x31x13", "64x64x64")} | more
-    return CheckResult("mine", {"BLOCK_SIZE": 16}, "float32", "my.cu", findings=findings, **given)
+    return CheckResult("mine", {"BLOCK_SIZE": 16}, "float32", "my.cu", mistakes=mistakes, **given)
 
 
 def shown(results: list[CheckResult], width: int = 200, terminal: bool = False) -> str:
@@ -36,7 +36,7 @@ def shown(results: list[CheckResult], width: int = 200, terminal: bool = False) 
     return file.getvalue()
 
 
-def test_a_finding_is_what_where_who_and_the_cure():
+def test_a_mistake_is_what_where_who_and_the_cure():
     lines = shown([result(RACE)]).splitlines()
     assert lines[0] == "mine BLOCK_SIZE=16, float32 at 2 sizes: 1 error"
     assert lines[1].strip() == "error: race, my.cu:6"
@@ -90,7 +90,7 @@ def test_a_terminal_folds_paragraphs_below_their_beginning(width):
 
 
 def test_a_cell_has_the_threads_in_words():
-    (record,) = result(RACE).finding_records()
+    (record,) = result(RACE).mistake_records()
     assert record["threads"][1] == {"block": [0, 0, 0], "thread": [1, 0, 0], "line": 6, "op": "load"}
     assert check_text.csv_record(record)["threads"] == (
         "block (0,0,0) thread (0,0,0) line 4 store; block (0,0,0) thread (1,0,0) line 6 load"

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from cudamm.compile.resources import Resources
 from cudamm.kernels.architecture import find_architecture
-from cudamm.occupancy.answers import Questions, answered
-from cudamm.occupancy.bare_configurations import Numbers, of_numbers
 from cudamm.occupancy.block_size import best_of_numbers
+from cudamm.occupancy.configurations import Numbers, of_numbers
+from cudamm.occupancy.occupancy_questions import Questions, answered
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
 from cudamm.output import occupancy_answers, occupancy_output
 

@@ -1,16 +1,104 @@
-"""From configurations, as columns of numbers, to the results that say what becomes of them."""
+"""Configurations, as columns of numbers, and the results that say what becomes of them.
+
+A configuration is a block's threads, registers and shared memory: of a kernel, or given without a kernel.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cudamm.errors import UsageError
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.occupancy.active_blocks import LIMITS, Integers, active_blocks
 from cudamm.occupancy.occupancy_result import OccupancyResult
+
+MOST_CONFIGURATIONS = 2_000_000
+"""More than these are refused."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Configurations: every combination of the values, in their order.
+
+    Attributes:
+        shared_bytes: static and dynamic, a block: values, or a function of the threads.
+        grid_blocks: blocks to be run; None if waves do not matter.
+    """
+
+    threads: tuple[int, ...]
+    registers: tuple[int, ...] = (0,)
+    shared_bytes: tuple[int, ...] | Callable[[int], int] = (0,)
+    barriers: int = 1
+    grid_blocks: int | None = None
+
+    def columns(self) -> tuple[Integers, Integers, Integers]:
+        """Return threads, registers and shared bytes of every configuration."""
+        shared = self.shared_bytes
+        if callable(shared):
+            of_threads = {t: shared(t) for t in self.threads}
+            rows = [(t, r, of_threads[t]) for t in self.threads for r in self.registers]
+        else:
+            rows = list(itertools.product(self.threads, self.registers, shared))
+        threads, registers, shared_bytes = np.array(rows, np.int64).reshape(-1, 3).T
+        return threads, registers, shared_bytes
+
+
+def of_numbers(
+    architectures: Sequence[Architecture],
+    numbers: Numbers,
+    carveout_percent: int | None,
+    checked: bool = False,
+) -> Iterator[OccupancyResult]:
+    """Yield the occupancy of every configuration, on one architecture after the other.
+
+    Args:
+        checked: whether it is known that some architecture allows each number.
+
+    Raises:
+        UsageError: a number that none of the architectures allows, or too many configurations.
+    """
+    check_count(architectures, numbers)
+    threads, registers, shared_bytes = numbers.columns()
+    if not checked:
+        check_numbers(architectures, threads, registers, shared_bytes)
+    for architecture in architectures:
+        yield from results(
+            architecture,
+            threads,
+            registers,
+            shared_bytes,
+            np.full_like(threads, numbers.barriers),
+            carveout_percent,
+            None if numbers.grid_blocks is None else np.full_like(threads, numbers.grid_blocks),
+        )
+
+
+def check_count(architectures: Sequence[Architecture], numbers: Numbers) -> None:
+    """Raise UsageError for more configurations than there is memory for."""
+    shared = 1 if callable(numbers.shared_bytes) else len(numbers.shared_bytes)
+    count = len(architectures) * max(1, len(numbers.threads)) * len(numbers.registers) * shared
+    if count > MOST_CONFIGURATIONS:
+        raise UsageError(f"{count:,} configurations are more than {MOST_CONFIGURATIONS:,}; take larger steps")
+
+
+def check_numbers(
+    architectures: Sequence[Architecture], threads: Integers, registers: Integers, shared_bytes: Integers
+) -> None:
+    """Raise UsageError for a number that none of the architectures allows."""
+    for values, what, allowed in (
+        (threads, "threads a block", {a.name: a.threads_per_block for a in architectures}),
+        (registers, "registers a thread", {a.name: a.registers_per_thread for a in architectures}),
+        (shared_bytes, "bytes of shared memory a block",
+         {a.name: a.shared_bytes_per_block for a in architectures}),
+    ):  # fmt: skip
+        most, name = max((limit, name) for name, limit in allowed.items())
+        if values.size and values.max() > most:
+            raise UsageError(f"{values.max():,} {what} are too many: {name} allows {most:,}")
 
 
 def results(
@@ -23,7 +111,7 @@ def results(
     grid_blocks: Integers | None,
     described: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[OccupancyResult]:
-    """A result for each configuration; the arrays have one length.
+    """Return a result for each configuration; the arrays have one length.
 
     Args:
         described: what more is known of each: fields of OccupancyResult, `params` and `reason` among them. A
@@ -90,7 +178,7 @@ _BARE: Mapping[str, Any] = {"params": {}, "reason": ""}
 
 
 def _why_not(of: Architecture, threads: int, registers: int, shared_bytes: int, limits: Sequence[int]) -> str:
-    """Why no block of these numbers can run."""
+    """Return why no block of these numbers can run."""
     if threads > of.threads_per_block:
         return f"{threads:,} threads a block; {of.name} allows {of.threads_per_block:,}"
     if registers > of.registers_per_thread:

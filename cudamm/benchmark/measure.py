@@ -13,7 +13,7 @@ from cudamm.benchmark.result import Cache, Ended, Result, Status, Timing, result
 from cudamm.benchmark.sample_statistics import statistics_of
 from cudamm.errors import KernelError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
-from cudamm.execution.executor import Batch, Executor, Facts
+from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.prepare import Progress, compiled_as_ready, plan_all
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
@@ -70,6 +70,7 @@ class Settings:
         max_time_s: of samples a variant.
         drop: give up what is clearly slower than the best so far.
         each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+        keep_matrices: leave the matrices of the last problem on the device; the caller releases them.
     """
 
     fmad: bool = True
@@ -81,6 +82,7 @@ class Settings:
     max_time_s: float = 2.0
     drop: bool = False
     each_may_fail: bool = False
+    keep_matrices: bool = False
 
 
 def bench(
@@ -133,7 +135,8 @@ def bench(
                 result = contest.turn(entrant)
                 if result is not None:
                     yield counted(result)
-        executor.release()
+        if not settings.keep_matrices:
+            executor.release()
 
 
 def _of(problem: Problem, waiting: dict[Problem, list[Case]], ready: Iterator[Case]) -> Iterator[Case]:
@@ -280,7 +283,9 @@ class _Contest:
         elif time.monotonic() < self._warm_until:
             wanted_ms = 0.0
         while spent_ms < wanted_ms if settings.warmup is None else launches < settings.warmup:
-            (took_ms,) = self._executor.sample(case, 1, at_once, False, False).samples_ms
+            (took_ms,) = self._executor.sample(
+                case, samples=1, launches_per_sample=at_once, cold=False, check=False
+            ).samples_ms
             took_ms = max(took_ms, 0.01)  # a reading of 0 must not make this endless
             spent_ms += at_once * took_ms
             launches += at_once
@@ -301,7 +306,9 @@ class _Contest:
             return
         alone_ms = entrant.verdict.launch_ms
         if not alone_ms or alone_ms * FLOOR_SHARE < floor_ms:
-            (alone_ms,) = self._executor.sample(entrant.case, 1, 1, False, False).samples_ms
+            (alone_ms,) = self._executor.sample(
+                entrant.case, samples=1, launches_per_sample=1, cold=False, check=False
+            ).samples_ms
         alone_ms = max(alone_ms - floor_ms, 0.001)
         entrant.launches = min(MOST_LAUNCHES, max(1, round(floor_ms / FLOOR_SHARE / alone_ms)))
 
@@ -311,7 +318,9 @@ class _Contest:
         cold = self._cache(entrant.case) == "cold"
         check = self._settings.verify
         while True:
-            batch = self._executor.sample(entrant.case, samples, entrant.launches, cold, check)
+            batch = self._executor.sample(
+                entrant.case, samples=samples, launches_per_sample=entrant.launches, cold=cold, check=check
+            )
             if not batch.throttle_reasons or entrant.pauses >= MOST_PAUSES:
                 break
             entrant.retaken += samples
@@ -323,7 +332,7 @@ class _Contest:
         entrant.spent_s += time.monotonic() - begun - paused_s
         self._warm_until = time.monotonic() + 2 * WARM_UP_MS / 1e3
 
-    def _keep(self, entrant: _Entrant, batch: Batch) -> None:
+    def _keep(self, entrant: _Entrant, batch: SampleBatch) -> None:
         entrant.samples_ms += batch.samples_ms
         if batch.clock_mhz is not None:
             entrant.clocks_mhz.append(batch.clock_mhz)

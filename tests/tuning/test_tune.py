@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_measure import ScriptedDevice, ScriptedRun, silent
+from scripted_device import ScriptedDevice, ScriptedRun, silent
 
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.resources import Resources

@@ -349,7 +349,7 @@ def profile(
     prepared = prepare(executor, cases, fmad, progress)
     executor.dismiss()
     for done, case in enumerate(prepared):
-        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+        progress(case.title, done, len(prepared))
         if case.skipped:
             yield _result(case, "skipped", case.skipped)
             continue

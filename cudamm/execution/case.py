@@ -37,6 +37,11 @@ class Case:
     skipped: str
 
     @property
+    def title(self) -> str:
+        """The variant and the problem, for messages on progress."""
+        return f"{self.variant} at {self.problem.shape} {self.problem.element.name}"
+
+    @property
     def execution(self) -> Execution:
         """Where it runs."""
         return self.target.execution(self.variant.method)

@@ -145,7 +145,7 @@ def _lacking_type(variant: Variant, problem: Problem) -> str:
 def in_turn(prepared: Sequence[Case], progress: Progress) -> Iterator[Case]:
     """Each case after the other; the matrices of a problem are given up with its last case."""
     for done, case in enumerate(prepared):
-        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+        progress(case.title, done, len(prepared))
         yield case
         if done + 1 == len(prepared) or prepared[done + 1].problem != case.problem:
             case.problem.release()

@@ -108,14 +108,14 @@ def test_long_launches_are_requested_one_at_a_time() -> None:
     assert sum(device.requested) == 101 and len(device.requested) < 12
 
 
-def test_verifying_warms_a_processor_up_but_not_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verifying_warms_a_processor_up_but_not_a_gpu() -> None:
     for kind, warmups in (("cpu", 2), ("gpu", 4)):
         device = ScriptedDevice(iter([40.0] + [30.0] * 100), kind)
         measured(device, Settings(runs=1))
         assert len(device.launches) == 1 + warmups + 1, kind
 
 
-def test_timing_takes_threads_in_one_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timing_takes_threads_in_one_order_only() -> None:
     device = ScriptedDevice(counting(), "cpu")
     measured(device, Settings(runs=3, warmup=2))
     assert set(device.launches) == {"ascending"}
@@ -452,7 +452,7 @@ def test_what_an_earlier_run_found_drops_others_too(monkeypatch: pytest.MonkeyPa
     assert statuses(dataclasses.replace(best, status="dropped")) == ["ok", "ok"]
 
 
-def test_rows_without_times_say_which_cache_they_would_have_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_times_say_which_cache_they_would_have_had() -> None:
     for cache in ("cold", "hot"):
         result = measured(ScriptedDevice(repeat(1.0), error=1.0), Settings(cache=cache))
         assert (result.status, result.timing.cache) == ("failed", cache)

@@ -249,12 +249,9 @@ class _Benchmark:
         self._warm_until = time.monotonic() + STAYS_WARM_S
 
     def _launch_ms(self, case: Case, launches: int) -> float:
-        """Return the duration of a launch, as the mean of some that are neither judged nor kept."""
-        batch = self._executor.sample(
-            case, samples=1, launches_per_sample=launches, cold=False, check=False
-        )  # fmt: skip
-        (launch_ms,) = batch.samples_ms
-        return launch_ms
+        """Return the mean duration of some launches, which are not judged."""
+        batch = self._executor.sample(case, samples=1, launches_per_sample=launches, cold=False, check=False)
+        return batch.samples_ms[0]
 
     def _launches_per_sample(self, candidate: _Candidate) -> int:
         floor_ms = self._executor.facts().event_floor_ms

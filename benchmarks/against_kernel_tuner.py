@@ -30,7 +30,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cudamm.benchmark.measure import WARM_UP_MS
+from cudamm.benchmark.sampling_policy import WARM_UP_MS
 from cudamm.kernels.ladder import find
 
 KERNEL = Path(__file__).with_name("tiled_xy.cu")

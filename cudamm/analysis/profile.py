@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cudamm.benchmark.result import Status, result_of_case
-from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
+from cudamm.errors import KernelError, NoDeviceError, signal_name
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress, prepare
@@ -349,7 +349,7 @@ def profile(
     prepared = prepare(executor, cases, fmad, progress)
     executor.dismiss()
     for done, case in enumerate(prepared):
-        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+        progress(case.title, done, len(prepared))
         if case.skipped:
             yield _result(case, "skipped", case.skipped)
             continue
@@ -380,7 +380,6 @@ def _profiled(ncu: Path, case: Case, timeout_s: float) -> ProfileResult:
     metrics = [metric.raw for metric in METRICS]
     while True:
         ended = _run(ncu, metrics, case, timeout_s)
-        what: Verdict | CudammError | None = ended.what
         kernels = parse_ncu(ended.stdout)
         unknown = [] if kernels else _refused(ended.messages, metrics)
         if not unknown or len(unknown) == len(metrics):
@@ -388,18 +387,19 @@ def _profiled(ncu: Path, case: Case, timeout_s: float) -> ProfileResult:
         metrics = [name for name in metrics if name not in unknown]  # this GPU has no such counter
     if not kernels:
         _check_usable(ncu, ended)
-    if isinstance(what, CudammError):
-        raise what
-    if what is not None and not what.correct:
-        return _result(case, "failed", what.reason, verdict=what)
+    if ended.error:
+        raise ended.error
+    verdict: Verdict | None = ended.value
+    if verdict is not None and not verdict.correct:
+        return _result(case, "failed", verdict.reason, verdict=verdict)
     if len(kernels) != 1:
         count = "no kernel" if not kernels else f"{len(kernels)} kernels, not one,"
         raise KernelError(f"ncu profiled {count}: {ended.last_line}")
-    if ended.status != 0 and what is None:
+    if ended.status != 0 and verdict is None:
         raise KernelError(f"ncu ended amid the profile: {ended.last_line}")
     if not named(kernels[0]):
         raise KernelError("ncu gave none of the metrics asked for")
-    return _result(case, "ok", "", kernels[0], what or UNVERIFIED)
+    return _result(case, "ok", "", kernels[0], verdict or UNVERIFIED)
 
 
 @dataclass(frozen=True)
@@ -444,7 +444,7 @@ def _run(ncu: Path, metrics: Iterable[str], case: Case, timeout_s: float) -> _En
             f"no profile within {timeout_s:g} s (--timeout): it hangs, or needs longer than that; ncu "
             "launches a kernel once for each set of counters"
         )
-    return _Ended(ended.status, ended.stdout, ended.stderr, ended.what)
+    return _Ended(ended.status, ended.stdout, ended.stderr, ended.answer)
 
 
 def _check_usable(ncu: Path, ended: _Ended) -> None:

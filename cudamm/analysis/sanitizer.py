@@ -2,10 +2,10 @@
 
 Started by compute-sanitizer, on behalf of `check` alone:
 
-    python -m cudamm.analysis.sanitizer CASE OUTCOME SECONDS
+    python -m cudamm.analysis.sanitizer CASE ANSWER SECONDS
 
-CASE and OUTCOME are pickled files: a `Case`, and None or the error that kept it from being launched. The
-kernel is compiled with -lineinfo there, so that the tools can name lines, and launched once.
+CASE and ANSWER are files of `under_tool`. The kernel is compiled with -lineinfo there, so that the tools can
+name lines, and launched once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
 from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import plan_all
-from cudamm.execution.under_tool import answer, run_under
+from cudamm.execution.under_tool import answer_case, run_under
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 
@@ -176,15 +176,15 @@ def _verdict(sanitizer: Path, tool: str, case: Case, timeout_s: float) -> ToolVe
     ended = run_under(sanitizer, options, "cudamm.analysis.sanitizer", case, timeout_s)
     if ended is None:
         return ToolVerdict(tool, size, failed=f"no answer within {timeout_s:g} s (--timeout)")
-    printed, what = f"{ended.stdout}\n{ended.stderr}", ended.what
+    printed = f"{ended.stdout}\n{ended.stderr}"
     unusable = _UNUSABLE.search(printed)
     found = parse(tool, size, printed)
-    if isinstance(what, NoDeviceError):
-        raise what
-    if found is not None and (found.errors or what is None) and not (unusable and not found.errors):
+    if isinstance(ended.error, NoDeviceError):
+        raise ended.error
+    if found is not None and (found.errors or not (ended.error or unusable)):
         return found
-    if isinstance(what, CudammError):
-        return ToolVerdict(tool, size, failed=str(what))
+    if ended.error:
+        return ToolVerdict(tool, size, failed=str(ended.error))
     if unusable:
         raise NoDeviceError(f"{sanitizer} cannot be used here: {unusable[0].strip('= ')}")
     how = f"killed by {signal_name(-ended.status)}" if ended.status < 0 else "no summary"
@@ -192,30 +192,22 @@ def _verdict(sanitizer: Path, tool: str, case: Case, timeout_s: float) -> ToolVe
     return ToolVerdict(tool, size, failed=f"{lines[-1].strip('= ') if lines else 'it said nothing'} ({how})")
 
 
-def launch_once(case: Case) -> CudammError | None:
-    """Launch a case on its device; what kept it from that, or ended it."""
+def launch_once(case: Case) -> None:
+    """Compile a case with line information, and launch it once on its device.
+
+    Raises:
+        CudammError: the case cannot be launched, or the launch failed.
+    """
     from cudamm.devices import find_device
     from cudamm.devices.device import padded
 
-    try:
-        with find_device.find(case.target.info.spec) as device:
-            if case.launch is None:
-                return KernelError(case.skipped or "there is nothing to launch")
-            inputs = padded(case.launch, *case.problem.inputs)
-            device.launch_watched(case.program, device.compile(case.program), case.launch, *inputs)
-    except KernelError as error:
-        return KernelError(str(error))
-    except CudammError as error:
-        return error
-    except MemoryError:
-        return KernelError("out of memory: a smaller size would do")
-    return None
-
-
-def _outcome(case: Case) -> CudammError | None:
     os.environ["NVCC_APPEND_FLAGS"] = f"{os.environ.get('NVCC_APPEND_FLAGS', '')} -lineinfo".strip()
-    return launch_once(case)
+    with find_device.find(case.target.info.spec) as device:
+        if case.launch is None:
+            raise KernelError(case.skipped or "there is nothing to launch")
+        inputs = padded(case.launch, *case.problem.inputs)
+        device.launch_watched(case.program, device.compile(case.program), case.launch, *inputs)
 
 
 if __name__ == "__main__":
-    answer(sys.argv[1:], _outcome)
+    answer_case(sys.argv[1:], launch_once)

@@ -1,4 +1,4 @@
-"""Verify cases: each one's product is judged, and nothing is timed."""
+"""Verify cases: each product is judged, and nothing is timed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cudamm.kernels.variant import Variant
 def verify_all(
     executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
 ) -> Iterator[Result]:
-    """Verify each case, one result as soon as it is there.
+    """Verify each case, and yield each result as soon as it is complete.
 
     Raises:
-        UsageError, NoDeviceError: before anything is launched, where the request is impossible.
+        UsageError, NoDeviceError: before anything is launched, if the request is impossible.
     """
     for case in in_turn(prepare(executor, cases, fmad, progress), progress):
         if case.skipped:

@@ -1,4 +1,4 @@
-"""Plan, compile and run one case, in this process or another, and judge its product.
+"""Plan, compile and run a case, in this process or in a worker process, and judge its product.
 
 Uses devices and every room below it, and `errors`.
 """

@@ -1,4 +1,4 @@
-"""A case on its way from planned to judged: the variant on its problem, and the verdict on its product."""
+"""A case, which is a variant on a problem, and the verdict on its product."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cudamm.kernels.variant import Variant
 
 @dataclass(frozen=True)
 class Case:
-    """A variant on a problem, compiled and ready to run, or the reason why it is not.
+    """A variant on a problem: planned, then compiled, or the reason why it cannot run.
 
     Attributes:
-        position: among the cases asked for.
-        target: the device that runs it; the host's own methods run on the CPU device whatever was chosen.
-        launch: None where there is none to make.
-        compiled: what the device made of the program; the failure, where it did not compile.
-        skipped: why it is not run at all; empty where it is.
+        position: index among the requested cases.
+        target: the device that runs the case; the host's own methods run on the CPU device beside a GPU too.
+        launch: None if the case cannot be launched.
+        compiled: the compiled program, or why it did not compile or cannot be launched; None before.
+        skipped: why the case is not run; empty if it is.
     """
 
     position: int
@@ -37,34 +37,39 @@ class Case:
     skipped: str
 
     @property
+    def title(self) -> str:
+        """The variant and the problem, for messages on progress."""
+        return f"{self.variant} at {self.problem.shape} {self.problem.element.name}"
+
+    @property
     def execution(self) -> Execution:
-        """Where it runs."""
+        """How the device runs the method: on a GPU, natively on the host, or emulated."""
         return self.target.execution(self.variant.method)
 
     @property
     def on_host(self) -> bool:
-        """Whether the CPU device runs it."""
+        """Whether the CPU device runs the case."""
         return self.target.info.kind == "cpu"
 
     @property
     def is_yardstick(self) -> bool:
-        """Whether it is a library's product: others are held against it, and it is not among the choices."""
+        """Whether the method calls a library: others are compared with it, and it is never the best."""
         return bool(self.variant.method.package)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What verifying one product found.
+    """The result of verifying one product.
 
     Attributes:
-        correct: None where it was not looked at.
-        reason: what is wrong, and where; empty where nothing is.
-        bit_equal: whether the bits are those of a host sum in k order (or the exact integers); None where
-            the bits are not determined.
-        max_error: |got − expected| of the element that comes closest to its bound, or passes it furthest;
-            None where that is not a number.
-        error_bound: what that element's error may be at most.
-        launch_ms: what the launches took.
+        correct: None if the product was not verified.
+        reason: what is wrong, and where; empty if nothing is.
+        bit_equal: whether the bits are those of a host sum in k order, or the exact integers; None if the
+            bits are not determined.
+        max_error: |got − expected| of the element whose error is the largest share of its bound; None if it
+            is not a number.
+        error_bound: the largest error that is allowed for that element.
+        launch_ms: duration of the launches, in milliseconds.
     """
 
     correct: bool | None

@@ -1,26 +1,28 @@
-"""What runs the prepared cases, a step at a time: in this process (`here`), or in another (`worker`)."""
+"""The interface of what runs cases; implemented in this process and in a worker process."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-# Nothing here may import NumPy: the worker starts before that is loaded.
+# This module does not import NumPy: the worker process is started before NumPy is loaded here.
 if TYPE_CHECKING:
     from cudamm.devices.device import Ceilings, Target
     from cudamm.execution.case import Case, Verdict
 
+Entered = TypeVar("Entered")
+
 
 @dataclass(frozen=True)
-class Batch:
-    """Samples taken one after the other.
+class SampleBatch:
+    """Samples of one case, taken one after the other.
 
     Attributes:
-        samples_ms: milliseconds a launch.
-        clock_mhz: of the multiprocessors afterwards; None where it cannot be read.
-        throttle_reasons: why the device was slower than by itself meanwhile; empty where it was not.
+        samples_ms: milliseconds per launch, for each sample.
+        clock_mhz: the multiprocessors' clock after the last sample; None if the clock cannot be read.
+        throttle_reasons: why the device was throttled while the samples were taken; empty if it was not.
     """
 
     samples_ms: list[float]
@@ -30,11 +32,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a device once something runs on it.
+    """Measured properties of an open device.
 
     Attributes:
-        event_floor_ms: read around a kernel that does nothing; None where times are not read by events.
-        ceilings: None where they are not known.
+        event_floor_ms: the time between two events around an empty kernel; None if the device has no events.
+        ceilings: None if the ceilings are not known.
     """
 
     event_floor_ms: float | None
@@ -42,48 +44,66 @@ class Facts:
 
 
 class Executor(ABC):
-    """What runs cases on one device, and the host's own methods beside it."""
+    """Runs cases on one device, and the host's own methods beside it."""
+
+    _facts: Facts | None = None
 
     @property
     @abstractmethod
     def target(self) -> Target[Any]:
-        """The device, as much of it as is needed to compile for it."""
+        """The device, as far as compiling for it requires."""
 
     @abstractmethod
     def free_bytes(self) -> int:
-        """Memory of the device that matrices may still take."""
+        """Return the bytes of device memory that matrices may still take."""
 
-    @abstractmethod
     def facts(self) -> Facts:
-        """What has been measured of the device itself."""
+        """Return the measured properties of the device; they are measured once."""
+        if self._facts is None:
+            self._facts = self._measure_facts()
+        return self._facts
 
     @abstractmethod
-    def verify(self, case: Case, thread_order: bool) -> Verdict:
-        """Launch a case and judge its product. Raises KernelError where it cannot be launched."""
+    def _measure_facts(self) -> Facts:
+        """Measure the properties of the device."""
 
     @abstractmethod
-    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
+    def verify(self, case: Case, *, thread_order: bool) -> Verdict:
+        """Launch a case and judge its product.
+
+        Args:
+            thread_order: launch a second time with the threads in reverse order; see `judge.verify`.
+
+        Raises:
+            KernelError: the case cannot be launched.
+        """
+
+    @abstractmethod
+    def sample(
+        self, case: Case, *, samples: int, launches_per_sample: int, cold: bool, check: bool
+    ) -> SampleBatch:
         """Time a case.
 
         Args:
-            check: judge what the timed launches left.
+            cold: evict the matrices from the L2 cache before each sample.
+            check: judge the product of the timed launches.
 
         Raises:
-            KernelError: it cannot be launched, or what it left is wrong.
+            KernelError: the case cannot be launched, or the product is wrong.
         """
 
     @abstractmethod
     def release(self) -> None:
-        """Give up the matrices of the problem that was run last."""
+        """Free the matrices of the problem that was run last."""
 
-    def dismiss(self) -> None:  # noqa: B027 - where nothing has to be waited for
-        """Nothing more will be asked: begin with what `close` has to wait for."""
+    def dismiss(self) -> None:  # noqa: B027 - most executors have nothing to wait for
+        """Start to shut down without waiting; `close` waits."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give the device back."""
+        """Free all that the executor holds."""
 
-    def __enter__(self) -> Executor:
+    def __enter__(self: Entered) -> Entered:
         return self
 
     def __exit__(

@@ -1,9 +1,8 @@
-"""Is the product right? Every element, against a reference and the error that rounding allows."""
+"""Is a product right? Each element is compared with a reference, within the error that rounding allows."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,21 +13,18 @@ from cudamm.execution.wrong_result import adds_to_output, terms_used
 from cudamm.kernels.problem import Matrix, Problem
 from cudamm.kernels.variant import Variant
 
-if TYPE_CHECKING:
-    pass
-
 MOST_ORDERED_SUMS = 2**31
-"""Multiplications a bit-for-bit check may take; of larger products it looks at evenly spaced rows."""
+"""Maximum number of multiplications of a bit-for-bit check; larger products are checked in some rows only."""
 
 
 def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
-    """Launch a run on its inputs and judge what it leaves in C.
+    """Launch a run on its inputs, and judge the product in C.
 
     Args:
-        run: of the problem's inputs, padded.
-        fmad: whether it was compiled with fused multiply-add; without, a method that sums in k order
-            must match a host sum bit for bit.
-        thread_order: launch a second time with the threads in reverse; the results must be the same.
+        run: has the problem's inputs, padded.
+        fmad: whether the kernel was compiled with fused multiply-add; without it, a method that sums in k
+            order must match a host sum bit for bit.
+        thread_order: launch a second time with the threads in reverse order; the results must be equal.
     """
     m, n = problem.shape.m, problem.shape.n
     products: list[Matrix] = []
@@ -53,7 +49,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         reasons.append(_describe(products[0], problem, variant, wrong, adds_to_output=bool(adds)))
         reasons.append(adds or terms_used(run, problem, element))
     if len(products) == 2 and not _same_bits(*products):
-        # Then what else can be said of one order need not hold in another.
+        # What was found with one thread order need not hold with another.
         reasons = [
             "the result depends on the order in which threads run: a __syncthreads() is missing",
             *reasons[:2],
@@ -63,7 +59,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
 
 
 def is_still_right(run: Run, problem: Problem) -> bool:
-    """Whether what a timed launch left in C is right, within the bound."""
+    """Return whether the product that a timed launch left in C is right, within the bound."""
     deviation = run.deviation(problem)
     if deviation is not None:
         return not deviation.wrong
@@ -71,7 +67,7 @@ def is_still_right(run: Run, problem: Problem) -> bool:
 
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
-    """The verdict of a device that judges a product where it lies, where that says all there is to say."""
+    """Return the verdict of a device that judges in its own memory; None if the host has to judge."""
     whole = problem.element.name == "int32"
     if not (whole or fmad or not variant.method.sums_in_k_order):
         return None
@@ -116,7 +112,7 @@ def _wrong(product: Matrix, problem: Problem) -> Matrix:
 def _describe(
     product: Matrix, problem: Problem, variant: Variant, wrong: Matrix, adds_to_output: bool
 ) -> str:
-    """Where the product is wrong, what was expected there and what was found, and how many elements are."""
+    """Return how many elements are wrong, where the first is, and what was expected and found there."""
     unwritten = _holds(product, POISON)
     if unwritten.any() and not adds_to_output:
         row, column = _first(unwritten)
@@ -141,7 +137,7 @@ def _describe(
 
 
 def _holds(product: Matrix, word: np.uint32) -> Matrix:
-    """Which elements are a 32-bit pattern, repeated for 64-bit types."""
+    """Return which elements hold a 32-bit pattern, repeated for 64-bit types."""
     bits = np.uint64 if product.itemsize == 8 else np.uint32
     found: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]
     return found
@@ -158,7 +154,7 @@ def _tile(variant: Variant, row: int, column: int) -> str:
 
 
 def _different_from_ordered_sum(product: Matrix, problem: Problem) -> str:
-    """Where the bits differ from a host sum in k order; empty where they do not."""
+    """Return where the bits differ from a host sum in k order; empty if they do not."""
     m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
     count = min(m, max(1, MOST_ORDERED_SUMS // (n * k)))
     chosen = np.unique(np.linspace(0, m - 1, count).astype(np.intp))

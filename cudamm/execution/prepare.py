@@ -1,4 +1,4 @@
-"""From variants and problems to kernels ready to run: planned, checked against the device, compiled."""
+"""Make cases: plan the launches of variants on problems, check them against the device, and compile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done now, how many steps are done, and of how many."""
+"""Reports progress: the current step, the number of finished steps, and the number of all steps."""
 
 
 def prepare(
@@ -31,7 +31,7 @@ def prepare(
     """Plan, check and compile every case; nothing is launched.
 
     Raises:
-        UsageError: a case is impossible on the device, or nothing that was asked for can be run.
+        UsageError: a case is impossible on the device, or every case is skipped.
         NoDeviceError: a compiler is missing.
     """
     planned = plan_all(executor, cases, fmad)
@@ -50,9 +50,9 @@ def plan_all(
     """Plan and check every case, before anything is compiled.
 
     Args:
-        positions: of the cases, where they are some of many.
+        positions: of the cases, if they are some of many.
         each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
-        all_may_be_skipped: they are what is left of more, of which others were run.
+        all_may_be_skipped: accept that every case is skipped, because others were run before.
 
     Raises:
         UsageError: as `prepare` does.
@@ -68,12 +68,12 @@ def plan_all(
 
 
 def compiled_as_ready(planned: Sequence[Case], progress: Progress, *, at_once: bool = True) -> Iterator[Case]:
-    """Each case, compiled, as soon as its program is: others compile while it is measured.
+    """Yield each case as soon as its program is compiled: others compile while it is measured.
 
-    What the host runs comes when nothing compiles any more, which would disturb its times.
+    Cases on the host come last, because compiling would disturb their times.
 
     Args:
-        at_once: False: give out nothing before all is compiled.
+        at_once: False: yield nothing before every program is compiled.
     """
     waiting: dict[Program, list[Case]] = {}
     held: list[Case] = []
@@ -100,7 +100,7 @@ def compiled_as_ready(planned: Sequence[Case], progress: Progress, *, at_once: b
 
 
 def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
-    """Raise UsageError where a user's kernel compiles in no variant: a broken file, not a failed row."""
+    """Raise UsageError if a user's kernel compiles in no variant: the file is broken, not a row."""
     if compiled and all(
         isinstance(c, KernelError) and not isinstance(c, CompilerKilled) and not p.method.builtin
         for p, c in compiled
@@ -112,7 +112,7 @@ def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
 def _planned(
     target: Target[Any], position: int, variant: Variant, problem: Problem, fmad: bool, may_fail: bool
 ) -> Case:
-    """A case with its launch checked, or skipped where the variant's own requirements do not hold."""
+    """Return a case whose launch is checked; it is skipped if the variant's own requirements do not hold."""
     runner = _runner(target, variant)
     lacking = runner.lacks(variant.method) or _lacking_type(variant, problem)
     if lacking:
@@ -135,31 +135,31 @@ def _planned(
 
 
 def _lacking_type(variant: Variant, problem: Problem) -> str:
-    """That a library has no product of such elements; a kernel of another type is refused by `program`."""
+    """Return that a library has no product of an element type; empty for kernels, which `program` refuses."""
     method, element = variant.method, problem.element.name
     if not method.package or element in method.element_types:
         return ""
     return f"{method.name} has no product of {element}, only of {' and '.join(method.element_types)}"
 
 
-def in_turn(prepared: Sequence[Case], progress: Progress) -> Iterator[Case]:
-    """Each case after the other; the matrices of a problem are given up with its last case."""
-    for done, case in enumerate(prepared):
-        progress(f"{case.variant} at {case.problem.shape} {case.problem.element.name}", done, len(prepared))
+def in_turn(cases: Sequence[Case], progress: Progress) -> Iterator[Case]:
+    """Yield each case in turn; free the matrices of a problem after its last case."""
+    for done, case in enumerate(cases):
+        progress(case.title, done, len(cases))
         yield case
-        if done + 1 == len(prepared) or prepared[done + 1].problem != case.problem:
+        if done + 1 == len(cases) or cases[done + 1].problem != case.problem:
             case.problem.release()
 
 
 def _runner(target: Target[Any], variant: Variant) -> Target[Any]:
-    """What runs a variant: the host's own methods run natively, beside whatever was chosen."""
+    """Return the device that runs a variant: the host's own methods run on the CPU device beside a GPU."""
     if not variant.method.runs_on_host or target.info.kind == "cpu":
         return target
     return host()
 
 
 def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
-    """Refuse a problem whose matrices do not fit, padding included. Raises UsageError."""
+    """Raise UsageError if the matrices of a problem, padding included, do not fit into memory."""
     size = problem.element.size_bytes
     on_device = padded_shape.elements * size
     device = host() if on_host else executor

@@ -1,11 +1,10 @@
 """A case in a process of its own, under a tool that watches it: Nsight Compute or compute-sanitizer.
 
-The case and what came of it pass through pickled files; what the tool prints is for whoever asked.
+The case, and the answer to it, pass through pickled files; the output of the tool is returned as text.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import pickle
@@ -18,51 +17,61 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.errors import NoDeviceError
+from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.case import Case
+from cudamm.execution.process_group import kill_group, start_group
+from cudamm.execution.process_protocol import Failure, Value, answer_to
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What was left behind.
+    """How a run under a tool ended.
 
     Attributes:
-        status: of the tool.
-        what: what the process under it made of the case; None where it did not get there.
+        status: exit status of the tool.
+        answer: of the process under the tool; None if it ended before it answered.
     """
 
     status: int
     stdout: str
     stderr: str
-    what: Any
+    answer: Value | Failure | None
+
+    @property
+    def value(self) -> Any:
+        """What the process under the tool returned; None if it failed or did not answer."""
+        return self.answer.value if isinstance(self.answer, Value) else None
+
+    @property
+    def error(self) -> CudammError | None:
+        """The error that ended the work of the process under the tool; None if there was none."""
+        return self.answer.error if isinstance(self.answer, Failure) else None
 
 
 def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeout_s: float) -> Ended | None:
-    """Run a case under a tool; None where that took too long.
+    """Run a case under a tool; return None if that took too long.
 
     Args:
         options: of the tool.
-        module: run as a program there; it calls `answer`.
+        module: run as a program under the tool; it calls `answer_case`.
 
     Raises:
         NoDeviceError: the tool cannot be run.
     """
     with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
-        given, outcome = Path(folder, "case"), Path(folder, "outcome")
-        given.write_bytes(pickle.dumps(case))
+        case_file, answer_file = Path(folder, "case"), Path(folder, "answer")
+        case_file.write_bytes(pickle.dumps(case))
         seconds = str(math.ceil(timeout_s) + 10)
-        program = [sys.executable, "-m", module, str(given), str(outcome), seconds]
+        program = [sys.executable, "-m", module, str(case_file), str(answer_file), seconds]
         try:
-            process = subprocess.Popen(
+            process = start_group(
                 [str(tool), *options, *program],
-                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=os.environ | {"LC_ALL": "C"},  # else numbers as the locale writes them
+                env=os.environ | {"LC_ALL": "C"},  # numbers must not depend on the locale
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                start_new_session=True,  # Ctrl-C is for this process to handle
             )
         except OSError as error:
             raise NoDeviceError(f"{tool} cannot be run: {error.strerror}") from None
@@ -70,21 +79,20 @@ def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeo
             try:
                 stdout, stderr = process.communicate(timeout=timeout_s)
             except BaseException as error:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # the tool, and what it has started
+                kill_group(process)
                 if isinstance(error, subprocess.TimeoutExpired):
                     return None
                 raise
-        what = pickle.loads(outcome.read_bytes()) if outcome.exists() else None  # noqa: S301 - `answer` wrote it
-        return Ended(process.returncode, stdout, stderr, what)
+        answer = pickle.loads(answer_file.read_bytes()) if answer_file.exists() else None  # noqa: S301 - from `answer_case`
+        return Ended(process.returncode, stdout, stderr, answer)
 
 
-def answer(arguments: Sequence[str], outcome: Callable[[Case], Any]) -> None:
-    """What the process under the tool does: find out what comes of the case, and write it down."""
-    case, outcome_file, seconds = arguments
-    # A kernel may hang and whoever waits be killed: then nobody else ends this process.
+def answer_case(arguments: Sequence[str], work: Callable[[Case], Any]) -> None:
+    """Do the work on the case in the process under the tool, and write the answer to its file."""
+    case_file, answer_file, seconds = arguments
+    # A kernel may hang after the parent was killed: then only an alarm ends this process.
     signal.alarm(int(seconds))
     # What a kernel prints must not end up among what the tool prints.
     os.dup2(2, 1)
-    prepared: Case = pickle.loads(Path(case).read_bytes())  # noqa: S301 - written by `run_under`
-    Path(outcome_file).write_bytes(pickle.dumps(outcome(prepared)))
+    case: Case = pickle.loads(Path(case_file).read_bytes())  # noqa: S301 - written by `run_under`
+    Path(answer_file).write_bytes(pickle.dumps(answer_to(lambda: work(case))))

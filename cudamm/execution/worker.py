@@ -1,14 +1,12 @@
 """An executor in a process of its own, which owns the device: what a kernel breaks there costs one row.
 
-The two talk through a socket: a method's name and arguments there, its value or its error back. The process
-is started again where it dies, says that its device is broken, or does not answer in time.
+The process is started again if it dies, reports a broken device, or does not answer in time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -16,57 +14,62 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from cudamm.errors import KernelError, NoDeviceError, signal_name
-from cudamm.execution.executor import Batch, Executor, Facts
+from cudamm.execution.executor import Executor, Facts, SampleBatch
+from cudamm.execution.process_group import kill_group, start_group
+from cudamm.execution.process_protocol import (
+    FreeBytes,
+    Launch,
+    MakeReady,
+    MeasureFacts,
+    Release,
+    Request,
+    Sample,
+    Verify,
+    WorkerLostError,
+    value_of,
+)
 
-# The process is started first of all, so that what both need to import is imported at the same time.
+# The process is started before anything long is imported: both processes import their modules in parallel.
 if TYPE_CHECKING:
     from cudamm.devices.device import Target
     from cudamm.execution.case import Case, Verdict
 
 START_TIMEOUT_S = 120
-"""For a driver to come up; the first context after a boot can take a while."""
+"""Time in which the driver has to come up, in seconds; the first context after a boot can take a while."""
 
 HOST_WORK_TIMEOUT_S = 3600
-"""For making inputs and references, which no kernel can hold up."""
+"""Time in which inputs and references have to be made, in seconds; no kernel can hold that up."""
 
 
 class WorkerExecutor(Executor):
-    """Runs cases in another process."""
+    """Runs cases in a worker process."""
 
     def __init__(
         self, device_spec: str, timeout_s: float, expected: tuple[str, str, int] | None = None
     ) -> None:
-        """Begin to open a device there; `target` says what came of it.
+        """Start the process, which begins to open a device; `target` waits for it.
 
         Args:
             device_spec: as `find_device.find` takes it.
-            timeout_s: how long a kernel may take to answer.
-            expected: size, element type and seed of a problem that will be asked for, to be made meanwhile.
+            timeout_s: time in which a kernel has to answer, in seconds.
+            expected: size, element type and seed of the problem that will be requested first; the process
+                makes its matrices while the device is being opened.
         """
         self._spec = device_spec
         self._timeout_s = timeout_s
         self._target: Target[Any] | None = None
-        self._facts: Facts | None = None
-        self._sent: set[int] = set()
+        self._sent: dict[int, Case] = {}
         self._start(*map(str, expected or ()))
 
     def _start(self, *expected: str) -> None:
         ours, theirs = socket.socketpair()
-        command = [
-            sys.executable,
-            "-m",
-            "cudamm.execution.worker_process",
-            self._spec,
-            str(theirs.fileno()),
-            str(os.getpid()),
-        ]
+        module = "cudamm.execution.worker_process"
+        arguments = [self._spec, str(theirs.fileno()), str(os.getpid()), *expected]
         try:
-            self._process = subprocess.Popen(
-                [*command, *expected],
-                stdin=subprocess.DEVNULL,
+            self._process = start_group(
+                [sys.executable, "-m", module, *arguments],
                 stdout=2,  # what a kernel prints must not end up among the tables
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for this process to handle
             )
         except BaseException:
             ours.close()
@@ -84,13 +87,13 @@ class WorkerExecutor(Executor):
             UsageError, NoDeviceError: as `find_device.find` does.
         """
         if self._target is None:
-            self._target = self._started()
-            self._spec = self._target.info.spec  # what `auto` found stays the choice
+            self._target = self._wait_for_start()
+            self._spec = self._target.info.spec  # a restart must not choose another device for `auto`
         return self._target
 
-    def _started(self) -> Target[Any]:
+    def _wait_for_start(self) -> Target[Any]:
         try:
-            target: Target[Any] = self._answer(START_TIMEOUT_S, "it did not start")
+            target: Target[Any] = self._receive(START_TIMEOUT_S, "it did not start")
             return target
         except KernelError as error:
             self.close()
@@ -102,96 +105,93 @@ class WorkerExecutor(Executor):
     def _restart(self) -> None:
         self.close()
         self._start()
-        self._started()
+        self._wait_for_start()
 
     def free_bytes(self) -> int:
-        """Of the device."""
-        free: int = self._ask("free_bytes")
+        """Return the bytes of device memory that matrices may still take."""
+        free: int = self._request(FreeBytes())
         return free
 
-    def facts(self) -> Facts:
-        """Asked once: they are the device's, not the process's."""
-        if self._facts is None:
-            self._facts = self._ask("facts")
-        return self._facts
+    def _measure_facts(self) -> Facts:
+        facts: Facts = self._request(MeasureFacts())
+        return facts
 
-    def verify(self, case: Case, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, *, thread_order: bool) -> Verdict:
         """Launch a case and judge its product."""
-        self._ask("make_ready", case.problem)
-        verdict: Verdict = self._launch("verify", case, thread_order)
+        self._request(MakeReady(case.problem))
+        verdict: Verdict = self._launch(case, Verify(thread_order))
         return verdict
 
-    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
+    def sample(
+        self, case: Case, *, samples: int, launches_per_sample: int, cold: bool, check: bool
+    ) -> SampleBatch:
         """Time a case."""
-        batch: Batch = self._launch("sample", case, samples, launches, cold, check)
+        batch: SampleBatch = self._launch(case, Sample(samples, launches_per_sample, cold, check))
         return batch
 
     def release(self) -> None:
-        """Give up the matrices of the problem that was run last."""
+        """Free the matrices of the problem that was run last."""
         self._sent.clear()
-        self._ask("release")
+        self._request(Release())
 
     def dismiss(self) -> None:
-        """Have the process end; a driver needs a tenth of a second to take back what it had."""
+        """Kill the process without waiting: the driver needs a tenth of a second to free what it held."""
         if self._connection.closed:
             return
         self._connection.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process)
 
     def close(self) -> None:
         """End the process, and with it all that runs there."""
         self.dismiss()
         self._process.wait()
 
-    def _launch(self, method: str, case: Case, *arguments: Any) -> Any:
-        """Ask for something that launches a kernel: it may crash, or never end."""
-        known = case.position in self._sent
+    def _launch(self, case: Case, step: Verify | Sample) -> Any:
+        """Return the answer to a request that launches a kernel, which may crash or never end."""
+        is_known = self._sent.get(case.position) == case
         try:
-            self._send((method, (case.position, None if known else case, *arguments)))
-            answer = self._answer(self._timeout_s, f"no answer within {self._timeout_s:g} s (--timeout)")
-        except _WorkerGone as error:
-            # Whatever it was, the next case gets a process in which nothing is broken.
+            self._send(Launch(case.position, None if is_known else case, step))
+            value = self._receive(self._timeout_s, f"no answer within {self._timeout_s:g} s (--timeout)")
+        except WorkerLostError as error:
+            # Whatever happened, the next case gets a process in which nothing is broken.
             self._restart()
             raise KernelError(str(error)) from None
-        self._sent.add(case.position)
-        return answer
+        self._sent[case.position] = case
+        return value
 
-    def _ask(self, method: str, *arguments: Any) -> Any:
-        """Ask for something that launches nothing of a user's; if the process is gone, of a new one."""
-        for again in (False, True):
-            try:
-                self._send((method, arguments))
-                return self._answer(HOST_WORK_TIMEOUT_S, "it did not answer")
-            except _WorkerGone as error:
-                if again:
-                    raise NoDeviceError(f"the device cannot be used any more: {error}") from None
-                self._restart()
-        raise AssertionError("unreachable")
-
-    def _send(self, message: object) -> None:
-        _ = self.target  # its first answer says how it started
+    def _request(self, request: Request) -> Any:
+        """Return the answer to a request that launches no user's kernel; a lost process is replaced once."""
         try:
-            self._connection.send(message)
-        except OSError:
-            raise _WorkerGone(self._ending()) from None
+            return self._send_and_receive(request)
+        except WorkerLostError:
+            self._restart()
+        try:
+            return self._send_and_receive(request)
+        except WorkerLostError as error:
+            raise NoDeviceError(f"the device cannot be used any more: {error}") from None
 
-    def _answer(self, timeout_s: float, too_late: str) -> Any:
-        """The next answer. Raises _WorkerGone where there will be none, or the process is of no more use."""
+    def _send_and_receive(self, request: Request) -> Any:
+        self._send(request)
+        return self._receive(HOST_WORK_TIMEOUT_S, "it did not answer")
+
+    def _send(self, request: Request) -> None:
+        _ = self.target  # the process's first message says how it started
+        try:
+            self._connection.send(request)
+        except OSError:
+            raise WorkerLostError(self._how_it_ended()) from None
+
+    def _receive(self, timeout_s: float, too_late: str) -> Any:
+        """Return the value of the next answer. Raises WorkerLostError if there is none in time."""
         try:
             if not self._connection.poll(timeout_s):
-                raise _WorkerGone(f"{too_late}: it hangs, or needs longer than that")
-            kind, value = self._connection.recv()
+                raise WorkerLostError(f"{too_late}: it hangs, or needs longer than that")
+            answer = self._connection.recv()
         except (EOFError, OSError):
-            raise _WorkerGone(self._ending()) from None
-        if kind == "value":
-            return value
-        if kind == "broken":
-            raise _WorkerGone(str(value))
-        raise value
+            raise WorkerLostError(self._how_it_ended()) from None
+        return value_of(answer)
 
-    def _ending(self) -> str:
-        """How the process ended, in words."""
+    def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5)
         status = self._process.returncode
@@ -199,7 +199,3 @@ class WorkerExecutor(Executor):
             return "the process that runs kernels stopped answering"
         how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
         return f"the process that runs kernels {how}"
-
-
-class _WorkerGone(KernelError):
-    """The process died, hangs, or has a device that answers nothing any more."""

@@ -1,4 +1,4 @@
-"""What does a kernel with a wrong result do? Found by asking it, with inputs chosen for the answer."""
+"""What does a kernel with a wrong result compute? Launches with chosen inputs tell."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cudamm.errors import KernelError
 from cudamm.kernels.problem import Matrix, Problem
 
 MOST_WORK = 2**27
-"""Multiplications to spend: one launch a k, so only small problems are asked about."""
+"""Maximum number of multiplications to spend; each k takes two launches, so only small problems qualify."""
 
 
 def adds_to_output(run: Run, element: tuple[int, int]) -> str:
-    """Say so, if the kernel adds to what C held before the launch; nothing, if it does not."""
+    """Return that the kernel adds to what C held before the launch; empty if it does not."""
     found = []
     try:
         for start in (0, 1):
@@ -22,13 +22,13 @@ def adds_to_output(run: Run, element: tuple[int, int]) -> str:
             found.append(float(run.product()[element]))
     except KernelError:
         return ""
-    # An element that nobody writes also stays what it was: then the first of the two is just that zero.
+    # An element that no thread writes keeps its value too: then the first of the two is zero.
     adds = bool(np.isfinite(found).all()) and found[0] != found[1] and found[0] != 0
     return "it adds to what C held before: C has to be set to zero first" if adds else ""
 
 
 def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
-    """Say which A[row][k] and B[k][column] the kernel adds up for C[row][column], and how often.
+    """Return which A[row][k] and B[k][column] the kernel adds up for C[row][column], and how often.
 
     With B all ones and A all zeros but for a one at [row][k], C[row][column] counts the uses of A[row][k].
     The same goes for B. The run's own inputs are put back.
@@ -37,8 +37,8 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
         element: row and column of an element found wrong.
 
     Returns:
-        A sentence, or nothing where every term is used once, the problem is large, or the kernel's
-        answers make no sense either.
+        A sentence; empty if every term is used once, the problem is large, or the products of these
+        launches make no sense either.
     """
     shape = run.plan.shape
     k_count = problem.shape.k
@@ -51,7 +51,7 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
         of_b = [_uses(run, None, (k, column), element) for k in range(k_count)]
         run.load(a, b)
     except KernelError:
-        return ""  # with nothing left to put the inputs back into
+        return ""  # the run is lost, and its inputs need not be put back
     said = [
         _say(name, counts)
         for name, counts in ((f"A[{row}][k]", of_a), (f"B[k][{column}]", of_b))
@@ -73,7 +73,7 @@ def _uses(
 
 
 def _ones_at(like: Matrix, index: tuple[int, int] | None) -> Matrix:
-    """Zeros with a one at `index`; all ones where there is none."""
+    """Return zeros with a one at `index`; all ones if `index` is None."""
     if index is None:
         return np.ones_like(like)
     matrix = np.zeros_like(like)

@@ -22,11 +22,10 @@ from cudamm.benchmark import measure
 from cudamm.benchmark.result import Cache, Result, Timing, result_of_case
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.compile.compile_all import compile_each
-from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, UsageError
-from cudamm.execution.case import Case, Verdict
-from cudamm.execution.executor import Batch, Executor, Facts
+from cudamm.execution.case import Case
+from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
@@ -64,10 +63,10 @@ MEASURED_AT_ONCE = 8
 """Variants on a GPU that are compiled before they are measured, while others compile."""
 
 ROOM_SHARE = 0.25
-"""Of free memory that a problem may take to be kept in place between one step and the next."""
+"""Share of free memory below which a problem's matrices stay allocated between two steps of a search."""
 
 BYTES_AN_ELEMENT = 48
-"""Of a matrix, at the most: inputs, copies, and a reference in float64."""
+"""Upper bound on the bytes per matrix element: inputs, copies, and a reference in float64."""
 
 Stage = Literal["start", "halving", "neighbours", "confirmation"]
 
@@ -262,8 +261,9 @@ class _Search:
     """The search of one task."""
 
     def __init__(self, executor: Executor, task: Task, request: Request, progress: Progress) -> None:
-        self._executor = _Held(executor, task.problem)
+        self._executor = executor
         self._task, self._request, self._progress = task, request, progress
+        self._keep_matrices = _fit_beside_others(executor, task.problem)
         self._cases = {case.position: case for case in task.cases}
         self._begun = time.monotonic()
         self._ends = self._begun + SEARCH_SHARE * request.budget_s
@@ -425,8 +425,9 @@ class _Search:
     ) -> Iterator[Trial]:
         """Measure compiled cases."""
         settings = measure.Settings(
-            runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True
-        )
+            runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True,
+            keep_matrices=self._keep_matrices,
+        )  # fmt: skip
         again = {case.position for case in cases}
         kept = [result for result in self._fastest()[:1] if result.position not in again]
         pairs = [(case.variant, case.problem) for case in cases]
@@ -578,34 +579,10 @@ def _steps(place: tuple[int, ...], axis: int) -> Iterator[tuple[int, ...]]:
         yield (*place[:axis], place[axis] + step, *place[axis + 1 :])
 
 
-class _Held(Executor):
-    """An executor that keeps a problem's matrices in place between one step and the next."""
+def _fit_beside_others(executor: Executor, problem: Problem) -> bool:
+    """Return whether a problem's matrices may stay allocated between one step of a search and the next.
 
-    def __init__(self, executor: Executor, problem: Problem) -> None:
-        self._executor = executor
-        needed = BYTES_AN_ELEMENT * problem.shape.elements
-        # What a large problem takes would be missing when the next step looks whether it fits.
-        self._keeps = needed < ROOM_SHARE * min(executor.free_bytes(), host().free_bytes())
-
-    @property
-    def target(self) -> Target[Any]:
-        return self._executor.target
-
-    def free_bytes(self) -> int:
-        return self._executor.free_bytes()
-
-    def facts(self) -> Facts:
-        return self._executor.facts()
-
-    def verify(self, case: Case, thread_order: bool) -> Verdict:
-        return self._executor.verify(case, thread_order)
-
-    def sample(self, case: Case, samples: int, launches: int, cold: bool, check: bool) -> Batch:
-        return self._executor.sample(case, samples, launches, cold, check)
-
-    def release(self) -> None:
-        if not self._keeps:
-            self._executor.release()
-
-    def close(self) -> None:
-        """Whose it is closes it."""
+    If a large problem's stayed, `plan_all` would find too little free memory for them in the next step.
+    """
+    needed = BYTES_AN_ELEMENT * problem.shape.elements
+    return needed < ROOM_SHARE * min(executor.free_bytes(), host().free_bytes())

@@ -212,29 +212,29 @@ def noted(monkeypatch, cpu):
 
 
 def test_one_launch_warms_up_and_one_is_profiled(case, noted):
-    verdict = profiled_process.outcome(case("tiled"))
+    verdict = profiled_process.verify_then_profile(case("tiled"))
     assert isinstance(verdict, Verdict) and verdict.correct
     assert noted == ["launch", "start", "launch", "stop"]
 
 
 def test_a_wrong_kernel_is_not_profiled(case, noted, write_kernel):
     source = find("tiled").path.read_text().replace("sum = 0", "sum = 1")
-    verdict = profiled_process.outcome(case(write_kernel(source)))
+    verdict = profiled_process.verify_then_profile(case(write_kernel(source)))
     assert verdict.correct is False and verdict.reason
     assert "start" not in noted
 
 
 def test_the_process_leaves_what_came_of_it_in_a_file(case, tmp_path):
-    given, outcome = tmp_path / "case", tmp_path / "outcome"
+    given, answer = tmp_path / "case", tmp_path / "answer"
     wrong = find("tiled").path.read_text().replace("sum = 0", "sum = 1")
     path = tmp_path / "wrong.cu"
     path.write_text(wrong)
     given.write_bytes(pickle.dumps(case(path)))
-    command = [sys.executable, "-m", "cudamm.analysis.profiled_process", str(given), str(outcome), "60"]
+    command = [sys.executable, "-m", "cudamm.analysis.profiled_process", str(given), str(answer), "60"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == ""  # it is ncu's
-    assert pickle.loads(outcome.read_bytes()).correct is False  # noqa: S301 - made above
+    assert pickle.loads(answer.read_bytes()).value.correct is False  # noqa: S301 - made above
 
 
 def make_ncu(folder: Path, mode: int = 0o755) -> Path:

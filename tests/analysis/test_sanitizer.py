@@ -14,6 +14,7 @@ from cudamm.analysis.sanitizer import ToolVerdict, find_compute_sanitizer, parse
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.execution.in_process import InProcessExecutor
 from cudamm.execution.prepare import prepare
+from cudamm.execution.process_protocol import Value
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -127,13 +128,13 @@ def test_the_process_launches_once_and_says_what_came_of_it(prepared, tmp_path: 
             "-m",
             "cudamm.analysis.sanitizer",
             str(tmp_path / "case"),
-            str(tmp_path / "outcome"),
+            str(tmp_path / "answer"),
             "60",
         ]
         done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr
-        outcome = pickle.loads((tmp_path / "outcome").read_bytes())  # noqa: S301 - just written
+        answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - just written
         if ended is None:
-            assert outcome is None
+            assert answer == Value(None)
         else:
-            assert isinstance(outcome, KernelError) and ended in str(outcome)
+            assert isinstance(answer.error, KernelError) and ended in str(answer.error)

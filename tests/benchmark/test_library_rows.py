@@ -7,7 +7,7 @@ from itertools import pairwise, repeat
 from typing import Any
 
 import pytest
-from test_measure import PROBLEM, ScriptedDevice, silent
+from scripted_device import ScriptedDevice, silent
 
 from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.result import Result, bench_record_among, result_of, share_of_cublas
@@ -19,6 +19,8 @@ from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant, variants
+
+PROBLEM = Problem(Shape(4, 5, 6), ELEMENT_TYPES["float32"])
 
 LIBRARY = 1
 """Threads of a block in the scripts: a library's launch says 1, whatever it really launches."""

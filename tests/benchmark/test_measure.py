@@ -3,144 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain, cycle, repeat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
+from scripted_device import ScriptedDevice, silent
 
 from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.result import Result
-from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded
-from cudamm.errors import KernelError, UsageError
+from cudamm.devices.device import Ceilings, Device
+from cudamm.errors import UsageError
 from cudamm.execution.case import UNVERIFIED
 from cudamm.execution.in_process import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Launch, Limits
-from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant, variants
 
 WriteKernel = Callable[..., Path]
 PROBLEM = Problem(Shape(4, 5, 6), ELEMENT_TYPES["float32"])
-
-
-class ScriptedRun(Run):
-    """A right product, in as many milliseconds as the script says next."""
-
-    def __init__(self, device: ScriptedDevice, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
-        super().__init__(launch, a, b)
-        self.device = device
-        self.block = launch.block[0]
-        self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
-        self.load(a, b)
-
-    def launch(self, descending: bool = False) -> float:
-        device = self.device
-        device.launches.append("descending" if descending else "ascending")
-        device.blocks.append(self.block)
-        milliseconds = next(device.scripts.get(self.block, device.script))
-        if milliseconds < 0:
-            raise KernelError("it broke")
-        device.now_s += milliseconds / 1e3
-        error = device.error if len(device.launches) > device.right_launches else 0
-        self.product()[:] = self.matrices["A"] @ self.matrices["B"] + error
-        return milliseconds
-
-    def _place(self, name: Any, matrix: np.ndarray) -> None:
-        self.memory[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
-
-    def fill_output(self, word: np.uint32 = POISON) -> None:
-        self.product().view(np.uint32)[:] = word
-
-    def region(self, name: Any) -> np.ndarray:
-        return self.memory[name]
-
-    def close(self) -> None:
-        self.device.closed += 1
-
-
-class ScriptedDevice(Device[str]):
-    """A device whose launches take what a test says."""
-
-    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
-
-    def __init__(
-        self,
-        milliseconds: Iterator[float] | None = None,
-        kind: str = "gpu",
-        error: float = 0,
-        *,
-        scripts: dict[int, Iterator[float]] | None = None,
-        right_launches: int = 0,
-        ceilings: Ceilings | None = None,
-        floor_ms: float | None = None,
-        throttled: Sequence[bool] | Iterator[bool] = (),
-    ) -> None:
-        """A script for all variants, or one for each BLOCK_SIZE; the first launches may be right in any case.
-
-        Args:
-            throttled: whether the device is, at each batch of samples; it is not when they are used up.
-        """
-        self.script = milliseconds or iter(())
-        self.scripts = scripts or {}
-        self.right_launches = right_launches
-        self._ceilings, self._floor_ms, self._throttled = ceilings, floor_ms, iter(throttled)
-        self.now_s = 0.0
-        self.pauses_s: list[float] = []
-        self.blocks: list[int] = []
-        self.info = DeviceInfo(kind, kind, "a script")
-        self.has_thread_order = kind == "cpu"
-        self.error = error
-        self.launches: list[str] = []
-        self.opened = self.closed = 0
-
-    def execution(self, method: Method) -> Any:
-        return "gpu" if self.info.kind == "gpu" else "emulated"
-
-    def compile(self, program: Any) -> str:
-        return "compiled"
-
-    def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
-        self.opened += 1
-        return ScriptedRun(self, launch, a, b)
-
-    def free_bytes(self) -> int:
-        return 2**40
-
-    def ceilings(self) -> Ceilings | None:
-        return self._ceilings
-
-    @property
-    def event_floor_ms(self) -> float | None:
-        return self._floor_ms
-
-    def throttle_reasons(self) -> tuple[str, ...]:
-        return ("power cap",) if next(self._throttled, False) else ()
-
-    def clock_mhz(self) -> int | None:
-        return 1500
-
-    def sleep(self, seconds: float) -> None:
-        self.pauses_s.append(seconds)
-        self.now_s += seconds
-
-    def keeps_time(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedDevice:
-        """Have time pass as launches and pauses take it, and no other; variants compile in order."""
-        clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
-        monkeypatch.setattr("cudamm.benchmark.measure.time", clock)
-        monkeypatch.setattr(
-            "cudamm.execution.prepare.compile_each", lambda ps, compiled: ((p, compiled(p)) for p in ps)
-        )
-        return self
-
-
-def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
 
 
 def measured(device: Device[Any], settings: Settings, problem: Problem = PROBLEM) -> Result:
@@ -214,33 +98,25 @@ def test_warming_up_takes_a_tenth_of_a_second(each_ms: float, launches: int) -> 
     assert len(device.launches) - 1 == pytest.approx(launches, rel=1e-3)
 
 
-def test_long_launches_are_asked_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_launches_are_requested_one_at_a_time() -> None:
     """However many are to warm up: an answer that takes longer than --timeout counts as a hang."""
-    asked, sample = [], InProcessExecutor.sample
-
-    def counted(here: InProcessExecutor, case: Any, samples: int, launches: int, *more: Any) -> Any:
-        asked.append(samples * launches)
-        return sample(here, case, samples, launches, *more)
-
-    monkeypatch.setattr(InProcessExecutor, "sample", counted)
-    measured(ScriptedDevice(repeat(30_000.0)), Settings(runs=1, warmup=10, verify=False))
-    assert asked == [1] * 11
-    asked.clear()
-    measured(ScriptedDevice(repeat(1.0)), Settings(runs=1, warmup=100, verify=False))
-    assert sum(asked) == 101 and len(asked) < 12
+    device = ScriptedDevice(repeat(30_000.0))
+    measured(device, Settings(runs=1, warmup=10, verify=False))
+    assert device.requested == [1] * 11
+    device = ScriptedDevice(repeat(1.0))
+    measured(device, Settings(runs=1, warmup=100, verify=False))
+    assert sum(device.requested) == 101 and len(device.requested) < 12
 
 
-def test_verifying_warms_a_processor_up_but_not_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verifying_warms_a_processor_up_but_not_a_gpu() -> None:
     for kind, warmups in (("cpu", 2), ("gpu", 4)):
         device = ScriptedDevice(iter([40.0] + [30.0] * 100), kind)
-        monkeypatch.setattr("cudamm.execution.in_process.host", lambda device=device: device)
         measured(device, Settings(runs=1))
         assert len(device.launches) == 1 + warmups + 1, kind
 
 
-def test_timing_takes_threads_in_one_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timing_takes_threads_in_one_order_only() -> None:
     device = ScriptedDevice(counting(), "cpu")
-    monkeypatch.setattr("cudamm.execution.in_process.host", lambda: device)
     measured(device, Settings(runs=3, warmup=2))
     assert set(device.launches) == {"ascending"}
 
@@ -500,7 +376,6 @@ def test_the_first_launch_of_an_idle_gpu_says_little(
 
 def test_a_slow_first_launch_drops_nothing_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     device = ScriptedDevice(kind="cpu", scripts={8: repeat(1.0), 16: chain([9.0], repeat(0.9))})
-    monkeypatch.setattr("cudamm.execution.in_process.host", lambda: device)
     found = swept(device.keeps_time(monkeypatch), Settings(drop=True), 8, 16)
     assert [(r.status, r.median_ms) for r in found] == [("ok", 1.0), ("ok", 0.9)]
 
@@ -577,12 +452,11 @@ def test_what_an_earlier_run_found_drops_others_too(monkeypatch: pytest.MonkeyPa
     assert statuses(dataclasses.replace(best, status="dropped")) == ["ok", "ok"]
 
 
-def test_rows_without_times_say_which_cache_they_would_have_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_times_say_which_cache_they_would_have_had() -> None:
     for cache in ("cold", "hot"):
         result = measured(ScriptedDevice(repeat(1.0), error=1.0), Settings(cache=cache))
         assert (result.status, result.timing.cache) == ("failed", cache)
     device = ScriptedDevice(repeat(1.0), "cpu", error=1.0)
-    monkeypatch.setattr("cudamm.execution.in_process.host", lambda: device)
     assert measured(device, Settings(cache="cold")).timing.cache == "hot"
 
 

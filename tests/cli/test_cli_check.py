@@ -17,8 +17,9 @@ from cudamm.analysis.sanitizer import TOOLS
 from cudamm.devices.device import Device, DeviceInfo
 from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import CudammError, KernelError, NoDeviceError
 from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.process_protocol import Failure, Value
 from cudamm.kernels.architecture import find_architecture
 
 MISTAKES = Path(__file__).parents[1] / "example_kernels" / "mistakes"
@@ -182,7 +183,8 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     )
 
     def run_there(line: str, prints: dict[str, str], outcome: Any = None, body: str = "") -> Any:
-        (folder / "outcome").write_bytes(pickle.dumps(outcome))
+        answer = Failure(outcome) if isinstance(outcome, CudammError) else Value(outcome)
+        (folder / "outcome").write_bytes(pickle.dumps(answer))
         (folder / "prints").write_text(json.dumps(prints))
         tool = folder / "compute-sanitizer"
         tool.write_text(

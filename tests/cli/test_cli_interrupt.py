@@ -50,10 +50,10 @@ def test_before_the_first_result_there_is_nothing_to_print(run, interrupted_at):
 
 
 def test_before_a_device_is_found(run, monkeypatch):
-    def answer(self, *arguments):
+    def target(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(WorkerExecutor, "_answer", answer)
+    monkeypatch.setattr(WorkerExecutor, "target", property(target))
     ended = run(f"{BENCH} -m naive")
     assert (ended.status, ended.stdout) == (130, "")
     # Click ends the line that the terminal's ^C stands in, then comes the message.

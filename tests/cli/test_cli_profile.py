@@ -18,9 +18,10 @@ from cudamm.compile import toolkit
 from cudamm.devices.device import Device, DeviceInfo
 from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import CudammError, KernelError, NoDeviceError
 from cudamm.execution.case import Verdict
 from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.process_protocol import Failure, Value
 from cudamm.kernels.architecture import find_architecture
 
 VALUES = {
@@ -80,8 +81,8 @@ class _Gpu(GpuTarget, Device[Any]):
 def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     """Run a command line where there is a GPU, and an ncu that does as it is told.
 
-    `stdout`, `stderr`, `status`: of ncu. `outcome`: what the process under it leaves. `body`: Python that it
-    runs first, its arguments in `argv`.
+    `stdout`, `stderr`, `status`: of ncu. `outcome`: what the process under it returns or raises.
+    `body`: Python that it runs first, its arguments in `argv`.
     """
     folder = tmp_path / "made-up"
     folder.mkdir()
@@ -99,7 +100,8 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     ) -> Any:
         (folder / "stdout").write_text(stdout)
         (folder / "stderr").write_text(stderr)
-        (folder / "outcome").write_bytes(pickle.dumps(outcome))
+        answer = Failure(outcome) if isinstance(outcome, CudammError) else Value(outcome)
+        (folder / "outcome").write_bytes(pickle.dumps(answer))
         leave = f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])" if outcome is not None else ""
         ncu = folder / "ncu"
         ncu.write_text(

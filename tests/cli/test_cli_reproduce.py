@@ -68,10 +68,10 @@ def test_json_alone(run):
 def test_a_wrong_product_fails_where_a_conclusion_does_not(run, monkeypatch):
     original = WorkerExecutor.verify
 
-    def verify(self, case, thread_order):
+    def verify(self, case, *, thread_order):
         if case.variant.method.name == "double-buffer":
             return Verdict(False, "1 of 1024 elements wrong")
-        return original(self, case, thread_order)
+        return original(self, case, thread_order=thread_order)
 
     ended = run(f"reproduce sjtu {ON_CPU}")
     assert ended.status == 0 and "does not hold" in ended.stdout
@@ -85,10 +85,10 @@ def test_a_wrong_product_fails_where_a_conclusion_does_not(run, monkeypatch):
 def test_ctrl_c_keeps_what_was_done(run, monkeypatch, tmp_path):
     original = WorkerExecutor.verify
 
-    def verify(self, case, thread_order):
+    def verify(self, case, *, thread_order):
         if case.variant.method.name == "cpu-simple":  # CMU's first host loop, after its four kernels
             raise KeyboardInterrupt
-        return original(self, case, thread_order)
+        return original(self, case, thread_order=thread_order)
 
     monkeypatch.setattr(WorkerExecutor, "verify", verify)
     ended = run(f"reproduce sjtu cmu pmpp {ON_CPU} --json out.json")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_measure import ScriptedDevice, ScriptedRun, silent
+from scripted_device import ScriptedDevice, ScriptedRun, silent
 
 from cudamm.compile.resources import Resources
 from cudamm.devices.device import Device

@@ -1,0 +1,235 @@
+"""The rules of sampling: warm-up, when sampling ends, samples per turn, what is dropped, retakes.
+
+Each rule is a function of plain numbers and stands below the constants that it uses. `measure` applies the
+rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from cudamm.benchmark.result import Cache, Ended
+from cudamm.benchmark.sample_statistics import statistics_of
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    Attributes:
+        fmad: compile with fused multiply-add.
+        runs: number of samples per variant; None: until the median is stable.
+        warmup: number of launches before the first sample; None: `WARM_UP_MS` of launches, if the device was
+            idle.
+        verify: verify each variant before timing it.
+        cache: with `cold`, the L2 cache holds nothing of the matrices before each sample.
+        max_noise: relative; sampling ends when the noise or the median's standard error is below it.
+        max_time_s: duration after which the sampling of a variant ends, in seconds.
+        drop: stop sampling variants that are clearly slower than the best so far.
+        each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+        keep_matrices: leave the matrices of the last problem allocated; the caller releases them.
+    """
+
+    fmad: bool = True
+    runs: int | None = None
+    warmup: int | None = None
+    verify: bool = True
+    cache: Cache = "cold"
+    max_noise: float = 0.005
+    max_time_s: float = 2.0
+    drop: bool = False
+    each_may_fail: bool = False
+    keep_matrices: bool = False
+
+
+# Warm-up.
+
+WARM_UP_MS = 100.0
+"""Warm-up before the first sample, in milliseconds of launches; an idle GPU raises its clocks meanwhile."""
+
+STAYS_WARM_S = 2 * WARM_UP_MS / 1e3
+"""Time after its last launch at which a GPU counts as idle again, in seconds."""
+
+SHORTEST_LAUNCH_MS = 0.01
+"""Minimum duration that a warm-up counts for a launch, in milliseconds; 0 would make it endless."""
+
+MOST_LAUNCHES = 200
+"""Maximum number of launches in one sample: the driver queues no more while the stream is held."""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """A warm-up under way.
+
+    Attributes:
+        missing_launches: number of launches still to make; None if the time decides.
+        missing_ms: milliseconds of launches still to spend, if the time decides.
+        launch_ms: duration of one launch in the last batch; before the first, of the longest one expected.
+        batch: number of launches in the last batch.
+    """
+
+    missing_launches: int | None
+    missing_ms: float
+    launch_ms: float = WARM_UP_MS
+    batch: int = 0
+
+    @property
+    def next_batch(self) -> int:
+        """Number of launches to request next; 0 if the warm-up is over.
+
+        Batches grow, because a request takes longer than a short launch. A batch of long launches stays
+        small, because it could exceed `--timeout` and look like a kernel that hangs.
+        """
+        missing = self.missing_launches
+        if missing is None:
+            missing = math.ceil(self.missing_ms / self.launch_ms)
+        if missing <= 0:
+            return 0
+        longest = max(1, int(WARM_UP_MS / self.launch_ms))
+        return min(missing, max(1, 2 * self.batch), longest, MOST_LAUNCHES)
+
+    def after(self, launch_ms: float) -> WarmUp:
+        """Return the warm-up after its next batch, whose launches took `launch_ms` each."""
+        batch, launch_ms = self.next_batch, max(launch_ms, SHORTEST_LAUNCH_MS)
+        missing_launches = None if self.missing_launches is None else self.missing_launches - batch
+        return WarmUp(missing_launches, self.missing_ms - batch * launch_ms, launch_ms, batch)
+
+
+# Launches per sample.
+
+FLOOR_SHARE = 0.001
+"""Maximum share of the event overhead in a hot sample; short launches share one sample to stay below it."""
+
+
+def is_overhead_negligible(launch_ms: float, floor_ms: float) -> bool:
+    """Return whether one launch takes so long that the event overhead does not matter."""
+    return floor_ms <= FLOOR_SHARE * launch_ms
+
+
+def launches_per_sample(launch_ms: float, floor_ms: float) -> int:
+    """Return the number of launches that share a hot sample.
+
+    Args:
+        launch_ms: duration of a launch that was timed alone.
+        floor_ms: the event overhead: the time between two events around an empty kernel.
+    """
+    net_ms = max(launch_ms - floor_ms, 0.001)
+    return min(MOST_LAUNCHES, max(1, round(floor_ms / FLOOR_SHARE / net_ms)))
+
+
+# When sampling ends.
+
+FEWEST_SAMPLES = 10
+"""Minimum number of samples."""
+
+FEWEST_SLOW_SAMPLES = 3
+"""Minimum number of samples of a variant whose median exceeds `max_time_s`."""
+
+
+def end_of_sampling(settings: Settings, samples_ms: Sequence[float], spent_s: float) -> Ended:
+    """Return what ends the sampling of a variant now; empty if it goes on.
+
+    Args:
+        spent_s: duration of the sampling so far, pauses not counted.
+    """
+    if settings.runs is not None:
+        return "runs" if len(samples_ms) >= settings.runs else ""
+    if not samples_ms:
+        return ""
+    is_slow = median(samples_ms) > 1e3 * settings.max_time_s
+    if len(samples_ms) < (FEWEST_SLOW_SAMPLES if is_slow else FEWEST_SAMPLES):
+        return ""
+    of_samples = statistics_of(samples_ms)
+    if min(of_samples.noise, of_samples.median_error) < settings.max_noise:
+        return "noise"
+    return "time" if spent_s >= settings.max_time_s else ""
+
+
+# Samples per turn.
+
+TURN_MS = 50.0
+"""Duration of one variant's turn, in milliseconds of samples: short, so that a drift affects all alike."""
+
+MOST_SAMPLES_PER_TURN = 20
+
+SURE_SAMPLES = 3
+"""Number of samples after which a variant may be dropped by `SURE_FACTOR`."""
+
+
+def first_samples(settings: Settings) -> int:
+    """Return the number of samples to take of a variant in its first turn."""
+    samples = SURE_SAMPLES if settings.drop else 1
+    return min(samples, settings.runs or samples)
+
+
+def samples_per_turn(settings: Settings, taken: int, sample_ms: float) -> int:
+    """Return the number of samples to take of a variant in a later turn.
+
+    Args:
+        taken: number of samples so far.
+        sample_ms: duration of a sample.
+    """
+    fitting = int(TURN_MS / max(sample_ms, 0.001))
+    wanted = MOST_SAMPLES_PER_TURN if settings.runs is None else settings.runs - taken
+    if settings.drop and taken < SURE_SAMPLES:
+        wanted = min(wanted, SURE_SAMPLES - taken)
+    elif taken < FEWEST_SAMPLES:
+        wanted = min(wanted, FEWEST_SAMPLES - taken)
+    return max(1, min(fitting, wanted, MOST_SAMPLES_PER_TURN))
+
+
+# When a variant is dropped.
+
+DROP_FACTOR = 1.25
+"""A variant is dropped if it is slower than the best by this factor, which is far beyond a sample's error."""
+
+SURE_FACTOR = 1.05
+"""A variant is dropped if the fastest of its `SURE_SAMPLES` is slower than the best median by this factor."""
+
+FEWEST_HOST_SAMPLES = 3
+"""Minimum number of samples before a variant on the host is dropped: times there vary more than on a GPU."""
+
+IDLE_LAUNCH_FACTOR = 2.0
+"""Maximum ratio of a launch at an idle GPU's clocks to one at raised clocks."""
+
+FIRST_LAUNCH_MS = 0.1
+"""Maximum overhead of a variant's first launch on the host, in milliseconds; 20 µs were observed."""
+
+
+def is_first_launch_too_slow(launch_ms: float, best_ms: float, *, device_was_warm: bool) -> bool:
+    """Return whether a variant is dropped for its first launch on a GPU, which verified it."""
+    expected_ms = best_ms if device_was_warm else IDLE_LAUNCH_FACTOR * best_ms
+    return launch_ms > DROP_FACTOR * expected_ms + FIRST_LAUNCH_MS
+
+
+def is_too_slow(samples_ms: Sequence[float], best_ms: float, *, on_host: bool) -> bool:
+    """Return whether a variant is dropped for its samples.
+
+    `SURE_FACTOR` applies on a GPU only, where variants are compared by samples taken in turn.
+    """
+    if len(samples_ms) < (FEWEST_HOST_SAMPLES if on_host else 1):
+        return False
+    if not on_host and len(samples_ms) >= SURE_SAMPLES:
+        return min(samples_ms) > SURE_FACTOR * best_ms
+    return median(samples_ms) > DROP_FACTOR * best_ms
+
+
+# Pauses and retakes while the device is throttled.
+
+MOST_PAUSES = 6
+"""Maximum number of pauses for one variant: 6.3 seconds together."""
+
+FIRST_PAUSE_S = 0.1
+"""Duration of a variant's first pause, in seconds; each later pause is twice as long."""
+
+
+def pause_before_retake_s(pauses: int) -> float | None:
+    """Return how long to pause before throttled samples are taken again; None if they are to be kept.
+
+    Args:
+        pauses: number of pauses for this variant so far.
+    """
+    return FIRST_PAUSE_S * 2**pauses if pauses < MOST_PAUSES else None

@@ -1,0 +1,186 @@
+"""The messages between this process and one that runs kernels, and how exceptions pass between the two.
+
+Requests and answers are pickled. An exception becomes an answer in `answer_to`, and an exception again in
+`value_of`; both are used for the worker process and for processes under a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cudamm.errors import CudammError, KernelError
+
+# This module does not import NumPy: the worker process is started before NumPy is loaded here.
+if TYPE_CHECKING:
+    from cudamm.execution.case import Case
+    from cudamm.execution.in_process import InProcessExecutor
+    from cudamm.kernels.problem import Problem
+
+
+# Requests.
+
+
+@dataclass(frozen=True)
+class FreeBytes:
+    """Request for the free bytes of device memory."""
+
+
+@dataclass(frozen=True)
+class MeasureFacts:
+    """Request for the device's `Facts`."""
+
+
+@dataclass(frozen=True)
+class MakeReady:
+    """Request to make a problem's inputs, and what its products are judged by."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True)
+class Release:
+    """Request to free matrices, and to forget the cases that were sent."""
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Arguments of `Executor.verify`."""
+
+    thread_order: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Arguments of `Executor.sample`."""
+
+    samples: int
+    launches_per_sample: int
+    cold: bool
+    check: bool
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Request to verify or sample a case.
+
+    Attributes:
+        case: None if the case at this position was sent before.
+    """
+
+    position: int
+    case: Case | None
+    step: Verify | Sample
+
+
+Request = FreeBytes | MeasureFacts | MakeReady | Release | Launch
+
+
+# Answers.
+
+
+@dataclass(frozen=True)
+class Value:
+    """Answer to a request that succeeded."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Answer to a request that failed on a device that can still be used."""
+
+    error: CudammError
+
+
+@dataclass(frozen=True)
+class DeviceBroken:
+    """Answer to a request after which the device cannot be used any more in that process."""
+
+    reason: str
+
+
+Answer = Value | Failure | DeviceBroken
+
+
+class WorkerLostError(KernelError):
+    """The process that runs kernels died, hangs, or has a broken device."""
+
+
+def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = lambda: False) -> Answer:
+    """Do the work, and return its value or the error that ended it.
+
+    Args:
+        is_device_broken: asked after a KernelError.
+    """
+    try:
+        return Value(work())
+    except KernelError as error:
+        # A subclass, or the traceback, may hold what cannot be pickled.
+        return DeviceBroken(str(error)) if is_device_broken() else Failure(KernelError(str(error)))
+    except CudammError as error:
+        return Failure(error)
+    except MemoryError:
+        return Failure(KernelError("out of memory: a smaller size would do"))
+
+
+def value_of(answer: Answer) -> Any:
+    """Return an answer's value.
+
+    Raises:
+        WorkerLostError: the device is broken.
+        CudammError: the request failed.
+    """
+    if isinstance(answer, DeviceBroken):
+        raise WorkerLostError(answer.reason)
+    if isinstance(answer, Failure):
+        raise answer.error
+    return answer.value
+
+
+class RequestHandler:
+    """Answers requests by calls on an executor, in the worker process."""
+
+    def __init__(self, executor: InProcessExecutor) -> None:
+        self._executor = executor
+        self._cases: dict[int, Case] = {}
+
+    def answer(self, request: Request) -> Answer:
+        """Return the answer to a request."""
+        return answer_to(lambda: self._perform(request), self._is_device_broken)
+
+    def _is_device_broken(self) -> bool:
+        """Return whether the device's context is lost, as it is after an illegal address."""
+        try:
+            self._executor.device.check()
+        except KernelError:
+            return True
+        return False
+
+    def _perform(self, request: Request) -> Any:
+        executor = self._executor
+        if isinstance(request, FreeBytes):
+            return executor.free_bytes()
+        if isinstance(request, MeasureFacts):
+            return executor.facts()
+        if isinstance(request, MakeReady):
+            return executor.make_ready(request.problem)
+        if isinstance(request, Release):
+            self._cases.clear()
+            return executor.release()
+        if request.case is not None:
+            self._cases[request.position] = request.case
+        case, step = self._cases[request.position], request.step
+        if isinstance(step, Verify):
+            verdict = executor.verify(case, thread_order=step.thread_order)
+            if verdict.correct is False and self._is_device_broken():
+                raise KernelError(verdict.reason)
+            return verdict
+        return executor.sample(
+            case,
+            samples=step.samples,
+            launches_per_sample=step.launches_per_sample,
+            cold=step.cold,
+            check=step.check,
+        )

@@ -1,0 +1,115 @@
+"""Executors: the same answers in this process and from a worker, and errors that pass between processes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_device import silent
+
+from cudamm.compile.compile_cache import CompilerKilled
+from cudamm.devices.device import Device
+from cudamm.errors import KernelError, NoDeviceError, UsageError
+from cudamm.execution.case import Case
+from cudamm.execution.executor import Executor, Facts
+from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.prepare import prepare
+from cudamm.execution.process_protocol import Failure, Value, WorkerLostError, answer_to, value_of
+from cudamm.execution.worker import WorkerExecutor
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import variants
+
+PROBLEM = Problem(Shape(8, 5, 6), ELEMENT_TYPES["float32"])
+
+
+@pytest.fixture(params=["in process", "worker"])
+def executor(request: pytest.FixtureRequest, cpu: Device[Any]) -> Iterator[Executor]:
+    """Each executor in turn, on the CPU device."""
+    with InProcessExecutor(cpu) if request.param == "in process" else WorkerExecutor("cpu", 30) as opened:
+        yield opened
+
+
+def case_of(executor: Executor, method: Method) -> Case:
+    """Prepare a method; its case has position 0."""
+    (variant,) = variants(method, {"BLOCK_SIZE": (4,)})
+    (case,) = prepare(executor, [(variant, PROBLEM)], True, silent)
+    return case
+
+
+@pytest.fixture
+def wrong(write_kernel: Callable[..., Path]) -> Method:
+    return read_method(write_kernel(find("coalesced").source.replace("= sum;", "= 2 * sum;")))
+
+
+def test_a_case_is_verified_and_sampled(executor: Executor) -> None:
+    case = case_of(executor, find("naive"))
+    verdict = executor.verify(case, thread_order=True)
+    assert (verdict.correct, verdict.reason) == (True, "")
+    batch = executor.sample(case, samples=3, launches_per_sample=2, cold=False, check=True)
+    assert len(batch.samples_ms) == 3 and min(batch.samples_ms) > 0
+    assert (batch.clock_mhz, batch.throttle_reasons) == (None, ())
+
+
+def test_what_is_known_of_the_device(executor: Executor, cpu: Device[Any]) -> None:
+    assert executor.target.info == cpu.info
+    assert executor.facts() == Facts(None, None)
+    assert executor.free_bytes() > 0
+
+
+def test_a_case_with_the_position_of_another_is_not_taken_for_it(executor: Executor, wrong: Method) -> None:
+    for method, is_right in ((find("coalesced"), True), (wrong, False), (find("naive"), True)):
+        case = case_of(executor, method)
+        assert executor.verify(case, thread_order=False).correct is is_right
+
+
+def test_a_case_runs_again_after_its_matrices_were_freed(executor: Executor) -> None:
+    case = case_of(executor, find("naive"))
+    for _ in range(2):
+        assert executor.verify(case, thread_order=False).correct
+        executor.release()
+
+
+def test_a_wrong_product_is_an_error_when_it_is_timed(executor: Executor, wrong: Method) -> None:
+    case = case_of(executor, wrong)
+    with pytest.raises(KernelError, match="not when it was timed"):
+        executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=True)
+    assert executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=False).samples_ms
+
+
+def fail_with(error: BaseException) -> Callable[[], None]:
+    def work() -> None:
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (CompilerKilled("nvcc was killed"), KernelError, "nvcc was killed"),
+        (UsageError("no such size"), UsageError, "no such size"),
+        (NoDeviceError("no compiler"), NoDeviceError, "no compiler"),
+        (MemoryError(), KernelError, "out of memory"),
+    ],
+)
+def test_an_error_passes_to_the_other_process(error: BaseException, kind: type, words: str) -> None:
+    answer = pickle.loads(pickle.dumps(answer_to(fail_with(error))))  # noqa: S301 - made here
+    assert isinstance(answer, Failure)
+    with pytest.raises(kind, match=words) as caught:
+        value_of(answer)
+    assert type(caught.value) is kind
+
+
+def test_a_broken_device_costs_its_process() -> None:
+    answer = answer_to(fail_with(KernelError("illegal address")), lambda: True)
+    with pytest.raises(WorkerLostError, match="illegal address"):
+        value_of(answer)
+    # Other errors do not depend on the device.
+    assert isinstance(answer_to(fail_with(UsageError("no such size")), lambda: True), Failure)
+    assert answer_to(lambda: 7, lambda: True) == Value(7)

@@ -1,0 +1,135 @@
+"""A device whose launches take what a test says, and its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded
+from cudamm.errors import KernelError
+from cudamm.kernels.launch import Launch, Limits
+from cudamm.kernels.method import Method
+
+
+class ScriptedRun(Run):
+    """A right product, in as many milliseconds as the script says next."""
+
+    def __init__(self, device: ScriptedDevice, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
+        super().__init__(launch, a, b)
+        self.device = device
+        self.block = launch.block[0]
+        self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
+        self.load(a, b)
+
+    def launch(self, descending: bool = False) -> float:
+        device = self.device
+        device.launches.append("descending" if descending else "ascending")
+        device.blocks.append(self.block)
+        milliseconds = next(device.scripts.get(self.block, device.script))
+        if milliseconds < 0:
+            raise KernelError("it broke")
+        device.now_s += milliseconds / 1e3
+        error = device.error if len(device.launches) > device.right_launches else 0
+        self.product()[:] = self.matrices["A"] @ self.matrices["B"] + error
+        return milliseconds
+
+    def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
+        self.device.requested.append(samples * launches)
+        return super().sample(samples, launches, cold)
+
+    def _place(self, name: Any, matrix: np.ndarray) -> None:
+        self.memory[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+
+    def fill_output(self, word: np.uint32 = POISON) -> None:
+        self.product().view(np.uint32)[:] = word
+
+    def region(self, name: Any) -> np.ndarray:
+        return self.memory[name]
+
+    def close(self) -> None:
+        self.device.closed += 1
+
+
+class ScriptedDevice(Device[str]):
+    """A device whose launches take what a test says."""
+
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
+
+    def __init__(
+        self,
+        milliseconds: Iterator[float] | None = None,
+        kind: str = "gpu",
+        error: float = 0,
+        *,
+        scripts: dict[int, Iterator[float]] | None = None,
+        right_launches: int = 0,
+        ceilings: Ceilings | None = None,
+        floor_ms: float | None = None,
+        throttled: Sequence[bool] | Iterator[bool] = (),
+    ) -> None:
+        """`milliseconds` for all variants, or `scripts` for each BLOCK_SIZE.
+
+        Args:
+            error: added to each product, but for those of the first `right_launches`.
+            throttled: whether the device is throttled, at each batch of samples; later it is not.
+        """
+        self.script = milliseconds or iter(())
+        self.scripts = scripts or {}
+        self.right_launches = right_launches
+        self._ceilings, self._floor_ms, self._throttled = ceilings, floor_ms, iter(throttled)
+        self.now_s = 0.0
+        self.pauses_s: list[float] = []
+        self.blocks: list[int] = []
+        self.info = DeviceInfo(kind, kind, "a script")
+        self.has_thread_order = kind == "cpu"
+        self.error = error
+        self.launches: list[str] = []
+        self.requested: list[int] = []  # launches, for each request for samples
+        self.opened = self.closed = 0
+
+    def execution(self, method: Method) -> Any:
+        return "gpu" if self.info.kind == "gpu" else "emulated"
+
+    def compile(self, program: Any) -> str:
+        return "compiled"
+
+    def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
+        self.opened += 1
+        return ScriptedRun(self, launch, a, b)
+
+    def free_bytes(self) -> int:
+        return 2**40
+
+    def ceilings(self) -> Ceilings | None:
+        return self._ceilings
+
+    @property
+    def event_floor_ms(self) -> float | None:
+        return self._floor_ms
+
+    def throttle_reasons(self) -> tuple[str, ...]:
+        return ("power cap",) if next(self._throttled, False) else ()
+
+    def clock_mhz(self) -> int | None:
+        return 1500
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses_s.append(seconds)
+        self.now_s += seconds
+
+    def keeps_time(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedDevice:
+        """Have time pass as launches and pauses take it, and no other; variants compile in order."""
+        clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
+        monkeypatch.setattr("cudamm.benchmark.measure.time", clock)
+        monkeypatch.setattr(
+            "cudamm.execution.prepare.compile_each", lambda ps, compiled: ((p, compiled(p)) for p in ps)
+        )
+        return self
+
+
+def silent(doing: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""

@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
+from cloup import option, option_group
 
-from cudamm.errors import NoDeviceError, UsageError
+from cudamm.cli.option_rules import Decorator, one_target
+from cudamm.errors import NoDeviceError
 
 if TYPE_CHECKING:
     from cudamm.devices.device import DeviceInfo
     from cudamm.kernels.architecture import Architecture
 
 DEFAULT = "sm_80"
-"""Where there is neither a GPU nor a name: the A100 of the PMPP notes."""
-
-Command = Callable[..., Any]
+"""The architecture if there is neither a GPU nor a name: the A100 of the PMPP notes."""
 
 
-def architecture_options(command: Command) -> Command:
-    """Add `--arch`, `--sms` and `--carveout`."""
-    options = [
-        click.option(
+def architecture_options(*others: Decorator) -> Decorator:
+    """Add `--arch`, `--sms` and `--carveout`, and other options of the device."""
+    return option_group(
+        "Device",
+        option(
             "--arch", "names", multiple=True, metavar="NAME",
-            help="An architecture such as sm_86 or 8.6, or all; repeatable. Default: the present GPU's, else "
-            f"{DEFAULT}.",
+            show_default=f"the present GPU's, else {DEFAULT}",
+            help="An architecture such as sm_86 or 8.6, or all; repeatable.",
         ),
-        click.option(
+        option(
             "--sms", type=click.IntRange(1, 100_000), metavar="N",
-            help="Multiprocessors of the GPU, where it is not the one that the table names.",
+            help="Number of multiprocessors, if it differs from that of the GPU in the table.",
         ),
-        click.option(
+        option(
             "--carveout", type=click.IntRange(0, 100), metavar="PERCENT",
-            help="Of the largest shared memory an SM can be set to, the share to prefer; the rest is L1.",
+            help="Share of an SM's largest shared memory to prefer; the rest is L1.",
         ),
-    ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+        *others,
+        one_target("names"),
+    )  # fmt: skip
 
 
 def chosen_architectures(
@@ -51,15 +51,13 @@ def chosen_architectures(
         to_compile: whether kernels are to be compiled for them: `all` are those that nvcc knows.
 
     Raises:
-        UsageError: an architecture that does not exist, or both an architecture and a device.
+        UsageError: an architecture that does not exist.
         NoDeviceError: a GPU is asked for and there is none; there is no nvcc that can compile for them.
     """
     from cudamm.devices.device import DeviceInfo
     from cudamm.devices.find_device import find_gpu, is_left_out
     from cudamm.kernels.architecture import ARCHITECTURES, find_architecture
 
-    if names and device_spec != "auto":
-        raise UsageError("--arch and --device both say what it is for: name one of them")
     missing = "no GPU here"
     if not names:
         try:

@@ -6,16 +6,17 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-import click
+import cloup
+from cloup import option, option_group
 
-from cudamm.cli.chosen_cases import able, cases, kernels_of, unfit_on
-from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
-from cudamm.cli.variant_pair import pair
+from cudamm.cli.option_rules import at_most_one, contradict
+from cudamm.cli.options import fmad_option, problem_options, selection_options
 from cudamm.errors import KernelError, UsageError
 
 if TYPE_CHECKING:
     from cudamm.compile.program import Program
     from cudamm.kernels.method import ElementType
+    from cudamm.kernels.selection import Selection
     from cudamm.kernels.variant import Variant
     from cudamm.output.show_text import Shown
     from cudamm.tuning.place import Place
@@ -33,28 +34,39 @@ _NO_LAUNCH = {"threads": "1", "grid": "1"}
 """Nothing is launched here, so a kernel file need not say how."""
 
 
-@click.command(short_help="Print a variant's source, PTX, machine code or resources.")
-@selection_options
-@click.option("--source", is_flag=True, help="What the compiler gets, parameters substituted (the default).")
-@click.option("--ptx", is_flag=True, help="PTX, the virtual machine's code, by nvcc.")
-@click.option("--sass", is_flag=True, help="The GPU's machine code, by nvdisasm.")
-@click.option("--resources", is_flag=True, help="Registers, memory, spills and barriers, as a table.")
-@click.option(
-    "--diff", nargs=2, metavar="A B",
-    help="Two side by side, differences marked; a method or file each, as in tiled-padded,PAD=0.",
+@cloup.command()
+@selection_options(fmad_option)
+@problem_options(f"{DEFAULT_SIZE}; it goes with -m best alone")
+@option_group(
+    "What to print",
+    option(
+        "--source", is_flag=True, show_default="if no other is named",
+        help="What the compiler gets, parameters substituted.",
+    ),
+    option("--ptx", is_flag=True, help="PTX, the virtual machine's code, by nvcc."),
+    option("--sass", is_flag=True, help="The GPU's machine code, by nvdisasm."),
+    option("--resources", is_flag=True, help="Registers, memory, spills and barriers, as a table."),
+    constraint=at_most_one,
 )  # fmt: skip
-@click.option(
-    "--arch", metavar="NAME",
-    help=f"Compile for an architecture such as sm_86 or 8.6. Default: the present GPU's, else {DEFAULT}.",
+@option_group(
+    "How to print it",
+    option(
+        "--diff", nargs=2, metavar="A B",
+        help="Two side by side, differences marked; a method or file each, as in tiled-padded,PAD=0.",
+    ),
+    option(
+        "--arch", metavar="NAME", show_default=f"the present GPU's, else {DEFAULT}",
+        help="Compile for an architecture such as sm_86 or 8.6.",
+    ),
+    option(
+        "--numbers/--no-numbers", default=None, show_default="on a terminal, not in a file",
+        help="Number the lines of a source, or not.",
+    ),
+    contradict("diff", "methods"),
+    contradict("diff", "kernel"),
+    contradict("diff", "resources"),
 )  # fmt: skip
-@sizes_option(f"{DEFAULT_SIZE}; it goes with -m best alone")
-@dtype_option("float32")
-@fmad_option
-@click.option(
-    "--numbers/--no-numbers", default=None,
-    help="Whether lines of a source are numbered: by default on a terminal, not in a file.",
-)  # fmt: skip
-def show(
+def show_command(
     selection: Selection,
     source: bool,
     ptx: bool,
@@ -79,18 +91,16 @@ def show(
     """
     from cudamm.compile import listing
     from cudamm.compile.program import program
+    from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
+    from cudamm.kernels.variant_pair import pair
     from cudamm.output import show_text as pages
     from cudamm.output.console import console, messages
     from cudamm.tuning.best_choice import is_asked, resolve
 
     given: dict[What, bool] = {"source": source, "ptx": ptx, "sass": sass, "resources": resources}
     named = [what for what, is_given in given.items() if is_given]
-    if len(named) > 1:
-        raise UsageError(f"one at a time: {' or '.join(f'--{what}' for what in named)}")
     what = named[0] if named else "source"
     if diff is not None:
-        if what == "resources":
-            raise UsageError("--diff compares --source, --ptx or --sass; --resources lists several methods")
         variants = pair(selection, diff, "--diff", _NO_LAUNCH)
     else:
         if selection.kernel is not None:
@@ -106,8 +116,8 @@ def show(
         raise UsageError("what a compiler makes does not depend on the size: -n goes with -m best")
     problems = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed=0)
     if is_asked(variants):
-        problems, told = resolve(problems, _place(arch))
-        for line in told:
+        problems, choices = resolve(problems, _place(arch))
+        for line in choices:
             messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
     chosen = [(variant, problem.element) for variant, problem in problems]
     if diff is None:

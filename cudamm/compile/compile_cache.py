@@ -94,55 +94,6 @@ def contents(path: Path) -> bytes:
     return path.read_bytes()[:-_SEAL_BYTES]
 
 
-def remembered(command: Sequence[str], settings: Sequence[str], ask: Callable[[], str]) -> str:
-    """What a compiler says of itself: from the cache, for as long as its file is the same.
-
-    Args:
-        command: the compiler, and what it is asked.
-        settings: what else the answer depends on.
-        ask: runs it.
-    """
-    program = _own_file(command)
-    if program is None:
-        return ask()
-    found = program.stat()
-    made_from = ["answer", *command, *settings, str(program), str(found.st_size), str(found.st_mtime_ns)]
-    answers: list[str] = []
-
-    def make(path: Path) -> None:
-        answers.append(ask())
-        path.write_text(answers[0], encoding="utf-8", errors="surrogateescape")
-
-    try:
-        return contents(cached(made_from, ".txt", make)).decode(errors="surrogateescape")
-    except (NoDeviceError, OSError):
-        # A cache that takes nothing costs time here and no answer: whoever compiles is told. Where it was
-        # the compiler that failed, it says so again.
-        return answers[0] if answers else ask()
-
-
-def _own_file(command: Sequence[str]) -> Path | None:
-    """The file that is a compiler; None where it hands on to another, which may change unnoticed."""
-    found = shutil.which(command[0])
-    if found is None or any(not word.startswith("-") for word in command[1:]):
-        return None
-    program = Path(found).resolve()
-    try:
-        with program.open("rb") as file:
-            begins = file.read(1000)
-        wrapper = _WRAPPER.fullmatch(begins)
-        if wrapper:
-            return _own_file([os.fsdecode(wrapper[1]), *command[1:]])
-    except OSError:
-        return None
-    return None if begins.startswith(b"#!") or program.name in _FORWARDERS else program
-
-
-# A script that does nothing but run a compiler that lies elsewhere.
-_WRAPPER = re.compile(rb"#![^\n]*\n\s*exec (/[\w/.+-]+) \"\$@\"\s*")
-_FORWARDERS = ("ccache", "sccache", "distcc", "icecc")
-
-
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A folder for what a compiler reads and writes. Raises NoDeviceError where there is no room for it."""

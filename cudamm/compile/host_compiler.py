@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, finished, preprocessed, remembered, run_compiler
+from cudamm.compile.compile_cache import cached, finished, preprocessed, run_compiler
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
@@ -124,16 +124,12 @@ def compiler() -> _Compiler:
 
 
 def _version(asked: list[str]) -> str:
-    """The first line that the compiler answers with. Raises NoDeviceError where it does not work."""
-
-    def ask() -> str:
-        done = finished(asked)
-        if done.returncode != 0:
-            shown, status = shlex.join(asked), done.returncode
-            raise NoDeviceError(f"the C++ compiler {asked[0]} does not work: {shown} ends with {status}")
-        return done.stdout.split("\n")[0]
-
-    return remembered(asked, [], ask)
+    """Return the first line that the compiler answers. Raises NoDeviceError if the compiler does not work."""
+    done = finished(asked)
+    if done.returncode != 0:
+        shown, status = shlex.join(asked), done.returncode
+        raise NoDeviceError(f"the C++ compiler {asked[0]} does not work: {shown} ends with {status}")
+    return done.stdout.split("\n")[0]
 
 
 @functools.cache

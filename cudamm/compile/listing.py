@@ -18,7 +18,6 @@ from cudamm.compile.compile_cache import (
     cached,
     contents,
     finished,
-    remembered,
     run_compiler,
     temporary_folder,
 )
@@ -97,7 +96,7 @@ def sass(program: Program, arch: str) -> Listing:
     """
     disassembler = nvdisasm()
     cubin = compile_for_gpu(program, arch)
-    version = remembered([str(disassembler), "--version"], [], lambda: run_nvcc(disassembler, "--version"))
+    version = run_nvcc(disassembler, "--version")
 
     def make(target: Path) -> None:
         with temporary_folder() as folder:

@@ -18,7 +18,6 @@ from cudamm.compile.compile_cache import (
     cached,
     contents,
     preprocessed,
-    remembered,
     run_compiler,
     temporary_folder,
 )
@@ -135,13 +134,9 @@ def nvcc() -> _Nvcc:
     path = find_nvcc()
     if path is None:
         raise NoDeviceError("nvcc was not found: run make setup, or install the CUDA toolkit")
-    listed = _answer(path, "--list-gpu-code")
+    listed = run_nvcc(path, "--list-gpu-code")
     architectures = sorted(re.findall(r"\bsm_\d+\b", listed), key=lambda arch: int(arch[3:]))
-    return _Nvcc(path, _answer(path, "--version"), tuple(dict.fromkeys(architectures)))
-
-
-def _answer(path: Path, question: str) -> str:
-    return remembered([str(path), question], _own_variables(), lambda: run_nvcc(path, question))
+    return _Nvcc(path, run_nvcc(path, "--version"), tuple(dict.fromkeys(architectures)))
 
 
 def check_architecture(arch: str) -> None:

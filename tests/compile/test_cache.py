@@ -311,63 +311,7 @@ def test_a_compiler_that_does_not_start(
         host_compiler.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }")))
 
 
-# ---- What compilers say of themselves
-
-STARTS = """
-import subprocess, sys
-run = subprocess.run
-def watched(command, *arguments, **named):
-    print(*command)
-    return run(command, *arguments, **named)
-subprocess.run = watched
-from cudamm.compile import host_compiler, nvcc_compiler
-host_compiler.compiler()
-if "nvcc" in sys.argv: nvcc_compiler.check_driver((99, 0))
-"""
-
-
-def starts(*words: str, **environment: str) -> list[str]:
-    """The compilers that a process starts which only asks for them."""
-    done = subprocess.run(
-        [sys.executable, "-c", STARTS, *words],
-        capture_output=True, text=True, check=True, env={**os.environ, **environment},
-    )  # fmt: skip
-    return done.stdout.splitlines()
-
-
-@pytest.mark.usefixtures("needs_nvcc")
-def test_a_second_process_starts_no_compiler(own_cache: Path) -> None:
-    assert len(starts("nvcc")) == 3
-    assert starts("nvcc") == []
-    for path in own_cache.iterdir():
-        path.write_bytes(path.read_bytes()[1:])
-    assert len(starts("nvcc")) == 3
-    # One more option may change what is answered.
-    assert len(starts("nvcc", NVCC_APPEND_FLAGS="-w")) == 2
-
-
-def test_another_compiler_of_the_same_name_is_asked(own_cache: Path, tmp_path: Path) -> None:
-    program = tmp_path / "bin" / "g++"
-    program.parent.mkdir()
-    program.write_bytes(Path("/bin/echo").read_bytes())
-    program.chmod(0o755)
-    path = f"{program.parent}:{os.environ['PATH']}"
-    assert len(starts(PATH=path, CXX="g++")) == 1
-    assert starts(PATH=path, CXX="g++") == []
-    os.utime(program, ns=(1, 1))
-    assert len(starts(PATH=path, CXX="g++")) == 1
-    # A script may hand on to anything, unless that is all it does.
-    for script, calls in (('x=1\nexec g++ "$@"', 1), (f'exec {program} "$@"', 0)):
-        other = tmp_path / "bin" / "other"
-        other.write_text(f"#!/bin/sh\n{script}\n")
-        other.chmod(0o755)
-        starts(PATH=path, CXX=str(other))
-        assert len(starts(PATH=path, CXX=str(other))) == calls, script
-
-
-def test_without_a_cache_they_answer_all_the_same(own_cache: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert len(starts(CUDAMM_CACHE=str(tmp_path / "file"))) == 1
+# ---- nvcc and the driver
 
 
 @pytest.mark.usefixtures("needs_nvcc")

@@ -51,10 +51,10 @@ def belongs_to(option: str, *names: str) -> Decorator:
     owner = option.lstrip("-").replace("-", "_")
 
     def message(error: ConstraintViolated) -> str:
-        labels = " and ".join(_labels(error, given=True))
-        return f"{labels} goes with {option}: give {option} too"
+        labels = _labels(error, given=True)
+        return f"{' and '.join(labels)} {'goes' if len(labels) == 1 else 'go'} with {option}: add {option}"
 
-    return constraint(If(~IsSet(owner), then=accept_none.rephrased(error=message)), names)
+    return constraint(If(~IsSet(owner), then=accept_none).rephrased(error=message), names)
 
 
 def excludes(owners: Sequence[str], *names: str, reason: str) -> Decorator:
@@ -63,7 +63,7 @@ def excludes(owners: Sequence[str], *names: str, reason: str) -> Decorator:
     def message(error: ConstraintViolated) -> str:
         return f"{reason}: leave out {' and '.join(_labels(error, given=True))}"
 
-    return constraint(If(AnySet(*owners), then=accept_none.rephrased(error=message)), names)
+    return constraint(If(AnySet(*owners), then=accept_none).rephrased(error=message), names)
 
 
 def all_with(condition: Predicate, *names: str, example: str) -> Decorator:
@@ -73,7 +73,7 @@ def all_with(condition: Predicate, *names: str, example: str) -> Decorator:
         missing = _labels(error, given=False)
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing ({example})"
 
-    return constraint(If(condition, then=require_all.rephrased(error=message)), names)
+    return constraint(If(condition, then=require_all).rephrased(error=message), names)
 
 
 def one_target(architecture: str, *devices: str) -> Decorator:
@@ -81,5 +81,6 @@ def one_target(architecture: str, *devices: str) -> Decorator:
     named = ~Equal("device_spec", "auto")
     for device in devices:
         named = named & ~Equal("device_spec", device)
-    rule = accept_none.rephrased(error="--arch and --device both say what it is for: name one of them")
-    return constraint(If(named, then=rule), [architecture])
+    rule = If(named, then=accept_none)
+    message = "--arch and --device both say what it is for: name one of them"
+    return constraint(rule.rephrased(error=message), [architecture])

@@ -19,7 +19,6 @@ from cudamm.cli.options import (
     cold_option,
     device_options,
     problem_options,
-    seed_option,
     selection_options,
     where_option,
 )
@@ -56,7 +55,13 @@ class Duration(click.ParamType[float]):
 
 @cloup.command()
 @selection_options(where_option)
-@problem_options(SIZES_BY_DEVICE, "float32", seed_option)
+@problem_options(
+    SIZES_BY_DEVICE, "float32",
+    option(
+        "--seed", type=click.IntRange(0), default=0,
+        help="Seed of the random inputs, and of the variants to begin with.",
+    ),
+)  # fmt: skip
 @option_group(
     "Search",
     option(

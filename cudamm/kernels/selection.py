@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cudamm.errors import UsageError
+from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
 from cudamm.kernels.header import Overrides, read_method, without_comments
-from cudamm.kernels.ladder import find
-from cudamm.kernels.ladder import methods as every_method
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, parse_values, variants
 
@@ -72,7 +71,7 @@ class Selection:
     def _methods(self) -> list[Method]:
         methods: list[Method] = []
         for name in self.words or (["all"] if self.kernel is None else []):
-            methods += every_method() if name == "all" else [find(name)]
+            methods += ladder.methods() if name == "all" else [ladder.find(name)]
         if self.kernel is not None:
             methods.append(self._user_kernel(self.kernel, methods))
         elif self.kernel_fields:
@@ -98,7 +97,7 @@ class Selection:
             elif name not in elsewhere:
                 raise UsageError(f"{path} does not mention {name}")
         method = read_method(Path(path), Overrides(self.kernel_fields, tuple(added)))
-        taken = {name for m in (*every_method(), BEST) for name in (m.name, *m.aliases)}
+        taken = {name for m in (*ladder.methods(), BEST) for name in (m.name, *m.aliases)}
         # A changed copy of one of ours must not be taken for it.
         return replace(method, name=method.path.name) if method.name in taken else method
 

@@ -22,13 +22,14 @@ from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.result import Result, Status
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
-from cudamm.devices.device import Ceilings
-from cudamm.errors import RequirementError, UsageError
+from cudamm.devices.device import Ceilings, DeviceInfo, Target
+from cudamm.devices.gpu_device import GpuTarget
+from cudamm.errors import NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
-from cudamm.kernels.architecture import Architecture
+from cudamm.kernels.architecture import Architecture, find_architecture
 from cudamm.kernels.launch import check, plan
-from cudamm.kernels.method import Value
+from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Traffic, Variant, chosen_record
 
@@ -164,6 +165,88 @@ def theoretical(architecture: Architecture, properties: dict[str, Any]) -> Roofl
     peak_gflops, peak_from = theoretical_peak(architecture, clock_mhz)
     bandwidth, bandwidth_from = theoretical_bandwidth(memory_clock_mhz, bus_bits)
     return Roofline(peak_gflops, bandwidth, peak_from, bandwidth_from, "float32")
+
+
+@dataclass(frozen=True)
+class DataSheet:
+    """A GPU that is not here, by its rates or by its architecture and clocks; all None if none is given.
+
+    Attributes:
+        peak: GFLOP/s.
+        bandwidth: GB/s.
+        arch: the architecture's name; `peak` follows from it, `sms` and `clock`.
+        sms: number of multiprocessors, if it differs from that of the architecture's table.
+        clock: of the multiprocessors, in MHz.
+        memory_clock: in MHz; `bandwidth` follows from it and `bus_width`.
+        bus_width: in bits.
+    """
+
+    peak: float | None = None
+    bandwidth: float | None = None
+    arch: str | None = None
+    sms: int | None = None
+    clock: float | None = None
+    memory_clock: float | None = None
+    bus_width: int | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a GPU is described at all."""
+        return self.arch is not None or self.peak is not None
+
+    @property
+    def architecture(self) -> Architecture:
+        """The architecture; that of an A100 if only rates are given. Raises UsageError if there is none."""
+        architecture = find_architecture(self.arch or "sm_80")
+        if self.sms is None:
+            return architecture
+        return replace(architecture, gpu="a GPU", multiprocessors=self.sms)
+
+    @property
+    def roofs(self) -> Roofline:
+        """The roofs. Raises UsageError if there is no such architecture."""
+        if self.arch is None:
+            return given(self.peak or 0.0, self.bandwidth or 0.0)
+        peak, peak_from = theoretical_peak(self.architecture, self.clock or 0.0)
+        bandwidth, bandwidth_from = self.bandwidth or 0.0, "given"
+        if self.memory_clock is not None and self.bus_width is not None:
+            bandwidth, bandwidth_from = theoretical_bandwidth(self.memory_clock, self.bus_width)
+        return Roofline(peak, bandwidth, peak_from, bandwidth_from, "float32")
+
+    @property
+    def device(self) -> DeviceInfo:
+        """What tables and files call the GPU."""
+        if self.arch is not None:
+            return DeviceInfo("architecture", self.architecture.name, str(self.architecture))
+        name = f"a device of {self.peak:,.10g} GFLOP/s and {self.bandwidth:,.10g} GB/s"
+        return DeviceInfo("numbers", "", name)
+
+    def lacks(self, method: Method) -> str:
+        """Return why a method has no bound on this GPU; empty if it has one."""
+        if method.package:
+            return f"{method.name} runs nowhere here"
+        return method.lacks_on(self.architecture.name) if self.arch is not None else ""
+
+
+def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:
+    """Return the roofs of the GPU that is here, measured or computed from its clocks.
+
+    Raises:
+        NoDeviceError: there is no GPU, or its roofs cannot be measured.
+    """
+    target: Target[Any] = executor.target
+    if not isinstance(target, GpuTarget):
+        missing = target.info.note or "there is no GPU here"
+        raise NoDeviceError(
+            f"{missing}, and times on the CPU device are no GPU's: --peak GFLOPS and --bandwidth GB/S of a "
+            "GPU give the bounds (an A100: --peak 19500 --bandwidth 1555)"
+        )
+    if by_clocks:
+        return theoretical(target.architecture, target.info.properties)
+    ceilings = executor.facts().ceilings
+    if ceilings is None:
+        raise NoDeviceError("the roofs of this device cannot be measured: give --peak and --bandwidth")
+    return measured(ceilings)
 
 
 @dataclass(frozen=True)

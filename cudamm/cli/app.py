@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import io
 import os
 import signal
@@ -11,29 +12,55 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
 import click
+import cloup
+from cloup.constraints import ConstraintViolated
 
 from cudamm import __version__
-from cudamm.cli.bench_command import bench
-from cudamm.cli.check_command import check
-from cudamm.cli.compare_command import compare
-from cudamm.cli.completion_command import completion
-from cudamm.cli.devices_command import devices
-from cudamm.cli.doctor_command import doctor
-from cudamm.cli.list_command import list_methods
-from cudamm.cli.occupancy_command import occupancy
-from cudamm.cli.profile_command import profile
-from cudamm.cli.report_command import report
-from cudamm.cli.reproduce_command import reproduce
-from cudamm.cli.roofline_command import roofline
-from cudamm.cli.show_command import show
-from cudamm.cli.sweep_command import sweep
-from cudamm.cli.trace_command import trace
-from cudamm.cli.tune_command import tune
-from cudamm.cli.verify_command import verify
 from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
 
+COMMANDS = {
+    "Run": {
+        "bench": "Time methods, each verified first.",
+        "verify": "Check methods against a reference, on awkward shapes.",
+        "sweep": "Time every combination of a method's parameters.",
+        "tune": "Find the fastest parameters of a method, and keep them.",
+    },
+    "Understand": {
+        "trace": "Sectors, bank conflicts and bytes of each load and store, without a GPU.",
+        "check": "Which mistake makes a kernel wrong or slow, and on which line.",
+        "occupancy": "Occupancy of kernels or bare numbers, on any architecture.",
+        "roofline": "Arithmetic intensity, and the rate that it allows.",
+        "profile": "What Nsight Compute reports of kernels, and what bounds them.",
+        "show": "Print a variant's source, PTX, machine code or resources.",
+    },
+    "Look": {
+        "report": "One HTML page of a file of results: tables, charts, sources.",
+        "compare": "Compare two files of bench: what became faster, what slower?",
+        "list": "List the methods, their parameters and what they teach.",
+        "reproduce": "Run what a course ran, beside the figures it published.",
+    },
+    "Machine": {
+        "devices": "List the devices here, with the properties that matter.",
+        "doctor": "Report whether bench can run here, and what to mend.",
+        "completion": "Print what makes a shell complete cudamm's command lines.",
+    },
+}
+"""The commands in the order of the help, and the line that the help prints for each.
 
-class _App(click.Group):
+The command `bench` is the function `bench_command` of `cudamm/cli/bench_command.py`. Only the command that
+runs is imported.
+"""
+
+
+class _App(cloup.Group):
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Import a command."""
+        if name not in self.commands:
+            return None
+        module = importlib.import_module(f"cudamm.cli.{name}_command")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run a command; whatever goes wrong ends here, as one line on standard error."""
         extra["standalone_mode"] = False
@@ -51,6 +78,8 @@ class _App(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message())
             sys.exit(UsageError.exit_status)
+        except ConstraintViolated as error:
+            _end(error.message, UsageError.exit_status)
         except click.ClickException as error:
             _end(
                 f"{error.format_message().rstrip('.')}; cudamm --help lists what there is",
@@ -94,7 +123,18 @@ def _give_up(stream: TextIO, original: TextIO | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), original.fileno())
 
 
-@click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@cloup.group(
+    cls=_App,
+    sections=[
+        cloup.Section(title, [click.Command(name, short_help=line) for name, line in commands.items()])
+        for title, commands in COMMANDS.items()
+    ],
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+)
 @click.version_option(__version__, prog_name="cudamm")
 def app() -> None:
     """Learn, teach and measure CUDA matrix multiplication.
@@ -105,28 +145,6 @@ def app() -> None:
     Exit status: 0 all well, 1 a result was wrong or a variant failed, 2 the command line was wrong,
     3 no usable device or compiler.
     """
-
-
-for command in (
-    bench,
-    sweep,
-    tune,
-    verify,
-    check,
-    compare,
-    report,
-    occupancy,
-    roofline,
-    profile,
-    trace,
-    reproduce,
-    devices,
-    doctor,
-    completion,
-    list_methods,
-    show,
-):
-    app.add_command(command)
 
 
 def main() -> NoReturn:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.cli.arch_options import DEFAULT
-from cudamm.cli.options import Selection
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.devices.device import Target
     from cudamm.kernels.problem import Problem
+    from cudamm.kernels.selection import Selection
     from cudamm.kernels.variant import Variant
 
 
@@ -24,15 +24,15 @@ def default_and_best(
     seed: int,
     fmad: bool,
 ) -> tuple[list[tuple[Variant, Problem]], list[str]]:
-    """Each method at its default block size and, where it is another, at the best; and how that was found.
+    """Return each method at its default block size and at the best, if they differ; and how it was found.
 
     Raises:
         UsageError: no method chosen has a block size.
         NoDeviceError: there is no nvcc to say how many registers a kernel takes.
     """
-    from cudamm.cli.chosen_cases import cases
     from cudamm.devices.gpu_device import GpuTarget
     from cudamm.kernels.architecture import find_architecture
+    from cudamm.kernels.chosen_cases import cases
     from cudamm.kernels.variant import Variant
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes
     from cudamm.output.occupancy_suggestions import suggestion_line

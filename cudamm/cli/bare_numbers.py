@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cudamm.errors import UsageError
-from cudamm.kernels.architecture import WARP_THREADS
 
 if TYPE_CHECKING:
-    from cudamm.cli.options import Selection
+    from cudamm.kernels.selection import Selection
     from cudamm.occupancy.configurations import Numbers
 
 
@@ -23,9 +22,9 @@ def bare_numbers(
     fmad: bool,
     searched: bool,
 ) -> Numbers | None:
-    """What the options say, None where they are about kernels.
+    """Return the bare numbers that the options give, None if they are about kernels.
 
-    `--threads` and `--grid` belong to bare numbers where no kernel is named.
+    `--threads` and `--grid` are bare numbers if no kernel is named.
 
     Args:
         searched: whether the block size is to be found, and not given.
@@ -101,6 +100,7 @@ def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
     """Values, or arithmetic over `threads`: the lab's `requiredSM`."""
     if ":" in text or not re.search(r"[a-z*/+()-]", text):
         return whole_numbers("shared", text, least=0)
+    from cudamm.kernels.architecture import WARP_THREADS
     from cudamm.kernels.expression import parse
 
     def shared_bytes(threads: int) -> int:
@@ -112,5 +112,5 @@ def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
             raise UsageError(f"--shared {text}: that is {value} at {threads} threads")
         return value
 
-    shared_bytes(WARP_THREADS)  # what is no arithmetic is said before anything is computed
+    shared_bytes(WARP_THREADS)  # raises before anything is computed
     return shared_bytes

@@ -4,36 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING
 
 import click
+import cloup
+from cloup import option
 
 from cudamm.cli.measuring_options import Measuring, measure_and_show, measuring_options, worker_for
-from cudamm.cli.options import AUTO, Selection, dtype_option, fmad_option, selection_options, sizes_option
+from cudamm.cli.options import (
+    DEFAULT_SIZE,
+    SIZES_BY_DEVICE,
+    fmad_option,
+    problem_options,
+    seed_option,
+    selection_options,
+)
+from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
+
+if TYPE_CHECKING:
+    from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
-"""A variant, in a course report, where --runs does not say otherwise."""
-
-DEFAULT_SIZE = {"gpu": "1024", "cpu": "256"}
+"""Number of samples per variant in a course report, if --runs is not given."""
 
 
-@click.command(short_help="Time methods, each verified first.")
-@selection_options
-@sizes_option("1024 on a GPU, 256 on the CPU device")
-@dtype_option("float32")
-@fmad_option
+@cloup.command()
+@selection_options(fmad_option)
+@problem_options(SIZES_BY_DEVICE, "float32", seed_option)
 @measuring_options
-@click.option(
-    "--style",
-    type=click.Choice(["table", "report"]),
-    default="table",
-    help="Tables, or a course report's lines.",
-)
-def bench(
+@output_options(
+    option(
+        "--style", type=click.Choice(["table", "report"]), default="table",
+        help="Tables, or a course report's lines.",
+    ),
+    RESUME,
+    PLOT,
+)  # fmt: skip
+def bench_command(
     selection: Selection,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
     fmad: bool,
     measuring: Measuring,
+    outputs: Outputs,
     style: str,
 ) -> int:
     """Time every chosen variant on every size, each verified before it is timed.
@@ -49,17 +62,17 @@ def bench(
     cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
     cudamm bench -n 4096 --resume all.json           written as it comes; the same again goes on from there
     """
+    from cudamm.kernels.selection import AUTO
+
     auto = selection.block == AUTO
     variants = [] if auto else selection.variants()
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
     with worker_for(sizes, dtypes, measuring) as worker:
         from cudamm.cli.auto_block import default_and_best
-        from cudamm.cli.chosen_cases import able, cases
-        from cudamm.output import bench_table as tables
-        from cudamm.output import course_style
-        from cudamm.tuning.best_choice import resolve
-        from cudamm.tuning.place import of_target
+        from cudamm.kernels.chosen_cases import cases
+        from cudamm.output import bench_table, course_style
+        from cudamm.tuning.fitted_cases import fitted_to
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
         found: list[str] = []
@@ -67,11 +80,8 @@ def bench(
             chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
         else:
             chosen = cases(variants, sizes, dtypes, measuring.seed)
-        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
-        chosen, told = resolve(chosen, of_target(worker.target))
-        found = [*found, *left_out, *told]
-        verbose = measuring.outputs.verbose
-        render = (
-            course_style.render if style == "report" else functools.partial(tables.render, verbose=verbose)
-        )
-        return measure_and_show(worker, chosen, measuring, measuring.settings(fmad), render, found)
+        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
+        tables = functools.partial(bench_table.render, verbose=outputs.verbose)
+        render = course_style.render if style == "report" else tables
+        settings = measuring.settings(fmad)
+        return measure_and_show(worker, chosen, measuring, outputs, settings, render, [*found, *remarks])

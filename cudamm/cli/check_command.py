@@ -6,17 +6,15 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import click
+import cloup
+from cloup import option, option_group
 
-from cudamm.cli.chosen_cases import kernels_of
 from cudamm.cli.options import (
-    Selection,
-    device_option,
-    dtype_option,
+    device_options,
     fmad_option,
+    problem_options,
     seed_option,
     selection_options,
-    sizes_option,
-    timeout_option,
 )
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.verify_command import SHAPES
@@ -25,6 +23,7 @@ from cudamm.errors import NoDeviceError, UsageError
 if TYPE_CHECKING:
     from cudamm.analysis.check import Sanitize, SharedLimit
     from cudamm.execution.executor import Executor
+    from cudamm.kernels.selection import Selection
 
 SCHEMA = "cudamm.check/1"
 
@@ -32,34 +31,30 @@ LARGER = "96x128x64"
 """Beside the awkward shapes: several blocks in both directions, none of them at an edge of a tile."""
 
 SIZES = (*SHAPES[1:], LARGER, SHAPES[0])
-"""The smallest comes last: what is found is told of the first size where it is."""
+"""The smallest comes last: each mistake is reported at the first size that shows it."""
 
 DEFAULT_ARCH = "sm_90"
 
 SANITIZER = "compute-sanitizer"
 
 
-@click.command(short_help="Which mistake makes a kernel wrong or slow, and on which line.")
-@selection_options
-@sizes_option(", ".join(SIZES))
-@dtype_option("float32")
-@click.option(
-    "--arch",
-    metavar="NAME",
-    help=f"Whose limit of shared memory counts, such as sm_86; {DEFAULT_ARCH} by default: 227 KB a block.",
-)
-@click.option(
-    "--with",
-    "tool",
-    type=click.Choice([SANITIZER]),
-    help="Ask NVIDIA's tool too, on a GPU: memcheck, racecheck, initcheck and synccheck.",
-)
-@fmad_option
-@seed_option
-@device_option
-@timeout_option
-@output_options
-def check(
+@cloup.command()
+@selection_options(fmad_option)
+@problem_options(", ".join(SIZES), "float32", seed_option)
+@option_group(
+    "Checking",
+    option(
+        "--arch", metavar="NAME", show_default=f"{DEFAULT_ARCH}, 227 KB per block",
+        help="The architecture whose limit of shared memory counts, such as sm_86.",
+    ),
+    option(
+        "--with", "tool", type=click.Choice([SANITIZER]),
+        help="Ask NVIDIA's tool too, on a GPU: memcheck, racecheck, initcheck and synccheck.",
+    ),
+)  # fmt: skip
+@device_options
+@output_options()
+def check_command(
     selection: Selection,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
@@ -90,30 +85,30 @@ def check(
         )
     if tool is not None and device_spec == "cpu":
         raise UsageError(f"{SANITIZER} watches GPUs: leave --device cpu out, or --with {SANITIZER}")
-    unchecked = "have no threads, blocks or barriers to check: name a kernel"
-    variants = kernels_of(selection.variants(), selection.names, unchecked, "check")
-
-    from cudamm.analysis.check import check_all
-    from cudamm.cli.check_session import CheckSession
-    from cudamm.cli.chosen_cases import able, cases
+    from cudamm.analysis.check import CheckResult, check_all
+    from cudamm.cli.session import Session
     from cudamm.execution.worker import WorkerExecutor
-    from cudamm.output import check_text as paragraphs
-    from cudamm.tuning.best_choice import resolve
+    from cudamm.kernels.chosen_cases import cases, kernels_of
+    from cudamm.output import check_text
+    from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
 
+    unchecked = "have no threads, blocks or barriers to check: name a kernel"
+    variants = kernels_of(selection.variants(), selection.names, unchecked, "check")
     limit = _shared_limit(arch)
     chosen = cases(variants, sizes or SIZES, dtypes, seed)
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))
-        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
-        chosen, told = resolve(chosen, on_host(worker.target, arch))
-        info = worker.target.info
-        with CheckSession(SCHEMA, outputs, info) as session:
+        target = worker.target
+        chosen, remarks = fitted(chosen, selection.names, target.lacks, on_host(target, arch))
+        with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
-            session.show(paragraphs.render)
-            session.say([*left_out, *told])
-            session.save_mistakes()
+            session.show(check_text.render)
+            session.say(remarks)
+            mistakes = [row for result in session.results for row in result.mistake_records()]
+            checked = [result.record() for result in session.results]
+            session.write(mistakes, map(check_text.csv_record, mistakes), checked=checked)
             return session.status(all(result.all_well for result in session.results))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import click
+import cloup
+from cloup import option, option_group
 
 from cudamm.cli.fraction import FRACTION, INCREASE
 from cudamm.cli.output_options import Output, Outputs, output_options
@@ -15,24 +16,24 @@ if TYPE_CHECKING:
     from cudamm.benchmark.result_file import Saved
 
 
-@click.command(short_help="Compare two files of bench: what became faster, what slower?")
-@click.argument("old_path", metavar="OLD.json")
-@click.argument("new_path", metavar="NEW.json")
-@click.option(
-    "--confidence",
-    type=FRACTION,
-    metavar="SHARE",
-    default="95%",
-    help="Of each speed-up's interval, as 95% or 0.95.",
-)
-@click.option(
-    "--fail-on", type=INCREASE, metavar="SHARE",
-    help="Exit with 1 where a variant fails now or takes longer by more than this, as 5% or 0.05: by more "
-    "even at the end of its interval that is nearest to no change.",
+@cloup.command()
+@cloup.argument("old_path", metavar="OLD.json")
+@cloup.argument("new_path", metavar="NEW.json")
+@option_group(
+    "Comparison",
+    option(
+        "--confidence", type=FRACTION, metavar="SHARE", default="95%",
+        help="Confidence of each speed-up's interval, as 95% or 0.95.",
+    ),
+    option(
+        "--fail-on", type=INCREASE, metavar="SHARE",
+        help="Exit with 1 if a variant fails now, or if it takes longer by more than this share, as 5% or "
+        "0.05, even at the end of its interval that is nearest to no change.",
+    ),
+    option("--force", is_flag=True, help="Compare results of different devices too."),
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Compare even results of different devices.")
-@output_options
-def compare(
+@output_options()
+def compare_command(
     old_path: str,
     new_path: str,
     confidence: float,
@@ -65,9 +66,9 @@ def compare(
     comparisons = comparison.compare(old, new, confidence)
     warnings += comparison.differences(old, new, comparisons)
     inputs = {os.path.realpath(path) for path in (old_path, new_path)}
-    for option, path in outputs.named.items():
+    for name, path in outputs.named.items():
         if os.path.realpath(path) in inputs:
-            raise UsageError(f"{option} {path}: that is a file to compare, and would be replaced")
+            raise UsageError(f"{name} {path}: that is a file to compare, and would be replaced")
     with Output(outputs) as output:
         for line in warnings:
             messages().print(f"cudamm: {escape(line)}", soft_wrap=True)

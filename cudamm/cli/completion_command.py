@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+import cloup
 from click.shell_completion import CompletionItem, get_completion_class
 
 PROGRAM = "cudamm"
@@ -48,10 +49,10 @@ def complete_words(*words: str) -> Complete:
     return complete
 
 
-@click.command(short_help="Print what makes a shell complete cudamm's command lines.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@cloup.command()
+@cloup.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
-def completion(context: click.Context, shell: str) -> None:
+def completion_command(context: click.Context, shell: str) -> None:
     """Print a script after which the shell completes commands, options, methods and file names.
 
     \b

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-import click
+import cloup
 
 from cudamm.cli.output_options import Output, Outputs, output_options
 
 
-@click.command(short_help="List the devices here, with the properties that matter.")
-@output_options
-def devices(outputs: Outputs) -> None:
+@cloup.command()
+@output_options()
+def devices_command(outputs: Outputs) -> None:
     """List the CPU device and every GPU, with the properties that matter for matrix products."""
     from cudamm.devices.find_device import every
     from cudamm.output import devices_table as tables

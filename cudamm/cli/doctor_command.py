@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import click
+import cloup
+from cloup import option_group
 
 from cudamm.cli.options import device_option
 from cudamm.cli.output_options import Output, Outputs, output_options
 
 
-@click.command(short_help="Say whether bench can run here, and what to mend.")
-@device_option
-@output_options
-def doctor(device_spec: str, outputs: Outputs) -> int:
+@cloup.command()
+@option_group("Device", device_option)
+@output_options()
+def doctor_command(device_spec: str, outputs: Outputs) -> int:
     """Look at Python, driver, compilers, the GPU's state and this machine, and say what to do.
 
     Nothing is changed. Exit status: 0 if bench can run on the device, 3 if not; auto means a GPU where this

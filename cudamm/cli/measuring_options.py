@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+from cloup import option, option_group
 
 from cudamm.cli.fraction import FRACTION
-from cudamm.cli.options import Command, device_option, seed_option, timeout_option
-from cudamm.cli.output_options import OUTPUT_OPTIONS, Outputs, take_outputs
+from cudamm.cli.option_rules import Command, contradict
+from cudamm.cli.options import cold_option, device_options, fields_of, gathered
+from cudamm.cli.output_options import Outputs
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,17 +23,15 @@ if TYPE_CHECKING:
     from cudamm.devices.device import DeviceInfo
     from cudamm.execution.executor import Executor
     from cudamm.execution.worker import WorkerExecutor
-    from cudamm.kernels.problem import Problem
-    from cudamm.kernels.variant import Variant
+    from cudamm.kernels.chosen_cases import Cases
+    from cudamm.output.plots.chart import Drawing
 
 SCHEMA = "cudamm.bench/2"
-
-Cases = list[tuple["Variant", "Problem"]]
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """What the options that say how to measure say, as given."""
+    """The options that say how to measure, as they were given."""
 
     runs: int | None
     warmup: int | None
@@ -45,12 +42,9 @@ class Measuring:
     verify: bool
     seed: int
     device_spec: str
-    outputs: Outputs
-    resume: str | None
-    plot: str | None = None
 
     def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
-        """The same for `measure`."""
+        """Return the same for `measure`."""
         from cudamm.benchmark.measure import Settings
 
         return Settings(
@@ -68,57 +62,36 @@ class Measuring:
 
 def measuring_options(command: Command) -> Command:
     """Add the options that say how to measure; the command receives them as `measuring`."""
-    options = [
-        click.option("--runs", type=click.IntRange(1, 100_000), help="Samples a variant, as many as this."),
-        click.option(
-            "--until-stable", is_flag=True, help="Sample until the median can be trusted (the default)."
+    options = option_group(
+        "Measuring",
+        option("--runs", type=click.IntRange(1, 100_000), help="Number of samples per variant."),
+        option(
+            "--until-stable", is_flag=True, show_default="unless --runs is given",
+            help="Sample until the median can be trusted.",
         ),
-        click.option(
+        contradict("runs", "until_stable"),
+        option(
             "--max-noise", type=FRACTION, default="0.5%", metavar="SHARE",
-            help="Stable is what has less noise, or a median with a smaller standard error; 0.5% by default.",
+            help="A median is stable if the noise, or the median's standard error, is below this share.",
         ),
-        click.option(
+        option(
             "--max-time", "max_time_s", type=click.FloatRange(0, 86_400), default=2.0, metavar="SECONDS",
-            help="Of sampling a variant, after which it ends all the same; 2 by default.",
+            help="Sampling a variant ends after this time, stable or not.",
         ),
-        click.option(
-            "--cold/--hot", default=True,
-            help="Write over the GPU's L2 cache before each sample (it is), or time launches back to back.",
+        cold_option,
+        option(
+            "--warmup", type=click.IntRange(0), show_default="until the device was busy for 100 ms",
+            help="Number of launches before the samples.",
         ),
-        click.option(
-            "--warmup", type=click.IntRange(0),
-            help="Launches before the samples; by default until the device has been busy for 100 ms.",
-        ),
-        timeout_option,
-        click.option(
-            "--verify/--no-verify", default=True, help="Verify each variant before it is timed (it is)."
-        ),
-        seed_option,
-        device_option,
-        *OUTPUT_OPTIONS,
-        click.option(
-            "--resume", metavar="FILE",
-            help="Go on where the run that wrote FILE stopped: what it holds is not measured again.",
-        ),
-        click.option(
-            "--plot", metavar="FILE",
-            help="Draw the results in a .png, .svg or .pdf file; - for the terminal.",
-        ),
-    ]  # fmt: skip
+        option("--verify/--no-verify", default=True, help="Verify each variant before timing it, or not."),
+    )  # fmt: skip
+    names = (*fields_of(Measuring), "until_stable")
+    return gathered("measuring", _measuring, names, options, device_options)(command)
 
-    @functools.wraps(command)
-    def collect(**given: Any) -> Any:
-        if given.pop("until_stable") and given["runs"] is not None:
-            raise UsageError("--runs and --until-stable both say when to stop: give one of them")
-        given["outputs"] = take_outputs(given)
-        names = [field.name for field in dataclasses.fields(Measuring)]
-        given["measuring"] = Measuring(**{name: given.pop(name) for name in names})
-        return command(**given)
 
-    wrapped: Any = collect
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
+def _measuring(until_stable: bool, **given: Any) -> Measuring:
+    """Return what was given; `--until-stable` is what happens without `--runs`."""
+    return Measuring(**given)
 
 
 def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> WorkerExecutor:
@@ -138,48 +111,37 @@ def measure_and_show(
     executor: Executor,
     cases: Cases,
     measuring: Measuring,
+    outputs: Outputs,
     settings: Settings,
     show: Callable[[Console, DeviceInfo, list[Result]], None],
     remarks: Sequence[str] = (),
 ) -> int:
-    """Measure what no earlier run has, write results as they come, print tables; the exit status."""
+    """Measure what no earlier run has, write results as they come, print tables; return the exit status."""
     from cudamm.benchmark import measure
     from cudamm.cli.session import BenchSession
-    from cudamm.output.plots.plot import Plot
     from cudamm.output.plots.result_charts import drawing_of
 
     info = executor.target.info
     options = _options(measuring, settings)
-    kept, records = _resumed(measuring.resume, info, options, cases, settings)
-    outputs = dataclasses.replace(
-        measuring.outputs, json=measuring.outputs.json or measuring.resume
-    ).checked()
+    kept, records = _resumed(outputs.resume, info, options, cases, settings)
     left = [position for position in range(len(cases)) if position not in kept]
-    with contextlib.ExitStack() as closing:
-        plot = None
-        if measuring.plot is not None:
-            others = {**measuring.outputs.named, "--resume": measuring.resume}
-            plot = closing.enter_context(Plot(measuring.plot, others))
-
-        def present(console: Console, results: list[Result]) -> None:
-            show(console, info, results)
-            if plot is not None:
-                plot.show(console, drawing_of(info, results))
-
-        session = closing.enter_context(BenchSession(SCHEMA, outputs, info, options))
+    with BenchSession(SCHEMA, outputs, info, options) as session:
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]
             earlier = list(kept.values())
             session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
         executor.dismiss()
-        session.show(present)
+
+        def draw(results: list[Result]) -> Drawing:
+            return drawing_of(info, results)
+
+        session.show(lambda console, results: show(console, info, results), draw)
         if kept:
-            session.say([f"{len(kept)} of {len(cases)} were in {measuring.resume} already"])
+            session.say([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
         session.say(remarks)
         session.finish()
-        if plot is not None and session.results:
-            plot.write(drawing_of(info, session.results))  # last: a full disk must not cost the results
+        session.write_picture(draw)
         return session.status(all(result.status != "failed" for result in session.results))
 
 

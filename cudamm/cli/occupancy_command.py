@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import re
 from collections.abc import Iterator
@@ -10,53 +9,54 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
+import cloup
+from cloup import option, option_group
 
 from cudamm.cli.arch_options import architecture_options, chosen_architectures
 from cudamm.cli.bare_numbers import bare_numbers, whole_numbers
-from cudamm.cli.options import (
-    Selection,
-    device_option,
-    dtype_option,
-    fmad_option,
-    selection_options,
-    sizes_option,
-)
-from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.option_rules import belongs_to
+from cudamm.cli.options import device_option, fmad_option, problem_options, selection_options
+from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cudamm.cli.chosen_cases import Cases
+    from cudamm.cli.session import Tell
     from cudamm.kernels.architecture import Architecture
+    from cudamm.kernels.chosen_cases import Cases
+    from cudamm.kernels.selection import Selection
     from cudamm.occupancy.occupancy_result import OccupancyResult
 
 MOST_CURVES = 8
-"""Configurations that curves are drawn for at a time."""
+"""Largest number of configurations whose curves are drawn."""
 
 
-@click.command(short_help="Occupancy of kernels or bare numbers, on any architecture.")
-@selection_options
-@click.option("--registers", metavar="LIST", help="Bare numbers: registers a thread.")
-@click.option("--shared", metavar="LIST", help="Bare numbers: bytes a block, or as in 8*threads.")
-@click.option("--barriers", type=click.IntRange(0, 16), help="Bare numbers: barriers a block; 1.")
-@sizes_option("1024; it gives the waves")
-@dtype_option("float32")
-@fmad_option
-@architecture_options
-@device_option
-@click.option("--suggest", is_flag=True, help="The block size of highest occupancy, and the lab's edge.")
-@click.option("--why", is_flag=True, help="What to change to reach the next step up.")
-@click.option(
-    "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]",
-    help="Is a load hidden, with so many independent instructions?",
+@cloup.command()
+@selection_options(fmad_option)
+@option_group(
+    "Bare numbers, with --threads and --grid",
+    option("--registers", metavar="LIST", help="Registers per thread."),
+    option("--shared", metavar="LIST", help="Bytes of shared memory per block, or as in 8*threads."),
+    option("--barriers", type=click.IntRange(0, 16), show_default="1", help="Barriers per block."),
+)
+@problem_options("1024; it gives the waves")
+@architecture_options(device_option)
+@option_group(
+    "Questions",
+    option("--suggest", is_flag=True, help="The block size of highest occupancy, and the lab's edge."),
+    option("--why", is_flag=True, help="What to change to reach the next step up."),
+    option(
+        "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]",
+        help="Is a load hidden, with so many independent instructions?",
+    ),
+    option("--load-cycles", metavar="NUMBER", help="--ilp: cycles of a load."),
+    option("--instruction-cycles", metavar="NUMBER", help="--ilp: cycles of an instruction."),
+    option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory."),
+    belongs_to("--ilp", "load_cycles", "instruction_cycles"),
 )  # fmt: skip
-@click.option("--load-cycles", metavar="NUMBER", help="--ilp: of a load.")
-@click.option("--instruction-cycles", metavar="NUMBER", help="--ilp: of an instruction.")
-@click.option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory.")
-@click.option("--plot", metavar="FILE", help="The curves in a .png, .svg or .pdf file; - for the terminal.")
-@output_options
-def occupancy(
+@output_options(PLOT)
+def occupancy_command(
     selection: Selection,
     registers: str | None,
     shared: str | None,
@@ -74,7 +74,6 @@ def occupancy(
     load_cycles: str | None,
     instruction_cycles: str | None,
     curves: bool,
-    plot: str | None,
     outputs: Outputs,
 ) -> int:
     """Say how full each kernel can keep a multiprocessor, and what limits it.
@@ -90,8 +89,8 @@ def occupancy(
     cudamm occupancy --kernel my.cu --why                   your kernel: what would help?
     cudamm occupancy -m tiled-dynamic --suggest             the best block size
     """
-    from cudamm.cli.chosen_cases import able, cases, kernels_of, unfit_on
-    from cudamm.cli.session import Session, Tell
+    from cudamm.cli.session import Session
+    from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
     from cudamm.occupancy.configurations import of_numbers
     from cudamm.occupancy.kernel_occupancy import of_kernels
@@ -100,79 +99,72 @@ def occupancy(
     from cudamm.occupancy.occupancy_result import OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables
-    from cudamm.output.plots.plot import Plot, check_terminal
+    from cudamm.output.plots.plot import check_terminal
     from cudamm.tuning.best_choice import is_asked, resolve
     from cudamm.tuning.place import of_architecture
 
     numbers = bare_numbers(selection, registers, shared, barriers, fmad, searched=suggest)
+    if numbers is not None and (sizes or dtypes):
+        raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
     questions = Questions(
         why,
         whole_numbers("ilp", ilp, least=1) if ilp is not None else (),
         _cycles("load-cycles", load_cycles),
         _cycles("instruction-cycles", instruction_cycles),
     )
-    if (load_cycles or instruction_cycles) and not questions.independent:
-        raise UsageError("--load-cycles and --instruction-cycles go with --ilp")
-    curves = curves or plot is not None
+    curves = curves or outputs.plot is not None
     architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
     sources = latency_sources(architectures, questions) if questions.independent else []
     groups: list[tuple[list[Architecture], Cases]] = []
-    told: list[str] = []
+    remarks: list[str] = []
     if numbers is None:
         swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
         without = "have no occupancy: name a method that runs on a GPU"
         variants = kernels_of(swept.variants(), swept.names, without, "compute the occupancy of")
         chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
-        chosen, left_out = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
-        told += left_out
+        chosen, remarks = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
         if is_asked(variants):  # another choice for each architecture
             here = info.name if info.kind == "gpu" else ""
             for of in architectures:
-                on_one, lines = resolve(chosen, of_architecture(of, here))
+                on_one, choices = resolve(chosen, of_architecture(of, here))
                 groups.append(([of], on_one))
-                told += [f"{of.name}: {line}" for line in lines]
+                remarks += [f"{of.name}: {choice}" for choice in choices]
         else:
             groups.append((architectures, chosen))
-    elif sizes or dtypes:
-        raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
 
-    def results(progress: Tell) -> Iterator[OccupancyResult]:
+    def results(tell: Tell) -> Iterator[OccupancyResult]:
         if numbers is not None:
             compute = best_of_numbers if suggest else of_numbers
             yield from compute(architectures, numbers, carveout)
-        elif suggest:
-            given = selection.gives(BLOCK_SIZE)
-            for group, on_group in groups:
-                yield from best_block_sizes(group, on_group, fmad, carveout, progress, given)
-        else:
-            for group, on_group in groups:
-                yield from of_kernels(group, on_group, fmad, carveout, progress)
+        for group, on_group in groups:
+            if suggest:
+                given = selection.gives(BLOCK_SIZE)
+                yield from best_block_sizes(group, on_group, fmad, carveout, tell, given)
+            else:
+                yield from of_kernels(group, on_group, fmad, carveout, tell)
 
     if curves:
         check_terminal()
-    with contextlib.ExitStack() as closing:
-        figure = closing.enter_context(Plot(plot, outputs.named)) if plot is not None else None
-        session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", outputs, info))
+    with Session[OccupancyResult]("cudamm.occupancy/1", outputs, info) as session:
         session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
         shown = drawn(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:
             raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
 
-        def show(console: Console, found: list[OccupancyResult]) -> None:
+        def render(console: Console, found: list[OccupancyResult]) -> None:
             tables.render(console, found, sources)
             drawings.render(console, shown)
 
-        session.show(show)
-        session.say(told)
-        if figure:
-            figure.write(drawings.drawing_of(shown))
+        session.show(render)
+        session.say(remarks)
+        session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
         return session.status(numbers is not None or not any(r.reason for r in session.results))
 
 
 def _cycles(option: str, text: str | None) -> Fraction | None:
-    """A number of cycles, exactly as written. Raises UsageError where it is none."""
+    """Return a number of cycles, exactly as written. Raises UsageError if it is none."""
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", text) or not Fraction(text):

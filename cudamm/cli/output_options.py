@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
+import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
+from cloup import option, option_group
 
 from cudamm.cli.completion_command import complete_files
+from cudamm.cli.option_rules import Decorator, contradict
+from cudamm.cli.options import fields_of, gathered
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.output.output_files import OutputFile
     from cudamm.output.text_formats import Render
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_HELP = {
-    "json": "Write the results there; - for standard output and no tables.",
-    "csv": "The results as CSV, a row each, values named as in JSON; - likewise.",
-    "markdown": "What is printed, as Markdown; - likewise.",
-    "svg": "A picture of what is printed; - likewise.",
-}
-
-
-_SAID_HOW = ("-q", "--quiet", "-v", "--verbose")
-
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files asked for; `-` is standard output, None a form that is not wanted.
+    """The files asked for; `-` is standard output, None a file that is not wanted.
 
     Attributes:
+        resume: a file of results that the command continues.
         quiet: nothing on standard error but errors and warnings.
         verbose: a line there for each step.
     """
@@ -46,83 +36,103 @@ class Outputs:
     csv: str | None = None
     markdown: str | None = None
     svg: str | None = None
+    resume: str | None = None
+    plot: str | None = None
     quiet: bool = False
     verbose: bool = False
 
-    @property
-    def named(self) -> dict[str, str]:
-        """Those asked for, by their options."""
-        paths = {f"--{name}": getattr(self, name) for name in _HELP}
-        return {option: path for option, path in paths.items() if path is not None}
-
-    def checked(self) -> Outputs:
-        """These, or UsageError where two of them are the same, or contradict each other."""
-        if self.quiet and self.verbose:
-            raise UsageError("--quiet and --verbose contradict each other: give one of them")
+    def __post_init__(self) -> None:
+        """Raise UsageError if two of the files are the same."""
         seen: dict[str, str] = {}
-        for option, path in self.named.items():
+        for option_name, path in self.named.items():
             key = path if path == "-" else os.path.realpath(path)
+            if seen.get(key) == "--json" and option_name == "--resume":
+                continue  # the run goes on in its own file
             if key in seen:
                 what = "standard output" if path == "-" else path
-                raise UsageError(f"{seen[key]} and {option} are both {what}")
-            seen[key] = option
-        return self
+                raise UsageError(f"{seen[key]} and {option_name} are both {what}")
+            seen[key] = option_name
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The files asked for, by their options; the picture is not among them."""
+        paths = {
+            "--json": self.json, "--resume": self.resume, "--csv": self.csv, "--markdown": self.markdown,
+            "--svg": self.svg,
+        }  # fmt: skip
+        return {name: path for name, path in paths.items() if path is not None}
+
+    @property
+    def json_path(self) -> str | None:
+        """Where the JSON document goes: a run that goes on writes to its own file if no other is named."""
+        return self.resume if self.json is None else self.json
 
 
-_FILE_OPTIONS = {
-    name: click.option(f"--{name}", name, metavar="FILE", shell_complete=complete_files, help=text)
-    for name, text in _HELP.items()
-}
+def _file_option(name: str, help_text: str) -> Decorator:
+    return option(f"--{name}", metavar="FILE", shell_complete=complete_files, help=help_text)
 
-FORM_OPTIONS = tuple(option for name, option in _FILE_OPTIONS.items() if name != "json")
-"""`--csv`, `--markdown` and `--svg`, each a decorator."""
 
-OUTPUT_OPTIONS = (
-    *_FILE_OPTIONS.values(),
-    click.option("-q", "--quiet", is_flag=True, help="No progress and no remarks on standard error."),
-    click.option("-v", "--verbose", is_flag=True, help="A line on standard error for each step."),
+_TEXT_FILES = (
+    _file_option("csv", "Write the results as CSV, a row each; - for standard output and no tables."),
+    _file_option("markdown", "Write what is printed as Markdown; - likewise."),
+    _file_option("svg", "Write a picture of what is printed; - likewise."),
 )
-"""`--json`, `--csv`, `--markdown`, `--svg`, `--quiet` and `--verbose`, each a decorator."""
+
+PLOT = _file_option("plot", "Draw the results in a .png, .svg or .pdf file; - for the terminal.")
+RESUME = _file_option("resume", "Continue the run that wrote FILE: what it holds is not measured again.")
+
+_STREAMS: tuple[Decorator, ...] = (
+    option("-q", "--quiet", is_flag=True, help="No progress and no remarks on standard error."),
+    option("-v", "--verbose", is_flag=True, help="A line on standard error for each step."),
+    contradict("quiet", "verbose"),
+)
 
 
-def take_outputs(given: dict[str, Any]) -> Outputs:
-    """Take what those options say out of a command's arguments. Raises UsageError where two are the same."""
-    return Outputs(**{field.name: given.pop(field.name) for field in dataclasses.fields(Outputs)}).checked()
+def output_options(*others: Decorator) -> Decorator:
+    """Add the options that name files; the command receives them as `outputs`.
+
+    Args:
+        others: further options of the same group, such as `PLOT`.
+    """
+    json = _file_option("json", "Write the results as JSON; - for standard output and no tables.")
+    return _gathered_outputs(json, *_TEXT_FILES, *others, *_STREAMS)
 
 
-def output_options(command: Command) -> Command:
-    """Add `OUTPUT_OPTIONS`; the command receives them as `outputs`."""
-
-    @functools.wraps(command)
-    def collect(**given: Any) -> Any:
-        return command(outputs=take_outputs(given), **given)
-
-    wrapped: Any = collect
-    for option in reversed(OUTPUT_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
+def text_file_options(*others: Decorator) -> Decorator:
+    """Add `--csv`, `--markdown` and `--svg` alone; the command receives them as `outputs`."""
+    return _gathered_outputs(*others, *_TEXT_FILES)
 
 
-class Forms:
-    """The files for CSV, Markdown and SVG, opened before anything is measured."""
+def _gathered_outputs(*options: Decorator) -> Decorator:
+    return gathered("outputs", Outputs, fields_of(Outputs), option_group("Output", *options))
+
+
+class TextFiles:
+    """The CSV, Markdown and SVG files, opened before anything is measured."""
 
     def __init__(self, outputs: Outputs) -> None:
-        """Raises UsageError where one cannot be written."""
+        """Raises UsageError if one cannot be written."""
         from cudamm.output.output_files import OutputFile
 
         self._paths = {name: path for name in ("csv", "markdown", "svg") if (path := getattr(outputs, name))}
         self.take_standard_output = "-" in self._paths.values()
         self._files: dict[str, OutputFile] = {}
-        try:
+        with contextlib.ExitStack() as opened:
             for name, path in self._paths.items():
                 if path != "-":
                     self._files[name] = OutputFile(f"--{name}", path)
-        except BaseException:
-            self.discard()
-            raise
+                    opened.callback(self._files[name].discard)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> TextFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what was opened, if it was not written."""
+        self._opened.close()
 
     def write(self, render: Render, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write each: what `render` prints, or the records. Raises UsageError where the disk is full."""
+        """Write each: what `render` prints, or the records. Raises UsageError if the disk is full."""
         from cudamm.output import text_formats
 
         make = {
@@ -137,58 +147,54 @@ class Forms:
             else:
                 sys.stdout.write(text)
 
-    def discard(self) -> None:
-        """Remove what was opened, if it was not written."""
-        for file in self._files.values():
-            file.discard()
-
 
 class Output:
     """Tables on the terminal and the files asked for, of a command that has all its results at once."""
 
     def __init__(self, outputs: Outputs) -> None:
-        """Raises UsageError where a file cannot be written."""
+        """Raises UsageError if a file cannot be written."""
         from cudamm.output.output_files import JsonFile
 
-        self._forms = Forms(outputs)
-        try:
+        with contextlib.ExitStack() as opened:
+            self._text_files = opened.enter_context(TextFiles(outputs))
             self._json = JsonFile(outputs.json) if outputs.json is not None else None
-        except BaseException:
-            self._forms.discard()
-            raise
+            if self._json is not None:
+                opened.callback(self._json.discard)
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Output:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._forms.discard()
-        if self._json:
-            self._json.discard()
+        self._opened.close()
 
     def present(self, render: Render, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
         """Print tables, unless standard output is taken, and write the files.
 
-        Raises UsageError where the disk is full.
+        Raises UsageError if the disk is full.
         """
         from cudamm.output.console import console
 
         rows = list(records)
-        if not (self._forms.take_standard_output or (self._json and self._json.is_standard_output)):
+        if not (self._text_files.take_standard_output or (self._json and self._json.is_standard_output)):
             render(console())
         if self._json:
             self._json.write(document, rows)
-        self._forms.write(render, rows)
+        self._text_files.write(render, rows)
+
+
+_FILES = ("--json", "--csv", "--markdown", "--svg")
 
 
 def _command_line() -> str:
-    """As it was given, without where its results go."""
+    """Return the command line as it was given, without where its results go and how much it prints."""
     words: list[str] = []
-    left_out = False
+    is_path = False
     for word in sys.argv[1:]:
-        if left_out:
-            left_out = False
-        elif word.removeprefix("--") in _HELP and word.startswith("--"):
-            left_out = True
-        elif word not in _SAID_HOW and not any(word.startswith(f"--{name}=") for name in _HELP):
+        if is_path:
+            is_path = False
+        elif word in _FILES:
+            is_path = True
+        elif word not in ("-q", "--quiet", "-v", "--verbose") and word.partition("=")[0] not in _FILES:
             words.append(word)
     return shlex.join(["cudamm", *words])

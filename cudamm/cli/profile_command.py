@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
+import cloup
 
-from cudamm.cli.chosen_cases import kernels_of
 from cudamm.cli.options import (
-    Selection,
-    device_option,
-    dtype_option,
+    device_options,
     fmad_option,
+    problem_options,
     seed_option,
     selection_options,
-    sizes_option,
-    timeout_option,
 )
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
+    from cudamm.kernels.selection import Selection
 
 SCHEMA = "cudamm.profile/1"
 
@@ -33,16 +30,12 @@ _WITHOUT = (
 )
 
 
-@click.command(short_help="What Nsight Compute says of kernels, and what bounds them.")
-@selection_options
-@sizes_option(DEFAULT_SIZE)
-@dtype_option("float32")
-@fmad_option
-@seed_option
-@device_option
-@timeout_option
-@output_options
-def profile(
+@cloup.command()
+@selection_options(fmad_option)
+@problem_options(DEFAULT_SIZE, "float32", seed_option)
+@device_options
+@output_options()
+def profile_command(
     selection: Selection,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
@@ -65,38 +58,34 @@ def profile(
     """
     if device_spec == "cpu":
         raise UsageError(f"Nsight Compute profiles GPUs, and the CPU device is none: {_WITHOUT}")
-    unprofiled = "do not run on a GPU: name a method that does"
-    variants = kernels_of(selection.variants(), selection.names, unprofiled, "profile; ncu does")
-
-    from cudamm.analysis.profile import WHERE_TO_GET_NCU, ProfileResult
-    from cudamm.analysis.profile import profile as profiled
-    from cudamm.cli.chosen_cases import able, cases
+    from cudamm.analysis.profile import WHERE_TO_GET_NCU, ProfileResult, profile
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
     from cudamm.execution.worker import WorkerExecutor
+    from cudamm.kernels.chosen_cases import cases, kernels_of
     from cudamm.output import profile_table as tables
-    from cudamm.tuning.best_choice import resolve
-    from cudamm.tuning.place import of_target
+    from cudamm.tuning.fitted_cases import fitted_to
 
+    unprofiled = "do not run on a GPU: name a method that does"
+    variants = kernels_of(selection.variants(), selection.names, unprofiled, "profile; ncu does")
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
     with WorkerExecutor(device_spec, timeout_s) as worker:
         _check_gpu(worker)
         ncu = find_ncu(find_nvcc())
         if ncu is None:
             raise NoDeviceError(WHERE_TO_GET_NCU)
-        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
-        chosen, told = resolve(chosen, of_target(worker.target))
+        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
         info = worker.target.info
         with Session[ProfileResult](SCHEMA, outputs, info) as session:
-            session.collect(lambda tell: profiled(worker, ncu, chosen, fmad, timeout_s, tell))
+            session.collect(lambda tell: profile(worker, ncu, chosen, fmad, timeout_s, tell))
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say([*left_out, *told])
+            session.say(remarks)
             session.save(ProfileResult.record)
             return session.status(all(result.status != "failed" for result in session.results))
 
 
 def _check_gpu(executor: Executor) -> None:
-    """Raise NoDeviceError where there is no GPU."""
+    """Raise NoDeviceError if there is no GPU."""
     info = executor.target.info
     if info.kind == "cpu":
         missing = info.note or "there is no GPU here"

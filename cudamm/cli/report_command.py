@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+import cloup
+from cloup import option
 
-from cudamm.cli.output_options import FORM_OPTIONS, Outputs
+from cudamm.cli.output_options import Outputs, text_file_options
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -19,38 +20,23 @@ if TYPE_CHECKING:
     from cudamm.occupancy.occupancy_result import OccupancyResult
     from cudamm.output.page.page_kernels import Kernel
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 STREAMS = ("/dev/", "/proc/")
 """Where names are that no page can be named after, even where they stand for a file."""
 
 
-def form_options(command: Command) -> Command:
-    """Add `FORM_OPTIONS`; the command receives them as `outputs`."""
-
-    @functools.wraps(command)
-    def collect(csv: str | None, markdown: str | None, svg: str | None, **given: Any) -> Any:
-        return command(outputs=Outputs(csv=csv, markdown=markdown, svg=svg).checked(), **given)
-
-    wrapped: Any = collect
-    for option in reversed(FORM_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
-
-
-@click.command(short_help="One HTML page of a file of results: tables, charts, sources.")
-@click.argument("path", metavar="RESULTS.json")
-@click.option(
-    "-o", "--output", metavar="FILE",
-    help="The page; - for standard output. The file's own name with .html, if not given.",
+@cloup.command()
+@cloup.argument("path", metavar="RESULTS.json")
+@text_file_options(
+    option(
+        "-o", "--output", metavar="FILE", show_default="the file's own name with .html",
+        help="Write the page there; - for standard output.",
+    ),
+    option(
+        "--occupancy/--no-occupancy", default=True,
+        help="Compute the occupancy of kernels that a GPU has run, if there is an nvcc to compile them.",
+    ),
 )  # fmt: skip
-@click.option(
-    "--occupancy/--no-occupancy", default=True,
-    help="Compute the occupancy of kernels that a GPU has run, which compiles them with nvcc; it is left out "
-    "where there is no nvcc.",
-)  # fmt: skip
-@form_options
-def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> None:
+def report_command(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> None:
     """Write one HTML page of a file that bench --json or sweep --json wrote.
 
     It has a summary, the table with bars, charts against what was swept and against the size, the kernels'
@@ -73,7 +59,7 @@ def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> 
     saved = load(path, SCHEMA)
     results = results_of(saved)
     if outputs.named:
-        _write_forms(saved, results, outputs, output)
+        _write_text_files(saved, results, outputs, output)
         if output is None:
             return
     target = _target(path, output)
@@ -90,26 +76,23 @@ def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> 
         click.echo(f"{target}: {len(results)} rows, {max(1, len(content) // 1000)} kB")
 
 
-def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
-    """The table in the forms asked for. Raises UsageError where one would replace the file that is read."""
+def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
+    """Write the table as CSV, Markdown and SVG. Raises UsageError if one would replace the file read."""
     from cudamm.benchmark.result import bench_record_among
-    from cudamm.cli.output_options import Forms
+    from cudamm.cli.output_options import TextFiles
     from cudamm.devices.device import DeviceInfo
     from cudamm.output import bench_table
 
     device = saved.document["device"]
     info = DeviceInfo(device["kind"], "", device["name"])
-    for option, form in outputs.named.items():
-        if form != "-" and Path(form).exists() and Path(form).samefile(saved.path):
-            raise UsageError(f"{option} {form}: that is the file to report on, and would be replaced")
-        if page is not None and os.path.realpath(form) == os.path.realpath(page):
-            raise UsageError(f"{option} and -o are both {'standard output' if form == '-' else form}")
-    forms = Forms(outputs)
-    try:
+    for name, path in outputs.named.items():
+        if path != "-" and Path(path).exists() and Path(path).samefile(saved.path):
+            raise UsageError(f"{name} {path}: that is the file to report on, and would be replaced")
+        if page is not None and os.path.realpath(path) == os.path.realpath(page):
+            raise UsageError(f"{name} and -o are both {'standard output' if path == '-' else path}")
+    with TextFiles(outputs) as files:
         records = [bench_record_among(result, results) for result in results]
-        forms.write(lambda console: bench_table.render(console, info, results), records)
-    finally:
-        forms.discard()
+        files.write(lambda console: bench_table.render(console, info, results), records)
 
 
 def _target(path: str, output: str | None) -> str:

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 import click
+import cloup
+from cloup import option, option_group
 
-from cudamm.cli.options import device_option, seed_option, timeout_option
-from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.options import device_options, seed_option
+from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.courses import NAMES
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from cudamm.output.plots.chart import Drawing
 
 ALL = "all"
 SCHEMA = "cudamm.reproduce/1"
 
 
-@click.command(short_help="Run what a course ran, beside the figures it published.")
-@click.argument("names", nargs=-1, required=True, metavar="COURSE...", type=click.Choice([*NAMES, ALL]))
-@click.option(
-    "-n", "--size", metavar="SIZE",
-    help="1024 for a square, 640x480x320 for MxNxK. Default: the source's own, 1024 where it states none; "
-    "smaller on the CPU device.",
+@cloup.command()
+@cloup.argument("names", nargs=-1, required=True, metavar="COURSE...", type=click.Choice([*NAMES, ALL]))
+@option_group(
+    "Problem",
+    option(
+        "-n", "--size", metavar="SIZE",
+        show_default="the source's own, or 1024; smaller on the CPU device",
+        help="1024 for a square, 640x480x320 for MxNxK.",
+    ),
+    seed_option,
 )  # fmt: skip
-@seed_option
-@device_option
-@timeout_option
-@click.option("--plot", metavar="FILE", help="Draw it in a .png, .svg or .pdf file; - for the terminal.")
-@output_options
-def reproduce(
+@device_options
+@output_options(PLOT)
+def reproduce_command(
     names: tuple[str, ...],
     size: str | None,
     seed: int,
     device_spec: str,
     timeout_s: float,
-    plot: str | None,
     outputs: Outputs,
 ) -> int:
     """Run just what a course document ran, and say which of its conclusions hold on this device.
@@ -71,7 +72,6 @@ def reproduce(
         from cudamm.devices.gpu_device import GpuTarget
         from cudamm.kernels.architecture import find_architecture
         from cudamm.output import reproduce_table as tables
-        from cudamm.output.plots.plot import Plot
 
         target = worker.target
         is_gpu = isinstance(target, GpuTarget)
@@ -84,19 +84,14 @@ def reproduce(
             seed=seed,
         )
         sources = [find(name) for name in (NAMES if ALL in names else dict.fromkeys(names))]
-        with contextlib.ExitStack() as closing:
-            picture = closing.enter_context(Plot(plot, outputs.named)) if plot is not None else None
-            session = closing.enter_context(Session[Reproduction](SCHEMA, outputs, target.info))
+        with Session[Reproduction](SCHEMA, outputs, target.info) as session:
             session.collect(lambda tell: run_again(worker, sources, setting, tell))
             worker.dismiss()
 
-            def render(console: Console, found: list[Reproduction]) -> None:
-                tables.render(console, found)
-                if picture:
-                    picture.show(console, tables.drawing_of(target.info, found))
+            def draw(found: list[Reproduction]) -> Drawing:
+                return tables.drawing_of(target.info, found)
 
-            session.show(render)
+            session.show(tables.render, draw)
             session.save(Reproduction.record)
-            if picture and session.results:
-                picture.write(tables.drawing_of(target.info, session.results))
+            session.write_picture(draw)
             return session.status(all(found.is_right for found in session.results))

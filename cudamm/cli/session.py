@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cudamm.benchmark.result import Result, bench_record_among
-from cudamm.cli.output_options import Forms, Outputs
+from cudamm.cli.output_options import Outputs, TextFiles
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import Interrupted, NoDeviceError
 from cudamm.output.console import console, messages
 from cudamm.output.document import document
 from cudamm.output.output_files import JsonFile, LiveJson
 from cudamm.output.text_formats import Render
+
+if TYPE_CHECKING:
+    from cudamm.output.plots.chart import Drawing
+    from cudamm.output.plots.plot import Plot
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
@@ -34,7 +38,7 @@ class Session(Generic[R]):
     """
 
     def __init__(self, schema: str, outputs: Outputs, device: DeviceInfo) -> None:
-        """Raises UsageError where a file cannot be written."""
+        """Raises UsageError if a file cannot be written, NoDeviceError without the library that draws."""
         self.results: list[R] = []
         self._schema = schema
         self._device = device
@@ -42,12 +46,19 @@ class Session(Generic[R]):
         self._lost: NoDeviceError | None = None
         self._outputs = outputs
         self._printed: list[Render] = []
-        self._forms = Forms(outputs)
-        try:
-            self._json = self._opened(outputs.json) if outputs.json is not None else None
-        except BaseException:
-            self._forms.discard()
-            raise
+        self._plot: Plot | None = None
+        self._json: JsonFile | LiveJson | None = None
+        with contextlib.ExitStack() as opened:
+            if outputs.plot is not None:
+                from cudamm.output.plots.plot import Plot
+
+                self._plot = opened.enter_context(Plot(outputs.plot, outputs.named))
+            self._text_files = opened.enter_context(TextFiles(outputs))
+            path = outputs.json_path
+            if path is not None:
+                self._json = self._opened(path)
+                opened.callback(self._json.discard)
+            self._files = opened.pop_all()
 
     def _opened(self, path: str) -> JsonFile | LiveJson:
         return JsonFile(path)
@@ -58,9 +69,7 @@ class Session(Generic[R]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._forms.discard()
-        if self._json:
-            self._json.discard()
+        self._files.close()
 
     def collect(self, measure: Callable[[Tell], Iterator[R]]) -> None:
         """Measure everything, showing how far it is."""
@@ -95,11 +104,29 @@ class Session(Generic[R]):
         """Add a result."""
         self.results.append(result)
 
-    def show(self, render: Callable[[Console, list[R]], None]) -> None:
-        """Print the tables, unless standard output is taken by a file's contents."""
+    def show(
+        self,
+        render: Callable[[Console, list[R]], None],
+        draw: Callable[[list[R]], Drawing] | None = None,
+    ) -> None:
+        """Print the tables, and the charts if `--plot` names the terminal.
+
+        Nothing is printed if standard output is taken by a file's contents.
+        """
         if self._device.note and not self._outputs.quiet:
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
-        self._print(lambda console: render(console, self.results))
+
+        def render_all(console: Console) -> None:
+            render(console, self.results)
+            if self._plot is not None and draw is not None:
+                self._plot.show(console, draw(self.results))
+
+        self._print(render_all)
+
+    def write_picture(self, draw: Callable[[list[R]], Drawing]) -> None:
+        """Write the file that `--plot` names. Last: a full disk must not cost the results."""
+        if self._plot is not None and self.results:
+            self._plot.write(draw(self.results))
 
     def say(self, lines: Sequence[str]) -> None:
         """Print remarks below the tables, under the same condition."""
@@ -114,17 +141,20 @@ class Session(Generic[R]):
         if not self.results:
             return
         self._printed.append(render)
-        if not (self._forms.take_standard_output or (self._json and self._json.is_standard_output)):
+        if not (self._text_files.take_standard_output or (self._json and self._json.is_standard_output)):
             with self._while_it_takes_anything():
                 render(console())
 
     def _write_forms(self, record: Callable[[R], dict[str, Any]]) -> None:
+        self._write_text_files(map(record, self.results))
+
+    def _write_text_files(self, rows: Iterable[dict[str, Any]]) -> None:
         def render(console: Console) -> None:
             for printed in self._printed:
                 printed(console)
 
         if self.results:
-            self._forms.write(render, map(record, self.results))
+            self._text_files.write(render, rows)
 
     @contextlib.contextmanager
     def _while_it_takes_anything(self) -> Iterator[None]:
@@ -136,11 +166,23 @@ class Session(Generic[R]):
                 raise
 
     def save(self, record: Callable[[R], dict[str, Any]]) -> None:
-        """Write the files that are wanted. After the tables: a full disk must not cost them."""
+        """Write a row for each result to the files that are wanted."""
+        self.write([record(result) for result in self.results])
+
+    def write(
+        self, rows: Sequence[dict[str, Any]], csv_rows: Iterable[dict[str, Any]] | None = None, **head: Any
+    ) -> None:
+        """Write the files that are wanted. After the tables: a full disk must not cost them.
+
+        Args:
+            rows: of the JSON document.
+            csv_rows: those of the CSV file, if they differ.
+            head: what else the JSON document contains beside its rows.
+        """
         # An older file is worth more than a document without results.
         if isinstance(self._json, JsonFile) and (self.results or not self._interrupted):
-            self._json.write(document(self._schema, self._device), map(record, self.results))
-        self._write_forms(record)
+            self._json.write(document(self._schema, self._device) | head, rows)
+        self._write_text_files(rows if csv_rows is None else csv_rows)
 
     def status(self, all_well: bool) -> int:
         """The exit status. Raises Interrupted after Ctrl-C, NoDeviceError where the device was lost."""

@@ -6,55 +6,67 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-import click
+import cloup
+from cloup import option, option_group
 
-from cudamm.cli.chosen_cases import able, cases, kernels_of, unfit_on
-from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
-from cudamm.cli.variant_pair import pair
+from cudamm.cli.arch_options import compiled_architecture, present_place
+from cudamm.cli.option_rules import at_most_one, contradict
+from cudamm.cli.options import fmad_option, problem_options, selection_options
 from cudamm.errors import KernelError, UsageError
 
 if TYPE_CHECKING:
     from cudamm.compile.program import Program
     from cudamm.kernels.method import ElementType
+    from cudamm.kernels.selection import Selection
     from cudamm.kernels.variant import Variant
     from cudamm.output.show_text import Shown
-    from cudamm.tuning.place import Place
 
 What = Literal["source", "ptx", "sass", "resources"]
 Made = TypeVar("Made")
 
 DEFAULT = "sm_90"
-"""Where there is neither a GPU nor a name; the compiler's newest where it does not know this one."""
+"""The architecture if there is neither a GPU nor a name; if nvcc does not know it, nvcc's newest."""
 
 DEFAULT_SIZE = "1024"
-"""For which `best` is chosen where no size is named; nothing else depends on it."""
+"""The size for which `best` is chosen if none is named; nothing else depends on the size."""
 
 _NO_LAUNCH = {"threads": "1", "grid": "1"}
-"""Nothing is launched here, so a kernel file need not say how."""
+"""Nothing is launched here, so a kernel file need not describe its launch."""
 
 
-@click.command(short_help="Print a variant's source, PTX, machine code or resources.")
-@selection_options
-@click.option("--source", is_flag=True, help="What the compiler gets, parameters substituted (the default).")
-@click.option("--ptx", is_flag=True, help="PTX, the virtual machine's code, by nvcc.")
-@click.option("--sass", is_flag=True, help="The GPU's machine code, by nvdisasm.")
-@click.option("--resources", is_flag=True, help="Registers, memory, spills and barriers, as a table.")
-@click.option(
-    "--diff", nargs=2, metavar="A B",
-    help="Two side by side, differences marked; a method or file each, as in tiled-padded,PAD=0.",
+@cloup.command()
+@selection_options(fmad_option)
+@problem_options(f"{DEFAULT_SIZE}; it goes with -m best alone")
+@option_group(
+    "What to print",
+    option(
+        "--source", is_flag=True, show_default="if no other is named",
+        help="What the compiler gets, parameters substituted.",
+    ),
+    option("--ptx", is_flag=True, help="PTX, the virtual machine's code, by nvcc."),
+    option("--sass", is_flag=True, help="The GPU's machine code, by nvdisasm."),
+    option("--resources", is_flag=True, help="Registers, memory, spills and barriers, as a table."),
+    constraint=at_most_one,
 )  # fmt: skip
-@click.option(
-    "--arch", metavar="NAME",
-    help=f"Compile for an architecture such as sm_86 or 8.6. Default: the present GPU's, else {DEFAULT}.",
+@option_group(
+    "How to print it",
+    option(
+        "--diff", nargs=2, metavar="A B",
+        help="Two side by side, differences marked; a method or file each, as in tiled-padded,PAD=0.",
+    ),
+    option(
+        "--arch", metavar="NAME", show_default=f"the present GPU's, else {DEFAULT}",
+        help="Compile for an architecture such as sm_86 or 8.6.",
+    ),
+    option(
+        "--numbers/--no-numbers", default=None, show_default="on a terminal, not in a file",
+        help="Number the lines of a source, or not.",
+    ),
+    contradict("diff", "methods"),
+    contradict("diff", "kernel"),
+    contradict("diff", "resources"),
 )  # fmt: skip
-@sizes_option(f"{DEFAULT_SIZE}; it goes with -m best alone")
-@dtype_option("float32")
-@fmad_option
-@click.option(
-    "--numbers/--no-numbers", default=None,
-    help="Whether lines of a source are numbered: by default on a terminal, not in a file.",
-)  # fmt: skip
-def show(
+def show_command(
     selection: Selection,
     source: bool,
     ptx: bool,
@@ -79,18 +91,17 @@ def show(
     """
     from cudamm.compile import listing
     from cudamm.compile.program import program
+    from cudamm.execution.compiled_programs import refuse_failures
+    from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
+    from cudamm.kernels.variant_pair import pair
     from cudamm.output import show_text as pages
     from cudamm.output.console import console, messages
     from cudamm.tuning.best_choice import is_asked, resolve
 
     given: dict[What, bool] = {"source": source, "ptx": ptx, "sass": sass, "resources": resources}
     named = [what for what, is_given in given.items() if is_given]
-    if len(named) > 1:
-        raise UsageError(f"one at a time: {' or '.join(f'--{what}' for what in named)}")
     what = named[0] if named else "source"
     if diff is not None:
-        if what == "resources":
-            raise UsageError("--diff compares --source, --ptx or --sass; --resources lists several methods")
         variants = pair(selection, diff, "--diff", _NO_LAUNCH)
     else:
         if selection.kernel is not None:
@@ -106,15 +117,15 @@ def show(
         raise UsageError("what a compiler makes does not depend on the size: -n goes with -m best")
     problems = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed=0)
     if is_asked(variants):
-        problems, told = resolve(problems, _place(arch))
-        for line in told:
+        problems, choices = resolve(problems, present_place(arch, DEFAULT))
+        for line in choices:
             messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
     chosen = [(variant, problem.element) for variant, problem in problems]
     if diff is None:
         chosen = list(dict.fromkeys(chosen))  # of several sizes each is shown once
     if diff is not None and len(chosen) != 2:
         raise UsageError("--diff compares two variants: name one --dtype that both have")
-    target = _architecture(arch) if what != "source" else ""
+    target = compiled_architecture(arch, DEFAULT) if what != "source" else ""
     if what != "source":
         chosen, left_out = able(chosen, is_named, unfit_on([target]))
         for line in left_out:
@@ -132,13 +143,13 @@ def show(
     else:
         compiled = _compiled(programs, lambda source: listing.LISTINGS[what](source, target))
         if diff is not None or len(programs) == 1:
-            _refuse_failures(titles, programs, compiled)
+            refuse_failures(titles, programs, compiled)
         shown = [
             pages.Shown(t, str(v), what, made.text, made.lines)
             for t, (v, _), made in zip(titles, chosen, compiled, strict=True)
             if isinstance(made, listing.Listing)
         ]
-        _tell_failures(titles, compiled)
+        _report_failures(titles, compiled)
     out = console()
     if diff is not None:
         pages.render_diff(out, *_named_apart(shown))
@@ -148,99 +159,36 @@ def show(
 
 
 def _title(variant: Variant, program: Program, arch: str) -> str:
-    """Such as `tiled BLOCK_SIZE=16, float32, sm_90, no fmad`; no architecture where there is none yet."""
+    """Return a title such as `tiled BLOCK_SIZE=16, float32, sm_90, no fmad`; source has no architecture."""
     parts = [str(variant), program.element.name, arch, "" if program.fmad else "no fmad"]
     return ", ".join(filter(None, parts))
 
 
 def _named_apart(shown: Sequence[Shown]) -> list[Shown]:
-    """With the method alone for a name, where that tells the two apart."""
+    """Return the two named by their methods alone, if these differ."""
     short = [of.name.split()[0] for of in shown]
     if len(set(short)) != len(shown):
         return list(shown)
     return [dataclasses.replace(of, name=name) for of, name in zip(shown, short, strict=True)]
 
 
-def _place(arch: str | None) -> Place:
-    """What `best` is chosen for: an architecture by its name, the present GPU, or the default."""
-    from cudamm.devices.find_device import find_gpu
-    from cudamm.errors import NoDeviceError
-    from cudamm.kernels.architecture import find_architecture
-    from cudamm.tuning.place import of_architecture, of_target
-
-    if arch is None:
-        try:
-            with find_gpu() as device:
-                return of_target(device)
-        except NoDeviceError:
-            arch = DEFAULT
-    return of_architecture(find_architecture(arch))
-
-
-def _architecture(name: str | None) -> str:
-    """The architecture to compile for; says on standard error which one was taken where none is named.
-
-    Raises:
-        UsageError: there is no such architecture.
-        NoDeviceError: there is no nvcc, or it cannot compile for it.
-    """
-    from cudamm.compile.nvcc_compiler import check_architecture, nvcc
-    from cudamm.devices.find_device import find_gpu, is_left_out
-    from cudamm.errors import NoDeviceError
-    from cudamm.kernels.architecture import find_architecture
-    from cudamm.output.console import messages
-
-    if name is not None:
-        if name.strip().lower() == "all":
-            raise UsageError("--arch all: show is for one architecture at a time")
-        taken = find_architecture(name).name
-        check_architecture(taken)
-        return taken
-    known = nvcc().architectures
-    try:
-        with find_gpu() as device:
-            return device.arch
-    except NoDeviceError as error:
-        why = f"no GPU is used ({error})" if is_left_out() else "no GPU here"
-    taken = DEFAULT if DEFAULT in known else known[-1]
-    messages().print(
-        f"cudamm: {why}, so this is for {taken}; --arch names another", soft_wrap=True, markup=False
-    )
-    return taken
-
-
 def _compiled(
     programs: Sequence[Program], compile_one: Callable[[Program], Made]
 ) -> list[Made | KernelError]:
-    """What became of each program, in order, with a word on what is being done where that takes long.
+    """Return what became of each program, in order; show progress meanwhile.
 
     Raises:
         UsageError: a user's kernel that does not compile at all.
     """
-    from cudamm.compile.compile_all import compile_all
-    from cudamm.execution.prepare import check_user_kernels
+    from cudamm.execution.compiled_programs import compile_programs
     from cudamm.output.console import messages
 
     with messages().status("compiling") as status:
-        made = compile_all(programs, compile_one, lambda name: status.update(f"compiled {name}"))
-    check_user_kernels(list(made.items()))
-    return [made[program] for program in programs]
+        return compile_programs(programs, compile_one, lambda name: status.update(f"compiled {name}"))
 
 
-def _refuse_failures(
-    titles: Sequence[str], programs: Sequence[Program], compiled: Sequence[Made | KernelError]
-) -> None:
-    """Raise KernelError, or UsageError where it is a user's file, for the first that does not compile."""
-    from cudamm.execution.prepare import check_user_kernels
-
-    for title, program, made in zip(titles, programs, compiled, strict=True):
-        check_user_kernels([(program, made)])
-        if isinstance(made, KernelError):
-            raise KernelError(f"{title}: {made}")
-
-
-def _tell_failures(titles: Sequence[str], compiled: Sequence[object]) -> None:
-    """Say of each variant that does not compile why."""
+def _report_failures(titles: Sequence[str], compiled: Sequence[object]) -> None:
+    """Print why each variant that does not compile does not."""
     from cudamm.output.console import messages
 
     for title, made in zip(titles, compiled, strict=True):

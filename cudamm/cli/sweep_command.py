@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import click
+import cloup
+from cloup import option
 
-from cudamm.cli.bench_command import DEFAULT_SIZE
-from cudamm.cli.chosen_cases import able, all_hold, cases, restrictions_of
 from cudamm.cli.measuring_options import Measuring, measure_and_show, measuring_options, worker_for
-from cudamm.cli.options import Selection, dtype_option, fmad_option, selection_options, sizes_option
+from cudamm.cli.options import (
+    DEFAULT_SIZE,
+    SIZES_BY_DEVICE,
+    fmad_option,
+    problem_options,
+    seed_option,
+    selection_options,
+    where_option,
+)
+from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.errors import UsageError
 
+if TYPE_CHECKING:
+    from cudamm.kernels.selection import Selection
 
-@click.command(short_help="Search a method's parameters for the fastest variant.")
-@selection_options
-@sizes_option("1024 on a GPU, 256 on the CPU device")
-@dtype_option("float32")
-@fmad_option
-@click.option(
-    "--where", "conditions", multiple=True, metavar="EXPR",
-    help="Only variants for which this holds, such as BLOCK_SIZE*COARSE<=64; repeatable.",
-)  # fmt: skip
-@click.option("--top", type=click.IntRange(1), metavar="K", help="Show the K fastest of each problem only.")
-@click.option("--full", is_flag=True, help="Measure slow variants too, which are dropped early otherwise.")
+
+@cloup.command()
+@selection_options(
+    where_option,
+    option("--full", is_flag=True, help="Measure slow variants too, which are dropped early otherwise."),
+    fmad_option,
+)
+@problem_options(SIZES_BY_DEVICE, "float32", seed_option)
 @measuring_options
-def sweep(
+@output_options(
+    option("--top", type=click.IntRange(1), metavar="K", help="Show only the K fastest of each problem."),
+    RESUME,
+    PLOT,
+)
+def sweep_command(
     selection: Selection,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
@@ -34,6 +48,7 @@ def sweep(
     top: int | None,
     full: bool,
     measuring: Measuring,
+    outputs: Outputs,
 ) -> int:
     """Time every combination of a method's parameters, as many as its header finds worth it or you name.
 
@@ -45,28 +60,28 @@ def sweep(
     cudamm sweep -m register-tile --block 8,16 --top 5       the five fastest
     cudamm sweep --kernel my.cu -D TX=1,2,4 -D TY=1,2,4 --where "TX*TY<=8"
     """
+    from cudamm.kernels.chosen_cases import all_hold, cases, restrictions_of
+
     variants = dataclasses.replace(selection, swept=None).variants()
     restrictions = restrictions_of(conditions)
     with worker_for(sizes, dtypes, measuring) as worker:
         from cudamm.output import sweep_table as tables
-        from cudamm.tuning.best_choice import resolve
-        from cudamm.tuning.place import of_target
+        from cudamm.tuning.fitted_cases import fitted_to
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
         asked = cases(variants, sizes, dtypes, measuring.seed)
-        asked, left_out = able(asked, selection.names, worker.target.lacks)
-        asked, told = resolve(asked, of_target(worker.target))
+        asked, remarks = fitted_to(worker.target, asked, selection.names)
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:
             raise UsageError(f"--where leaves none of {len(asked)} variants")
-        settings = measuring.settings(fmad, drop=not full, each_may_fail=True)
-        remarks = [f"--where leaves {len(chosen)} of {len(asked)}"] if conditions else []
-        remarks += [*left_out, *told]
+        if conditions:
+            remarks = [f"--where leaves {len(chosen)} of {len(asked)}", *remarks]
         return measure_and_show(
             worker,
             chosen,
             measuring,
-            settings,
+            outputs,
+            measuring.settings(fmad, drop=not full, each_may_fail=True),
             lambda console, info, results: tables.render(console, info, results, top),
             remarks,
         )

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING
+
+import cloup
 
 from cudamm.cli.options import (
-    Selection,
-    device_option,
-    dtype_option,
+    device_options,
     fmad_option,
+    problem_options,
     seed_option,
     selection_options,
-    sizes_option,
-    timeout_option,
 )
 from cudamm.cli.output_options import Outputs, output_options
+
+if TYPE_CHECKING:
+    from cudamm.kernels.selection import Selection
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 """The smallest, primes, around multiples of a warp, a single column, a single product, a square."""
 
 
-@click.command(short_help="Check methods against a reference, on awkward shapes.")
-@selection_options
-@sizes_option(", ".join(SHAPES))
-@dtype_option("all that a method has")
-@fmad_option
-@seed_option
-@device_option
-@timeout_option
-@output_options
-def verify(
+@cloup.command()
+@selection_options(fmad_option)
+@problem_options(", ".join(SHAPES), "all that a method has", seed_option)
+@device_options
+@output_options()
+def verify_command(
     selection: Selection,
     sizes: tuple[str, ...],
     dtypes: tuple[str, ...],
@@ -49,23 +47,21 @@ def verify(
     cudamm verify -m tiled --block all         every block size of one
     cudamm verify --kernel my.cu --device cpu  your own, without a GPU
     """
-    from cudamm.benchmark import verify
     from cudamm.benchmark.result import Result
-    from cudamm.cli.chosen_cases import able, cases
+    from cudamm.benchmark.verify import verify_all
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker import WorkerExecutor
+    from cudamm.kernels.chosen_cases import cases
     from cudamm.output import verify_table as tables
-    from cudamm.tuning.best_choice import resolve
-    from cudamm.tuning.place import of_target
+    from cudamm.tuning.fitted_cases import fitted_to
 
     chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
-        chosen, left_out = able(chosen, selection.names, worker.target.lacks)
-        chosen, told = resolve(chosen, of_target(worker.target))
+        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
         with LiveSession("cudamm.verify/1", outputs, info, Result.verify_record) as session:
-            session.collect(lambda progress: verify.verify_all(worker, chosen, fmad, progress))
+            session.collect(lambda tell: verify_all(worker, chosen, fmad, tell))
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say([*left_out, *told])
+            session.say(remarks)
             session.finish()
             return session.status(all(result.status != "failed" for result in session.results))

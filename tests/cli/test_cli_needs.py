@@ -26,8 +26,8 @@ def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
 
 
 def test_among_all_it_is_left_out_with_a_remark() -> None:
-    from cudamm.cli.chosen_cases import able, unfit_on
     from cudamm.devices.find_device import host
+    from cudamm.kernels.chosen_cases import able, unfit_on
     from cudamm.kernels.method import ELEMENT_TYPES
     from cudamm.kernels.problem import Problem, Shape
     from cudamm.kernels.variant import variants

@@ -339,7 +339,7 @@ def test_a_plot_shows_names_as_they_are(run, mine, name):
         ("--threads 32 --shared threads/3", ["10.6667, not a whole number"]),
         *((f"--threads 32 --{v}", [f"--{v.split()[0]}"]) for v in ("barriers 17", "sms 0", "carveout 101")),
         *((f"--threads 32 --{v} 0", [f"--{v}"]) for v in ("ilp", "grid", "load-cycles")),
-        ("--threads 32 --load-cycles 400", ["go with --ilp"]), ("--threads 32 -m tiled", ["bare numbers"]),
+        ("--threads 32 --load-cycles 400", ["goes with --ilp"]), ("--threads 32 -m tiled", ["bare numbers"]),
         ("--threads 32 -n 64", ["leave out -n"]), ("--threads 32 --suggest", ["leave out --threads"]),
         ("--threads 32:288:32", ["curves of 9", "at most 8"]),  # a plot is asked for
         ("--threads 32 --plot x.jpg", [".png, .svg, .pdf"]),

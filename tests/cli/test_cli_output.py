@@ -40,6 +40,51 @@ def test_help_names_every_exit_status_and_option(run):
         assert option in options
 
 
+def test_help_lists_the_commands_by_what_they_are_for(run):
+    shown = run("--help").stdout
+    places = [shown.index(f"\n{title}:\n") for title in ("Run", "Understand", "Look", "Machine")]
+    assert places == sorted(places)
+    assert places[0] < shown.index("\n  bench ") < places[1] < shown.index("\n  trace ") < places[2]
+    assert places[2] < shown.index("\n  report ") < places[3] < shown.index("\n  doctor ")
+
+
+@pytest.mark.parametrize(
+    ("command", "groups", "defaults"),
+    [
+        (
+            "bench",
+            ["Kernel", "Parameters", "Problem", "Measuring", "Device", "Output"],
+            ["(all)", "fmad", "0.5%", "2.0", "cold", "verify", "auto", "60.0", "table"],
+        ),
+        ("tune", ["Kernel", "Parameters", "Problem", "Search", "Store", "Device", "Output"], ["60s", "cold"]),
+        ("trace", ["Kernel", "Problem", "Tracing", "Drawing", "Output"], ["(8)", "sm_90", "(3)"]),
+        ("roofline", ["Kernel", "Problem", "Roofs", "Measuring", "Device", "Output"], ["(until stable)"]),
+        ("compare", ["Comparison", "Output"], ["95%"]),
+    ],
+)
+def test_help_of_a_command_groups_its_options_and_shows_their_defaults(run, command, groups, defaults):
+    shown = " ".join(run(f"{command} --help").stdout.split())
+    places = [shown.index(f" {title}: -") for title in groups]
+    assert places == sorted(places)
+    for default in defaults:
+        assert f"[default: {default}" in shown
+    assert "by default" not in shown and "(it is)" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("bench -m naive -q -v", ["--quiet", "--verbose"]),
+        ("bench -m naive --runs 3 --until-stable", ["--runs", "--until-stable"]),
+        ("show -m tiled --ptx --sass", ["--ptx", "--sass"]),
+        ("occupancy --threads 32 --load-cycles 4", ["--load-cycles", "--ilp"]),
+        ("tune --forget --where BLOCK_SIZE<9", ["--forget", "--where"]),
+    ],
+)
+def test_options_that_do_not_go_together_are_named_in_one_line(spawn, line, options):
+    spawn(line).refused(2, *options)
+
+
 @pytest.mark.parametrize(
     "line", ["--help", "devices", BENCH + "-m naive", BENCH + "-m naive --json -", "verify -n 16 -m naive"]
 )

@@ -1,20 +1,21 @@
-"""From what the options say to the cases a command runs: variants on problems."""
+"""The cases that a command runs: variants on problems."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import UsageError
+from cudamm.kernels.expression import Expression, parse
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
+from cudamm.kernels.variant import Variant
 
 if TYPE_CHECKING:
-    from cudamm.kernels.expression import Expression
-    from cudamm.kernels.method import ElementType, Method
     from cudamm.kernels.problem import Problem
-    from cudamm.kernels.variant import Variant
 
-Cases = list[tuple["Variant", "Problem"]]
-Told = TypeVar("Told")
+Cases = list[tuple[Variant, "Problem"]]
+On = TypeVar("On")
 
 
 def cases(
@@ -32,8 +33,7 @@ def cases(
     Raises:
         UsageError: a size or type that does not exist, or that a method is not written for.
     """
-    from cudamm.kernels.method import ELEMENT_TYPES
-    from cudamm.kernels.problem import Problem, parse_shape
+    from cudamm.kernels.problem import Problem, parse_shape  # NumPy, which commands import late
 
     shapes = list(dict.fromkeys(parse_shape(size) for size in sizes))
     elements = [_element(name) for name in dict.fromkeys(dtypes)]
@@ -83,8 +83,8 @@ def kernels_of(
 
 
 def able(
-    chosen: Sequence[tuple[Variant, Told]], is_named: Callable[[Method], bool], lacks: Callable[[Method], str]
-) -> tuple[list[tuple[Variant, Told]], list[str]]:
+    chosen: Sequence[tuple[Variant, On]], is_named: Callable[[Method], bool], lacks: Callable[[Method], str]
+) -> tuple[list[tuple[Variant, On]], list[str]]:
     """Without what a device cannot run, where that is only among all; and a remark on each method left out.
 
     Args:
@@ -109,7 +109,6 @@ def unfit_on(archs: Sequence[str]) -> Callable[[Method], str]:
 
 def restrictions_of(conditions: Sequence[str]) -> list[Expression]:
     """What `--where` says. Raises UsageError for what is no condition."""
-    from cudamm.kernels.expression import parse
 
     try:
         return [parse(text) for text in conditions]
@@ -124,10 +123,23 @@ def all_hold(restrictions: Sequence[Expression], variant: Variant, problem: Prob
     return all(restriction.holds(names) for restriction in restrictions)
 
 
-def _element(name: str) -> ElementType:
-    import difflib
+def restricted(cases: Cases, restrictions: Sequence[Expression]) -> Cases:
+    """Return the cases for which all restrictions hold.
 
-    from cudamm.kernels.method import ELEMENT_TYPES
+    Raises:
+        UsageError: a method has no variant left on a problem.
+    """
+    chosen = [case for case in cases if all_hold(restrictions, *case)]
+    left = {(variant.method, problem.shape) for variant, problem in chosen}
+    for variant, problem in cases:
+        if (variant.method, problem.shape) not in left:
+            raise UsageError(
+                f"--where leaves none of the variants of {variant.method.name} at {problem.shape}"
+            )
+    return chosen
+
+
+def _element(name: str) -> ElementType:
 
     if name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]

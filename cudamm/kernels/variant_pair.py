@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from cudamm.cli.options import Selection
 from cudamm.errors import UsageError
-
-if TYPE_CHECKING:
-    from cudamm.kernels.method import Method
-    from cudamm.kernels.variant import Variant
+from cudamm.kernels.header import without_comments
+from cudamm.kernels.method import Method
+from cudamm.kernels.selection import Selection
+from cudamm.kernels.variant import Variant
 
 
 def pair(
@@ -27,8 +25,6 @@ def pair(
     Raises:
         UsageError: a name stands for nothing or for several variants, or a parameter belongs to neither.
     """
-    if selection.methods or selection.kernel is not None:
-        raise UsageError(f"{option} names the two itself: leave out -m and --kernel")
     shared = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
     values = [(name, value) for name, value in shared if value is not None]
     values += [(text.partition("=")[0], text.partition("=")[2]) for text in selection.defines]
@@ -76,8 +72,6 @@ def _is_file(text: str) -> bool:
 
 def _has(method: Method, name: str) -> bool:
     """Whether a value of that name changes the method's program. A user's file need not declare it."""
-    from cudamm.kernels.header import without_comments
-
     declared = any(parameter.name == name for parameter in method.parameters)
     mentioned = name.isidentifier() and re.search(rf"\b{name}\b", without_comments(method.source))
     return declared or (not method.builtin and mentioned is not None)

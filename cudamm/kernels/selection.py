@@ -1,0 +1,138 @@
+"""Which variants a user asks for: methods by their names, parameters with their values, a kernel file."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cudamm.errors import UsageError
+from cudamm.kernels import ladder
+from cudamm.kernels.best_method import BEST
+from cudamm.kernels.header import Overrides, read_method, without_comments
+from cudamm.kernels.method import Method, Parameter, Value
+from cudamm.kernels.variant import Variant, parse_values, variants
+
+AUTO = "auto"
+"""`--block auto`: the block size of highest occupancy, beside the default."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The options that choose variants, as they were given.
+
+    Attributes:
+        kernel_fields: the options that stand in for a header's fields, by the fields' names.
+        swept: parameters that take every value worth trying where none is asked for; None: all of them.
+    """
+
+    methods: tuple[str, ...]
+    block: str | None = None
+    tile: str | None = None
+    defines: tuple[str, ...] = ()
+    kernel: str | None = None
+    kernel_fields: dict[str, str] = dataclasses.field(default_factory=dict)
+    swept: tuple[str, ...] | None = ()
+
+    def variants(self) -> list[Variant]:
+        """The variants chosen, in order.
+
+        Raises:
+            UsageError: a method, parameter or value that does not exist, or a kernel file that is wrong.
+        """
+        methods = self._methods()
+        asked = self._asked()
+        known = {p.name for method in methods for p in method.parameters}
+        for name in asked.keys() - known:
+            has = "; ".join(
+                f"{m.name} has {', '.join(p.name for p in m.parameters) or 'none'}" for m in methods[:3]
+            )
+            raise UsageError(
+                f"no method chosen has the parameter {name} ({has}{'; …' if len(methods) > 3 else ''})"
+            )
+
+        def chosen(method: Method) -> Mapping[str, Sequence[Value]]:
+            swept = {
+                p.name: p.values for p in method.parameters if self.swept is None or p.name in self.swept
+            }
+            return swept | {
+                p.name: _values(p.name, asked[p.name], p.values) for p in method.parameters if p.name in asked
+            }
+
+        return [variant for method in methods for variant in variants(method, chosen(method))]
+
+    @property
+    def words(self) -> list[str]:
+        """The names of methods, as they were given."""
+        return [word.strip() for text in self.methods for word in text.split(",")]
+
+    def _methods(self) -> list[Method]:
+        methods: list[Method] = []
+        for name in self.words or (["all"] if self.kernel is None else []):
+            methods += ladder.methods() if name == "all" else [ladder.find(name)]
+        if self.kernel is not None:
+            methods.append(self._user_kernel(self.kernel, methods))
+        elif self.kernel_fields:
+            given = " and ".join(f"--{name}" for name in self.kernel_fields)
+            raise UsageError(f"{given} describes a kernel file: say which with --kernel")
+        return list(dict.fromkeys(methods))
+
+    def _user_kernel(self, path: str, others: Sequence[Method]) -> Method:
+        empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
+        if empty:
+            raise UsageError(f"--{empty[0]} is empty")
+        file = read_method(Path(path), Overrides(self.kernel_fields))
+        code = "\n".join((without_comments(file.source), *self.kernel_fields.values()))
+        elsewhere = {p.name for method in others for p in method.parameters}
+        added: list[Parameter] = []
+        # What -D names need not be declared: the file may be somebody else's, unchanged.
+        for name, text in self._asked().items():
+            if name in {p.name for p in file.parameters}:
+                continue
+            if re.search(rf"\b{name}\b", code):
+                values = _values(name, text, ())
+                added.append(Parameter(name, values[0], values))
+            elif name not in elsewhere:
+                raise UsageError(f"{path} does not mention {name}")
+        method = read_method(Path(path), Overrides(self.kernel_fields, tuple(added)))
+        taken = {name for m in (*ladder.methods(), BEST) for name in (m.name, *m.aliases)}
+        # A changed copy of one of ours must not be taken for it.
+        return replace(method, name=method.path.name) if method.name in taken else method
+
+    def names(self, method: Method) -> bool:
+        """Whether a method is named itself, as a user's file is, and not just among all."""
+        words = {word.lower() for word in self.words}
+        return not method.builtin or not words.isdisjoint((method.name, *method.aliases))
+
+    def gives(self, name: str) -> bool:
+        """Whether values of a parameter are asked for."""
+        return name in self._asked()
+
+    def _asked(self) -> dict[str, str]:
+        """Parameter names and the values asked for, still as text."""
+        asked: dict[str, str] = {}
+        for name, text in (("BLOCK_SIZE", self.block), ("TILE_SIZE", self.tile), *map(_define, self.defines)):
+            if text is None:
+                continue
+            if name in asked:
+                raise UsageError(f"{name} is given twice; list its values: {name}={asked[name]},{text}")
+            asked[name] = text
+        return asked
+
+
+def _define(text: str) -> tuple[str, str]:
+    name, equals, values = text.partition("=")
+    if not equals or not name.isidentifier() or not name.isascii() or not values:
+        raise UsageError(f"“-D {text}” is not like -D NAME=VALUE or -D NAME=8,16,32")
+    return name, values
+
+
+def _values(name: str, text: str, worth_sweeping: Sequence[Value]) -> tuple[Value, ...]:
+    if text == AUTO:
+        raise UsageError("--block auto is for bench; cudamm occupancy --suggest names the block size")
+    values = parse_values(text, worth_sweeping)
+    if name.endswith("_SIZE") and any(not isinstance(v, int) or v < 1 for v in values):
+        raise UsageError(f"{name} has to be a whole number of at least 1, not “{text}”")
+    return values

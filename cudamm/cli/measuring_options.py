@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cudamm.execution.worker import WorkerExecutor
     from cudamm.kernels.problem import Problem
     from cudamm.kernels.variant import Variant
+    from cudamm.output.results_view import ResultsView
 
 SCHEMA = "cudamm.bench/2"
 
@@ -139,7 +140,7 @@ def measure_and_show(
     cases: Cases,
     measuring: Measuring,
     settings: Settings,
-    show: Callable[[Console, DeviceInfo, list[Result]], None],
+    show: Callable[[Console, ResultsView], None],
     remarks: Sequence[str] = (),
 ) -> int:
     """Measure what no earlier run has, write results as they come, print tables; the exit status."""
@@ -147,6 +148,7 @@ def measure_and_show(
     from cudamm.cli.session import BenchSession
     from cudamm.output.plots.plot import Plot
     from cudamm.output.plots.result_charts import drawing_of
+    from cudamm.output.results_view import results_view
 
     info = executor.target.info
     options = _options(measuring, settings)
@@ -162,9 +164,10 @@ def measure_and_show(
             plot = closing.enter_context(Plot(measuring.plot, others))
 
         def present(console: Console, results: list[Result]) -> None:
-            show(console, info, results)
+            view = results_view(info.name, results)
+            show(console, view)
             if plot is not None:
-                plot.show(console, drawing_of(info, results))
+                plot.show(console, drawing_of(view))
 
         session = closing.enter_context(BenchSession(SCHEMA, outputs, info, options))
         session.restore(list(kept.values()), records)
@@ -179,7 +182,9 @@ def measure_and_show(
         session.say(remarks)
         session.finish()
         if plot is not None and session.results:
-            plot.write(drawing_of(info, session.results))  # last: a full disk must not cost the results
+            plot.write(
+                drawing_of(results_view(info.name, session.results))
+            )  # last: a full disk must not cost the results
         return session.status(all(result.status != "failed" for result in session.results))
 
 

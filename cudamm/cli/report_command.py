@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+BASELINE = "naive"
+"""The method that the page's speed-ups are over; the first timed one if that was not measured."""
 STREAMS = ("/dev/", "/proc/")
 """Where names are that no page can be named after, even where they stand for a file."""
 
@@ -69,6 +71,7 @@ def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> 
     from cudamm.output.page.page import page
     from cudamm.output.page.page_kernels import kernel_of
     from cudamm.output.page.page_rows import SCHEMA, results_of
+    from cudamm.output.results_view import first_of_method, results_view
 
     saved = load(path, SCHEMA)
     results = results_of(saved)
@@ -81,7 +84,8 @@ def report(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> 
     try:
         kernels = [kernel_of(result) for result in results]
         found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
-        text = page(saved, results, kernels, found, why_not)
+        view = results_view(saved.document["device"]["name"], results, first_of_method(BASELINE))
+        text = page(saved, view, kernels, found, why_not)
         content = text.encode()
         file.write([content])
     finally:
@@ -94,11 +98,9 @@ def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: st
     """The table in the forms asked for. Raises UsageError where one would replace the file that is read."""
     from cudamm.benchmark.result import bench_record_among
     from cudamm.cli.output_options import Forms
-    from cudamm.devices.device import DeviceInfo
     from cudamm.output import bench_table
+    from cudamm.output.results_view import results_view
 
-    device = saved.document["device"]
-    info = DeviceInfo(device["kind"], "", device["name"])
     for option, form in outputs.named.items():
         if form != "-" and Path(form).exists() and Path(form).samefile(saved.path):
             raise UsageError(f"{option} {form}: that is the file to report on, and would be replaced")
@@ -106,8 +108,9 @@ def _write_forms(saved: Saved, results: list[Result], outputs: Outputs, page: st
             raise UsageError(f"{option} and -o are both {'standard output' if form == '-' else form}")
     forms = Forms(outputs)
     try:
+        view = results_view(saved.document["device"]["name"], results)
         records = [bench_record_among(result, results) for result in results]
-        forms.write(lambda console: bench_table.render(console, info, results), records)
+        forms.write(lambda console: bench_table.render(console, view), records)
     finally:
         forms.discard()
 

@@ -67,6 +67,6 @@ def sweep(
             chosen,
             measuring,
             settings,
-            lambda console, info, results: tables.render(console, info, results, top),
+            lambda console, view: tables.render(console, view, top),
             remarks,
         )

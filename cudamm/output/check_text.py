@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from cudamm.output.console import parameters
+from cudamm.output.number_format import parameters
 
 if TYPE_CHECKING:
     from cudamm.analysis.check import CheckResult

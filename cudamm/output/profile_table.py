@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.analysis.profile import METRICS
-from cudamm.output.console import fits, folded, parameters, significant
+from cudamm.output.console import fits
+from cudamm.output.number_format import folded, parameters, significant
 
 if TYPE_CHECKING:
     from cudamm.analysis.profile import Metric, ProfileResult
@@ -72,7 +73,7 @@ def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -
     table = Table()
     table.add_column("", no_wrap=True)
     for result in columns:
-        lines = [result.method, *folded(result.params)]
+        lines = [result.method, *folded(result.params).splitlines()]
         table.add_column(escape("\n".join(lines)), justify="right", no_wrap=True)
     for metric in METRICS:
         if any(metric.name in result.values for result in results):

@@ -14,9 +14,10 @@ from cudamm.benchmark import comparison
 from cudamm.benchmark.comparison import Comparison, Outcome, Row
 from cudamm.benchmark.result_file import Saved
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_marks
+from cudamm.output.footnotes import print_failed, print_marks
 from cudamm.output.number_format import folded, parameters, percent, ratio, significant
-from cudamm.output.results_view import EXECUTION_MARKS, Mark, ProblemLabel, execution_sign
+from cudamm.output.result_marks import EXECUTION_MARKS, Mark, execution_sign
+from cudamm.output.results_view import ProblemLabel
 
 ALWAYS_COUNTED: tuple[Outcome, ...] = ("faster", "slower", "no difference")
 _COUNTED: dict[Outcome, str] = {
@@ -106,8 +107,7 @@ def _print_troubles(console: Console, comparisons: Sequence[Comparison]) -> None
             continue
         where = "new" if row is found.new else "old"
         what = f"{comparison.variant_name(row)} at {row['m']}x{row['n']}x{row['k']} {row['dtype']}"
-        reason = f": {row['reason']}" if row["reason"] else ""
-        console.print(f"[bold red]{row['status']}[/] {escape(f'{what} ({where}){reason}')}", soft_wrap=True)
+        print_failed(console, row["status"], f"{what} ({where})", row["reason"])
 
 
 def _marks(comparisons: Sequence[Comparison]) -> list[Mark]:

@@ -10,7 +10,8 @@ from rich.markup import escape
 
 from cudamm.benchmark.result import Result
 from cudamm.output.footnotes import print_marks
-from cudamm.output.results_view import BEST_OF_SWEEP, ResultRow, ResultsView
+from cudamm.output.result_marks import BEST_OF_SWEEP
+from cudamm.output.results_view import ResultRow, ResultsView
 
 
 def render(console: Console, view: ResultsView) -> None:

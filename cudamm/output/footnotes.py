@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
-from cudamm.output.results_view import Mark, ProblemLabel, Trouble
+if TYPE_CHECKING:
+    from cudamm.output.result_marks import Mark
+    from cudamm.output.results_view import ProblemLabel, Trouble
 
 MOST_TROUBLES = 5
 """Lines about one variant, and names of problems in a line."""
@@ -19,11 +22,16 @@ def print_troubles(console: Console, troubles: Iterable[Trouble]) -> None:
     for (variants, status), group in itertools.groupby(troubles, key=lambda t: (t.variants, t.status)):
         several = list(group)
         for trouble in several[:MOST_TROUBLES]:
-            what = f"{escape(variants)} at {_names(trouble.problems)}"
-            console.print(f"[bold red]{status}[/] {what}: {escape(trouble.reason)}", soft_wrap=True)
+            print_failed(console, status, f"{variants} at {_names(trouble.problems)}", trouble.reason)
         if len(several) > MOST_TROUBLES:
             left = len(several) - MOST_TROUBLES
             console.print(f"… and {left} more of {escape(variants)}; --json has them all")
+
+
+def print_failed(console: Console, status: str, what: str, reason: str) -> None:
+    """Print `failed tiled BLOCK_SIZE=64: 4096 threads a block`."""
+    text = f"{what}: {reason}" if reason else what
+    console.print(f"[bold red]{status}[/] {escape(text)}", soft_wrap=True)
 
 
 def print_marks(console: Console, marks: Iterable[Mark]) -> None:

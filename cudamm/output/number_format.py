@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from cudamm.benchmark.sample_statistics import Ratio
+if TYPE_CHECKING:
+    from cudamm.benchmark.sample_statistics import Ratio
 
 FEWEST_DECIMALS, MOST_DECIMALS = 2, 4
 """Decimals of a ratio."""
@@ -56,6 +58,11 @@ def parameters(params: Mapping[str, int | str]) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items())
 
 
+def variant(method: str, params: Mapping[str, int | str]) -> str:
+    """Return `tiled BLOCK_SIZE=16`."""
+    return f"{method} {parameters(params)}".strip()
+
+
 def folded(params: Mapping[str, int | str]) -> str:
     """Return the parameters in lines no wider than `BLOCK_SIZE=32`, for narrow terminals."""
     lines = textwrap.wrap(parameters(params), FOLDED_WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -72,7 +79,7 @@ def ratio(of: Ratio | float | None, sign: str = "×") -> str:
     """
     if of is None:
         return ""
-    if not isinstance(of, Ratio):
+    if isinstance(of, float):
         return f"{of:.{FEWEST_DECIMALS}f}{sign}"
     decimals = _decimals(of)
     value, low, high = (f"{number:.{decimals}f}" for number in (of.value, of.low, of.high))

@@ -19,7 +19,8 @@ from cudamm.output.footnotes import print_marks
 from cudamm.output.number_format import parameters, percent, significant
 from cudamm.output.plots.chart import Drawing
 from cudamm.output.plots.result_charts import MOST_CHARTS, captioned, charts_of
-from cudamm.output.results_view import ResultRow, execution_sign, marks_of, results_view
+from cudamm.output.result_marks import execution_sign, marks_of
+from cudamm.output.results_view import ResultRow, results_view
 
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "yellow"), None: ("not shown here", "dim")}
 _THEIRS, _HERE = "theirs", "here"

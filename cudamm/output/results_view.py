@@ -8,89 +8,17 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from cudamm.benchmark.result import Result, Status, share_of_cublas
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
-from cudamm.output.number_format import parameters, rate_unit
+from cudamm.output.number_format import parameters, rate_unit, variant
+from cudamm.output.result_marks import BEST_OF_SWEEP, Mark, marks_of
 
 FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples for the bootstrap interval of a speed-up."""
 FEWEST_FOR_SLOWDOWN = 2
 """The same for the slowdown against the best of a sweep."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A remark on rows.
-
-    Attributes:
-        sign: what stands beside a marked value in the terminal; empty for none.
-        word: the mark on the page; empty if the page does not mark rows with it.
-        note: what the mark means.
-        column: the terminal table's column in which the sign stands.
-    """
-
-    sign: str
-    word: str
-    note: str
-    column: Literal["method", "samples", "median", "result", ""] = ""
-
-    @property
-    def text(self) -> str:
-        """The line below a table of the terminal: sign and note."""
-        return f"{self.sign} {self.note}".strip()
-
-
-EMULATED = Mark(
-    "†", "emulated",
-    "executed by the CPU device, thread by thread, to check the kernel: "
-    "its times say nothing about a GPU, not even which kernel is faster", "method",
-)  # fmt: skip
-NATIVE = Mark("‡", "host", "runs natively on the host", "method")
-PADDED = Mark("", "padded", "padded with zeros to the multiples the kernel needs; rates count the real size")
-BEST_OF_SWEEP = Mark("*", "best of its sweep", "the fastest of its method's sweep", "result")
-EXECUTION_MARKS = {"emulated": EMULATED, "native": NATIVE}
-
-
-def execution_sign(execution: str) -> str:
-    """Return ` †` or ` ‡`; empty for what ran on a GPU."""
-    mark = EXECUTION_MARKS.get(execution)
-    return f" {mark.sign}" if mark else ""
-
-
-def marks_of(results: Iterable[Result]) -> list[Mark]:
-    """Return what a reader has to know of these results, and only of these."""
-    rows = list(results)
-    kinds = {r.execution for r in rows if r.status != "skipped"}
-    found = [mark for kind, mark in EXECUTION_MARKS.items() if kind in kinds]
-    if any(r.padded for r in rows):
-        found.append(PADDED)
-    above = dict.fromkeys(r.method for r in rows if (r.share_of_fma_ceiling or 0) > 1 and r.status == "ok")
-    if above:
-        names = f"more than the FMA ceiling: {', '.join(above)}"
-        found.append(Mark("", "", f"{names}; it bounds what multiplies by FMAs, and tensor cores are faster"))
-    throttled = [r for r in rows if r.timing.throttled]
-    if throttled:
-        reasons = ", ".join(dict.fromkeys(reason for r in throttled for reason in r.timing.throttle_reasons))
-        note = f"the GPU was slowed down while this was measured ({reasons}); pauses did not help"
-        found.append(Mark("~", "throttled", note, "median"))
-    near = [r for r in rows if r.is_near_floor]
-    if near:
-        floor_us = max(r.timing.event_floor_ms or 0.0 for r in near) * 1e3
-        note = (
-            f"so short that the {floor_us:.1f} µs which two events around an empty kernel read count; "
-            "--hot times many launches together"
-        )
-        found.append(Mark("°", "short", note, "median"))
-    if any(r.timing.ended_by == "time" for r in rows):
-        note = "sampling ended with --max-time, before the noise was below --max-noise"
-        found.append(Mark("…", "out of time", note, "samples"))
-    dropped = sum(r.status == "dropped" for r in rows)
-    if dropped:
-        note = f"{dropped} dropped early, as clearly slower than the best; --full measures all"
-        found.append(Mark("", "", note))
-    return found
 
 
 class ProblemLabel(NamedTuple):
@@ -163,7 +91,7 @@ class ResultRow:
     @property
     def variant(self) -> str:
         """`tiled BLOCK_SIZE=16`."""
-        return f"{self.label} {self.parameters}".strip()
+        return variant(self.label, self.result.params)
 
     @property
     def problem(self) -> ProblemLabel:
@@ -208,14 +136,14 @@ class ResultRow:
         """The baseline's median over its own: with an interval if the samples are enough for one."""
         if self.baseline is self.result and self.result.timing.samples_ms:
             return 1.0
-        return _ratio(self.baseline, self.result, FEWEST_FOR_INTERVAL, self.result.status == "dropped")
+        return _ratio(self.baseline, self.result, FEWEST_FOR_INTERVAL)
 
     @functools.cached_property
     def slowdown(self) -> Ratio | float | None:
         """Its median over that of the best row of its problem; None for the best row itself."""
         if self.is_best:
             return None
-        return _ratio(self.result, self.leader, FEWEST_FOR_SLOWDOWN, self.result.status == "dropped")
+        return _ratio(self.result, self.leader, FEWEST_FOR_SLOWDOWN)
 
     @property
     def outcome(self) -> str:
@@ -235,16 +163,14 @@ class ResultRow:
         return "".join(f" {mark.sign}" for mark in self.marks if mark.column == column)
 
 
-def _ratio(
-    numerator: Result | None, denominator: Result | None, fewest: int, is_dropped: bool
-) -> Ratio | float | None:
+def _ratio(numerator: Result | None, denominator: Result | None, fewest: int) -> Ratio | float | None:
     """The ratio of two medians; without its interval if there are too few samples, or one was dropped."""
     if numerator is None or denominator is None:
         return None
     over, under = numerator.timing.samples_ms, denominator.timing.samples_ms
     if not over or not under or not denominator.median_ms:
         return None
-    if min(len(over), len(under)) < fewest or is_dropped:
+    if min(len(over), len(under)) < fewest or "dropped" in (numerator.status, denominator.status):
         value = (numerator.median_ms or 0.0) / denominator.median_ms
         return value if math.isfinite(value) else None
     found = ratio_of_medians(over, under)
@@ -267,7 +193,7 @@ BaselineRule = Callable[[Sequence[Result]], Result | None]
 
 def first_row(results: Sequence[Result]) -> Result | None:
     """Choose the first result, whatever became of it."""
-    return results[0] if results else None
+    return results[0]
 
 
 def first_of_method(method: str) -> BaselineRule:
@@ -331,10 +257,6 @@ class ProblemRows:
         """The rows with a time, sorted by it."""
         timed = (r for r in self.rows if r.result.median_ms is not None and r.result.status != "failed")
         return sorted(timed, key=lambda row: row.median_ms)
-
-    def count(self, status: Status) -> int:
-        """Return the number of rows that ended so."""
-        return sum(row.result.status == status for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -459,8 +381,7 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
     for position, result in enumerate(results):
         if result.status in ("failed", "skipped"):
             # A reason may begin with the variant, which stands beside it in any case.
-            variant = f"{result.method} {parameters(result.params)}".strip()
-            reason = result.reason.removeprefix(f"{variant} ")
+            reason = result.reason.removeprefix(f"{variant(result.method, result.params)} ")
             alone = position + 1 if result.status == "failed" else 0
             groups.setdefault((result.label, reason, alone), []).append(ResultRow(result))
     return [Trouble(tuple(rows), reason) for (_, reason, _), rows in groups.items()]

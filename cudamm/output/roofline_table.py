@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cudamm.benchmark.result import CUBLAS
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_marks, print_troubles
+from cudamm.output.footnotes import print_failed, print_marks, print_troubles
 from cudamm.output.number_format import (
     folded,
     parameters,
@@ -21,11 +21,13 @@ from cudamm.output.number_format import (
     rate_unit,
     rounded_percent,
     significant,
+    variant,
 )
 from cudamm.output.plots.chart import Drawing, caption
 from cudamm.output.plots.roofline_chart import RooflinePoint
 from cudamm.output.plots.roofline_chart import roofline as roofline_chart
-from cudamm.output.results_view import Mark, caches_of, marks_of, troubles
+from cudamm.output.result_marks import Mark, marks_of
+from cudamm.output.results_view import caches_of, troubles
 
 if TYPE_CHECKING:
     from cudamm.benchmark.roofline import Bound, Roofline, RooflineResult
@@ -59,7 +61,7 @@ def render(
     print_troubles(console, troubles(measured))
     for r in results:
         if r.measured is None and r.status != "ok":
-            console.print(f"[bold red]{r.status}[/] {escape(_name(r))}: {escape(r.reason)}", soft_wrap=True)
+            print_failed(console, r.status, _name(r), r.reason)
     for line in findings(results):
         console.print(escape(line), soft_wrap=True)
     padded = any(r.padded for r in results)
@@ -228,4 +230,4 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
 
 
 def _name(result: RooflineResult) -> str:
-    return f"{result.method} {parameters(result.params)}".strip() + f" at {result.m}x{result.n}x{result.k}"
+    return f"{variant(result.method, result.params)} at {result.m}x{result.n}x{result.k}"

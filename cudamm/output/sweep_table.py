@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -9,7 +11,8 @@ from rich.table import Table
 from cudamm.output.bench_table import problem_table
 from cudamm.output.footnotes import print_marks, print_troubles
 from cudamm.output.number_format import percent, ratio, significant
-from cudamm.output.results_view import BEST_OF_SWEEP, ProblemRows, ResultsView
+from cudamm.output.result_marks import BEST_OF_SWEEP
+from cudamm.output.results_view import ProblemRows, ResultsView
 
 
 def render(console: Console, view: ResultsView, top: int | None) -> None:
@@ -46,10 +49,11 @@ def _table(view: ResultsView, problem: ProblemRows, top: int | None) -> Table:
             "best" if row.is_best else status if status != "ok" else "",
             style="bold green" if row.is_best else "dim" if status == "dropped" else "",
         )
+    ended = Counter(row.result.status for row in problem.rows)
     counts = {
         "slower, not shown": len(timed) - len(shown),
-        "failed": problem.count("failed"),
-        "skipped": problem.count("skipped"),
+        "failed": ended["failed"],
+        "skipped": ended["skipped"],
     }
     table.caption = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     table.caption_justify = "left"

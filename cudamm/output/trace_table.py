@@ -13,7 +13,8 @@ from rich.table import Table
 from cudamm.analysis.trace import Totals, TraceResult, arrays, may_be_wide, pattern, varying
 from cudamm.devices.observation import Access, Space
 from cudamm.output.console import print_fitting
-from cudamm.output.number_format import folded, parameters, percent, significant
+from cudamm.output.footnotes import print_failed
+from cudamm.output.number_format import folded, parameters, percent, significant, variant
 from cudamm.output.warp_drawing import render as render_warp
 
 _LEGEND = {
@@ -80,7 +81,7 @@ def _size(result: TraceResult) -> tuple[int, int, int, str]:
 
 
 def _name(result: TraceResult, with_size: bool = True) -> str:
-    name = f"{result.method} {parameters(result.params)}".strip()
+    name = variant(result.method, result.params)
     return f"{name} at {_of_size(result)}" if with_size else name
 
 
@@ -104,8 +105,7 @@ def _title(result: TraceResult) -> str:
 def _print_troubles(console: Console, results: Sequence[TraceResult]) -> None:
     for result in results:
         if result.status != "ok":
-            text = f"{_name(result)}: {result.reason}"
-            console.print(f"[bold red]{result.status}[/] {escape(text)}", soft_wrap=True)
+            print_failed(console, result.status, _name(result), result.reason)
 
 
 def _print_notes(console: Console, traced: Sequence[TraceResult]) -> None:

@@ -14,7 +14,8 @@ from cudamm.execution.case import Verdict
 from cudamm.output import bench_table, course_style, sweep_table, verify_table
 from cudamm.output.console import console
 from cudamm.output.number_format import significant
-from cudamm.output.results_view import marks_of, results_view
+from cudamm.output.result_marks import marks_of
+from cudamm.output.results_view import results_view
 
 GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
 RIGHT = Verdict(True, "", None, 1e-6, 4e-6)

@@ -25,7 +25,8 @@ from cudamm.output.occupancy_tables import UNUSED
 from cudamm.output.page.page_charts import page_charts
 from cudamm.output.page.page_kernels import Kernel
 from cudamm.output.page.page_sources import STATES, method_sources
-from cudamm.output.results_view import EMULATED, ResultsView
+from cudamm.output.result_marks import EMULATED
+from cudamm.output.results_view import ResultsView
 
 MOST_DRAWN = 100
 """Samples that a line shows; of more, evenly spaced ones."""
@@ -81,6 +82,7 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     templates.filters |= {

@@ -12,7 +12,8 @@ from cudamm.output.number_format import significant
 from cudamm.output.plots.chart import Axis, LineChart, Series
 from cudamm.output.plots.points import grouped, in_order, rate_point, representative, side_by_side
 from cudamm.output.plots.ticks import ticks
-from cudamm.output.results_view import EXECUTION_MARKS, ProblemLabel, ResultRow, ResultsView
+from cudamm.output.result_marks import EXECUTION_MARKS
+from cudamm.output.results_view import ProblemLabel, ResultRow, ResultsView
 
 MOST_SERIES = 8
 """Lines of a sweep's chart; if there would be more, one line shows the best at each value."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cudamm.courses import published
 from cudamm.kernels.method import Value
-from cudamm.output.number_format import parameters, significant
+from cudamm.output.number_format import significant, variant
 from cudamm.output.plots.chart import (
     Axis,
     Bar,
@@ -30,17 +30,8 @@ from cudamm.output.plots.points import (
     swept_parameters,
     time_point,
 )
-from cudamm.output.results_view import (
-    EMULATED,
-    NATIVE,
-    PADDED,
-    ResultRow,
-    ResultsView,
-    caches_of,
-    execution_sign,
-    fastest_of_several,
-    marks_of,
-)
+from cudamm.output.result_marks import EMULATED, NATIVE, PADDED, execution_sign, marks_of
+from cudamm.output.results_view import ResultRow, ResultsView, caches_of, fastest_of_several
 
 MOST_CHARTS = 6
 MOST_BARS = 20
@@ -118,7 +109,7 @@ def _over_parameter(
         best = fastest_of_several(group)
         points = [time_point(places[row.result.params[name]], row, row is best) for row in group]
         fixed = {other: value for other, value in group[0].result.params.items() if other != name}
-        label = f"{_method(group[0])} {parameters(fixed)}".strip()
+        label = variant(_method(group[0]), fixed)
         if best is not None:
             label += f", best at {best.result.params[name]}: {significant(best.median_ms)} ms"
         series.append(_line(label, points, styles[_method(group[0])]))
@@ -268,7 +259,7 @@ def _method(row: ResultRow) -> str:
 
 
 def _variant(row: ResultRow) -> str:
-    return f"{_method(row)} {row.parameters}".strip()
+    return variant(_method(row), row.result.params)
 
 
 def _title(row: ResultRow) -> str:

@@ -397,6 +397,11 @@ def test_ticks_are_few_rising_and_inside(scale, low, factor, most):
     assert all(low * 0.99 - 1e-9 <= value <= high * 1.01 for value in values)
 
 
+def test_ticks_are_numbers_at_the_ends_of_the_range_of_floats():
+    values = [value for value, _ in ticks(Axis("", "log10"), 1e305, sys.float_info.max, 14)]
+    assert len(values) > 2 and all(map(math.isfinite, values))
+
+
 def test_given_ticks_are_thinned_where_there_is_no_room():
     axis = Axis("", ticks=tuple((float(i), str(i)) for i in range(100)))
     assert [label for _, label in ticks(axis, 0, 99, 5)] == ["0", "20", "40", "60", "80"]

@@ -294,7 +294,6 @@ class ResultsView:
 
     Attributes:
         device: the name of the device that they were measured on.
-        rows: in the order of the results.
         marks: what a reader has to know of them.
         troubles: what failed or was skipped, in the order of the rows.
     """

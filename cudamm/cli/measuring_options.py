@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
     from cudamm.execution.worker import WorkerExecutor
     from cudamm.kernels.chosen_cases import Cases
-    from cudamm.output.plots.chart import Drawing
+    from cudamm.output.results_view import ResultsView
 
 SCHEMA = "cudamm.bench/2"
 
@@ -113,13 +113,14 @@ def measure_and_show(
     measuring: Measuring,
     outputs: Outputs,
     settings: Settings,
-    show: Callable[[Console, DeviceInfo, list[Result]], None],
+    show: Callable[[Console, ResultsView], None],
     remarks: Sequence[str] = (),
 ) -> int:
     """Measure what no earlier run has, write results as they come, print tables; return the exit status."""
     from cudamm.benchmark import measure
     from cudamm.cli.session import BenchSession
     from cudamm.output.plots.result_charts import drawing_of
+    from cudamm.output.results_view import results_view
 
     info = executor.target.info
     options = _options(measuring, settings)
@@ -132,16 +133,13 @@ def measure_and_show(
             earlier = list(kept.values())
             session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
         executor.dismiss()
-
-        def draw(results: list[Result]) -> Drawing:
-            return drawing_of(info, results)
-
-        session.show(lambda console, results: show(console, info, results), draw)
+        view = results_view(info.name, session.results)
+        session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
             session.say([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
         session.say(remarks)
         session.finish()
-        session.write_picture(draw)
+        session.write_picture(lambda _: drawing_of(view))
         return session.status(all(result.status != "failed" for result in session.results))
 
 

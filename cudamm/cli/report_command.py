@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from cudamm.occupancy.occupancy_result import OccupancyResult
     from cudamm.output.page.page_kernels import Kernel
 
+
+BASELINE = "naive"
+"""The method that the page's speed-ups are over; the first timed one if that was not measured."""
 STREAMS = ("/dev/", "/proc/")
 """Where names are that no page can be named after, even where they stand for a file."""
 
@@ -55,6 +58,7 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     from cudamm.output.page.page import page
     from cudamm.output.page.page_kernels import kernel_of
     from cudamm.output.page.page_rows import SCHEMA, results_of
+    from cudamm.output.results_view import first_of_method, results_view
 
     saved = load(path, SCHEMA)
     results = results_of(saved)
@@ -67,7 +71,8 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     try:
         kernels = [kernel_of(result) for result in results]
         found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
-        text = page(saved, results, kernels, found, why_not)
+        view = results_view(saved.document["device"]["name"], results, first_of_method(BASELINE))
+        text = page(saved, view, kernels, found, why_not)
         content = text.encode()
         file.write([content])
     finally:
@@ -80,19 +85,18 @@ def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, pag
     """Write the table as CSV, Markdown and SVG. Raises UsageError if one would replace the file read."""
     from cudamm.benchmark.result import bench_record_among
     from cudamm.cli.output_options import TextFiles
-    from cudamm.devices.device import DeviceInfo
     from cudamm.output import bench_table
+    from cudamm.output.results_view import results_view
 
-    device = saved.document["device"]
-    info = DeviceInfo(device["kind"], "", device["name"])
     for name, path in outputs.named.items():
         if path != "-" and Path(path).exists() and Path(path).samefile(saved.path):
             raise UsageError(f"{name} {path}: that is the file to report on, and would be replaced")
         if page is not None and os.path.realpath(path) == os.path.realpath(page):
             raise UsageError(f"{name} and -o are both {'standard output' if path == '-' else path}")
     with TextFiles(outputs) as files:
+        view = results_view(saved.document["device"]["name"], results)
         records = [bench_record_among(result, results) for result in results]
-        files.write(lambda console: bench_table.render(console, info, results), records)
+        files.write(lambda console: bench_table.render(console, view), records)
 
 
 def _target(path: str, output: str | None) -> str:

@@ -82,6 +82,6 @@ def sweep_command(
             measuring,
             outputs,
             measuring.settings(fmad, drop=not full, each_may_fail=True),
-            lambda console, info, results: tables.render(console, info, results, top),
+            lambda console, view: tables.render(console, view, top),
             remarks,
         )

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from cudamm.output.console import parameters
+from cudamm.output.number_format import variant
 
 if TYPE_CHECKING:
     from cudamm.analysis.check import CheckResult
@@ -50,7 +50,7 @@ def _index(index: Iterable[int]) -> str:
 
 
 def _print_result(console: Console, result: CheckResult) -> None:
-    name = f"{result.method} {parameters(result.params)}".strip()
+    name = variant(result.method, result.params)
     said = {
         "clean": "[bold green]clean[/]",
         "wrong": f"[bold red]{_count(len(result.errors), 'error')}[/]",

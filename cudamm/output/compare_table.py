@@ -13,9 +13,11 @@ from rich.table import Table
 from cudamm.benchmark import comparison
 from cudamm.benchmark.comparison import Comparison, Outcome, Row
 from cudamm.benchmark.result_file import Saved
-from cudamm.output.bench_table import EXECUTION_NOTES
-from cudamm.output.console import folded, milliseconds, parameters, percent, print_fitting
-from cudamm.output.ratio_format import ratio
+from cudamm.output.console import print_fitting
+from cudamm.output.footnotes import print_failed, print_marks
+from cudamm.output.number_format import folded, parameters, percent, ratio, significant
+from cudamm.output.result_marks import EXECUTION_MARKS, Mark, execution_sign
+from cudamm.output.results_view import ProblemLabel
 
 ALWAYS_COUNTED: tuple[Outcome, ...] = ("faster", "slower", "no difference")
 _COUNTED: dict[Outcome, str] = {
@@ -26,7 +28,6 @@ _COUNTED: dict[Outcome, str] = {
     "only in the new file": "only in the new file",
 }
 _STYLES = {"faster": "green", "slower": "red", "now fails": "bold red", "works now": "green"}
-_MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
 _OLD, _NEW = "old (ms)", "new (ms)"
 _ONE_LINE = "all in one line"
 _LEFT_OUT_IN_NARROW_TERMINALS = ((), (_ONE_LINE,), (_ONE_LINE, _OLD), (_ONE_LINE, _OLD, _NEW))
@@ -42,8 +43,7 @@ def render(
         rows = list(group)
         print_fitting(console, (_table(new, rows, left_out) for left_out in _LEFT_OUT_IN_NARROW_TERMINALS))
     _print_troubles(console, comparisons)
-    for note in _notes(comparisons):
-        console.print(escape(note), style="dim")
+    print_marks(console, _marks(comparisons))
     console.print(summary(comparisons, confidence), soft_wrap=True)
 
 
@@ -62,11 +62,9 @@ def _origin(saved: Saved) -> str:
 
 
 def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> Table:
-    first = rows[0].row
-    fmad = "" if first["fmad"] else ", no fused multiply-add"
-    size = f"{first['m']} x {first['n']} x {first['k']} (M x N x K)"
-    device = new.document["device"]["name"]
-    title = f"{size}, {first['dtype']}{fmad}, {first['cache']} cache, on {device}"
+    first, device = rows[0].row, new.document["device"]["name"]
+    label = ProblemLabel(first["m"], first["n"], first["k"], first["dtype"], first["fmad"])
+    title = f"{label.spaced} (M x N x K), {label.kind}, {first['cache']} cache, on {device}"
     table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
     narrow = _ONE_LINE in left_out
     space = "\n" if narrow else " "
@@ -82,10 +80,10 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
         for i, found in enumerate(group):
             time, params = {_OLD: _time(found.old), _NEW: _time(found.new)}, found.row["params"]
             table.add_row(
-                escape(method) + _MARKS[found.row["execution"]] if i == 0 else "",
-                escape("\n".join(folded(params)) if narrow else parameters(params)),
+                escape(method) + execution_sign(found.row["execution"]) if i == 0 else "",
+                escape(folded(params) if narrow else parameters(params)),
                 *(time[heading] for heading in times),
-                ratio(found.ratio).replace(" ", space) if found.ratio else "",
+                ratio(found.ratio).replace(" ", space),
                 found.outcome.replace(" the ", " ").replace(" file", ""),
                 style=_STYLES.get(found.outcome, ""),
             )
@@ -98,7 +96,7 @@ def _time(row: Row | None) -> str:
     """The median, or what became of the row instead."""
     if row is None:
         return ""
-    return milliseconds(comparison.median_ms(row)) if row["status"] == "ok" else row["status"].upper()
+    return significant(comparison.median_ms(row)) if row["status"] == "ok" else row["status"].upper()
 
 
 def _print_troubles(console: Console, comparisons: Sequence[Comparison]) -> None:
@@ -109,12 +107,11 @@ def _print_troubles(console: Console, comparisons: Sequence[Comparison]) -> None
             continue
         where = "new" if row is found.new else "old"
         what = f"{comparison.variant_name(row)} at {row['m']}x{row['n']}x{row['k']} {row['dtype']}"
-        reason = f": {row['reason']}" if row["reason"] else ""
-        console.print(f"[bold red]{row['status']}[/] {escape(f'{what} ({where}){reason}')}", soft_wrap=True)
+        print_failed(console, row["status"], f"{what} ({where})", row["reason"])
 
 
-def _notes(comparisons: Sequence[Comparison]) -> list[str]:
+def _marks(comparisons: Sequence[Comparison]) -> list[Mark]:
     executions = {c.row["execution"] for c in comparisons}
     if any(c.is_emulated for c in comparisons):
         executions.add("emulated")
-    return [note for execution, note in EXECUTION_NOTES.items() if execution in executions]
+    return [mark for execution, mark in EXECUTION_MARKS.items() if execution in executions]

@@ -9,41 +9,45 @@ from rich.console import Console
 from rich.markup import escape
 
 from cudamm.benchmark.result import Result
-from cudamm.devices.device import DeviceInfo
-from cudamm.output.bench_table import best_of_sweeps, notes, outcome
-from cudamm.output.console import parameters
+from cudamm.output.footnotes import print_marks
+from cudamm.output.result_marks import BEST_OF_SWEEP
+from cudamm.output.results_view import ResultRow, ResultsView
 
 
-def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:
+def render(console: Console, view: ResultsView) -> None:
     """Print each configuration's runs and mean, whether it was right, and what each sweep shows."""
-    for (m, n, k, dtype), group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
-        console.print(f"{m} x {n} x {k} (M x N x K), {dtype}, on {escape(device.name)}", style="bold")
+    for problem in view.problems:
+        label = problem.label
+        title = f"{label.spaced} (M x N x K), {label.dtype}, on {escape(view.device)}"
+        console.print(title, style="bold")
         console.print()
-        for _, rows in itertools.groupby(group, key=lambda r: r.label):
+        for _, rows in itertools.groupby(problem.rows, key=lambda row: row.label):
             _print_method(console, list(rows))
-    for note in notes(results):
-        console.print(escape(note), style="dim")
+    print_marks(console, (mark for mark in view.marks if mark is not BEST_OF_SWEEP))
 
 
-def _print_method(console: Console, rows: Sequence[Result]) -> None:
+def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
     for row in rows:
-        title = " ".join((row.label, parameters(row.params).replace("=", " = "))).strip()
-        console.print(escape(title) + (" (padded)" if row.padded else ""))
-        if row.statistics is not None:
-            runs = " + ".join(f"{run:.6f}" for run in row.timing.samples_ms)
-            count, mean_ms = row.statistics.count, row.statistics.mean_ms
-            console.print(f"(ms) ({runs}) / {count} = {mean_ms:.6f}", soft_wrap=True)
-        console.print(escape(": ".join(filter(None, (outcome(row), row.reason)))), soft_wrap=True)
+        title = " ".join((row.label, row.parameters.replace("=", " = "))).strip()
+        console.print(escape(title) + (" (padded)" if row.result.padded else ""))
+        if row.result.timing.samples_ms:
+            console.print(runs_line(row.result), soft_wrap=True)
+        console.print(escape(": ".join(filter(None, (row.outcome, row.result.reason)))), soft_wrap=True)
         console.print()
-    marked = best_of_sweeps(rows)
-    best = next((row for row in rows if id(row) in marked), None)
-    timed = [row for row in rows if row.median_ms and row.status == "ok"]
-    if best is not None and best.median_ms and len(timed) > 1:
-        worst = max(timed, key=lambda row: row.median_ms or 0.0)
+    best = next((row for row in rows if row.is_best_of_sweep), None)
+    timed = [row for row in rows if row.median_ms and row.result.status == "ok"]
+    if best is not None and len(timed) > 1:
+        worst = max(timed, key=lambda row: row.median_ms)
         console.print(
-            f"Best of {len(timed)}: {escape(parameters(best.params))}, {best.median_ms:.6f} ms, "
-            f"{(worst.median_ms or 0) / best.median_ms:.1f} times as fast as "
-            f"{escape(parameters(worst.params))}.",
+            f"Best of {len(timed)}: {escape(best.parameters)}, {best.median_ms:.6f} ms, "
+            f"{worst.median_ms / best.median_ms:.1f} times as fast as {escape(worst.parameters)}.",
             soft_wrap=True,
         )
         console.print()
+
+
+def runs_line(result: Result) -> str:
+    """Return each run and their mean: `(ms) (1.000000 + 2.000000) / 2 = 1.500000`; empty without runs."""
+    of = result.statistics
+    runs = " + ".join(f"{run:.6f}" for run in result.timing.samples_ms)
+    return f"(ms) ({runs}) / {of.count} = {of.mean_ms:.6f}" if of else ""

@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
-from cudamm.output.console import percent, print_fitting
+from cudamm.output.console import print_fitting
+from cudamm.output.number_format import percent
 from cudamm.output.occupancy_names import configuration
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cudamm.occupancy.occupancy_result import OccupancyResult
-from cudamm.output.console import parameters
+from cudamm.output.number_format import parameters
 
 
 def configuration(result: OccupancyResult, among: Sequence[OccupancyResult] = ()) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cudamm.occupancy.occupancy_result import OccupancyResult
-from cudamm.output.console import percent
+from cudamm.output.number_format import percent
 from cudamm.output.occupancy_answers import print_latency, print_steps
 from cudamm.output.occupancy_names import configuration
 from cudamm.output.occupancy_suggestions import print_suggestions

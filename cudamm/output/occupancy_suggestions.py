@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.occupancy.occupancy_result import OccupancyResult
-from cudamm.output.console import parameters, percent, print_fitting
+from cudamm.output.console import print_fitting
+from cudamm.output.number_format import parameters, percent
 from cudamm.output.occupancy_names import bare_numbers, names_of, several_architectures
 
 

@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.occupancy.occupancy_result import OccupancyResult
-from cudamm.output.console import fits, frameless, percent, print_fitting
+from cudamm.output.console import fits, frameless, print_fitting
+from cudamm.output.number_format import percent
 from cudamm.output.occupancy_names import names_of, several_architectures
 
 UNUSED = 2**31 - 1

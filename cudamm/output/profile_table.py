@@ -11,7 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.analysis.profile import METRICS
-from cudamm.output.console import fits, folded, parameters, significant
+from cudamm.output.console import fits
+from cudamm.output.footnotes import print_failed
+from cudamm.output.number_format import folded, significant, variant
 
 if TYPE_CHECKING:
     from cudamm.analysis.profile import Metric, ProfileResult
@@ -31,12 +33,11 @@ def render(console: Console, device: DeviceInfo, results: Sequence[ProfileResult
         _print_sheet(console, device, [result for result in group if result.status == "ok"])
     for result in results:
         if result.status != "ok":
-            text = f"{_where(result)}: {result.reason}"
-            console.print(f"[bold red]{result.status}[/] {escape(text)}", soft_wrap=True)
+            print_failed(console, result.status, _where(result), result.reason)
     sizes = len({(r.m, r.n, r.k, r.dtype) for r in results})
     for result in results:
         for finding in result.findings:
-            name = _where(result) if sizes > 1 else _name(result)
+            name = _where(result) if sizes > 1 else variant(result.method, result.params)
             console.print(escape(f"{name}: {finding}"), soft_wrap=True)
     profiled = [result for result in results if result.status == "ok"]
     if any(result.padded for result in profiled):
@@ -45,12 +46,8 @@ def render(console: Console, device: DeviceInfo, results: Sequence[ProfileResult
         console.print(_LEGEND, style="dim")
 
 
-def _name(result: ProfileResult) -> str:
-    return f"{result.method} {parameters(result.params)}".strip()
-
-
 def _where(result: ProfileResult) -> str:
-    return f"{_name(result)} at {result.m}x{result.n}x{result.k} {result.dtype}"
+    return f"{variant(result.method, result.params)} at {result.m}x{result.n}x{result.k} {result.dtype}"
 
 
 def _print_sheet(console: Console, device: DeviceInfo, results: Sequence[ProfileResult]) -> None:
@@ -72,7 +69,7 @@ def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -
     table = Table()
     table.add_column("", no_wrap=True)
     for result in columns:
-        lines = [result.method, *folded(result.params)]
+        lines = [result.method, *folded(result.params).splitlines()]
         table.add_column(escape("\n".join(lines)), justify="right", no_wrap=True)
     for metric in METRICS:
         if any(metric.name in result.values for result in results):

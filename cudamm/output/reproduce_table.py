@@ -13,22 +13,16 @@ from rich.text import Text
 
 from cudamm.courses.course_records import Conclusion, Outcome, Reproduction, Row
 from cudamm.devices.device import DeviceInfo
-from cudamm.output.bench_table import notes, outcome
-from cudamm.output.console import (
-    fits,
-    frameless,
-    milliseconds,
-    parameters,
-    percent,
-    print_fitting,
-    significant,
-)
+from cudamm.output.console import fits, frameless, print_fitting
+from cudamm.output.course_style import runs_line
+from cudamm.output.footnotes import print_marks
+from cudamm.output.number_format import parameters, percent, significant
 from cudamm.output.plots.chart import Drawing
-from cudamm.output.plots.result_charts import captioned
-from cudamm.output.plots.result_charts import drawing_of as charts_of
+from cudamm.output.plots.result_charts import MOST_CHARTS, captioned, charts_of
+from cudamm.output.result_marks import execution_sign, marks_of
+from cudamm.output.results_view import ResultRow, results_view
 
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "yellow"), None: ("not shown here", "dim")}
-_MARKS = {"gpu": "", "emulated": " †", "native": " ‡"}
 _THEIRS, _HERE = "theirs", "here"
 _PARAMETERS, _SIZE = "parameters", "M x N x K"
 
@@ -39,9 +33,9 @@ def drawing_of(device: DeviceInfo, reproductions: Sequence[Reproduction]) -> Dra
     charts = [
         dataclasses.replace(chart, title=f"{name}: {chart.title}")
         for name, results in measured.items()
-        for chart in charts_of(device, results).charts
+        for chart in charts_of(results_view(device.name, results))[:MOST_CHARTS]
     ]
-    return captioned(device, list(itertools.chain(*measured.values())), charts)
+    return captioned(results_view(device.name, itertools.chain(*measured.values())), charts)
 
 
 def render(console: Console, reproductions: Sequence[Reproduction]) -> None:
@@ -61,8 +55,7 @@ def render(console: Console, reproductions: Sequence[Reproduction]) -> None:
             console.print()
         _print_troubles(console, found.outcomes)
         _print_checks(console, found.findings.checks)
-    for note in notes([o.result for found in reproductions for o in found.outcomes]):
-        console.print(escape(note), style="dim")
+    print_marks(console, marks_of(o.result for found in reproductions for o in found.outcomes))
 
 
 def _print_checks(console: Console, checks: Sequence[Conclusion]) -> None:
@@ -110,13 +103,13 @@ def _recitation_table(rows: Sequence[Row], outcomes: dict[str, Outcome], narrow:
         of = {row.quantity: row for row in group}
         time, rate, result = of["median"], of["rate"], outcomes[label].result
         cells = [
-            escape(label) + _MARKS[result.execution],
+            escape(label) + execution_sign(result.execution),
             _as_printed(time.published),
             *([] if narrow else [_as_printed(rate.published)]),
-            milliseconds(time.measured),
-            _number(rate.measured),
+            significant(time.measured),
+            significant(rate.measured),
             _ratio(rate.ratio),
-            *([] if narrow else [outcome(result)]),
+            *([] if narrow else [ResultRow(result).outcome]),
         ]
         table.add_row(*cells, style="red" if result.status == "failed" else "")
     return table
@@ -125,12 +118,11 @@ def _recitation_table(rows: Sequence[Row], outcomes: dict[str, Outcome], narrow:
 def _report(console: Console, found: Reproduction) -> None:
     """Tsinghua's lines: a configuration's runs, their sum over their number, and its mean; then a table."""
     for done in found.outcomes:
-        of = done.result.statistics
+        row = ResultRow(done.result)
         console.print(escape(done.case.label) + (" (padded)" if done.result.padded else ""))
-        if of is not None:
-            runs = " + ".join(f"{run:.6f}" for run in done.result.timing.samples_ms)
-            console.print(f"(ms) ({runs}) / {of.count} = {of.mean_ms:.6f}")
-        console.print(escape(outcome(done.result)))
+        if done.result.timing.samples_ms:
+            console.print(runs_line(done.result))
+        console.print(escape(row.outcome))
         console.print()
     rows = found.findings.rows
     print_fitting(console, (_means_table(rows, narrow) for narrow in (False, True)))
@@ -154,7 +146,7 @@ def _means_table(rows: Sequence[Row], narrow: bool) -> Table:
                 escape(", ".join(filter(None, (label, values)))),
                 _as_printed(row.published),
                 *([] if narrow else [_over(row.published, fastest_ms)]),
-                milliseconds(row.measured),
+                significant(row.measured),
                 *([] if narrow else [_over(row.measured, fastest_here_ms)]),
                 _ratio(row.ratio),
             )
@@ -172,7 +164,8 @@ def _figures(console: Console, found: Reproduction) -> None:
         console.print()
     if others:
         marks = {
-            (o.case.label, str(o.case.problem.shape)): _MARKS[o.result.execution] for o in found.outcomes
+            (o.case.label, str(o.case.problem.shape)): execution_sign(o.result.execution)
+            for o in found.outcomes
         }
         left_out = ((), (_PARAMETERS,), (_PARAMETERS, _SIZE))
         print_fitting(console, (_found_table(others, marks, names) for names in left_out))
@@ -224,10 +217,6 @@ def _table(title: str) -> Table:
 def _print(console: Console, table: Table) -> None:
     """With its frame where it fits, its cells folded if need be; else without."""
     console.print(table if fits(console, table, folded=True) else frameless(table))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else significant(value)
 
 
 def _as_printed(value: float | None) -> str:

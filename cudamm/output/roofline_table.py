@@ -12,11 +12,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.benchmark.result import CUBLAS
-from cudamm.output.bench_table import notes, print_troubles
-from cudamm.output.console import folded, parameters, print_fitting, significant
+from cudamm.output.console import print_fitting
+from cudamm.output.footnotes import print_failed, print_marks, print_troubles
+from cudamm.output.number_format import (
+    folded,
+    parameters,
+    published_amount,
+    rate_unit,
+    rounded_percent,
+    significant,
+    variant,
+)
 from cudamm.output.plots.chart import Drawing, caption
 from cudamm.output.plots.roofline_chart import RooflinePoint
 from cudamm.output.plots.roofline_chart import roofline as roofline_chart
+from cudamm.output.result_marks import Mark, marks_of
+from cudamm.output.results_view import caches_of, troubles
 
 if TYPE_CHECKING:
     from cudamm.benchmark.roofline import Bound, Roofline, RooflineResult
@@ -47,15 +58,14 @@ def render(
         rows = list(group)
         print_fitting(console, (_table(device, roofline, rows, detail) for detail in (3, 2, 1, 0)))
     measured = [r.measured for r in results if r.measured is not None]
-    print_troubles(console, measured)
+    print_troubles(console, troubles(measured))
     for r in results:
         if r.measured is None and r.status != "ok":
-            console.print(f"[bold red]{r.status}[/] {escape(_name(r))}: {escape(r.reason)}", soft_wrap=True)
+            print_failed(console, r.status, _name(r), r.reason)
     for line in findings(results):
         console.print(escape(line), soft_wrap=True)
     padded = any(r.padded for r in results)
-    for note in notes(measured) if measured else [_PADDED] if padded else []:
-        console.print(escape(note), style="dim")
+    print_marks(console, marks_of(measured) if measured else [_PADDED] * padded)
     console.print(escape(_LEGEND), style="dim")
 
 
@@ -95,7 +105,9 @@ def _points(results: Sequence[RooflineResult]) -> list[RooflinePoint]:
     return found
 
 
-_PADDED = "padded with zeros to the multiples the kernel needs; their loads count, their operations do not"
+_PADDED = Mark(
+    "", "", "padded with zeros to the multiples the kernel needs; their loads count, their operations do not"
+)
 
 
 def findings(results: Sequence[RooflineResult]) -> list[str]:
@@ -117,7 +129,7 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
 def _above(result: RooflineResult) -> list[str]:
     """Why a rate can lie above its bound, with the numbers; nothing where it does not."""
     rate, requested, compulsory = result.gflops, result.requested, result.compulsory
-    unit, name = _unit(result.dtype), _name(result)
+    unit, name = rate_unit(result.dtype), _name(result)
     if rate is None:
         return []
     if rate > compulsory.gflops:
@@ -131,15 +143,15 @@ def _above(result: RooflineResult) -> list[str]:
         return []
     return [
         f"{name}: {rate:,.0f} {unit} load {rate / requested.intensity:,.0f} GB/s, "
-        f"{rate / requested.gflops:.1f} times what memory delivers: at least {_share(share)} of the bytes "
-        "came from caches, or from one access for several threads of a warp"
+        f"{rate / requested.gflops:.1f} times what memory delivers: at least {rounded_percent(share)} of the "
+        "bytes came from caches, or from one access for several threads of a warp"
     ]
 
 
 def _print_roofs(console: Console, roofline: Roofline) -> None:
     rows = (
-        ("peak", f"{_amount(roofline.peak_gflops)} GFLOP/s", roofline.peak_from),
-        ("bandwidth", f"{_amount(roofline.bandwidth_gbytes_per_s)} GB/s", roofline.bandwidth_from),
+        ("peak", f"{published_amount(roofline.peak_gflops)} GFLOP/s", roofline.peak_from),
+        ("bandwidth", f"{published_amount(roofline.bandwidth_gbytes_per_s)} GB/s", roofline.bandwidth_from),
         (
             "ridge",
             f"{significant(roofline.ridge_intensity)} op/B",
@@ -164,14 +176,14 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
             without the rate's share of it.
     """
     first, measured = rows[0], any(r.measured is not None for r in rows)
-    caches = {r.measured.timing.cache for r in rows if r.measured is not None}
-    cache = f", L2 {' and '.join(sorted(caches))}" if caches else ""
+    caches = caches_of(r.measured for r in rows if r.measured is not None)
+    cache = f", L2 {caches}" if caches else ""
     title = f"{first.m} x {first.n} x {first.k} (M x N x K), {first.dtype}, on {device.name}{cache}"
     table = Table(title=escape(title), title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
     if detail:
         table.add_column("parameters", no_wrap=True)
-    unit = _unit(first.dtype)
+    unit = rate_unit(first.dtype)
     wide = detail > 1
     columns = [
         ("op/B", True),
@@ -194,19 +206,19 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
         region = of.region if of else ""
         cells = [
             significant(of.intensity) if of else "?",
-            significant(with_stores) if with_stores is not None else "",
+            significant(with_stores),
             significant(of.gflops) if of else "?",
-            _share(of.share_of_peak) if of else "",
-            significant(rate) if rate is not None else "",
-            _share(share) if share is not None else "",
-            _share(rate / roofline.peak_gflops) if rate is not None else "",
+            rounded_percent(of.share_of_peak) if of else "",
+            significant(rate),
+            rounded_percent(share),
+            rounded_percent(None if rate is None else rate / roofline.peak_gflops),
         ]
         kept = [cell for cell, (_, shown) in zip(cells, columns, strict=True) if shown]
         table.add_row(*names, *kept, region if wide else region.removesuffix("-bound"), style=style)
 
     for _, group in itertools.groupby(rows, key=lambda r: r.method):
         for i, row in enumerate(group):
-            values = parameters(row.params) if wide else "\n".join(folded(row.params))
+            values = parameters(row.params) if wide else folded(row.params)
             method = row.method if i == 0 or not detail else ""
             names = [method, values] if detail else [f"{method}\n{values}".strip()]
             style = "red" if row.status == "failed" else ""
@@ -218,21 +230,4 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
 
 
 def _name(result: RooflineResult) -> str:
-    return f"{result.method} {parameters(result.params)}".strip() + f" at {result.m}x{result.n}x{result.k}"
-
-
-def _unit(dtype: str) -> str:
-    return "Gop/s" if dtype == "int32" else "GFLOP/s"
-
-
-def _amount(value: float) -> str:
-    """`19,491.8`, `1,555`, `0.75`: as far as such numbers are published."""
-    return f"{value:,.1f}".removesuffix(".0") if value >= 100 else f"{value:.4g}"
-
-
-def _share(share: float) -> str:
-    """Two significant digits, as courses print it: 32%, 2.0%, 0.25%."""
-    percent = 100 * share
-    return (
-        f"{percent:.0f}%" if percent >= 9.95 else f"{percent:.1f}%" if percent >= 0.995 else f"{percent:.2g}%"
-    )
+    return f"{variant(result.method, result.params)} at {result.m}x{result.n}x{result.k}"

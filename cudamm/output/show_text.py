@@ -17,7 +17,8 @@ from rich.text import Text
 
 from cudamm.compile.listing import Line
 from cudamm.compile.resources import Resources
-from cudamm.output.console import folded, parameters, print_fitting
+from cudamm.output.console import print_fitting
+from cudamm.output.number_format import folded, parameters
 
 Language = Literal["cuda", "c++", "python", "ptx", "sass"]
 
@@ -317,7 +318,8 @@ def _resource_tables(title: str, rows: Sequence[Row]) -> Iterator[Table]:
     yield wide
 
     stacked = [
-        "\n ".join([row.method, *folded(row.params), *own]) for row, own in zip(rows, types, strict=True)
+        "\n ".join([row.method, *folded(row.params).splitlines(), *own])
+        for row, own in zip(rows, types, strict=True)
     ]
     medium = _resource_table(title, ("method",), _SHORT_NAMES)
     for row, first in zip(rows, stacked, strict=True):

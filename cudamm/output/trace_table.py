@@ -12,7 +12,9 @@ from rich.table import Table
 
 from cudamm.analysis.trace import Totals, TraceResult, arrays, may_be_wide, pattern, varying
 from cudamm.devices.observation import Access, Space
-from cudamm.output.console import folded, parameters, percent, print_fitting, significant
+from cudamm.output.console import print_fitting
+from cudamm.output.footnotes import print_failed
+from cudamm.output.number_format import folded, parameters, percent, significant, variant
 from cudamm.output.warp_drawing import render as render_warp
 
 _LEGEND = {
@@ -79,7 +81,7 @@ def _size(result: TraceResult) -> tuple[int, int, int, str]:
 
 
 def _name(result: TraceResult, with_size: bool = True) -> str:
-    name = f"{result.method} {parameters(result.params)}".strip()
+    name = variant(result.method, result.params)
     return f"{name} at {_of_size(result)}" if with_size else name
 
 
@@ -103,8 +105,7 @@ def _title(result: TraceResult) -> str:
 def _print_troubles(console: Console, results: Sequence[TraceResult]) -> None:
     for result in results:
         if result.status != "ok":
-            text = f"{_name(result)}: {result.reason}"
-            console.print(f"[bold red]{result.status}[/] {escape(text)}", soft_wrap=True)
+            print_failed(console, result.status, _name(result), result.reason)
 
 
 def _print_notes(console: Console, traced: Sequence[TraceResult]) -> None:
@@ -171,10 +172,6 @@ def _of_intensity(result: TraceResult) -> str:
     if of_bytes is not None and of_sectors is not None:
         parts.append(f"against naive {_ratio(of_bytes)} the bytes and {_ratio(of_sectors)} the sectors")
     return "; ".join(parts)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else significant(value)
 
 
 def _ratio(value: float | None) -> str:
@@ -288,11 +285,11 @@ def _summary(results: Sequence[TraceResult], detail: int) -> Table:
         ("sectors a store", 1, lambda r: _mean(r.total("global", "store"))),
         ("wavefronts a load", 0, lambda r: _mean(r.total("shared", "load"))),
         ("wavefronts a store", 1, lambda r: _mean(r.total("shared", "store"))),
-        ("op/B loaded", 1, lambda r: _number(r.intensity)),
+        ("op/B loaded", 1, lambda r: significant(r.intensity)),
         (
             "op/B in sectors",
             1,
-            lambda r: _number(r.sector_intensity),
+            lambda r: significant(r.sector_intensity),
         ),
         ("sectors against naive", 0, lambda r: _ratio(r.sectors_against_naive)),
     ]
@@ -301,7 +298,7 @@ def _summary(results: Sequence[TraceResult], detail: int) -> Table:
         table.add_column(heading if detail > 1 else heading.replace(" ", "\n"), justify="right", no_wrap=True)
     for method, group in itertools.groupby(results, key=lambda r: r.method):
         for i, result in enumerate(group):
-            values = parameters(result.params) if detail > 1 else "\n".join(folded(result.params))
+            values = parameters(result.params) if detail > 1 else folded(result.params)
             table.add_row(
                 escape(method) if i == 0 else "", escape(values), *(cell(result) for _, cell in shown)
             )
@@ -318,7 +315,7 @@ def _comparison(left: TraceResult, right: TraceResult) -> Table:
     table = Table(title=escape(_of_sizes((left, right))), title_justify="left", title_style="bold")
     table.add_column("", no_wrap=True)
     for result in (left, right):
-        values = "\n".join(folded(result.params)) if same_method else ""
+        values = folded(result.params) if same_method else ""
         table.add_column(escape(f"{result.method}\n{values}".strip()), justify="right", no_wrap=True)
     table.add_column("ratio", justify="right", no_wrap=True)
 

@@ -11,9 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.devices.device import DeviceInfo
-from cudamm.output.bench_table import notes, print_troubles, rate_unit
-from cudamm.output.console import milliseconds, parameters, percent, print_fitting, significant
-from cudamm.output.ratio_format import ratio
+from cudamm.output.console import print_fitting
+from cudamm.output.footnotes import print_marks, print_troubles
+from cudamm.output.number_format import parameters, percent, rate_unit, ratio, significant
+from cudamm.output.result_marks import marks_of
+from cudamm.output.results_view import ResultRow, caches_of, troubles
 from cudamm.tuning.search import Outcome
 from cudamm.tuning.store import Entry
 
@@ -35,19 +37,17 @@ def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) ->
         console.print(escape(sentence(outcome)), soft_wrap=True)
     results = [trial.result for outcome in outcomes for trial in outcome.trials]
     failed = [result for result in results if result.status == "failed"]
-    print_troubles(console, failed[:MOST_TROUBLES])
+    print_troubles(console, troubles(failed[:MOST_TROUBLES]))
     if len(failed) > MOST_TROUBLES:
         console.print(f"… and {len(failed) - MOST_TROUBLES} more that failed; --json has them all")
-    for note in notes([outcome.winner for outcome in outcomes if outcome.winner]):
-        console.print(escape(note), style="dim")
+    print_marks(console, marks_of(outcome.winner for outcome in outcomes if outcome.winner))
 
 
 def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Table:
-    caches = {o.winner.timing.cache for o in outcomes if o.winner and o.winner.execution == "gpu"}
-    cache = f", L2 {' and '.join(sorted(caches))}" if caches else ""
-    title = escape(f"The fastest parameters on {device.name}{cache}")
+    caches = caches_of(outcome.winner for outcome in outcomes if outcome.winner)
+    title = escape(f"The fastest parameters on {device.name}" + (f", L2 {caches}" if caches else ""))
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
-    units = {rate_unit(o.trials[0].result) for o in outcomes if o.trials}
+    units = {rate_unit(o.task.problem.element.name) for o in outcomes if o.trials}
     rate = " or ".join(sorted(units)) or "GFLOP/s"
     columns = {
         "method": False, "M x N x K": False, _TYPE: False, "parameters": False, _SAMPLES: True,
@@ -57,17 +57,16 @@ def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[s
     for name in shown:
         table.add_column(name, justify="right" if columns[name] else "left", no_wrap=name != "parameters")
     for outcome in outcomes:
-        won, shape = outcome.winner, outcome.task.problem.shape
-        of = won.statistics if won else None
+        won, shape = ResultRow(outcome.winner) if outcome.winner else None, outcome.task.problem.shape
         cells = {
             "method": escape(outcome.task.method.name),
             "M x N x K": f"{shape.m} x {shape.n} x {shape.k}",
             _TYPE: outcome.task.problem.element.name,
-            "parameters": escape(parameters(won.params)) if won else "[red]none[/]",
-            _SAMPLES: str(of.count) if of else "",
-            "median (ms)": milliseconds(of.median_ms) if of else "",
-            _NOISE: percent(of.noise) if of and of.count > 1 else "",
-            rate: significant(won.gflops) if won and won.gflops else "",
+            "parameters": escape(won.parameters) if won else "[red]none[/]",
+            _SAMPLES: str(len(won.result.timing.samples_ms)) if won else "",
+            "median (ms)": significant(won.result.median_ms) if won else "",
+            _NOISE: percent(won.noise) if won else "",
+            rate: significant(won.rate) if won else "",
             _TRIED: f"{len(outcome.trials)} of {len(outcome.task.cases)}",
         }
         table.add_row(*(cells[name] for name in shown))
@@ -128,7 +127,7 @@ def render_stored(console: Console, device: DeviceInfo, entries: Sequence[tuple[
             f"{entry.m} x {entry.n} x {entry.k}",
             entry.dtype,
             escape(parameters(entry.params)),
-            milliseconds(entry.median_ms),
+            significant(entry.median_ms),
             entry.date[:10],
             escape(state or remark(entry)),
             style="dim" if state else "",

@@ -11,8 +11,9 @@ from rich.table import Table
 
 from cudamm.benchmark.result import Result
 from cudamm.devices.device import DeviceInfo
-from cudamm.output.bench_table import print_troubles
-from cudamm.output.console import parameters
+from cudamm.output.footnotes import print_troubles
+from cudamm.output.number_format import parameters
+from cudamm.output.results_view import troubles
 
 _LEGEND = (
     "= right to the bit   ~ every element within its error bound   ✗ wrong or failed   - skipped\n"
@@ -47,7 +48,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
             table.add_row(*names, dtype, *marks, _closest(list(found.values())))
         table.add_section()
     console.print(table)
-    print_troubles(console, ordered)
+    print_troubles(console, troubles(ordered))
     right = sum(r.status == "ok" for r in results)
     console.print(_LEGEND, style="dim")
     console.print(f"{right} of {len(results)} right. {'Success!' if right == len(results) else ''}".strip())

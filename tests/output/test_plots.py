@@ -30,6 +30,7 @@ from cudamm.output.plots.roofline_chart import RooflinePoint, roofline
 from cudamm.output.plots.style import PALETTE, TERMINAL_COLOURS, characters, look
 from cudamm.output.plots.terminal_charts import render
 from cudamm.output.plots.ticks import ticks
+from cudamm.output.results_view import results_view
 
 GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
 DATE = "2026-01-31"
@@ -89,8 +90,12 @@ ROOFLINE = roofline(
 )  # fmt: skip
 
 
+def drawn(device, results, date=None):
+    return drawing_of(results_view(device.name, results), date)
+
+
 def only(results, **options):
-    (chart,) = drawing_of(GPU, results, DATE, **options).charts
+    (chart,) = drawn(GPU, results, DATE, **options).charts
     return chart
 
 
@@ -171,14 +176,14 @@ def test_a_method_without_the_parameter_is_a_level_and_one_that_has_it_a_point()
 
 def test_each_parameter_size_and_type_has_a_chart_of_its_own():
     both = [*swept("a", "B", {1: 1.0, 2: 2.0}), *swept("b", "T", {1: 1.0, 2: 2.0})]
-    assert [chart.x.label for chart in drawing_of(GPU, both).charts] == ["B", "T"]
+    assert [chart.x.label for chart in drawn(GPU, both).charts] == ["B", "T"]
     rows = [
         result("a", n=n, dtype=dtype, params={"B": b})
         for n in (8, 16, 32, 64)
         for dtype in ("float32", "int32")
         for b in (1, 2)
     ]
-    drawing = drawing_of(GPU, rows)
+    drawing = drawn(GPU, rows)
     assert [chart.title for chart in drawing.charts[:2]] == ["8 x 8 x 8, float32", "8 x 8 x 8, int32"]
     assert len(drawing.charts) == 6 and "The first 6 of 8 charts" in drawing.caption
 
@@ -192,7 +197,7 @@ def test_several_sizes_are_rates_against_n():
     assert [(p.x, p.y) for p in lines(chart)["tiled"].points] == [
         (n, pytest.approx(180.0)) for n in (256, 512, 1024)
     ]
-    by_type = drawing_of(GPU, [result(n=n, dtype=d) for n in (8, 16) for d in ("float32", "int32")])
+    by_type = drawn(GPU, [result(n=n, dtype=d) for n in (8, 16) for d in ("float32", "int32")])
     assert [(c.title, c.y.label) for c in by_type.charts] == [("float32", "GFLOP/s"), ("int32", "Gop/s")]
 
 
@@ -212,12 +217,12 @@ def test_two_parameters_are_a_heat_map():
     assert [[cell.value for cell in row] for row in chart.cells] == [[6, 4, 2], [5, 1, 3]]
     assert [[cell.best for cell in row] for row in chart.cells] == [[False] * 3, [False, True, False]]
     assert chart.cells[1][1].text == "1.000"
-    (holed,) = drawing_of(GPU, [*TWO[1:], result("tiled-coarse", status="failed")]).charts
+    (holed,) = drawn(GPU, [*TWO[1:], result("tiled-coarse", status="failed")]).charts
     assert holed.cells[0][0] is None
 
 
 def test_three_parameters_are_the_two_that_vary_most_and_the_fastest_as_bars():
-    heat, bars = drawing_of(GPU, THREE).charts
+    heat, bars = drawn(GPU, THREE).charts
     assert (heat.x_label, heat.y_label) == ("X", "Z") and "best over Y" in heat.label
     times = {(r.params["X"], r.params["Y"], r.params["Z"]): r.median_ms for r in THREE}
     for z, row in zip((1, 2, 3), heat.cells, strict=True):
@@ -230,7 +235,7 @@ def test_three_parameters_are_the_two_that_vary_most_and_the_fastest_as_bars():
 
 
 def test_a_method_beside_a_search_is_compared_with_its_best():
-    heat, bars = drawing_of(GPU, [*TWO, result("numpy", (3.0,))]).charts
+    heat, bars = drawn(GPU, [*TWO, result("numpy", (3.0,))]).charts
     assert isinstance(heat, HeatMap)
     assert [bar.label for bar in bars.bars] == ["numpy", "tiled-coarse COARSE=2 BLOCK_SIZE=32"]
 
@@ -240,7 +245,7 @@ def test_what_failed_is_counted_and_what_was_dropped_is_hollow():
     rows += [result("mine", (5.0,), params={"B": 4}, status="dropped")]
     rows += [result("mine", params={"B": b}, status="failed") for b in (8, 16)]
     rows += [result("mine", params={"B": 32}, status="skipped"), result("empty", ())]
-    drawing = drawing_of(GPU, rows, DATE)
+    drawing = drawn(GPU, rows, DATE)
     (series,) = lines(drawing.charts[0]).values()
     assert [(p.x, p.hollow) for p in series.points] == [(1, False), (2, False), (4, True)]
     for part in (
@@ -262,15 +267,15 @@ def test_only_what_was_verified_is_called_best():
     unverified = Verdict(None)
     for rows in ([*TWO], EVERY_KIND["ladder"], swept("mine", "B", {1: 1.0, 2: 2.0})):
         plain = [result(r.method, r.timing.samples_ms, params=r.params, verdict=unverified) for r in rows]
-        drawing = drawing_of(GPU, plain)
+        drawing = drawn(GPU, plain)
         assert "best=True" not in repr(drawing.charts) and "Not verified" in drawing.caption
-        assert "best=True" in repr(drawing_of(GPU, rows).charts)
+        assert "best=True" in repr(drawn(GPU, rows).charts)
     dropped = [result("a", (0.5,), params={"B": 1}, status="dropped"), *swept("a", "B", {2: 1.0, 4: 2.0})]
     assert [p.best for p in next(iter(lines(only(dropped)).values())).points] == [False, True, False]
 
 
 def test_emulated_times_say_nothing_about_a_gpu():
-    drawing = drawing_of(GPU, [result(execution="emulated"), result("naive", execution="gpu")])
+    drawing = drawn(GPU, [result(execution="emulated"), result("naive", execution="gpu")])
     assert [bar.label for bar in drawing.charts[0].bars] == ["tiled †", "naive"]
     assert "† executed by the CPU device" in drawing.caption and "‡" not in drawing.caption
 
@@ -280,7 +285,7 @@ def test_emulated_times_say_nothing_about_a_gpu():
 )
 def test_the_course_s_curve_is_scaled_to_the_same_minimum(method, name, minimum):
     times = {1: 9.0, 2: 0.7, 4: 0.9, 8: 1.2, 16: 1.0}
-    drawing = drawing_of(GPU, swept(method, name, times))
+    drawing = drawn(GPU, swept(method, name, times))
     (curve,) = [series for series in drawing.charts[0].series if series.kind == "published"]
     assert curve.label == "Tsinghua 2022, scaled" and "scaled to the same minimum" in drawing.caption
     theirs = {figure.params[name]: figure.mean_ms for figure in published.swept(method, name)}
@@ -302,11 +307,11 @@ def test_the_course_s_curve_is_scaled_to_the_same_minimum(method, name, minimum)
     ],
 )
 def test_no_other_sweep_has_a_course_s_curve(rows):
-    assert "published" not in repr(drawing_of(GPU, rows).charts)
+    assert "published" not in repr(drawn(GPU, rows).charts)
 
 
 def test_nothing_timed_nothing_drawn():
-    drawing = drawing_of(GPU, [result(status="failed"), result(status="skipped")])
+    drawing = drawn(GPU, [result(status="failed"), result(status="skipped")])
     assert drawing.charts == () and shown(drawing) == ""
 
 
@@ -392,6 +397,11 @@ def test_ticks_are_few_rising_and_inside(scale, low, factor, most):
     assert all(low * 0.99 - 1e-9 <= value <= high * 1.01 for value in values)
 
 
+def test_ticks_are_numbers_at_the_ends_of_the_range_of_floats():
+    values = [value for value, _ in ticks(Axis("", "log10"), 1e305, sys.float_info.max, 14)]
+    assert len(values) > 2 and all(map(math.isfinite, values))
+
+
 def test_given_ticks_are_thinned_where_there_is_no_room():
     axis = Axis("", ticks=tuple((float(i), str(i)) for i in range(100)))
     assert [label for _, label in ticks(axis, 0, 99, 5)] == ["0", "20", "40", "60", "80"]
@@ -415,7 +425,7 @@ def test_labels_cover_neither_each_other_nor_points(points, width):
 
 @pytest.mark.parametrize("kind", [*EVERY_KIND, "roofline"])
 def test_every_kind_is_a_picture(kind):
-    drawing = ROOFLINE if kind == "roofline" else drawing_of(GPU, EVERY_KIND[kind], DATE)
+    drawing = ROOFLINE if kind == "roofline" else drawn(GPU, EVERY_KIND[kind], DATE)
     png = contents(drawing, "png")
     assert png.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", png[16:24])
@@ -423,7 +433,7 @@ def test_every_kind_is_a_picture(kind):
 
 
 def test_a_picture_says_what_the_charts_say():
-    svg = contents(drawing_of(GPU, EVERY_KIND["one parameter"], DATE), "svg").decode()
+    svg = contents(drawn(GPU, EVERY_KIND["one parameter"], DATE), "svg").decode()
     for text in ("TILE_SIZE", "median time (ms)", "register-tile, best at 4: 1.000 ms", "numpy ‡, 20.00 ms",
                  "Tsinghua 2022, scaled", "Some GPU [8 GB], 2026-01-31"):  # fmt: skip
         assert text in svg
@@ -434,7 +444,7 @@ def test_a_picture_says_what_the_charts_say():
 @pytest.mark.parametrize("name", ["a$b_{x$", "_mine", "漢字", "[red]", "a" * 150])
 def test_names_are_drawn_as_they_are(name):
     for rows in (swept(name, "B$", {1: 1.0, 2: 2.0}), [result(name), result("x")], [*TWO[:-1], result(name)]):
-        drawing = drawing_of(DeviceInfo("gpu", "gpu", name, {}), rows, DATE)
+        drawing = drawn(DeviceInfo("gpu", "gpu", name, {}), rows, DATE)
         assert name in contents(drawing, "svg").decode().replace("\n", "")
         for width in (40, 100):
             assert name in re.sub(r"\s*\n\s*", "", shown(drawing, width))
@@ -452,21 +462,21 @@ def test_a_picture_does_not_depend_on_the_user_s_style():
 @pytest.mark.parametrize("kind", [*EVERY_KIND, "roofline"])
 def test_every_kind_fits_a_terminal(kind, width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
-    drawing = ROOFLINE if kind == "roofline" else drawing_of(GPU, EVERY_KIND[kind], DATE)
+    drawing = ROOFLINE if kind == "roofline" else drawn(GPU, EVERY_KIND[kind], DATE)
     text = shown(drawing, width)
-    drawn = [line for line in text.splitlines() if re.search("[█▓░│┤]", line)]
-    assert drawn and max(cell_len(line.rstrip()) for line in drawn) <= width
+    inked = [line for line in text.splitlines() if re.search("[█▓░│┤]", line)]
+    assert inked and max(cell_len(line.rstrip()) for line in inked) <= width
     assert "\x1b[" not in text and drawing.caption.split(",")[0] in text
 
 
 def test_in_a_terminal_values_stand_at_bars_and_in_cells():
-    bars = shown(drawing_of(GPU, EVERY_KIND["ladder"], DATE), 80)
+    bars = shown(drawn(GPU, EVERY_KIND["ladder"], DATE), 80)
     rows = dict(re.findall(r"^(naive|numpy ‡|tiled) .*?([█▏▎▍▌▋▊▉▒]+)", bars, re.M))
     assert len(rows["naive"]) < len(rows["numpy ‡"]) < len(rows["tiled"])
     assert re.search(r"^naive .* 477\.2$", bars, re.M) and re.search(r"^tiled .* 2147 best$", bars, re.M)
-    heat = shown(drawing_of(GPU, TWO, DATE), 80)
+    heat = shown(drawn(GPU, TWO, DATE), 80)
     assert re.search(r"32 │ +5.000 │ ★ 1.000 │ +3.000 │", heat) and "BLOCK_SIZE down" in heat
-    sweep = shown(drawing_of(GPU, EVERY_KIND["one parameter"], DATE), 80)
+    sweep = shown(drawn(GPU, EVERY_KIND["one parameter"], DATE), 80)
     axes = "\n".join(line for line in sweep.splitlines() if "│" in line or "┤" in line)
     assert (axes.count("●"), axes.count("★"), axes.count("○")) == (3, 1, 1) and "╌" in axes and "··" in axes
     plot = shown(ROOFLINE, 80)
@@ -475,7 +485,7 @@ def test_in_a_terminal_values_stand_at_bars_and_in_cells():
 
 
 def test_colours_only_where_they_can_be_chosen():
-    drawing = drawing_of(GPU, EVERY_KIND["one parameter"], DATE)
+    drawing = drawn(GPU, EVERY_KIND["one parameter"], DATE)
     coloured = shown(drawing, 80, force_terminal=True, color_system="truecolor")
     assert "38;2;0;114;178" in coloured
     for system in ("standard", None):

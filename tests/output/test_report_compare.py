@@ -12,7 +12,7 @@ from cudamm.benchmark.comparison import Comparison
 from cudamm.benchmark.result_file import Saved
 from cudamm.benchmark.sample_statistics import Ratio
 from cudamm.output.compare_table import render, summary
-from cudamm.output.ratio_format import ratio
+from cudamm.output.number_format import ratio
 
 OLD = Saved("o[1].json", {"device": {"name": "Some GPU [8 GB]"}, "environment": {"date": "2026-01-02"}}, [])
 NEW = Saved("new.json", {"device": {"name": "Some GPU [8 GB]"}, "environment": {"cudamm": "1.2"}}, [])

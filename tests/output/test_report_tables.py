@@ -12,7 +12,10 @@ from cudamm.benchmark.result import Result, Timing
 from cudamm.devices.device import DeviceInfo
 from cudamm.execution.case import Verdict
 from cudamm.output import bench_table, course_style, sweep_table, verify_table
-from cudamm.output.console import console, milliseconds, significant
+from cudamm.output.console import console
+from cudamm.output.number_format import significant
+from cudamm.output.result_marks import marks_of
+from cudamm.output.results_view import results_view
 
 GPU = DeviceInfo("gpu", "gpu", "Some GPU [8 GB]", {})
 RIGHT = Verdict(True, "", None, 1e-6, 4e-6)
@@ -30,7 +33,13 @@ def result(method="naive", runs=(1.0, 2.0, 6.0), *, status="ok", size=1000, timi
 
 def shown(render, results, width=200):
     file = io.StringIO()
-    render(Console(file=file, width=width, highlight=False), GPU, results)
+    render(Console(file=file, width=width, highlight=False), results_view(GPU.name, results))
+    return file.getvalue()
+
+
+def verified(results, width=200):
+    file = io.StringIO()
+    verify_table.render(Console(file=file, width=width, highlight=False), GPU, results)
     return file.getvalue()
 
 
@@ -161,7 +170,7 @@ def test_what_was_not_verified_is_never_the_best():
 
 
 def render_sweep(top=None):
-    return lambda console, device, results: sweep_table.render(console, device, results, top)
+    return lambda console, view: sweep_table.render(console, view, top)
 
 
 def test_a_sweep_is_shown_fastest_first():
@@ -186,7 +195,7 @@ def test_a_sweep_is_shown_fastest_first():
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_table_of_verify_fits(width):
     results = [result(size=size, dtype=t) for size in range(33, 39) for t in ("float32", "float64")]
-    text = shown(verify_table.render, results, width)
+    text = verified(results, width)
     assert max(map(len, text.splitlines())) <= width
     rows = [line for line in text.splitlines() if "│" in line and "float" in line]
     assert [row.count("~") for row in rows] == [6, 6]
@@ -200,7 +209,7 @@ def test_verify_shows_each_outcome_by_its_mark():
         result(size=3, status="failed", reason="off"),
         result(size=4, status="skipped", reason="requires M == 17"),
     ]
-    text = shown(verify_table.render, results)
+    text = verified(results)
     (row,) = rows_of(text)
     assert row[3:7] == ["~", "=", "✗", "-"]
     assert "off" in text and "requires M == 17" in text
@@ -234,10 +243,11 @@ def test_long_lines_of_a_report_are_not_folded():
 
 def test_colons_around_a_word_are_text(capsys):
     # Through the console that commands use: “:100:” and “:x:” are names of emoji.
-    bench_table.render(console(), GPU, [result("a:x:b", status="failed", reason="my.cu:100:5: error")])
+    failed = result("a:x:b", status="failed", reason="my.cu:100:5: error")
+    bench_table.render(console(), results_view(GPU.name, [failed]))
     text = capsys.readouterr().out
     assert "a:x:b" in text and "my.cu:100:5: error" in text
-    course_style.render(console(), GPU, [result("a:x:b", status="failed", reason="my.cu:100:5: error")])
+    course_style.render(console(), results_view(GPU.name, [failed]))
     text = capsys.readouterr().out
     assert "a:x:b" in text and "my.cu:100:5: error" in text
 
@@ -248,8 +258,7 @@ def test_colons_around_a_word_are_text(capsys):
 )
 def test_four_significant_digits(value, text):
     assert significant(value) == text
-    assert milliseconds(value) == text
-    assert milliseconds(None) == ""
+    assert significant(None) == ""
 
 
 def beside_cublas(**kernel):
@@ -283,11 +292,11 @@ def test_a_rate_above_the_ceiling_is_explained_and_no_other():
     """2 x 1000^3 operations in 0.1 ms are 20,000 GFLOP/s, in 0.2 ms 10,000: as many as the ceiling."""
     known = {"ended_by": "runs", "fma_ceiling_gflops": 1e4}
     faster, equal = result("bf16x9", (0.1, 0.1), timing=known), result("tiled", (0.2, 0.2), timing=known)
-    (note,) = bench_table.notes([faster, equal])
-    assert note.startswith("more than the FMA ceiling: bf16x9; it bounds what multiplies by FMAs")
-    assert bench_table.notes([equal]) == []
+    (mark,) = marks_of([faster, equal])
+    assert mark.note.startswith("more than the FMA ceiling: bf16x9; it bounds what multiplies by FMAs")
+    assert marks_of([equal]) == []
     failed = result("bf16x9", (0.1, 0.1), timing=known, status="failed", reason="why")
-    assert bench_table.notes([failed]) == []
+    assert marks_of([failed]) == []
 
 
 @pytest.mark.parametrize("status", ["failed", "skipped"])

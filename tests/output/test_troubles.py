@@ -8,8 +8,8 @@ import io
 from rich.console import Console
 
 from cudamm.benchmark.result import Result
-from cudamm.output.bench_table import print_troubles
-from cudamm.output.failed_rows import troubles
+from cudamm.output.footnotes import print_troubles
+from cudamm.output.results_view import troubles
 
 
 def row(status, reason, size=8, dtype="float32", **params):
@@ -18,7 +18,7 @@ def row(status, reason, size=8, dtype="float32", **params):
 
 def printed(rows):
     file = io.StringIO()
-    print_troubles(Console(file=file, width=300, highlight=False), rows)
+    print_troubles(Console(file=file, width=300, highlight=False), troubles(rows))
     return file.getvalue().splitlines()
 
 

@@ -23,18 +23,6 @@
     return value >= 1 ? String(Number(value.toPrecision(4))) : String(Number(value.toPrecision(3)));
   };
 
-  // 1, 2 and 5 of each power of ten; over many powers, 1 alone.
-  const decades = (low, high) => {
-    const found = [];
-    const steps = high / low > 1e4 ? [1] : [1, 2, 5];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
-      for (const step of steps) {
-        const value = Number(`${step}e${power}`);
-        if (value >= low && value <= high) found.push(value);
-      }
-    return found;
-  };
-
   class Chart {
     constructor(figure, described) {
       this.figure = figure;
@@ -131,6 +119,7 @@
       const font = `12px ${getComputedStyle(document.body).fontFamily}`;
       const axis = { stroke: text, font, labelFont: font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
       const xRange = sizes ? [at[0] / 1.12, at[at.length - 1] * 1.12] : [-0.35, at.length - 0.65];
+      const ticks = new Map(this.described.ticks[this.quantity]); // of the logarithmic axis: values and texts
       const yRange = this.isLogarithmic ? [low / 1.4, high * 1.4] : [0, high * 1.06];
       const options = {
         width,
@@ -156,8 +145,10 @@
             label: this.quantity === "ms" ? "median (ms)" : this.described.unit,
             size: 64,
             filter: (_, splits) => splits,
-            ...(this.isLogarithmic ? { splits: (_, index, from, to) => decades(from, to) } : {}),
-            values: (_, splits) => splits.map((split) => (split === null ? "" : short(split))),
+            ...(this.isLogarithmic
+              ? { splits: (_, index, from, to) => [...ticks.keys()].filter((value) => value >= from && value <= to) }
+              : {}),
+            values: (_, splits) => splits.map((split) => (split === null ? "" : ticks.get(split) ?? short(split))),
           },
         ],
         series: [

@@ -1,204 +1,219 @@
-"""What the charts show: rates and times against a parameter of a sweep, and against the size."""
+"""The page's charts: rates and times against a parameter of a sweep, and against the size."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cudamm.benchmark.result import Result
 from cudamm.kernels.method import Value
-from cudamm.output.bench_table import rate_unit
-from cudamm.output.console import milliseconds, significant
-from cudamm.output.page.page_rows import Problem, by_method, by_problem, is_timed, name_of, rate
+from cudamm.output.number_format import significant
+from cudamm.output.plots.chart import Axis, LineChart, Series
+from cudamm.output.plots.points import grouped, in_order, rate_point, representative, side_by_side
+from cudamm.output.plots.ticks import ticks
+from cudamm.output.result_marks import EXECUTION_MARKS
+from cudamm.output.results_view import ProblemLabel, ResultRow, ResultsView
 
 MOST_SERIES = 8
-"""Lines of a sweep's chart; where there would be more, one shows the best at each value."""
+"""Lines of a sweep's chart; if there would be more, one line shows the best at each value."""
+MOST_TICKS = 14
+MARGIN = 1.4
+"""Factor by which a logarithmic axis extends beyond its outermost points."""
 
 
 @dataclass(frozen=True)
-class Series:
-    """One line of a chart: a row for each of the chart's values, or None where there is no time."""
-
-    name: str
-    rows: Sequence[Result | None]
-
-
-@dataclass(frozen=True)
-class Chart:
-    """Lines over the same values.
+class PagePoint:
+    """A point of a chart in words.
 
     Attributes:
-        label: what the values are of.
-        values: as they are shown.
-        sizes: the values as numbers, where they lie on a scale; None where they stand side by side.
-        picks: whether a point is the best of several rows.
+        line: the name of its line.
+        value: its place along the horizontal axis.
+        remarks: what has to be known of its time, in a word each.
     """
 
-    title: str
-    label: str
-    values: Sequence[str]
-    sizes: Sequence[int] | None
-    series: Sequence[Series]
-    unit: str
-    picks: bool = False
+    line: str
+    value: str
+    row: ResultRow
+    remarks: list[str]
 
+
+@dataclass(frozen=True)
+class PageChart:
+    """A chart of rates, and the same in words."""
+
+    chart: LineChart
+
+    @property
+    def points(self) -> list[PagePoint]:
+        """Every point, a line after the other."""
+        values = dict(self.chart.x.ticks)
+        return [
+            PagePoint(series.label, values[point.x], point.row, _remarks(point.row))
+            for series in self.chart.series
+            for point in series.points
+            if point.row is not None
+        ]
+
+    @property
+    def description(self) -> str:
+        """The chart in a sentence, for those who do not see it."""
+        best = min((point.row for point in self.points), key=lambda row: row.median_ms)
+        count, unit = len(self.chart.series), self.chart.y.label
+        return (
+            f"{self.chart.title}: {f'{count} lines' if count > 1 else 'one line'} over "
+            f"{len(self.chart.x.ticks)} values of {self.chart.x.label}; the shortest time is "
+            f"{significant(best.median_ms)} ms, {significant(best.rate)} {unit}, of {best.variant}"
+        )
+
+    @property
     def record(self) -> dict[str, Any]:
-        """As the page's script reads it."""
+        """What the page's script reads: of each line a rate, a time and texts for each value, or null."""
+        x, places = self.chart.x, [place for place, _ in self.chart.x.ticks]
+        rows = [{point.x: point.row for point in series.points} for series in self.chart.series]
+        every = [point.row for point in self.points]
         return {
-            "label": self.label,
-            "values": list(self.values),
-            "sizes": None if self.sizes is None else list(self.sizes),
-            "unit": self.unit,
+            "label": x.label,
+            "values": [text for _, text in x.ticks],
+            "sizes": places if x.scale != "linear" else None,
+            "unit": self.chart.y.label,
+            "ticks": {
+                "rate": _logarithmic([row.rate or 0.0 for row in every]),
+                "ms": _logarithmic([row.median_ms for row in every]),
+            },
             "series": [
                 {
-                    "name": series.name,
-                    "rate": [None if row is None else rate(row) for row in series.rows],
-                    "ms": [None if row is None else row.median_ms for row in series.rows],
-                    "texts": [None if row is None else self.texts(row) for row in series.rows],
+                    "name": series.label,
+                    "rate": [row and row.rate for row in map(line.get, places)],
+                    "ms": [row and row.median_ms for row in map(line.get, places)],
+                    "texts": [row and _texts(row) for row in map(line.get, places)],
                 }
-                for series in self.series
+                for series, line in zip(self.chart.series, rows, strict=True)
             ],
         }
 
-    def texts(self, row: Result) -> list[str]:
-        """What is said of a point: whose it is, rate and time, and remarks."""
-        found = rate(row)
-        problem = Problem(row.m, row.n, row.k, row.dtype, row.fmad)
-        said = [f"{name_of(row)} at {problem.size}"]
-        if found is not None:
-            said.append(f"{significant(found)} {self.unit}")
-        return [*said, f"{milliseconds(row.median_ms)} ms", *remarks(row)]
+
+def page_charts(view: ResultsView) -> list[PageChart]:
+    """Return the charts against the size, then those against each parameter."""
+    return [*map(PageChart, against_size(view)), *map(PageChart, against_parameters(view))]
 
 
-def remarks(row: Result) -> list[str]:
-    """What has to be known of a row's time, in a word each."""
-    found = {"emulated": ["emulated"], "native": ["host"]}.get(row.execution, [])
-    if row.status == "dropped":
-        return [*found, "dropped early"]
-    return found if row.verdict.correct else [*found, "not verified"]
-
-
-def against_parameters(results: Sequence[Result]) -> list[Chart]:
-    """A chart for each method, problem and parameter that has several values there.
+def against_parameters(view: ResultsView) -> list[LineChart]:
+    """Return a chart for each method, problem and parameter that has several values there.
 
     Of two such parameters the other one's values are the lines; of more, or of too many lines, the best row
     at each value is the only one.
     """
     return [
         chart
-        for problem, of_problem in by_problem(results).items()
-        for method, rows in by_method(of_problem).items()
-        for chart in _of_sweep(method, problem, [row for row in rows if _has_point(row)])
+        for problem in view.problems
+        for method, rows in grouped(filter(_has_point, problem.rows), lambda row: row.result.method).items()
+        for chart in _of_sweep(method, problem.label, rows)
     ]
 
 
-def _of_sweep(method: str, problem: Problem, rows: Sequence[Result]) -> Iterable[Chart]:
-    names = dict.fromkeys(name for row in rows for name in row.params)
-    values = {name: _sorted(row.params[name] for row in rows if name in row.params) for name in names}
+def against_size(view: ResultsView) -> list[LineChart]:
+    """Return a chart for each element type that has several sizes: a line a method, its best at each size."""
+    rows = filter(_has_point, view.rows)
+    charts = [_over_sizes(kind, group) for kind, group in grouped(rows, lambda row: row.problem.kind).items()]
+    return [chart for chart in charts if len(chart.x.ticks) > 1]
+
+
+def _of_sweep(method: str, problem: ProblemLabel, rows: Sequence[ResultRow]) -> Iterator[LineChart]:
+    names = dict.fromkeys(name for row in rows for name in row.result.params)
+    values = {
+        name: in_order(row.result.params[name] for row in rows if name in row.result.params) for name in names
+    }
     swept = [name for name in names if len(values[name]) > 1]
     for name in swept:
         others = [other for other in swept if other != name]
         lines = values[others[0]] if len(others) == 1 else []
         if 0 < len(lines) <= MOST_SERIES:
             other = others[0]
-            series = [
-                Series(
-                    f"{other} = {line}",
-                    _best_each(
-                        values[name], [r for r in rows if r.params.get(other) == line], _parameter(name)
-                    ),
-                )
-                for line in lines
-            ]
+            groups = {
+                f"{other} = {line}": [r for r in rows if r.result.params.get(other) == line] for line in lines
+            }
         else:
-            called = f"best of every {', '.join(others)}" if others else method
-            series = [Series(called, _best_each(values[name], rows, _parameter(name)))]
-        yield Chart(
-            title=f"{method} against {name}, {problem}",
-            label=name,
-            values=[str(value) for value in values[name]],
-            sizes=None,
-            series=series,
-            unit=rate_unit(rows[0]),
+            groups = {f"best of every {', '.join(others)}" if others else method: list(rows)}
+        yield _chart(
+            f"{method} against {name}, {problem}",
+            side_by_side(name, values[name]),
+            groups,
+            _place_along(name, values[name]),
             picks=bool(others) and not 0 < len(lines) <= MOST_SERIES,
         )
 
 
-def against_size(results: Sequence[Result]) -> list[Chart]:
-    """A chart for each element type that has several sizes: a line a method, its best row at each size."""
-    kinds: dict[str, list[Result]] = {}
-    for problem, of_problem in by_problem(results).items():
-        kinds.setdefault(problem.kind, []).extend(row for row in of_problem if _has_point(row))
-    charts = []
-    for kind, rows in kinds.items():
-        problems = sorted(by_problem(rows), key=lambda p: (p.m * p.n * p.k, p))
-        if len(problems) < 2:
-            continue
-        are_square = all(problem.is_square for problem in problems)
-        methods = by_method(rows)
-        several = any(len(by_problem(group)) < len(group) for group in methods.values())
-        charts.append(
-            Chart(
-                title=f"Against the size, {kind}",
-                label="M = N = K" if are_square else "M × N × K",
-                values=[problem.size for problem in problems],
-                sizes=[problem.m for problem in problems] if are_square else None,
-                series=[
-                    Series(method, _best_each([p[:3] for p in problems], group, lambda r: (r.m, r.n, r.k)))
-                    for method, group in methods.items()
-                ],
-                unit=rate_unit(rows[0]),
-                picks=several,
-            )
-        )
-    return charts
+def _place_along(name: str, values: Sequence[Value]) -> Callable[[ResultRow], float | None]:
+    """What returns where a row stands along the axis of a parameter."""
+    places = {value: float(place) for place, value in enumerate(values)}
+    return lambda row: places[row.result.params[name]] if name in row.result.params else None
 
 
-def _has_point(row: Result) -> bool:
-    return is_timed(row) and rate(row) is not None
-
-
-def _parameter(name: str) -> Callable[[Result], Any]:
-    return lambda row: row.params.get(name)
-
-
-def _best_each(
-    values: Sequence[Any], rows: Sequence[Result], value_of: Callable[[Result], Any]
-) -> list[Result | None]:
-    """The fastest row at each value; one that was not dropped, or found wrong, comes first."""
-
-    def order(row: Result) -> tuple[bool, float]:
-        return row.status != "ok", row.median_ms or math.inf
-
-    return [min((r for r in rows if value_of(r) == value), key=order, default=None) for value in values]
-
-
-def _sorted(values: Iterable[Value]) -> list[Value]:
-    """Numbers by size, then words."""
-    return sorted(
-        dict.fromkeys(values), key=lambda v: (isinstance(v, str), v if isinstance(v, int) else 0, str(v))
+def _over_sizes(kind: str, rows: Sequence[ResultRow]) -> LineChart:
+    problems = sorted({row.problem for row in rows}, key=lambda p: (p.m * p.n * p.k, p))
+    if all(problem.is_square for problem in problems):
+        axis = Axis("M = N = K", "log2", tuple((float(p.m), p.size) for p in problems))
+    else:
+        axis = side_by_side("M × N × K", [problem.size for problem in problems])
+    place_of = {problem: place for problem, (place, _) in zip(problems, axis.ticks, strict=True)}
+    groups = grouped(rows, lambda row: row.result.method)
+    return _chart(
+        f"Against the size, {kind}",
+        axis,
+        groups,
+        lambda row: place_of[row.problem],
+        picks=any(len({row.problem for row in group}) < len(group) for group in groups.values()),
     )
 
 
-def points(chart: Chart) -> Iterable[tuple[str, str, Result]]:
-    """What a table of the chart shows: the line's name, the value, and the row."""
-    for series in chart.series:
-        for value, row in zip(chart.values, series.rows, strict=True):
-            if row is not None:
-                yield series.name, value, row
+def _chart(
+    title: str,
+    axis: Axis,
+    groups: Mapping[str, Sequence[ResultRow]],
+    place_of: Callable[[ResultRow], float | None],
+    picks: bool,
+) -> LineChart:
+    """Rates, a line a group, the best of its rows at each value.
+
+    Args:
+        place_of: returns where a row stands along the axis; None for a row that is left out.
+        picks: whether a point is the best of several rows.
+    """
+    series = []
+    for name, rows in groups.items():
+        at = grouped(rows, place_of)
+        best = {place: representative(at.get(place, [])) for place, _ in axis.ticks}
+        points = [rate_point(place, row) for place, row in best.items() if row is not None]
+        series.append(Series(name, tuple(points)))
+    unit = next(row.unit for rows in groups.values() for row in rows)
+    note = "Each point is the fastest row of its line at that value." if picks else ""
+    return LineChart(title, axis, Axis(unit), tuple(series), note)
 
 
-def described(chart: Chart) -> str:
-    """The chart in a sentence, for those who do not see it."""
-    rows = [row for _, _, row in points(chart)]
-    fastest = min(rows, key=lambda row: row.median_ms or math.inf)
-    best = rate(fastest)
-    lines = f"{len(chart.series)} lines" if len(chart.series) > 1 else "one line"
-    return (
-        f"{chart.title}: {lines} over {len(chart.values)} values of {chart.label}; the shortest time is "
-        f"{milliseconds(fastest.median_ms)} ms"
-        + (f", {significant(best)} {chart.unit}," if best is not None else "")
-        + f" of {name_of(fastest)}"
-    )
+def _has_point(row: ResultRow) -> bool:
+    return row.is_timed and row.rate is not None
+
+
+def _remarks(row: ResultRow) -> list[str]:
+    mark = EXECUTION_MARKS.get(row.result.execution)
+    found = [mark.word] if mark else []
+    if row.result.status == "dropped":
+        return [*found, "dropped early"]
+    return found if row.result.verdict.correct else [*found, "not verified"]
+
+
+def _texts(row: ResultRow) -> list[str]:
+    """What is shown and spoken of a point: whose it is, rate and time, and remarks."""
+    return [
+        f"{row.variant} at {row.problem.size}",
+        f"{significant(row.rate)} {row.unit}",
+        f"{significant(row.median_ms)} ms",
+        *_remarks(row),
+    ]
+
+
+def _logarithmic(values: Sequence[float]) -> list[tuple[float, str]]:
+    """The ticks of a logarithmic axis around the values."""
+    low, high = min(values) / MARGIN, min(max(values) * MARGIN, sys.float_info.max)
+    return ticks(Axis("", "log10"), low, high, MOST_TICKS)

@@ -5,92 +5,99 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from xml.etree.ElementTree import Element
+from dataclasses import dataclass
 
 from cudamm.kernels.header import without_comments
 from cudamm.kernels.method import Method
-from cudamm.output.console import parameters
-from cudamm.output.page.elements import element, row, table
-from cudamm.output.page.page_kernels import Kernel
+from cudamm.output.number_format import parameters
+from cudamm.output.page.page_kernels import Kernel, State
 
-MOST_UNFOLDED = 3
-"""Rows of substitutions that are shown at once; more are folded."""
-
-_SAID = {
+STATES: dict[State, str] = {
     "as measured": "The source is that of this version of cudamm.",
     "changed since": "The source has changed since: what was measured is not quite what this version of "
     "cudamm shows here.",
     "not recorded": "The file does not say which source was measured; this is what this version of cudamm "
     "has.",
 }
+"""What the page says of a source."""
 
 
-def sources(kernels: Sequence[Kernel]) -> list[Element]:
-    """A part for each method: what it is, what was substituted, and its source where it is one of ours."""
+@dataclass(frozen=True)
+class Substitution:
+    """What stands before the source when it is compiled, for one set of parameters.
+
+    Attributes:
+        lines: in one line; empty if the parameters are not the method's.
+    """
+
+    parameters: str
+    dtype: str
+    state: State
+    lines: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a source.
+
+    Attributes:
+        is_comment: whether it is shown as a comment.
+        title: the values of a name that is substituted; empty for other text.
+    """
+
+    text: str
+    is_comment: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class MethodSource:
+    """What the page shows of a method.
+
+    Attributes:
+        method: None if it is not one of cudamm's own.
+        states: those of its rows, each once.
+    """
+
+    name: str
+    method: Method | None
+    states: tuple[State, ...]
+    substitutions: tuple[Substitution, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def file(self) -> str:
+        """`cuda_src/04_tiled.cu`."""
+        method = self.method
+        return f"cuda_src/{'library/' * bool(method.package)}{method.path.name}" if method else ""
+
+
+def method_sources(kernels: Sequence[Kernel]) -> list[MethodSource]:
+    """Return the sources of the kernels' methods, in the order of their first kernels."""
     groups: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         groups.setdefault(kernel.row.method, []).append(kernel)
-    return [part for name, group in groups.items() for part in _of_method(name, group, len(groups) == 1)]
+    found = []
+    for name, group in groups.items():
+        method = group[0].method
+        states = tuple(dict.fromkeys(kernel.state for kernel in group))
+        shown = method is not None and (method.parameters or len(states) > 1)
+        substitutions = tuple(dict.fromkeys(map(_substitution, group))) if shown else ()
+        pieces = tuple(_pieces(method, group)) if method else ()
+        found.append(MethodSource(name, method, states, substitutions, pieces))
+    return found
 
 
-def _of_method(name: str, kernels: Sequence[Kernel], is_open: bool) -> Iterator[Element]:
-    method = kernels[0].method
-    yield element("h3", element("code", name))
-    if method is None:
-        yield element(
-            "p",
-            "Not one of cudamm's own methods, and a file of results holds no source: that of a kernel of "
-            "your own is in the file that --kernel named.",
-            class_="quiet",
-        )
-        return
-    yield element("p", method.summary)
-    if method.sources:
-        yield element("p", f"From: {method.sources}", class_="quiet")
-    states = {kernel.state for kernel in kernels}
-    if len(states) == 1:
-        yield element("p", _SAID[kernels[0].state])
-    if method.parameters or len(states) > 1:
-        yield _substitutions(kernels, len(states) > 1)
-    file = f"cuda_src/{'library/' * bool(method.package)}{method.path.name}"
-    summary = element("summary", "Source, ", element("code", file))
-    marked = _marked(method, kernels)
-    yield element(
-        "details",
-        summary,
-        element("pre", element("code", *marked), tabindex="0", aria_label=f"Source of {method.name}"),
-        open=is_open,
-    )
+def _substitution(kernel: Kernel) -> Substitution:
+    lines = " ".join(f"{line};" if line.startswith("#") else line for line in kernel.substitutions)
+    return Substitution(parameters(kernel.row.params), kernel.row.dtype, kernel.state, lines)
 
 
-def _substitutions(kernels: Sequence[Kernel], with_states: bool) -> Element:
-    """What stands before the source, for each set of parameters that was run."""
-    lines: dict[tuple[str, str, str, str], Element] = {}
-    for kernel in kernels:
-        said = "\n".join(kernel.substitutions) or "these parameters are not the method's"
-        key = (parameters(kernel.row.params), kernel.row.dtype, kernel.state, said)
-        shown = " ".join(f"{line};" if line.startswith("#") else line for line in kernel.substitutions)
-        cells = [
-            element("code", key[0] or "none"),
-            kernel.row.dtype,
-            element("code", shown) if shown else said,
-            *([kernel.state] if with_states else []),
-        ]
-        line = row(cells)
-        line[2].set("class", "wrapped")
-        lines.setdefault(key, line)
-    heads = ["parameters", "type", "substituted", *(["source"] if with_states else [])]
-    made = table(heads, list(lines.values()), f"Substitutions in {kernels[0].row.method}")
-    if len(lines) <= MOST_UNFOLDED:
-        return made
-    return element("details", element("summary", f"What was substituted in {len(lines)} variants"), made)
-
-
-def _marked(method: Method, kernels: Sequence[Kernel]) -> Iterator[Element | str]:
+def _pieces(method: Method, kernels: Sequence[Kernel]) -> Iterator[Piece]:
     """A method's source, comments set apart, and the names that are substituted marked."""
     source = method.source
     if method.language == "python":
-        yield source
+        yield Piece(source)
         return
     values = {
         parameter.name: ", ".join(
@@ -109,10 +116,7 @@ def _marked(method: Method, kernels: Sequence[Kernel]) -> Iterator[Element | str
         places = list(group)
         text = source[places[0] : places[-1] + 1]
         if is_comment:
-            yield element("span", text, class_="comment")
+            yield Piece(text, is_comment=True)
             continue
-        for part in names.split(text):
-            if part in values:
-                yield element("b", part, class_="parameter", title=f"{part} = {values[part]}")
-            elif part:
-                yield part
+        for part in filter(None, names.split(text)):
+            yield Piece(part, title=f"{part} = {values[part]}" if part in values else "")

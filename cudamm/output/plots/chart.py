@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from cudamm.output.results_view import ResultRow
 
 Scale = Literal["linear", "log2", "log10"]
 Kind = Literal["line", "curve", "points", "level", "ceiling", "published"]
@@ -22,6 +24,7 @@ class Point:
         hollow: whether it is drawn hollow: a row that was dropped, a bound that nobody measured.
         best: whether it is the best of its series.
         label: beside the point; empty for none.
+        row: the row that it shows; None for a curve, a ceiling or a bound.
     """
 
     x: float
@@ -31,6 +34,7 @@ class Point:
     hollow: bool = False
     best: bool = False
     label: str = ""
+    row: ResultRow | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Series over two axes."""
+    """Series over two axes.
+
+    Attributes:
+        note: what has to be known of its points; empty for nothing.
+    """
 
     title: str
     x: Axis
     y: Axis
     series: tuple[Series, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)

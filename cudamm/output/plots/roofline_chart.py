@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cudamm.output.console import significant
+from cudamm.output.number_format import significant
 from cudamm.output.plots.chart import Axis, Drawing, LineChart, Point, Series
 
 _MARGIN = 2.0

@@ -43,8 +43,8 @@ def _logarithmic(low: float, high: float, most: int) -> list[float]:
     """1, 2, 5 of each decade; powers of ten where that is too many; fewer of them where that is."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in (STEPS, (1,)):
-        found = [step * 10.0**exponent for exponent in exponents for step in steps]
-        inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
+        found = [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
+        inside = [v for v in found if low * 0.999 <= v <= high * 1.001 and math.isfinite(v)]
         if 2 <= len(inside) <= most:
             return inside
     if len(inside) < 2:  # less than a step of 1, 2, 5

@@ -1,0 +1,47 @@
+"""What stands below a table in the terminal: what failed and why, and what the marks mean."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from cudamm.output.result_marks import Mark
+    from cudamm.output.results_view import ProblemLabel, Trouble
+
+MOST_TROUBLES = 5
+"""Lines about one variant, and names of problems in a line."""
+
+
+def print_troubles(console: Console, troubles: Iterable[Trouble]) -> None:
+    """Print what failed or was skipped, where and why; of a variant that fails everywhere, a few cases."""
+    for (variants, status), group in itertools.groupby(troubles, key=lambda t: (t.variants, t.status)):
+        several = list(group)
+        for trouble in several[:MOST_TROUBLES]:
+            print_failed(console, status, f"{variants} at {_names(trouble.problems)}", trouble.reason)
+        if len(several) > MOST_TROUBLES:
+            left = len(several) - MOST_TROUBLES
+            console.print(f"… and {left} more of {escape(variants)}; --json has them all")
+
+
+def print_failed(console: Console, status: str, what: str, reason: str) -> None:
+    """Print `failed tiled BLOCK_SIZE=64: 4096 threads a block`."""
+    text = f"{what}: {reason}" if reason else what
+    console.print(f"[bold red]{status}[/] {escape(text)}", soft_wrap=True)
+
+
+def print_marks(console: Console, marks: Iterable[Mark]) -> None:
+    """Print what the marks mean, a line each."""
+    for mark in marks:
+        console.print(escape(mark.text), style="dim")
+
+
+def _names(problems: Sequence[ProblemLabel]) -> str:
+    """The first few by name."""
+    names = ", ".join(f"{problem.shape} {problem.dtype}" for problem in problems[:MOST_TROUBLES])
+    left = len(problems) - MOST_TROUBLES
+    return names + (f" and {left} more" if left > 0 else "")

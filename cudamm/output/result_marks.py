@@ -1,0 +1,82 @@
+"""The marks of rows: their sign in the terminal, their word on the page, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from cudamm.benchmark.result import Result
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A remark on rows.
+
+    Attributes:
+        sign: what stands beside a marked value in the terminal; empty for none.
+        word: the mark on the page; empty if the page does not mark rows with it.
+        note: what the mark means.
+        column: the terminal table's column in which the sign stands.
+    """
+
+    sign: str
+    word: str
+    note: str
+    column: Literal["method", "samples", "median", "result", ""] = ""
+
+    @property
+    def text(self) -> str:
+        """The line below a table of the terminal: sign and note."""
+        return f"{self.sign} {self.note}".strip()
+
+
+EMULATED = Mark(
+    "†", "emulated",
+    "executed by the CPU device, thread by thread, to check the kernel: "
+    "its times say nothing about a GPU, not even which kernel is faster", "method",
+)  # fmt: skip
+NATIVE = Mark("‡", "host", "runs natively on the host", "method")
+PADDED = Mark("", "padded", "padded with zeros to the multiples the kernel needs; rates count the real size")
+BEST_OF_SWEEP = Mark("*", "best of its sweep", "the fastest of its method's sweep", "result")
+EXECUTION_MARKS = {"emulated": EMULATED, "native": NATIVE}
+
+
+def execution_sign(execution: str) -> str:
+    """Return ` †` or ` ‡`; empty for what ran on a GPU."""
+    mark = EXECUTION_MARKS.get(execution)
+    return f" {mark.sign}" if mark else ""
+
+
+def marks_of(results: Iterable[Result]) -> list[Mark]:
+    """Return what a reader has to know of these results, and only of these."""
+    rows = list(results)
+    kinds = {r.execution for r in rows if r.status != "skipped"}
+    found = [mark for kind, mark in EXECUTION_MARKS.items() if kind in kinds]
+    if any(r.padded for r in rows):
+        found.append(PADDED)
+    above = dict.fromkeys(r.method for r in rows if (r.share_of_fma_ceiling or 0) > 1 and r.status == "ok")
+    if above:
+        names = f"more than the FMA ceiling: {', '.join(above)}"
+        found.append(Mark("", "", f"{names}; it bounds what multiplies by FMAs, and tensor cores are faster"))
+    throttled = [r for r in rows if r.timing.throttled]
+    if throttled:
+        reasons = ", ".join(dict.fromkeys(reason for r in throttled for reason in r.timing.throttle_reasons))
+        note = f"the GPU was slowed down while this was measured ({reasons}); pauses did not help"
+        found.append(Mark("~", "throttled", note, "median"))
+    near = [r for r in rows if r.is_near_floor]
+    if near:
+        floor_us = max(r.timing.event_floor_ms or 0.0 for r in near) * 1e3
+        note = (
+            f"so short that the {floor_us:.1f} µs which two events around an empty kernel read count; "
+            "--hot times many launches together"
+        )
+        found.append(Mark("°", "short", note, "median"))
+    if any(r.timing.ended_by == "time" for r in rows):
+        note = "sampling ended with --max-time, before the noise was below --max-noise"
+        found.append(Mark("…", "out of time", note, "samples"))
+    dropped = sum(r.status == "dropped" for r in rows)
+    if dropped:
+        note = f"{dropped} dropped early, as clearly slower than the best; --full measures all"
+        found.append(Mark("", "", note))
+    return found

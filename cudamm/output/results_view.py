@@ -1,0 +1,391 @@
+"""The one view of results: what tables, files, plots and the page print, computed once from the records."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cudamm.benchmark.result import Result, Status, share_of_cublas
+from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
+from cudamm.output.number_format import parameters, rate_unit, variant
+from cudamm.output.result_marks import BEST_OF_SWEEP, Mark, marks_of
+
+FEWEST_FOR_INTERVAL = 8
+"""Minimum number of samples for the bootstrap interval of a speed-up."""
+FEWEST_FOR_SLOWDOWN = 2
+"""The same for the slowdown against the best of a sweep."""
+
+
+class ProblemLabel(NamedTuple):
+    """What a problem is called: its sizes, its element type, and whether multiply-adds were fused."""
+
+    m: int
+    n: int
+    k: int
+    dtype: str
+    fmad: bool
+
+    @property
+    def size(self) -> str:
+        """`1024`, or `640 × 480 × 320` if the matrices are not square."""
+        return str(self.m) if self.is_square else f"{self.m} × {self.n} × {self.k}"
+
+    @property
+    def shape(self) -> str:
+        """`640x480x320`, as options write it."""
+        return f"{self.m}x{self.n}x{self.k}"
+
+    @property
+    def spaced(self) -> str:
+        """`640 x 480 x 320`, for titles in the terminal."""
+        return f"{self.m} x {self.n} x {self.k}"
+
+    @property
+    def is_square(self) -> bool:
+        """Whether all three sizes are the same."""
+        return self.m == self.n == self.k
+
+    @property
+    def kind(self) -> str:
+        """All but the sizes."""
+        return self.dtype + ("" if self.fmad else ", no fused multiply-add")
+
+    def __str__(self) -> str:
+        return f"{self.m} × {self.n} × {self.k} (M × N × K), {self.kind}"
+
+
+@dataclass(frozen=True, eq=False)
+class ResultRow:
+    """A result beside the others of its problem: what a row of a table shows.
+
+    Attributes:
+        baseline: what its speed-up is over; None if the problem has no such row.
+        leader: the best of its problem, which `slowdown` is against; None if there is none.
+        share_of_cublas: its rate over that of cuBLAS; None if one of the two is not known.
+        is_best: whether it is the fastest verified row of its problem.
+        is_best_of_sweep: whether it is the fastest verified of several rows of its method.
+    """
+
+    result: Result
+    baseline: Result | None = None
+    leader: Result | None = None
+    share_of_cublas: float | None = None
+    is_best: bool = False
+    is_best_of_sweep: bool = False
+
+    @property
+    def label(self) -> str:
+        """The method's name: `tiled`, or `best: tiled`."""
+        return self.result.label
+
+    @property
+    def parameters(self) -> str:
+        """`BLOCK_SIZE=16 COARSE=2`."""
+        return parameters(self.result.params)
+
+    @property
+    def variant(self) -> str:
+        """`tiled BLOCK_SIZE=16`."""
+        return variant(self.label, self.result.params)
+
+    @property
+    def problem(self) -> ProblemLabel:
+        """What was multiplied."""
+        r = self.result
+        return ProblemLabel(r.m, r.n, r.k, r.dtype, r.fmad)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its time stands for the row: that of a failed row does not."""
+        return self.result.status in ("ok", "dropped") and bool(self.result.median_ms)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was timed to the end and verified."""
+        return self.result.status == "ok" and self.result.verdict.correct is True and self.is_timed
+
+    @property
+    def median_ms(self) -> float:
+        """The median; 0 if there is none. Sorts rows that are timed."""
+        return self.result.median_ms or 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """10⁹ operations a second; None if it has no samples, or they are too short for a number."""
+        gflops = self.result.gflops
+        return gflops if gflops is not None and math.isfinite(gflops) else None
+
+    @property
+    def unit(self) -> str:
+        """The unit of the rate."""
+        return rate_unit(self.result.dtype)
+
+    @property
+    def noise(self) -> float | None:
+        """The samples' noise; None if there are fewer than two."""
+        of = self.result.statistics
+        return of.noise if of is not None and of.count > 1 else None
+
+    @functools.cached_property
+    def speed_up(self) -> Ratio | float | None:
+        """The baseline's median over its own: with an interval if the samples are enough for one."""
+        if self.baseline is self.result and self.result.timing.samples_ms:
+            return 1.0
+        return _ratio(self.baseline, self.result, FEWEST_FOR_INTERVAL)
+
+    @functools.cached_property
+    def slowdown(self) -> Ratio | float | None:
+        """Its median over that of the best row of its problem; None for the best row itself."""
+        if self.is_best:
+            return None
+        return _ratio(self.result, self.leader, FEWEST_FOR_SLOWDOWN)
+
+    @property
+    def outcome(self) -> str:
+        """`Success!`, or what became of the row instead."""
+        status = self.result.status
+        if status != "ok":
+            return status.upper() if status != "dropped" else "dropped"
+        return "Success!" if self.result.verdict.correct else "not verified"
+
+    @functools.cached_property
+    def marks(self) -> list[Mark]:
+        """The marks of this row."""
+        return marks_of([self.result]) + [BEST_OF_SWEEP] * self.is_best_of_sweep
+
+    def signs(self, column: str) -> str:
+        """Return the signs that stand in a column of the terminal's table, such as ` ~ °`."""
+        return "".join(f" {mark.sign}" for mark in self.marks if mark.column == column)
+
+
+def _ratio(numerator: Result | None, denominator: Result | None, fewest: int) -> Ratio | float | None:
+    """The ratio of two medians; without its interval if there are too few samples, or one was dropped."""
+    if numerator is None or denominator is None:
+        return None
+    over, under = numerator.timing.samples_ms, denominator.timing.samples_ms
+    if not over or not under or not denominator.median_ms:
+        return None
+    if min(len(over), len(under)) < fewest or "dropped" in (numerator.status, denominator.status):
+        value = (numerator.median_ms or 0.0) / denominator.median_ms
+        return value if math.isfinite(value) else None
+    found = ratio_of_medians(over, under)
+    return found if all(map(math.isfinite, (found.value, found.low, found.high))) else None
+
+
+def fastest(rows: Iterable[ResultRow]) -> ResultRow | None:
+    """Return the fastest row that is known to be right; None if there is none.
+
+    cuBLAS is never the best. If a row ran on a GPU, no row of the host is.
+    """
+    right = [row for row in rows if row.is_right and not row.result.is_yardstick]
+    on_gpu = [row for row in right if row.result.execution == "gpu"]
+    return min(on_gpu or right, key=lambda row: row.median_ms, default=None)
+
+
+BaselineRule = Callable[[Sequence[Result]], Result | None]
+"""Chooses the result of a problem that speed-ups are over."""
+
+
+def first_row(results: Sequence[Result]) -> Result | None:
+    """Choose the first result, whatever became of it."""
+    return results[0]
+
+
+def first_of_method(method: str) -> BaselineRule:
+    """Return the rule that chooses a method's first timed result, or else the first timed one."""
+
+    def choose(results: Sequence[Result]) -> Result | None:
+        timed = [r for r in results if r.status == "ok" and r.median_ms]
+        return next((r for r in timed if r.method == method), timed[0] if timed else None)
+
+    return choose
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemRows:
+    """The rows of one problem, in the order of the results.
+
+    Attributes:
+        baseline: the row that speed-ups are over; None if there is none.
+        best: the fastest verified row that is not cuBLAS; None if there is none.
+        cublas: the row of cuBLAS, if it is verified.
+    """
+
+    label: ProblemLabel
+    rows: tuple[ResultRow, ...]
+    baseline: ResultRow | None
+    best: ResultRow | None
+    cublas: ResultRow | None
+
+    @property
+    def top(self) -> ResultRow | None:
+        """The best row, or that of cuBLAS if there is no other."""
+        return self.best or self.cublas
+
+    @property
+    def unit(self) -> str:
+        """The unit of the rates."""
+        return rate_unit(self.label.dtype)
+
+    @property
+    def caches(self) -> str:
+        """State of the L2 cache of what ran on the GPU: `cold`, `cold and hot`; empty if nothing did."""
+        return caches_of(row.result for row in self.rows)
+
+    @property
+    def highest_rate(self) -> float:
+        """The highest rate; 0 if nothing was timed."""
+        return max((row.rate or 0.0 for row in self.rows if row.is_timed), default=0.0)
+
+    @property
+    def has_cublas(self) -> bool:
+        """Whether a row's share of cuBLAS is known."""
+        return any(row.share_of_cublas is not None for row in self.rows)
+
+    @property
+    def has_ceiling(self) -> bool:
+        """Whether a row's share of the FMA ceiling is known."""
+        return any(row.result.share_of_fma_ceiling is not None for row in self.rows)
+
+    @property
+    def fastest_first(self) -> list[ResultRow]:
+        """The rows with a time, sorted by it."""
+        timed = (r for r in self.rows if r.result.median_ms is not None and r.result.status != "failed")
+        return sorted(timed, key=lambda row: row.median_ms)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A row that failed, or the rows of a method that are skipped for one reason.
+
+    Attributes:
+        rows: at least one.
+        reason: why, without the variant; empty if a file gives no reason.
+    """
+
+    rows: tuple[ResultRow, ...]
+    reason: str
+
+    @property
+    def status(self) -> Status:
+        """The status of all its rows."""
+        return self.rows[0].result.status
+
+    @property
+    def variants(self) -> str:
+        """`tiled BLOCK_SIZE=16`, or `57 variants of warp-tile`."""
+        names = dict.fromkeys(row.variant for row in self.rows)
+        return next(iter(names)) if len(names) == 1 else f"{len(names)} variants of {self.rows[0].label}"
+
+    @property
+    def problems(self) -> list[ProblemLabel]:
+        """The problems of its rows, each once."""
+        return list(dict.fromkeys(row.problem for row in self.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsView:
+    """All results of a command or a file.
+
+    Attributes:
+        device: the name of the device that they were measured on.
+        marks: what a reader has to know of them.
+        troubles: what failed or was skipped, in the order of the rows.
+    """
+
+    device: str
+    problems: tuple[ProblemRows, ...]
+    marks: tuple[Mark, ...]
+    troubles: tuple[Trouble, ...]
+
+    @property
+    def rows(self) -> list[ResultRow]:
+        """The rows of all problems."""
+        return [row for problem in self.problems for row in problem.rows]
+
+    @property
+    def counts(self) -> list[tuple[int, str]]:
+        """How many rows ended how, in words; without those of which there are none."""
+        results = [row.result for row in self.rows]
+        right = sum(r.status == "ok" and r.verdict.correct is True for r in results)
+        counts = {
+            "measured and right": right,
+            "measured, not verified": sum(r.status == "ok" for r in results) - right,
+            "failed": sum(r.status == "failed" for r in results),
+            "skipped": sum(r.status == "skipped" for r in results),
+            "dropped early, as clearly slower than the best": sum(r.status == "dropped" for r in results),
+        }
+        return [(count, words) for words, count in counts.items() if count]
+
+
+def results_view(device: str, results: Iterable[Result], baseline: BaselineRule = first_row) -> ResultsView:
+    """Return the view of results, their problems in the order in which they are first seen.
+
+    Args:
+        device: the name of the device that they were measured on.
+        baseline: chooses the row that a problem's speed-ups are over.
+    """
+    groups: dict[ProblemLabel, list[Result]] = {}
+    for result in results:
+        label = ProblemLabel(result.m, result.n, result.k, result.dtype, result.fmad)
+        groups.setdefault(label, []).append(result)
+    problems = tuple(_problem_rows(label, group, baseline) for label, group in groups.items())
+    rows = [row for problem in problems for row in problem.rows]
+    marks = marks_of(row.result for row in rows)
+    if any(row.is_best_of_sweep for row in rows):
+        marks.append(BEST_OF_SWEEP)
+    return ResultsView(device, problems, tuple(marks), tuple(troubles(row.result for row in rows)))
+
+
+def _problem_rows(label: ProblemLabel, results: Sequence[Result], rule: BaselineRule) -> ProblemRows:
+    over = rule(results)
+    yardstick = [result for result in results if result.is_yardstick][:1]
+    plain = [ResultRow(result) for result in results]
+    leader = fastest(plain)
+    sweeps = (list(group) for _, group in itertools.groupby(plain, key=lambda row: row.label))
+    of_sweeps = {fastest_of_several(group) for group in sweeps}
+    rows = tuple(
+        dataclasses.replace(
+            row,
+            baseline=over,
+            leader=None if leader is None else leader.result,
+            share_of_cublas=share_of_cublas(row.result, yardstick),
+            is_best=row is leader,
+            is_best_of_sweep=row in of_sweeps,
+        )
+        for row in plain
+    )
+    return ProblemRows(
+        label,
+        rows,
+        baseline=next((row for row in rows if row.result is over), None),
+        best=next((row for row in rows if row.is_best), None),
+        cublas=next((row for row in rows if row.result.is_yardstick and row.is_right), None),
+    )
+
+
+def fastest_of_several(rows: Sequence[ResultRow]) -> ResultRow | None:
+    """Return the fastest of at least two rows, as `fastest` does; None for a single row."""
+    return fastest(rows) if len(rows) > 1 else None
+
+
+def troubles(results: Iterable[Result]) -> list[Trouble]:
+    """Return what failed or was skipped: each failed result, and skipped ones by method and reason."""
+    groups: dict[tuple[str, str, int], list[ResultRow]] = {}
+    for position, result in enumerate(results):
+        if result.status in ("failed", "skipped"):
+            # A reason may begin with the variant, which stands beside it in any case.
+            reason = result.reason.removeprefix(f"{variant(result.method, result.params)} ")
+            alone = position + 1 if result.status == "failed" else 0
+            groups.setdefault((result.label, reason, alone), []).append(ResultRow(result))
+    return [Trouble(tuple(rows), reason) for (_, reason, _), rows in groups.items()]
+
+
+def caches_of(results: Iterable[Result]) -> str:
+    """Return the state of the L2 cache of what ran on the GPU: `cold`, `cold and hot`, or nothing."""
+    return " and ".join(sorted({r.timing.cache for r in results if r.execution == "gpu"}))

@@ -1,0 +1,110 @@
+"""The view that tables, plots and the page share: which row is best, what speed-ups are over, which marks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cudamm.benchmark.result import Result, Timing
+from cudamm.benchmark.sample_statistics import Ratio
+from cudamm.execution.case import Verdict
+from cudamm.output.result_marks import BEST_OF_SWEEP, EMULATED, NATIVE
+from cudamm.output.results_view import ProblemRows, first_of_method, results_view
+
+
+def result(method: str = "tiled", ms: float = 1.0, count: int = 8, **other: Any) -> Result:
+    fields: dict[str, Any] = {
+        "params": {"BLOCK_SIZE": 16}, "m": 64, "n": 64, "k": 64, "dtype": "float32", "fmad": True,
+        "execution": "gpu", "padded": False, "status": "ok", "verdict": Verdict(True),
+    }  # fmt: skip
+    timing = Timing([ms * (1 + i % 2 / 100) for i in range(count)], "cold", **other.pop("timing", {}))
+    return Result(method, timing=timing, **fields | other)
+
+
+def only(*results: Result, **options: Any) -> ProblemRows:
+    (problem,) = results_view("Some GPU", results, **options).problems
+    return problem
+
+
+def test_rows_of_a_problem_stand_together_in_the_order_of_the_results() -> None:
+    results = [result(m=8), result("naive"), result("numpy", m=8), result(fmad=False)]
+    view = results_view("Some GPU", results)
+    assert [[row.label for row in problem.rows] for problem in view.problems] == [
+        ["tiled", "numpy"], ["naive"], ["tiled"],
+    ]  # fmt: skip
+    assert str(view.problems[2].label) == "64 × 64 × 64 (M × N × K), float32, no fused multiply-add"
+
+
+def test_the_best_row_is_verified_and_is_neither_cublas_nor_of_the_host() -> None:
+    problem = only(
+        result("naive", 4.0),
+        result("numpy", 0.1, execution="native"),
+        result("tiled", 2.0),
+        result("coalesced", 1.0, verdict=Verdict(None)),
+        result("wide", 0.5, status="failed", verdict=Verdict(False)),
+        result("cublas", 0.4),
+    )
+    assert problem.best is problem.top is problem.rows[2]
+    assert [row.is_best for row in problem.rows] == [False, False, True, False, False, False]
+    assert only(result("numpy", execution="native")).best is not None
+    alone = only(result("cublas"), result(verdict=Verdict(None)))
+    assert alone.best is None and alone.top is alone.cublas is alone.rows[0]
+
+
+def test_the_baseline_is_what_the_rule_chooses() -> None:
+    rows = [
+        result("numpy", 8.0), result("naive", status="failed", count=0), result("naive", 4.0), result(ms=2.0)
+    ]  # fmt: skip
+
+    def speed_ups(**options: Any) -> list[float | None]:
+        found = [row.speed_up for row in only(*rows, **options).rows]
+        return [of.value if isinstance(of, Ratio) else of for of in found]
+
+    assert speed_ups() == [1.0, None, pytest.approx(2), pytest.approx(4)]
+    assert speed_ups(baseline=first_of_method("naive")) == [pytest.approx(0.5), None, 1.0, pytest.approx(2)]
+    assert speed_ups(baseline=first_of_method("absent")) == speed_ups()
+    failed = only(result(status="failed", count=0), result("naive"), baseline=first_of_method("tiled"))
+    assert failed.baseline is failed.rows[1]
+
+
+def test_a_speed_up_has_an_interval_if_there_are_samples_enough() -> None:
+    few, dropped, many = only(
+        result("naive", 4.0), result(count=7), result(status="dropped"), result(ms=2.0)
+    ).rows[1:]
+    assert [few.speed_up, dropped.speed_up] == pytest.approx([4, 4], rel=0.02)
+    assert isinstance(many.speed_up, Ratio) and many.speed_up.low <= 2 <= many.speed_up.high
+    assert only(result("naive", 0.0), result(ms=0.0)).rows[1].speed_up is None
+
+
+def test_the_best_of_a_sweep_is_the_fastest_of_several_rows_of_a_method() -> None:
+    view = results_view("", [result("naive"), result(ms=3.0), result(ms=2.0, verdict=Verdict(None))])
+    assert [row.is_best_of_sweep for row in view.rows] == [False, True, False]
+    assert BEST_OF_SWEEP in view.marks and view.rows[1].signs("result") == " *"
+    assert BEST_OF_SWEEP not in results_view("", [result("naive"), result()]).marks
+
+
+def test_marks_are_those_of_the_rows() -> None:
+    throttled = result(timing={"throttled": 1, "throttle_reasons": ("power cap",), "ended_by": "time"})
+    host, cpu = result("numpy", execution="native"), result("naive", execution="emulated")
+    view = results_view("", [throttled, host, cpu, result("wide", execution="emulated", status="skipped")])
+    assert [mark.word for mark in view.marks] == ["emulated", "host", "throttled", "out of time"]
+    assert [[mark.word for mark in row.marks] for row in view.rows] == [
+        ["throttled", "out of time"], ["host"], ["emulated"], [],
+    ]  # fmt: skip
+    assert "(power cap)" in view.marks[2].text and view.marks[:2] == (EMULATED, NATIVE)
+    assert view.rows[0].signs("median") == " ~" and view.rows[0].signs("method") == ""
+
+
+def test_a_failed_row_s_time_does_not_stand_for_it() -> None:
+    impossible = only(result("naive", 4.0), result(ms=0.1, status="failed")).rows[1]
+    assert impossible.rate is not None and not impossible.is_timed and not impossible.is_right
+
+
+def test_how_many_rows_ended_how() -> None:
+    ends = ["ok", "failed", "skipped", "dropped", "ok"]
+    view = results_view("", [result(status=status) for status in ends] + [result(verdict=Verdict(None))])
+    assert view.counts == [
+        (2, "measured and right"), (1, "measured, not verified"), (1, "failed"), (1, "skipped"),
+        (1, "dropped early, as clearly slower than the best"),
+    ]  # fmt: skip

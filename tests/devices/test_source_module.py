@@ -1,0 +1,145 @@
+"""Kernels compiled through PyCUDA. Here a stand-in for PyCUDA runs nvcc; tests/gpu has the real one."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from cudamm.compile.program import program
+from cudamm.devices.device import DeviceInfo
+from cudamm.devices.gpu_device import GpuTarget
+from cudamm.devices.source_module import CompiledSource, compile_source
+from cudamm.errors import KernelError
+from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.header import read_method
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch import Limits
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.variant import variants
+
+pytestmark = pytest.mark.usefixtures("needs_nvcc", "own_cache")
+
+FLOAT32 = ELEMENT_TYPES["float32"]
+BROKEN = """\
+// Does not compile.
+//
+// threads: 32
+// grid:    1
+__global__ void broken(int M, int N, int K, const float *A, const float *B, float *C) {
+    C[0] = missing;
+}
+"""
+INCLUDING = BROKEN.replace("__global__", '#include "two.h"\n__global__').replace("missing", "TWO")
+
+
+class CompileError(Exception):
+    """As PyCUDA's: with the message, and what nvcc printed."""
+
+    def __init__(self, msg: str, stderr: str) -> None:
+        super().__init__(msg)
+        self.msg, self.stderr = msg, stderr
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    from cudamm.compile import compile_cache
+
+    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "cache"))
+    compile_cache.cache_folder.cache_clear()
+    yield tmp_path / "cache"
+    compile_cache.cache_folder.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def compiled_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Put a stand-in in PyCUDA's place; the fixture's value is every source that it was to compile."""
+    sources: list[str] = []
+
+    def compile_it(
+        source: str, nvcc: str, options: list[str], arch: str, cache_dir: str, no_extern_c: bool
+    ) -> bytes:
+        sources.append(source)
+        folder = Path(tempfile.mkdtemp())
+        (folder / "kernel.cu").write_text(source)
+        command = [nvcc, "--cubin", *options, "-arch", arch, "kernel.cu"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(f"nvcc compilation of {folder}/kernel.cu failed", done.stderr)
+        image = (folder / "kernel.cubin").read_bytes()
+        Path(cache_dir, f"{hashlib.sha256(source.encode()).hexdigest()}.cubin").write_bytes(image)
+        return image
+
+    package, compiler, driver = (ModuleType(f"pycuda{part}") for part in ("", ".compiler", ".driver"))
+    compiler.compile, driver.CompileError = compile_it, CompileError  # type: ignore[attr-defined]
+    for module in (package, compiler, driver):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return sources
+
+
+def compiled(method: Method, arch: str = "sm_90") -> CompiledSource:
+    (variant,) = variants(method, {})
+    return compile_source(program(variant, FLOAT32, True), arch)
+
+
+def test_a_target_compiles_without_the_gpu(compiled_sources: list[str]) -> None:
+    info = DeviceInfo("gpu", "gpu:0", "a GPU", {"driver_cuda": "99.0"})
+    limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
+    target = GpuTarget(info, limits, find_architecture("sm_90"))
+    (variant,) = variants(find("tiled"), {})
+    made: Any = target.compile(program(variant, FLOAT32, True))
+    assert made.arch == "sm_90" and made.image.startswith(b"\x7fELF") and "tiled" in made.kernel
+    assert len(compiled_sources) == 1
+
+
+def test_what_was_compiled_is_not_compiled_again(compiled_sources: list[str]) -> None:
+    first, second = compiled(find("naive")), compiled(find("naive"))
+    assert first == second and len(compiled_sources) == 1
+    (cubin,) = Path(first.cached.cache_dir).iterdir()
+    assert cubin.read_bytes() == first.image
+    assert compiled(find("naive"), "sm_80").cached.cache_dir != first.cached.cache_dir
+
+
+def test_pycuda_sees_no_include_and_so_runs_no_preprocessor(compiled_sources: list[str]) -> None:
+    assert "#include" in find("async-copy").source
+    compiled(find("async-copy"))
+    assert "#include" not in compiled_sources[0] and "# include" in compiled_sources[0]
+
+
+def test_a_changed_header_is_seen(write_kernel: Callable[..., Path], compiled_sources: list[str]) -> None:
+    header = write_kernel("#define TWO 2.0f\n", "two.h")
+    method = read_method(write_kernel(INCLUDING))
+    first = compiled(method)
+    header.write_text("#define TWO 3.0f\n")
+    assert compiled(method).image != first.image and len(compiled_sources) == 2
+
+
+def test_a_failure_names_the_line_is_remembered_and_leaves_nothing_behind(
+    write_kernel: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    compiled_sources: list[str],
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    method = read_method(write_kernel(BROKEN))
+    for _ in range(2):
+        with pytest.raises(KernelError, match=r'kernel\.cu\(6\).*"missing" is undefined'):
+            compiled(method)
+    assert len(compiled_sources) == 1 and not list(temporary.iterdir())
+
+
+def test_a_missing_header_is_not_remembered(write_kernel: Callable[..., Path]) -> None:
+    path = write_kernel(INCLUDING)
+    with pytest.raises(KernelError, match=r"two\.h"):
+        compiled(read_method(path))
+    write_kernel("#define TWO 2.0f\n", "two.h")
+    assert compiled(read_method(path)).image

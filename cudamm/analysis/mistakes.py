@@ -65,10 +65,6 @@ class ThreadAt:
     line: int
     op: Op | Literal[""] = ""
 
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {"block": list(self.block), "thread": list(self.thread), "line": self.line, "op": self.op}
-
     def __str__(self) -> str:
         return f"block {_index(self.block)} thread {_index(self.thread)}"
 

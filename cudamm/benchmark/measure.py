@@ -387,7 +387,7 @@ class _Contest:
     def _without_times(
         self, case: Case, status: Status, reason: str, verdict: Verdict = UNVERIFIED
     ) -> Result:
-        return result_of_case(case, status, reason, Timing(cache=self._cache(case)), verdict)
+        return result_of_case(case, status, reason, Timing([], self._cache(case)), verdict)
 
     def _cache(self, case: Case) -> Cache:
         return "hot" if case.on_host else self._settings.cache

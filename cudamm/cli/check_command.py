@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cudamm.analysis.check import Sanitize, SharedLimit
     from cudamm.execution.executor import Executor
 
-SCHEMA = "cudamm.check/1"
-
 LARGER = "96x128x64"
 """Beside the awkward shapes: several blocks in both directions, none of them at an edge of a tile."""
 
@@ -93,7 +91,7 @@ def check(
     unchecked = "have no threads, blocks or barriers to check: name a kernel"
     variants = kernels_of(selection.variants(), selection.names, unchecked, "check")
 
-    from cudamm.analysis.check import check_all
+    from cudamm.analysis.check import SCHEMA, check_all
     from cudamm.cli.check_session import CheckSession
     from cudamm.cli.chosen_cases import able, cases
     from cudamm.execution.worker import WorkerExecutor

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from cudamm.analysis.check import CheckResult
 from cudamm.cli.session import Session
 from cudamm.output.check_text import csv_record
@@ -22,7 +20,3 @@ class CheckSession(Session[CheckResult]):
             self._json.write(document(self._schema, self._device) | checked, rows)
         if self.results:
             self._forms.write(self._print_again, map(csv_record, rows))
-
-    def _print_again(self, console: Console) -> None:
-        for printed in self._printed:
-            printed(console)

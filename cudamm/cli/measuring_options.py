@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cudamm.kernels.problem import Problem
     from cudamm.kernels.variant import Variant
 
-SCHEMA = "cudamm.bench/2"
-
 Cases = list[tuple["Variant", "Problem"]]
 
 
@@ -144,7 +142,8 @@ def measure_and_show(
 ) -> int:
     """Measure what no earlier run has, write results as they come, print tables; the exit status."""
     from cudamm.benchmark import measure
-    from cudamm.cli.session import BenchSession
+    from cudamm.benchmark.result import SCHEMA, bench_record_among
+    from cudamm.cli.session import LiveSession
     from cudamm.output.plots.plot import Plot
     from cudamm.output.plots.result_charts import drawing_of
 
@@ -166,7 +165,7 @@ def measure_and_show(
             if plot is not None:
                 plot.show(console, drawing_of(info, results))
 
-        session = closing.enter_context(BenchSession(SCHEMA, outputs, info, options))
+        session = closing.enter_context(LiveSession(SCHEMA, outputs, info, bench_record_among, options))
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]
@@ -208,39 +207,38 @@ def _resumed(
     Raises:
         UsageError: the file is none of ours, or of another device or other options.
     """
-    from pathlib import Path
-
-    from cudamm.benchmark.result import result_of
-    from cudamm.benchmark.result_file import load
+    from cudamm.benchmark.result_file import load_to_resume
     from cudamm.compile.program import program
 
-    if path is None or not Path(path).exists():
+    saved = None if path is None else load_to_resume(path)
+    if saved is None:
         return {}, {}
-    saved = load(path, SCHEMA)
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
     for what, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
         *((name, saved.document["options"].get(name), value) for name, value in options.items()),
     ):
         if then != now:
-            raise UsageError(f"--resume {path}: it was measured with {what} {then}, and this would be {now}")
-    rows = {_key(row): row for row in saved.rows}
+            raise UsageError(
+                f"--resume {saved.path}: it was measured with {what} {then}, and this would be {now}"
+            )
+    rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
     kept: dict[int, Result] = {}
     records: dict[int, dict[str, Any]] = {}
     for position, (variant, problem) in enumerate(cases):
         shape, dtype = str(problem.shape), problem.element.name
         wanted = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
-        row = rows.pop(wanted, None)
-        if row is None:
+        if wanted not in rows:
             continue
-        records[position] = row
-        if row["status"] not in (("ok", "dropped") if settings.drop else ("ok",)):
+        result, records[position] = rows.pop(wanted)
+        if result.status not in (("ok", "dropped") if settings.drop else ("ok",)):
             continue
-        if row.get("source") == program(variant, problem.element, settings.fmad).hash:
-            kept[position] = result_of(row, position)
-    return kept, records | dict(enumerate(rows.values(), len(cases)))
+        if result.source == program(variant, problem.element, settings.fmad).hash:
+            kept[position] = dataclasses.replace(result, position=position)
+    others = (row for _, row in rows.values())
+    return kept, records | dict(enumerate(others, len(cases)))
 
 
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    shape, chosen_by = "{m}x{n}x{k}".format(**row), row.get("chosen_by", "")
-    return row["method"], tuple(row["params"].items()), shape, row["dtype"], chosen_by
+def _key(result: Result) -> tuple[Any, ...]:
+    shape = f"{result.m}x{result.n}x{result.k}"
+    return result.method, tuple(result.params.items()), shape, result.dtype, result.chosen_by

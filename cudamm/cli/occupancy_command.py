@@ -97,7 +97,7 @@ def occupancy(
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
     from cudamm.occupancy.kernel_occupancy import of_kernels
     from cudamm.occupancy.occupancy_curves import drawn
-    from cudamm.occupancy.occupancy_result import OccupancyResult
+    from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables
     from cudamm.output.plots.plot import Plot, check_terminal
@@ -152,7 +152,7 @@ def occupancy(
         check_terminal()
     with contextlib.ExitStack() as closing:
         figure = closing.enter_context(Plot(plot, outputs.named)) if plot is not None else None
-        session = closing.enter_context(Session[OccupancyResult]("cudamm.occupancy/1", outputs, info))
+        session = closing.enter_context(Session[OccupancyResult](SCHEMA, outputs, info))
         session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
         shown = drawn(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:

@@ -23,8 +23,6 @@ from cudamm.errors import NoDeviceError, UsageError
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
 
-SCHEMA = "cudamm.profile/1"
-
 DEFAULT_SIZE = "1024"
 
 _WITHOUT = (
@@ -68,7 +66,7 @@ def profile(
     unprofiled = "do not run on a GPU: name a method that does"
     variants = kernels_of(selection.variants(), selection.names, unprofiled, "profile; ncu does")
 
-    from cudamm.analysis.profile import WHERE_TO_GET_NCU, ProfileResult
+    from cudamm.analysis.profile import SCHEMA, WHERE_TO_GET_NCU, ProfileResult
     from cudamm.analysis.profile import profile as profiled
     from cudamm.cli.chosen_cases import able, cases
     from cudamm.cli.session import Session

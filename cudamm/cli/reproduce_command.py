@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ALL = "all"
-SCHEMA = "cudamm.reproduce/1"
 
 
 @click.command(short_help="Run what a course ran, beside the figures it published.")
@@ -65,7 +64,7 @@ def reproduce(
     with WorkerExecutor(device_spec, timeout_s) as worker:
         from cudamm.cli.arch_options import DEFAULT
         from cudamm.cli.session import Session
-        from cudamm.courses.course_records import Reproduction, Setting
+        from cudamm.courses.course_records import SCHEMA, Reproduction, Setting
         from cudamm.courses.reproduce import find
         from cudamm.courses.reproduce import reproduce as run_again
         from cudamm.devices.gpu_device import GpuTarget

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cudamm.kernels.architecture import Architecture
     from cudamm.kernels.method import Method
 
-SCHEMA = "cudamm.roofline/1"
-
 DEFAULT_SIZE = "1024"
 
 LARGEST_NUMBER = 1e9
@@ -280,7 +278,7 @@ class _Shown(contextlib.ExitStack):
 
     def __init__(self, roofline: Roofline, info: DeviceInfo, outputs: Outputs, plot: str | None) -> None:
         """Raises UsageError where a file cannot be written, NoDeviceError without what draws."""
-        from cudamm.benchmark.roofline import RooflineResult
+        from cudamm.benchmark.roofline import SCHEMA, RooflineResult
         from cudamm.cli.session import Session
         from cudamm.output.plots.plot import Plot
 

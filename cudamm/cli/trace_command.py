@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from cudamm.kernels.launch import Extents
 
-SCHEMA = "cudamm.trace/1"
-
 DEFAULT_SIZE = "1024"
 
 DEFAULT_ARCH = "sm_90"
@@ -106,7 +104,7 @@ def trace(
     untraced = "have no warps to trace; name a method that runs on a GPU"
     variants = kernels_of(variants, is_named, untraced, "trace")
 
-    from cudamm.analysis.trace import Settings
+    from cudamm.analysis.trace import SCHEMA, Settings
     from cudamm.analysis.trace import trace as traced
     from cudamm.cli.output_options import Output
     from cudamm.devices.find_device import host

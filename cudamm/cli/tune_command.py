@@ -23,14 +23,13 @@ from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
+    from cudamm.benchmark.result import Cache
     from cudamm.devices.device import DeviceInfo
     from cudamm.execution.executor import Executor
     from cudamm.kernels.expression import Expression
     from cudamm.kernels.variant import Variant
     from cudamm.tuning.search import Outcome, Request, Task
     from cudamm.tuning.store import Entry, Store
-
-SCHEMA = "cudamm.tune/1"
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
@@ -164,7 +163,7 @@ def _tune_and_show(
     """Search, store as results come, print; the exit status."""
     from cudamm.cli.tune_session import TuneSession
     from cudamm.output import tune_table as tables
-    from cudamm.tuning.search import Tuner
+    from cudamm.tuning.search import SCHEMA, Tuner
 
     info = worker.target.info
     stored: list[Entry] = []
@@ -207,7 +206,7 @@ def _tune_and_show(
         return session.status(all(outcome.winner is not None for outcome in tuner.outcomes))
 
 
-def _entry(outcome: Outcome, info: DeviceInfo, selection: Selection, cache: str) -> Entry | None:
+def _entry(outcome: Outcome, info: DeviceInfo, selection: Selection, cache: Cache) -> Entry | None:
     """What is stored of an outcome; None where there is no winner."""
     from cudamm.tuning import store
 
@@ -263,7 +262,7 @@ def _stored(selection: Selection, device_spec: str, outputs: Outputs, forget: bo
     from cudamm.output import tune_table as tables
     from cudamm.output.console import messages
     from cudamm.output.document import document
-    from cudamm.tuning.store import Store, arch_of, state_of
+    from cudamm.tuning.store import SCHEMA, Store, arch_of, state_of
 
     with find(device_spec) as device:
         info = device.info
@@ -291,7 +290,7 @@ def _stored(selection: Selection, device_spec: str, outputs: Outputs, forget: bo
                 if rows
                 else console.print(f"Nothing is stored for {escape(info.name)} yet.", soft_wrap=True)
             ),
-            document("cudamm.tuned/1", info),
+            document(SCHEMA, info),
             [tables.stored_record(entry, state) for entry, state in rows],
         )
     return 0

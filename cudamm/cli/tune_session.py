@@ -37,4 +37,5 @@ class TuneSession(Session[Trial]):
             head = document(self._schema, self._device, self._options)
             head["outcomes"] = [outcome.record() for outcome in outcomes]
             self._json.write(head, (trial.record(winners) for trial in self.results))
-        self._write_forms(lambda trial: trial.record(winners))
+        if self.results:
+            self._forms.write(self._print_again, (trial.record(winners) for trial in self.results))

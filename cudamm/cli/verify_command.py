@@ -50,7 +50,7 @@ def verify(
     cudamm verify --kernel my.cu --device cpu  your own, without a GPU
     """
     from cudamm.benchmark import verify
-    from cudamm.benchmark.result import Result
+    from cudamm.benchmark.result import VERIFY_SCHEMA
     from cudamm.cli.chosen_cases import able, cases
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker import WorkerExecutor
@@ -63,7 +63,7 @@ def verify(
         info = worker.target.info
         chosen, left_out = able(chosen, selection.names, worker.target.lacks)
         chosen, told = resolve(chosen, of_target(worker.target))
-        with LiveSession("cudamm.verify/1", outputs, info, Result.verify_record) as session:
+        with LiveSession(VERIFY_SCHEMA, outputs, info, lambda r, _: r.verify_record()) as session:
             session.collect(lambda progress: verify.verify_all(worker, chosen, fmad, progress))
             session.show(lambda console, results: tables.render(console, info, results))
             session.say([*left_out, *told])

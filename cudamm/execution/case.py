@@ -67,7 +67,7 @@ class Verdict:
         launch_ms: what the launches took.
     """
 
-    correct: bool | None
+    correct: bool | None = None
     reason: str = ""
     bit_equal: bool | None = None
     max_error: float | None = None
@@ -75,4 +75,4 @@ class Verdict:
     launch_ms: float = 0.0
 
 
-UNVERIFIED = Verdict(None)
+UNVERIFIED = Verdict()

@@ -35,6 +35,8 @@ from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.active_blocks import active_blocks
 
+SCHEMA = "cudamm.tune/1"
+
 MOST_VARIANTS = 100_000
 """Of one method on one problem, before any is left out: planning more takes longer than a search should."""
 
@@ -409,7 +411,7 @@ class _Search:
                         self._compiled[case.position] = made
                         reason = str(made) if isinstance(made, KernelError) else _does_not_fit(case, made)
                         if reason:
-                            timing = Timing(cache=self._request.cache)
+                            timing = Timing([], self._request.cache)
                             yield self._kept(result_of_case(case, "failed", reason, timing))
                         else:
                             ready.append(case)

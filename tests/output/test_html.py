@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from cudamm.benchmark.result_file import Saved, load
+from cudamm.benchmark.result_file import Saved, load, results_of
 from cudamm.compile.program import program
 from cudamm.errors import UsageError
 from cudamm.kernels.ladder import find
@@ -35,7 +35,6 @@ from cudamm.output.page import elements
 from cudamm.output.page.page import page
 from cudamm.output.page.page_charts import MOST_SERIES, against_parameters, against_size
 from cudamm.output.page.page_kernels import architecture_of, kernel_of, occupancy_of, on_gpu
-from cudamm.output.page.page_rows import SCHEMA, results_of
 
 GPU_FILE = Path(__file__).parent / "data" / "gpu.json"
 PACKAGE = Path(elements.__file__).parent
@@ -127,7 +126,7 @@ def text_of(saved: Saved, why_no_occupancy: str = "") -> str:
 @pytest.fixture
 def saved() -> Saved:
     """A file as a GPU's, made up: three sizes, a sweep, and one of every trouble."""
-    return load(str(GPU_FILE), SCHEMA)
+    return load(str(GPU_FILE))
 
 
 def record(method: str = "tiled", median: float = 1.0, **other: Any) -> dict[str, Any]:
@@ -690,7 +689,7 @@ def browser() -> Iterator[Browser]:
 def gpu_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the made-up GPU's file."""
     path = tmp_path_factory.mktemp("page") / "gpu page.html"
-    path.write_text(text_of(load(str(GPU_FILE), SCHEMA)), encoding="utf-8")
+    path.write_text(text_of(load(str(GPU_FILE))), encoding="utf-8")
     return path
 
 

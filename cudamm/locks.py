@@ -43,6 +43,7 @@ def locked(path: Path, *, wait: bool = True, remove: bool = False) -> Iterator[N
         HeldError: another process holds it.
         OSError: the lock file cannot be made.
     """
+    path.parent.stat()  # filelock would make a folder that is missing
     lock = FileLock(path, timeout=-1 if wait else 0)
     try:
         with warnings.catch_warnings():

@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from cudamm.records import DamagedError, parse_json
+from cudamm.records import DamagedError, parse_json, read_as
 
 Row = dict[str, Any]
 
@@ -98,16 +98,16 @@ def read_journal(path: Path) -> dict[str, Any]:
         DamagedError: another line is damaged.
     """
     lines = path.read_bytes().split(b"\n")[:-1]
+    head: Row = {}
     rows: dict[int, Row] = {}
-    head: dict[str, Any] = {}
     for number, line in enumerate(lines, 1):
         try:
-            value = parse_json(line.decode())
+            value = parse_json(line.decode(errors="replace"))
             if number == 1:
-                head = dict(value)
+                head = read_as(dict[str, Any], value)
             else:
-                position, row = value
-                rows[int(position)] = row
-        except (DamagedError, ValueError, TypeError) as error:
+                position, row = read_as(tuple[int, dict[str, Any]], value)
+                rows[position] = row
+        except DamagedError as error:
             raise DamagedError(f"line {number}: {error}") from None
     return head | {"results": [rows[position] for position in sorted(rows)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -168,11 +168,13 @@ class Result:
         return {name: getattr(self.verdict, name) for name in _OF_VERDICT}
 
 
-_PLAIN_FIELDS = (
-    "method", "params", "m", "n", "k", "dtype", "fmad", "execution", "padded", "status", "reason",
-)  # fmt: skip
-_OF_VERDICT = ("correct", "bit_equal", "max_error", "error_bound")
-_STATISTICS = ("median_ms", "mean_ms", "min_ms", "q1_ms", "q3_ms", "noise", "outliers")
+def _names(kind: type[Any], but: Collection[str]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in but)
+
+
+_PLAIN_FIELDS = _names(Result, but=("timing", "verdict", "source", "position", "chosen_by"))
+_OF_VERDICT = _names(Verdict, but=("reason", "launch_ms"))
+_STATISTICS = _names(Statistics, but=("count", "median_error"))
 
 CUBLAS = "cublas"
 """The method that others are held against."""

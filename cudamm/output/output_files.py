@@ -28,7 +28,7 @@ class OutputFile:
 
     def __init__(self, option: str, path: str) -> None:
         """Raises UsageError, naming the option, where `path` cannot be written."""
-        self._option = option
+        self._option, self._path = option, path
         self._partial: Path | None = None
         self._stream: IO[bytes] | None = None
         with _told(option, path):
@@ -45,7 +45,7 @@ class OutputFile:
 
     def write(self, parts: Iterable[bytes]) -> None:
         """Write all of it. Raises UsageError where the disk will not take it."""
-        with _told(self._option, str(self._target)):
+        with _told(self._option, self._path):
             if self._stream is not None:
                 with self._stream as stream:
                     stream.writelines(parts)
@@ -101,10 +101,10 @@ class LiveJson:
         self._closing = contextlib.ExitStack()
         self.is_behind = False
         """Whether there are records that the document does not have yet."""
-        if self.is_standard_output or _is_stream(path):
+        target = None if self.is_standard_output else _target("--json", path)
+        if target is None or _is_stream(path):
             self._stream = JsonFile(path)
             return
-        target = _target("--json", path)
         with _told("--json", path):
             try:
                 lock = locked(target.with_name(f".{target.name}.lock"), wait=False, remove=True)

@@ -113,16 +113,16 @@ class _Device:
 class _Table:
     """What the file of a table has to hold."""
 
-    schema: str
     device: _Device
     results: list[dict[str, Any]]
 
 
 def _read(path: Path) -> list[Row]:
     try:
-        table = read_as(_Table, parse_json(path.read_text(encoding="utf-8")))
-        if table.schema != store.SCHEMA:
+        document = read_as(dict[str, Any], parse_json(path.read_text(encoding="utf-8")))
+        if document.get("schema") != store.SCHEMA:
             raise CudammError(f"its schema is not {store.SCHEMA}")
+        table = read_as(_Table, document)
         return [_row(record, table.device) for record in table.results]
     except OSError as error:
         why = str(error.strerror)

@@ -11,7 +11,7 @@ import pytest
 
 from cudamm.benchmark.journal import Journal, journal_of
 from cudamm.benchmark.result import SCHEMA, bench_record_among
-from cudamm.benchmark.result_file import load, load_to_resume
+from cudamm.benchmark.result_file import load, load_to_resume, results_of
 from cudamm.errors import UsageError
 
 ROW = {
@@ -174,6 +174,13 @@ def test_a_row_that_lacks_something(refused, name):
 def test_a_row_of_wrong_types(refused, name, value):
     message = refused(DOCUMENT | {"results": [ROW | {name: value}]})
     assert f"is damaged: result 1, `{name}" in message
+
+
+def test_a_file_without_results_is_none_to_report_on(tmp_path):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(DOCUMENT | {"results": []}))
+    with pytest.raises(UsageError, match=r"file\.json holds no results yet"):
+        results_of(load(str(path)))
 
 
 # The journal of a run that was killed.

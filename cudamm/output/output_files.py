@@ -100,7 +100,7 @@ class LiveJson:
         self._journal: Journal | None = None
         self._closing = contextlib.ExitStack()
         self.is_behind = False
-        """Whether there are records that the document does not have yet."""
+        """Whether the journal has records that the document does not have yet."""
         target = None if self.is_standard_output else _target("--json", path)
         if target is None or _is_stream(path):
             self._stream = JsonFile(path)
@@ -126,8 +126,8 @@ class LiveJson:
 
         Where the disk does not take them the measuring goes on.
         """
-        self.is_behind = True
         if self._journal is not None:
+            self.is_behind = True
             self._journal.append(records)
 
     def write(self, records: Iterable[dict[str, Any]]) -> None:
@@ -140,8 +140,8 @@ class LiveJson:
                 file.write(self._document, records)
             finally:
                 file.discard()
-        self.is_behind = False
         if self._journal is not None:
+            self.is_behind = False
             self._journal.remove()
 
     def discard(self) -> None:

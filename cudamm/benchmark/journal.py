@@ -20,8 +20,8 @@ from cudamm.records import DamagedError, parse_json, read_as
 
 Row = dict[str, Any]
 
-encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
-"""Return a row as JSON on one line. Raises ValueError for what is no number."""
+
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def journal_of(path: str | Path) -> Path:
@@ -35,12 +35,12 @@ class Journal:
 
     def __init__(self, path: Path, head: Mapping[str, Any]) -> None:
         self._path = path
-        self._waiting = [encode(head)]
+        self._waiting = [_encode(head)]
         self._stream: FileIO | None = None
 
     def add(self, rows: Mapping[int, Row]) -> None:
         """Note rows by their positions; they are written with the next `append`."""
-        self._waiting += [encode([position, row]) for position, row in rows.items()]
+        self._waiting += [_encode([position, row]) for position, row in rows.items()]
 
     def append(self, rows: Mapping[int, Row]) -> None:
         """Write rows by their positions, and all that waits. What the disk refuses waits for the next."""

@@ -18,7 +18,8 @@ from cudamm.devices.device import DeviceInfo
 from cudamm.errors import Interrupted, NoDeviceError, UsageError
 from cudamm.output.console import console, messages
 from cudamm.output.document import document
-from cudamm.output.output_files import JsonFile, LiveJson
+from cudamm.output.live_json import LiveJson
+from cudamm.output.output_files import JsonFile
 from cudamm.output.text_formats import Render
 
 R = TypeVar("R")

@@ -22,7 +22,7 @@ AT = """
 import os, signal
 from cudamm.compile import host_compiler
 from cudamm.execution.worker import WorkerExecutor
-from cudamm.output import bench_table as tables, output_files
+from cudamm.output import bench_table as tables, live_json, output_files
 def at(where, name, number):
     inner, calls = getattr(where, name), []
     def outer(*arguments, **named):
@@ -39,7 +39,7 @@ MOMENTS = {
     "verifying": ("WorkerExecutor", "verify", 3, 2),
     "sampling": ("WorkerExecutor", "sample", 2, 0),
     "sampling the third": ("WorkerExecutor", "sample", 7, 2),
-    "writing a result": ("output_files.LiveJson", "append", 2, 2),
+    "writing a result": ("live_json.LiveJson", "append", 2, 2),
     "replacing the file": ("output_files.Path", "replace", 2, 2),
     "printing tables": ("tables", "render", 1, 4),
 }

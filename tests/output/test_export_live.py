@@ -21,14 +21,15 @@ import pytest
 
 from cudamm.benchmark.journal import journal_of, read_journal
 from cudamm.errors import UsageError
-from cudamm.output.output_files import JsonFile, LiveJson
+from cudamm.output.live_json import LiveJson
+from cudamm.output.output_files import JsonFile
 
 DOCUMENT: dict[str, Any] = {"schema": "cudamm.test/1", "device": {"name": "Größe 大", "kind": "cpu"}}
 
 # Appends records for ever, and says after each that it is there.
 WRITER = """
 import sys
-from cudamm.output.output_files import LiveJson
+from cudamm.output.live_json import LiveJson
 live = LiveJson(sys.argv[1], {"schema": "cudamm.test/1"})
 print("open", flush=True)
 for position in range(1_000_000):
@@ -193,7 +194,7 @@ def test_many_that_begin_and_end_at_once_do_not_trip_each_other(tmp_path: Path) 
 import os, sys
 from pathlib import Path
 from cudamm.errors import UsageError
-from cudamm.output.output_files import LiveJson
+from cudamm.output.live_json import LiveJson
 path, alone = sys.argv[1], Path(sys.argv[1]).with_name("alone")
 sys.stdin.readline()
 done = 0

@@ -91,12 +91,12 @@ Path.replace = outer
 
 
 def test_two_runs_over_one_file(place):
-    first = place.start(BENCH.replace("--runs 2", "--max-time 2 --max-noise 0.0001%"))
+    first = place.start(BENCH.replace("--runs 2", "--max-time 6 --max-noise 0.0001%"))
     end = time.monotonic() + 20
     while not (place.folder / ".out.json.lock").exists() and time.monotonic() < end:
         time.sleep(0.02)
     time.sleep(0.1)  # its number is written into the lock file next
-    again = BENCH.replace("--runs 2", "--max-time 2 --max-noise 0.0001%")
+    again = BENCH.replace("--runs 2", "--max-time 6 --max-noise 0.0001%")
     for line in (BENCH, again.replace("--json", "--resume")):
         second = place.run(line)
         assert (second.status, second.stdout, len(second.lines)) == (2, "", 1)

@@ -28,6 +28,8 @@ from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
 
+SCHEMA = "cudamm.check/1"
+
 Status = Literal["clean", "wrong", "failed", "skipped"]
 """`failed`: it could not be looked at, because it did not compile, say."""
 
@@ -97,7 +99,7 @@ class CheckResult:
                 "sizes": list(self.sizes),
                 "skipped": [{"size": size, "reason": reason} for size, reason in self.skipped],
                 "blocks_watched": {size: list(counts) for size, counts in self.watched.items()},
-                "compute_sanitizer": [verdict.record() for verdict in self.sanitizer],
+                "compute_sanitizer": [dataclasses.asdict(verdict) for verdict in self.sanitizer],
             }
         )
 
@@ -122,7 +124,7 @@ class CheckResult:
             "other_line": mistake.other_line,
             "array": mistake.array,
             "element": mistake.element,
-            "threads": [at.record() for at in mistake.threads],
+            "threads": [dataclasses.asdict(at) for at in mistake.threads],
             "count": mistake.count,
             "sizes": list(mistake.sizes),
             "message": mistake.message,

@@ -62,10 +62,6 @@ class ThreadAt:
     line: int
     op: Op | Literal[""] = ""
 
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {"block": list(self.block), "thread": list(self.thread), "line": self.line, "op": self.op}
-
 
 @dataclass(frozen=True)
 class Mistake:

@@ -20,6 +20,8 @@ from cudamm.kernels.method import ELEMENT_TYPES, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 
+SCHEMA = "cudamm.profile/1"
+
 Bound = Literal["compute", "memory", "balanced", "latency"]
 
 

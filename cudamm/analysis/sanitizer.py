@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cudamm.compile.toolkit import find_nvcc, toolkit_root, toolkit_roots, wheel_roots
 from cudamm.errors import CudammError, KernelError, NoDeviceError, signal_name
@@ -76,16 +75,6 @@ class ToolVerdict:
     errors: int = 0
     messages: tuple[str, ...] = ()
     failed: str = ""
-
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "tool": self.tool,
-            "size": self.size,
-            "errors": self.errors,
-            "messages": list(self.messages),
-            "failed": self.failed,
-        }
 
 
 def find_compute_sanitizer(nvcc: Path | None = None) -> Path:

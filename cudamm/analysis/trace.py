@@ -37,6 +37,8 @@ from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants
 
+SCHEMA = "cudamm.trace/1"
+
 Job = TypeVar("Job")
 T = TypeVar("T")
 Cases = Sequence[tuple[Variant, Problem]]

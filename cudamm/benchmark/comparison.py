@@ -15,7 +15,6 @@ from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.errors import UsageError
 
 SCHEMA = "cudamm.compare/1"
-SCHEMA_OF_FILES = "cudamm.bench/2"
 CLOCK_TOLERANCE = 0.02
 """Share by which a variant's median clock may differ before it is worth a word."""
 MOST_NAMES = 5

@@ -330,7 +330,7 @@ class _Benchmark:
         return impossible_rate(case, candidate.median_ms, ceilings, is_cold=is_cold)
 
     def _without_samples(self, candidate: _Candidate, status: Status, reason: str) -> Result:
-        timing = Timing(cache=self._cache(candidate.case))
+        timing = Timing([], self._cache(candidate.case))
         return result_of_case(candidate.case, status, reason, timing, candidate.verdict)
 
     def _with_samples(self, candidate: _Candidate, ended: Ended) -> Result:

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from cudamm.benchmark.sample_statistics import Statistics, statistics_of
 from cudamm.devices.device import DeviceInfo as DeviceInfo
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.kernels.method import Execution, Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
+from cudamm.records import read_as
+
+SCHEMA = "cudamm.bench/2"
+"""Of the files of `bench` and `sweep`, whose rows are `bench_record_among`."""
+
+VERIFY_SCHEMA = "cudamm.verify/1"
+"""Of the files of `verify`, whose rows are `Result.verify_record`."""
+
+Size = Annotated[int, Meta(ge=1, le=10**9)]
+"""Of a matrix's edge: the most is far above what any memory holds, and small enough to compute with."""
+
+Count = Annotated[int, Meta(ge=0, lt=10**15)]
+
+Amount = Annotated[float, Meta(ge=0, lt=1e15)]
+"""A time, clock or rate. 10¹⁵ ms are 30,000 years: sums of times stay finite."""
 
 Status = Literal["ok", "failed", "skipped", "dropped"]
 """`dropped`: right, but so much slower than the best of a sweep that it was not measured further."""
@@ -40,19 +57,19 @@ class Timing:
             it is not known, or the elements are of another type.
     """
 
-    samples_ms: list[float] = field(default_factory=list)
-    cache: Cache = "hot"
-    launches_per_sample: int = 1
+    samples_ms: list[Amount]
+    cache: Cache
+    launches_per_sample: Annotated[int, Meta(ge=1, lt=10**15)] = 1
     ended_by: Ended = ""
-    clock_mhz: float | None = None
-    throttled: int = 0
+    clock_mhz: Amount | None = None
+    throttled: Count = 0
     throttle_reasons: tuple[str, ...] = ()
-    retaken: int = 0
-    event_floor_ms: float | None = None
-    fma_ceiling_gflops: float | None = None
+    retaken: Count = 0
+    event_floor_ms: Amount | None = None
+    fma_ceiling_gflops: Amount | None = None
 
 
-UNTIMED = Timing()
+UNTIMED = Timing([], "hot")
 
 NEAR_FLOOR = 0.1
 """Of a time that the event pair itself may be before a row is marked."""
@@ -73,9 +90,9 @@ class Result:
 
     method: str
     params: dict[str, Value]
-    m: int
-    n: int
-    k: int
+    m: Size
+    n: Size
+    k: Size
     dtype: str
     fmad: bool
     execution: Execution
@@ -129,45 +146,35 @@ class Result:
         return gflops / ceiling if gflops is not None and ceiling else None
 
     def bench_record(self) -> dict[str, Any]:
-        """The row of a `cudamm.bench/2` file, but for what it takes other rows to know."""
-        of = self.statistics
-        times = dataclasses.asdict(self.timing) | {
-            "median_ms": of and of.median_ms,
-            "mean_ms": of and of.mean_ms,
-            "min_ms": of and of.min_ms,
-            "q1_ms": of and of.q1_ms,
-            "q3_ms": of and of.q3_ms,
-            "noise": of and of.noise,
-            "outliers": of and of.outliers,
+        """Return the row of a `cudamm.bench/2` file, but for what depends on other rows."""
+        return {
+            **self._plain_fields(),
+            "source": self.source,
+            **dataclasses.asdict(self.timing),
+            **{name: getattr(self.statistics, name, None) for name in _STATISTICS},
             "gflops": self.gflops,
             "share_of_fma_ceiling": self.share_of_fma_ceiling,
+            **self._verdict(),
         }
-        return self._what() | {"source": self.source} | times | self._verdict()
 
     def verify_record(self) -> dict[str, Any]:
-        """The row of a `cudamm.verify/1` file."""
-        return self._what() | self._verdict()
+        """Return the row of a `cudamm.verify/1` file."""
+        return self._plain_fields() | self._verdict()
 
-    def _what(self) -> dict[str, Any]:
-        names = (
-            "method",
-            "params",
-            "m",
-            "n",
-            "k",
-            "dtype",
-            "fmad",
-            "execution",
-            "padded",
-            "status",
-            "reason",
-        )
-        return {name: getattr(self, name) for name in names} | chosen_record(self.chosen_by)
+    def _plain_fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _PLAIN_FIELDS} | chosen_record(self.chosen_by)
 
     def _verdict(self) -> dict[str, Any]:
-        verdict = dataclasses.asdict(self.verdict)
-        return {name: verdict[name] for name in ("correct", "bit_equal", "max_error", "error_bound")}
+        return {name: getattr(self.verdict, name) for name in _OF_VERDICT}
 
+
+def _names(kind: type[Any], but: Collection[str]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in but)
+
+
+_PLAIN_FIELDS = _names(Result, but=("timing", "verdict", "source", "position", "chosen_by"))
+_OF_VERDICT = _names(Verdict, but=("reason", "launch_ms"))
+_STATISTICS = _names(Statistics, but=("count", "median_error"))
 
 CUBLAS = "cublas"
 """The method that others are held against."""
@@ -220,10 +227,10 @@ def result_of_case(
 
 
 def result_of(record: dict[str, Any], position: int) -> Result:
-    """The result that a `bench_record` was made of."""
-    made = {f.name: record[f.name] for f in dataclasses.fields(Result) if f.name in record}
-    timing = {f.name: record[f.name] for f in dataclasses.fields(Timing) if f.name in record}
-    verdict = {f.name: record[f.name] for f in dataclasses.fields(Verdict) if f.name in record}
-    timing["throttle_reasons"] = tuple(timing.get("throttle_reasons", ()))
-    verdict["reason"] = made["reason"]
-    return Result(**made | {"timing": Timing(**timing), "verdict": Verdict(**verdict), "position": position})
+    """Return the result that a `bench_record` was made of. Raises DamagedError where it is none."""
+    return dataclasses.replace(
+        read_as(Result, record),
+        timing=read_as(Timing, record),
+        verdict=read_as(Verdict, record),
+        position=position,
+    )

@@ -33,6 +33,8 @@ from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Traffic, Variant, chosen_record
 
+SCHEMA = "cudamm.roofline/1"
+
 Region = Literal["memory-bound", "compute-bound"]
 
 Cases = Sequence[tuple[Variant, Problem]]

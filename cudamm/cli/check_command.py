@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
     from cudamm.kernels.selection import Selection
 
-SCHEMA = "cudamm.check/1"
-
 LARGER = "96x128x64"
 """Beside the awkward shapes: several blocks in both directions, none of them at an edge of a tile."""
 
@@ -85,7 +83,7 @@ def check_command(
         )
     if tool is not None and device_spec == "cpu":
         raise UsageError(f"{SANITIZER} watches GPUs: leave --device cpu out, or --with {SANITIZER}")
-    from cudamm.analysis.check import CheckResult, check_all
+    from cudamm.analysis.check import SCHEMA, CheckResult, check_all
     from cudamm.cli.session import Session
     from cudamm.execution.worker import WorkerExecutor
     from cudamm.kernels.chosen_cases import cases, kernels_of

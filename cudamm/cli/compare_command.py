@@ -61,7 +61,7 @@ def compare_command(
     from cudamm.output import compare_table as tables
     from cudamm.output.console import messages
 
-    old, new = load(old_path, comparison.SCHEMA_OF_FILES), load(new_path, comparison.SCHEMA_OF_FILES)
+    old, new = load(old_path), load(new_path)
     warnings = comparison.check_devices(old, new, force)
     comparisons = comparison.compare(old, new, confidence)
     warnings += comparison.differences(old, new, comparisons)

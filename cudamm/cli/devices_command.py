@@ -13,6 +13,7 @@ from cudamm.cli.output_options import Output, Outputs, output_options
 @output_options()
 def devices_command(outputs: Outputs) -> None:
     """List the CPU device and every GPU, with the properties that matter for matrix products."""
+    from cudamm.devices.device import SCHEMA
     from cudamm.devices.find_device import every
     from cudamm.output import devices_table as tables
     from cudamm.output.document import environment
@@ -21,6 +22,6 @@ def devices_command(outputs: Outputs) -> None:
     with Output(outputs) as output:
         output.present(
             lambda console: tables.render(console, infos, missing),
-            {"schema": "cudamm.devices/1", "environment": environment()},
+            {"schema": SCHEMA, "environment": environment()},
             map(dataclasses.asdict, infos),
         )

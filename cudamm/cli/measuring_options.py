@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from cudamm.execution.worker import WorkerExecutor
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.output.results_view import ResultsView
-
-SCHEMA = "cudamm.bench/2"
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,8 @@ def measure_and_show(
 ) -> int:
     """Measure what no earlier run has, write results as they come, print tables; return the exit status."""
     from cudamm.benchmark import measure
-    from cudamm.cli.session import BenchSession
+    from cudamm.benchmark.result import SCHEMA, bench_record_among
+    from cudamm.cli.session import LiveSession
     from cudamm.output.plots.result_charts import drawing_of
     from cudamm.output.results_view import results_view
 
@@ -126,7 +126,7 @@ def measure_and_show(
     options = _options(measuring, settings)
     kept, records = _resumed(outputs.resume, info, options, cases, settings)
     left = [position for position in range(len(cases)) if position not in kept]
-    with BenchSession(SCHEMA, outputs, info, options) as session:
+    with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
         session.restore(list(kept.values()), records)
         if left:
             chosen = [cases[position] for position in left]
@@ -168,39 +168,38 @@ def _resumed(
     Raises:
         UsageError: the file is none of ours, or of another device or other options.
     """
-    from pathlib import Path
-
-    from cudamm.benchmark.result import result_of
-    from cudamm.benchmark.result_file import load
+    from cudamm.benchmark.result_file import load_to_resume
     from cudamm.compile.program import program
 
-    if path is None or not Path(path).exists():
+    saved = None if path is None else load_to_resume(path)
+    if saved is None:
         return {}, {}
-    saved = load(path, SCHEMA)
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
     for what, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
         *((name, saved.document["options"].get(name), value) for name, value in options.items()),
     ):
         if then != now:
-            raise UsageError(f"--resume {path}: it was measured with {what} {then}, and this would be {now}")
-    rows = {_key(row): row for row in saved.rows}
+            raise UsageError(
+                f"--resume {saved.path}: it was measured with {what} {then}, and this would be {now}"
+            )
+    rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
     kept: dict[int, Result] = {}
     records: dict[int, dict[str, Any]] = {}
     for position, (variant, problem) in enumerate(cases):
         shape, dtype = str(problem.shape), problem.element.name
         wanted = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
-        row = rows.pop(wanted, None)
-        if row is None:
+        if wanted not in rows:
             continue
-        records[position] = row
-        if row["status"] not in (("ok", "dropped") if settings.drop else ("ok",)):
+        result, records[position] = rows.pop(wanted)
+        if result.status not in (("ok", "dropped") if settings.drop else ("ok",)):
             continue
-        if row.get("source") == program(variant, problem.element, settings.fmad).hash:
-            kept[position] = result_of(row, position)
-    return kept, records | dict(enumerate(rows.values(), len(cases)))
+        if result.source == program(variant, problem.element, settings.fmad).hash:
+            kept[position] = dataclasses.replace(result, position=position)
+    others = (row for _, row in rows.values())
+    return kept, records | dict(enumerate(others, len(cases)))
 
 
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    shape, chosen_by = "{m}x{n}x{k}".format(**row), row.get("chosen_by", "")
-    return row["method"], tuple(row["params"].items()), shape, row["dtype"], chosen_by
+def _key(result: Result) -> tuple[Any, ...]:
+    shape = f"{result.m}x{result.n}x{result.k}"
+    return result.method, tuple(result.params.items()), shape, result.dtype, result.chosen_by

@@ -96,7 +96,7 @@ def occupancy_command(
     from cudamm.occupancy.kernel_occupancy import of_kernels
     from cudamm.occupancy.occupancy_curves import drawn
     from cudamm.occupancy.occupancy_questions import Questions, answered, latency_sources
-    from cudamm.occupancy.occupancy_result import OccupancyResult
+    from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables
     from cudamm.output.plots.plot import check_terminal
@@ -145,7 +145,7 @@ def occupancy_command(
 
     if curves:
         check_terminal()
-    with Session[OccupancyResult]("cudamm.occupancy/1", outputs, info) as session:
+    with Session[OccupancyResult](SCHEMA, outputs, info) as session:
         session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
         shown = drawn(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
     from cudamm.kernels.selection import Selection
 
-SCHEMA = "cudamm.profile/1"
-
 DEFAULT_SIZE = "1024"
 
 _WITHOUT = (
@@ -58,7 +56,7 @@ def profile_command(
     """
     if device_spec == "cpu":
         raise UsageError(f"Nsight Compute profiles GPUs, and the CPU device is none: {_WITHOUT}")
-    from cudamm.analysis.profile import WHERE_TO_GET_NCU, ProfileResult, profile
+    from cudamm.analysis.profile import SCHEMA, WHERE_TO_GET_NCU, ProfileResult, profile
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
     from cudamm.execution.worker import WorkerExecutor

@@ -53,14 +53,13 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     cudamm report sweep.json -o handed-in.html
     cudamm report results.json --markdown -      its table once more
     """
-    from cudamm.benchmark.result_file import load
+    from cudamm.benchmark.result_file import load, results_of
     from cudamm.output.output_files import OutputFile
     from cudamm.output.page.page import page
     from cudamm.output.page.page_kernels import kernel_of
-    from cudamm.output.page.page_rows import SCHEMA, results_of
     from cudamm.output.results_view import first_of_method, results_view
 
-    saved = load(path, SCHEMA)
+    saved = load(path)
     results = results_of(saved)
     if outputs.named:
         _write_text_files(saved, results, outputs, output)
@@ -116,7 +115,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     """The occupancy of what can be compiled here, and what is to be said of the rest."""
     from cudamm.cli.session import Session
     from cudamm.devices.device import DeviceInfo
-    from cudamm.occupancy.occupancy_result import OccupancyResult
+    from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output.page.page_kernels import architecture_of, occupancy_of, on_gpu
 
     device = saved.document["device"]
@@ -133,7 +132,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     left = len({k.row.method for k in timed} - {k.row.method for k in chosen})
     why_not = f"{left} method{'s' * (left > 1)} left out, whose source is not at hand as it was measured."
     info = DeviceInfo(device["kind"], "", device["name"])
-    with Session[OccupancyResult]("cudamm.occupancy/1", Outputs(), info) as session:
+    with Session[OccupancyResult](SCHEMA, Outputs(), info) as session:
         try:
             session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
             session.status(True)

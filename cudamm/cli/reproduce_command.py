@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cudamm.output.plots.chart import Drawing
 
 ALL = "all"
-SCHEMA = "cudamm.reproduce/1"
 
 
 @cloup.command()
@@ -66,7 +65,7 @@ def reproduce_command(
     with WorkerExecutor(device_spec, timeout_s) as worker:
         from cudamm.cli.arch_options import DEFAULT
         from cudamm.cli.session import Session
-        from cudamm.courses.course_records import Reproduction, Setting
+        from cudamm.courses.course_records import SCHEMA, Reproduction, Setting
         from cudamm.courses.reproduce import find
         from cudamm.courses.reproduce import reproduce as run_again
         from cudamm.devices.gpu_device import GpuTarget

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
     from cudamm.output.plots.chart import Drawing
 
-SCHEMA = "cudamm.roofline/1"
-
 DEFAULT_SIZE = "1024"
 
 LARGEST_NUMBER = 1e9
@@ -183,7 +181,7 @@ def _show(
     remarks: Sequence[str],
 ) -> int:
     """Collect results, print, draw and write them, with remarks below; return the exit status."""
-    from cudamm.benchmark.roofline import RooflineResult
+    from cudamm.benchmark.roofline import SCHEMA, RooflineResult
     from cudamm.cli.session import Session
     from cudamm.output import roofline_table as tables
 

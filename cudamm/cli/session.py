@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cudamm.benchmark.result import Result, bench_record_among
+from cudamm.benchmark.result import Result
 from cudamm.cli.output_options import Outputs, TextFiles
 from cudamm.devices.device import DeviceInfo
-from cudamm.errors import Interrupted, NoDeviceError
+from cudamm.errors import Interrupted, NoDeviceError, UsageError
 from cudamm.output.console import console, messages
 from cudamm.output.document import document
-from cudamm.output.output_files import JsonFile, LiveJson
+from cudamm.output.live_json import LiveJson
+from cudamm.output.output_files import JsonFile
 from cudamm.output.text_formats import Render
 
 if TYPE_CHECKING:
@@ -145,16 +146,13 @@ class Session(Generic[R]):
             with self._while_it_takes_anything():
                 render(console())
 
-    def _write_forms(self, record: Callable[[R], dict[str, Any]]) -> None:
-        self._write_text_files(map(record, self.results))
-
     def _write_text_files(self, rows: Iterable[dict[str, Any]]) -> None:
-        def render(console: Console) -> None:
-            for printed in self._printed:
-                printed(console)
-
         if self.results:
-            self._text_files.write(render, rows)
+            self._text_files.write(self._print_again, rows)
+
+    def _print_again(self, console: Console) -> None:
+        for printed in self._printed:
+            printed(console)
 
     @contextlib.contextmanager
     def _while_it_takes_anything(self) -> Iterator[None]:
@@ -196,20 +194,27 @@ class Session(Generic[R]):
 
 
 class LiveSession(Session[Result]):
-    """A session whose JSON file holds each result as soon as it is there."""
+    """A session that keeps each result in a journal, from which `--resume` goes on after a kill."""
 
     def __init__(
         self,
         schema: str,
         outputs: Outputs,
         device: DeviceInfo,
-        record: Callable[[Result], dict[str, Any]],
+        record: Callable[[Result, Sequence[Result]], dict[str, Any]],
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Raises UsageError where a file cannot be written."""
+        """Open the files.
+
+        Args:
+            record: the row of a result, given those of cuBLAS.
+
+        Raises:
+            UsageError: a file cannot be written.
+        """
         self._record = record
         self._options = options
-        self._unwritten: Result | None = None
+        self._restored: dict[int, dict[str, Any]] = {}
         super().__init__(schema, outputs, device)
 
     def _opened(self, path: str) -> LiveJson:
@@ -223,42 +228,36 @@ class LiveSession(Session[Result]):
             records: of the file, by their positions in it: these results', and others that are to stay there.
         """
         self.results += results
+        self._restored = dict(records)
         if isinstance(self._json, LiveJson):
             self._json.restore(records)
 
     def keep(self, result: Result) -> None:
-        """Add a result, to its place."""
-        self._unwritten = result  # Ctrl-C may come at any moment
+        """Add a result, to its place; that of cuBLAS changes the rows of the others."""
         bisect.insort(self.results, result, key=lambda r: r.position)
         if isinstance(self._json, LiveJson):
-            self._json.put(result.position, self._record(result))
-        self._unwritten = None
+            self._json.append(self._records(self.results if result.is_yardstick else [result]))
 
     def finish(self) -> None:
-        """Write what could not be written yet. After the tables: a full disk must not cost them."""
-        if self._unwritten in self.results:
-            self.keep(self.results.pop(self.results.index(self._unwritten)))
-        if isinstance(self._json, LiveJson) and (self.results or not self._interrupted):
-            self._json.finish()
-        self._write_forms(self._record)
+        """Write the files. After the tables: a full disk must not cost them."""
+        if self.results or not self._interrupted:
+            self._write_json()
+        self._write_text_files(self._records(self.results).values())
 
+    def _write_json(self) -> None:
+        if isinstance(self._json, LiveJson):
+            records = self._restored | self._records(self.results)
+            self._json.write(records[position] for position in sorted(records))
 
-class BenchSession(LiveSession):
-    """Of rows that say how near to cuBLAS they come, which may be measured after them."""
+    def _records(self, results: Sequence[Result]) -> dict[int, dict[str, Any]]:
+        """Rows by their positions."""
+        yardsticks = [result for result in self.results if result.is_yardstick]
+        return {result.position: self._record(result, yardsticks) for result in results}
 
-    def __init__(
-        self, schema: str, outputs: Outputs, device: DeviceInfo, options: dict[str, Any] | None = None
-    ) -> None:
-        """Raises UsageError where a file cannot be written."""
-
-        def record(result: Result) -> dict[str, Any]:
-            return bench_record_among(result, self.results)
-
-        super().__init__(schema, outputs, device, record, options)
-
-    def keep(self, result: Result) -> None:
-        """Add a result; with that of cuBLAS, what others say of it."""
-        if result.is_yardstick and isinstance(self._json, LiveJson):
-            rows = [*self.results, result]
-            self._json.restore({row.position: bench_record_among(row, rows) for row in self.results})
-        super().keep(result)
+    def __exit__(self, *error: Any) -> None:
+        try:
+            if isinstance(self._json, LiveJson) and self._json.is_behind:  # an error came before `finish`
+                with contextlib.suppress(UsageError):
+                    self._write_json()
+        finally:
+            super().__exit__(*error)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cudamm.kernels.launch import Extents
     from cudamm.kernels.selection import Selection
 
-SCHEMA = "cudamm.trace/1"
-
 DEFAULT_SIZE = "1024"
 
 DEFAULT_ARCH = "sm_90"
@@ -97,7 +95,7 @@ def trace_command(
     cudamm trace -m tiled-padded -D PAD=0,1        bank conflicts, and their cure
     cudamm trace -m tiled-bounds -n 1000 --all     every block
     """
-    from cudamm.analysis.trace import Settings, TraceResult, trace
+    from cudamm.analysis.trace import SCHEMA, Settings, TraceResult, trace
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from cudamm.tuning.search import Request
     from cudamm.tuning.store import Entry, Store
 
-SCHEMA = "cudamm.tune/1"
-
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
@@ -148,7 +146,7 @@ def _tune_and_show(
     """Search, store as results come, print; return the exit status."""
     from cudamm.cli.session import Session
     from cudamm.output import tune_table as tables
-    from cudamm.tuning.search import Trial, Tuner, tasks_of
+    from cudamm.tuning.search import SCHEMA, Trial, Tuner, tasks_of
     from cudamm.tuning.stored_outcomes import StoredOutcomes
 
     info = worker.target.info
@@ -195,7 +193,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
     from cudamm.output import tune_table as tables
     from cudamm.output.console import messages
     from cudamm.output.document import document
-    from cudamm.tuning.store import Store, arch_of, state_of
+    from cudamm.tuning.store import SCHEMA, Store, arch_of, state_of
 
     with find(device_spec) as device:
         info = device.info
@@ -223,7 +221,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
                 if rows
                 else console.print(f"Nothing is stored for {escape(info.name)} yet.", soft_wrap=True)
             ),
-            document("cudamm.tuned/1", info),
+            document(SCHEMA, info),
             [tables.stored_record(entry, state) for entry, state in rows],
         )
     return 0

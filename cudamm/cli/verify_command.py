@@ -47,7 +47,7 @@ def verify_command(
     cudamm verify -m tiled --block all         every block size of one
     cudamm verify --kernel my.cu --device cpu  your own, without a GPU
     """
-    from cudamm.benchmark.result import Result
+    from cudamm.benchmark.result import VERIFY_SCHEMA
     from cudamm.benchmark.verify import verify_all
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker import WorkerExecutor
@@ -59,7 +59,7 @@ def verify_command(
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
         chosen, remarks = fitted_to(worker.target, chosen, selection.names)
-        with LiveSession("cudamm.verify/1", outputs, info, Result.verify_record) as session:
+        with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(lambda tell: verify_all(worker, chosen, fmad, tell))
             session.show(lambda console, results: tables.render(console, info, results))
             session.say(remarks)

@@ -15,6 +15,8 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
+SCHEMA = "cudamm.reproduce/1"
+
 Unit = Literal["ms", "GFLOP/s", "op/B", "blocks", "registers", "cycles", "bytes", "share"]
 
 
@@ -189,9 +191,7 @@ class Reproduction:
             "source": self.name,
             "title": self.title,
             "complete": self.is_complete,
-            "rows": [dataclasses.asdict(row) for row in self.findings.rows],
-            "checks": [dataclasses.asdict(check) for check in self.findings.checks],
-            "printed": list(self.findings.printed),
-            "remarks": list(self.remarks),
+            **dataclasses.asdict(self.findings),
+            "remarks": self.remarks,
             "measurements": [{"label": o.case.label} | o.result.bench_record() for o in self.outcomes],
         }

@@ -39,6 +39,10 @@ GUARD_BYTES = 64 * 1024
 """Before and behind each matrix: a miss by a row or two lands there and is seen."""
 
 
+SCHEMA = "cudamm.devices/1"
+"""Of the file of `devices`, whose rows are `DeviceInfo`."""
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """What tables and records say of a device.

@@ -72,7 +72,7 @@ class Verdict:
         launch_ms: duration of the launches, in milliseconds.
     """
 
-    correct: bool | None
+    correct: bool | None = None
     reason: str = ""
     bit_equal: bool | None = None
     max_error: float | None = None
@@ -80,4 +80,4 @@ class Verdict:
     launch_ms: float = 0.0
 
 
-UNVERIFIED = Verdict(None)
+UNVERIFIED = Verdict()

@@ -10,6 +10,8 @@ from cudamm.compile.resources import Resources
 from cudamm.kernels.method import Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
 
+SCHEMA = "cudamm.occupancy/1"
+
 
 class OccupancyResult(NamedTuple):
     """A configuration's occupancy on one architecture: a row of a table.

@@ -7,7 +7,6 @@ one more field, `accepted_source`: the hash of a later source of the method, for
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from cudamm.kernels.launch import check, plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
+from cudamm.records import DamagedError, parse_json, read_as
 from cudamm.tuning import store
 from cudamm.tuning.place import Place
 from cudamm.tuning.store import Entry
@@ -116,34 +116,48 @@ def _rows(folder: Path) -> tuple[Row, ...]:
     return tuple(row for path in sorted(folder.glob("*.json")) for row in _read(path))
 
 
+@dataclass(frozen=True)
+class _Device:
+    name: str
+    multiprocessors: int = 0
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What the file of a table has to hold."""
+
+    device: _Device
+    results: list[dict[str, Any]]
+
+
 def _read(path: Path) -> list[Row]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document["schema"] != store.SCHEMA:
+        document = read_as(dict[str, Any], parse_json(path.read_text(encoding="utf-8")))
+        if document.get("schema") != store.SCHEMA:
             raise CudammError(f"its schema is not {store.SCHEMA}")
-        device = document["device"]
-        name, multiprocessors = device["name"], int(device.get("multiprocessors", 0))
-        return [_row(record, name, multiprocessors) for record in document["results"]]
+        table = read_as(_Table, document)
+        return [_row(record, table.device) for record in table.results]
     except OSError as error:
         why = str(error.strerror)
+    except UnicodeDecodeError:
+        why = "it is no text in UTF-8"
     except CudammError as error:
         why = str(error)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        why = "it is not what tune --list --json writes"
     raise CudammError(f"the table {path} is damaged: {why}")
 
 
-def _row(record: dict[str, Any], device: str, multiprocessors: int) -> Row:
+def _row(record: dict[str, Any], device: _Device) -> Row:
     """Return the row of a record, which lacks the device's name and has fields that no entry has."""
-    left_out = ("is_current", "state", "accepted_source")
-    kept = {name: record[name] for name in record if name not in left_out}
-    entry = store.entry_of({**kept, "device": device})
+    try:
+        entry = read_as(Entry, {**record, "device": device.name})
+    except DamagedError as error:
+        raise DamagedError(f"the entry of {record.get('method')}: {error}") from None
     if entry.kernel:
         raise CudammError(f"the entry of {entry.method} is of somebody's own kernel, {entry.kernel}")
-    if not entry.median_ms > 0:  # nor NaN
+    if not entry.median_ms > 0:
         raise CudammError(f"the entry of {entry.method} has a median of {entry.median_ms} ms")
     find(entry.method)
-    return Row(entry, multiprocessors, str(record.get("accepted_source", "")))
+    return Row(entry, device.multiprocessors, str(record.get("accepted_source", "")))
 
 
 def _tuned_rows(place: Place, element: ElementType) -> list[Row]:

@@ -31,6 +31,8 @@ from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 
+SCHEMA = "cudamm.tune/1"
+
 MOST_VARIANTS = 100_000
 """Of one method on one problem, before any is left out: planning more takes longer than a search should."""
 
@@ -406,7 +408,7 @@ class _Search:
                         self._compiled[case.position] = made
                         reason = str(made) if isinstance(made, KernelError) else ""
                         if reason:
-                            timing = Timing(cache=self._request.cache)
+                            timing = Timing([], self._request.cache)
                             yield self._kept(result_of_case(case, "failed", reason, timing))
                         else:
                             ready.append(case)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import errno
-import fcntl
 import hashlib
 import json
 import math
@@ -20,23 +18,29 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import platformdirs
+from msgspec import Meta
 
 from cudamm import __version__
+from cudamm.benchmark.result import Amount, Cache, Size
 from cudamm.devices.device import DeviceInfo
-from cudamm.errors import CudammError, UsageError
+from cudamm.errors import UsageError
 from cudamm.kernels.header import Overrides, read_method, without_comments
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
+from cudamm.locks import locked
+from cudamm.records import DamagedError, parse_json, read_as
 
 SCHEMA = "cudamm.tuned/1"
 FILE_NAME = "tuned.json"
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+DType = Annotated[str, Meta(pattern=f"^({'|'.join(ELEMENT_TYPES)})$")]
+
+Number = Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -62,17 +66,17 @@ class Entry:
     arch: str
     method: str
     source: str
-    dtype: str
-    m: int
-    n: int
-    k: int
+    dtype: DType
+    m: Size
+    n: Size
+    k: Size
     params: dict[str, Value]
-    median_ms: float
-    cache: str
+    median_ms: Amount
+    cache: Cache
     confirmed: bool
     complete: bool
-    tried: int
-    possible: int
+    tried: Number
+    possible: Number
     date: str
     kernel: str = ""
     kernel_fields: dict[str, str] = field(default_factory=dict)
@@ -89,6 +93,13 @@ class Entry:
         """The key without the source, and the file: what another source of it replaces."""
         device, arch, method, _, dtype, shape = self.key
         return device, arch, method, dtype, shape, self.kernel
+
+
+@dataclass(frozen=True)
+class _Document:
+    """What the file has to hold."""
+
+    entries: list[Entry]
 
 
 def data_folder() -> Path:
@@ -272,14 +283,9 @@ class Store:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Alone, until the end; the system frees the lock of a process that is killed."""
+        """Alone, until the end."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_suffix(".lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            except OSError as error:
-                if error.errno not in _NO_LOCKS:  # a file system without locks still gets a whole file
-                    raise
+        with locked(self.path.with_suffix(".lock")):
             yield
 
     @contextlib.contextmanager
@@ -309,36 +315,17 @@ def _read(path: Path) -> tuple[list[Entry], str]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); set CUDAMM_DATA to another") from None
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return [], "it is no JSON"
+        document = parse_json(text)
+    except DamagedError as error:
+        return [], f"it is no JSON: {error}"
     schema = document.get("schema") if isinstance(document, dict) else None
     if isinstance(schema, str) and schema.startswith("cudamm.tuned/") and schema != SCHEMA:
         raise UsageError(
             f"{path} has the schema {schema}, of another version of cudamm; this one reads {SCHEMA}"
         )
+    if schema != SCHEMA:
+        return [], f"its schema is not {SCHEMA}"
     try:
-        if schema != SCHEMA:
-            raise CudammError(f"its schema is not {SCHEMA}")
-        return [entry_of(record) for record in document["entries"]], ""
-    except (CudammError, TypeError, KeyError) as error:
-        return [], str(error) if isinstance(error, CudammError) else "an entry is none"
-
-
-def entry_of(record: Any) -> Entry:
-    """The entry of a record. Raises TypeError, KeyError or CudammError where it is none."""
-    entry = Entry(**record)
-    texts = (entry.device, entry.arch, entry.method, entry.source, entry.dtype, entry.date, entry.kernel)
-    sizes = (entry.m, entry.n, entry.k, entry.tried, entry.possible)
-    is_one = (
-        all(isinstance(text, str) for text in texts)
-        and all(isinstance(size, int) and size > 0 for size in sizes)
-        and isinstance(entry.median_ms, int | float)
-        and isinstance(entry.params, dict)
-        and all(isinstance(value, int | str) for value in entry.params.values())
-        and isinstance(entry.kernel_fields, dict)
-        and entry.dtype in ELEMENT_TYPES
-    )
-    if not is_one:
-        raise CudammError(f"the entry of {entry.method} has values that cannot be")
-    return entry
+        return read_as(_Document, document).entries, ""
+    except DamagedError as error:
+        return [], str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudamm.benchmark.result import Cache
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.tuning.search import Outcome
@@ -17,7 +18,7 @@ class StoredOutcomes:
         error: why the store took none; None if it took them.
     """
 
-    def __init__(self, store: Store, device: DeviceInfo, cache: str, kernel_fields: dict[str, str]) -> None:
+    def __init__(self, store: Store, device: DeviceInfo, cache: Cache, kernel_fields: dict[str, str]) -> None:
         """`kernel_fields` are the options that stand in for a user's header, by the fields' names."""
         self._store, self._device, self._cache, self._kernel_fields = store, device, cache, kernel_fields
         self.found: list[Entry] = []

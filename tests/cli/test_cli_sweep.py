@@ -189,6 +189,25 @@ def test_what_a_file_holds_is_not_measured_again(run, tmp_path, launches):
     assert blocks(after) == [4, 8, 16] and after[1:] == before
 
 
+def test_a_run_goes_on_from_the_journal_of_one_that_was_killed(run, tmp_path, launches):
+    path = tmp_path / "out.json"
+    run(f"{SWEEP} -m naive --block 8,16 --json out.json")
+    head = saved(path)
+    before = head.pop("results")
+    lines = [head, [0, before[0]], [1, before[1]]]
+    text = "\n".join(map(json.dumps, lines))
+    (tmp_path / "out.json.journal").write_text(text)  # its last line is cut off
+    path.unlink()
+    for command in ("report out.json", "compare out.json out.json"):
+        run(command).refused(2, "out.json.journal", "`cudamm bench … --resume out.json`")
+    del launches[:]
+    ended = run(f"{SWEEP} -m naive --block 8,16 --resume out.json")
+    assert ended.status == 0 and "1 of 2 were in out.json already" in ended.stdout
+    assert launches == ["naive"] * 3
+    assert blocks(saved(path)["results"]) == [8, 16] and saved(path)["results"][0] == before[0]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.json"]
+
+
 def test_a_file_that_is_not_there_yet_is_begun(run, tmp_path):
     line = f"{SWEEP} -m naive --block 8 --resume out.json"
     assert "already" not in run(line).stdout

@@ -59,7 +59,7 @@ def _result(plan: Plan, group: Group, case: Any, samples: list[Any], changes: Ma
         execution="native" if host else "gpu" if plan.setting.is_gpu else "emulated",
         padded=False,
         status="ok",
-        timing=Timing(samples_ms=samples) if group.is_timed else Timing(),
+        timing=Timing(samples if group.is_timed else [], "hot"),
         verdict=Verdict(True, bit_equal=True if whole or not group.settings.fmad else None),
     )
     return dataclasses.replace(made, **changes)

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from cudamm.benchmark.journal import journal_of, read_journal
+
 MARK = "CUDAMM_FAULT_TEST"
 FAULTS = Path(__file__).with_name("faults.cu")
 
@@ -71,7 +73,17 @@ class Place:
 
     def rows(self, name: str = "out.json") -> list[dict[str, Any]]:
         """Of a file of results, which has to be whole."""
-        document = json.loads((self.folder / name).read_text())
+        return self._checked(json.loads((self.folder / name).read_text()))
+
+    def journal(self, name: str = "out.json") -> list[dict[str, Any]]:
+        """Of what a run that goes on, or was killed, has measured; none where there is no journal."""
+        try:
+            return self._checked(read_journal(journal_of(self.folder / name)))
+        except FileNotFoundError:
+            return []
+
+    @staticmethod
+    def _checked(document: dict[str, Any]) -> list[dict[str, Any]]:
         assert document["schema"] == "cudamm.bench/2"
         rows: list[dict[str, Any]] = document["results"]
         assert all(row["status"] in ("ok", "failed", "skipped", "dropped") for row in rows)

@@ -22,7 +22,7 @@ AT = """
 import os, signal
 from cudamm.compile import host_compiler
 from cudamm.execution.worker import WorkerExecutor
-from cudamm.output import bench_table as tables, output_files
+from cudamm.output import bench_table as tables, live_json, output_files
 def at(where, name, number):
     inner, calls = getattr(where, name), []
     def outer(*arguments, **named):
@@ -39,7 +39,7 @@ MOMENTS = {
     "verifying": ("WorkerExecutor", "verify", 3, 2),
     "sampling": ("WorkerExecutor", "sample", 2, 0),
     "sampling the third": ("WorkerExecutor", "sample", 7, 2),
-    "writing a result": ("output_files.LiveJson", "put", 2, 2),
+    "writing a result": ("live_json.LiveJson", "append", 2, 2),
     "replacing the file": ("output_files.Path", "replace", 2, 2),
     "printing tables": ("tables", "render", 1, 4),
 }
@@ -118,7 +118,7 @@ def test_two_signals_shortly_after_one_another(place):
 def wait_for_rows(place, within_s=30):
     end = time.monotonic() + within_s
     while time.monotonic() < end:
-        if (place.folder / "out.json").exists() and place.rows():
+        if place.journal():
             return
         time.sleep(0.02)
     raise AssertionError("no row within time")
@@ -169,4 +169,5 @@ def test_killed_parent_leaves_no_process(place):
     process.kill()
     process.communicate()
     place.nothing_left()
-    assert [row["status"] for row in place.rows()] == ["ok"]
+    assert [row["status"] for row in place.journal()] == ["ok"]
+    assert not (place.folder / "out.json").exists()

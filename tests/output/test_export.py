@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.output.output_files import JsonFile, LiveJson, OutputFile
+from cudamm.output.live_json import LiveJson
+from cudamm.output.output_files import JsonFile, OutputFile
 
 DOCUMENT = {
     "schema": "cudamm.test/1",

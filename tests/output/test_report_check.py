@@ -91,7 +91,7 @@ def test_a_terminal_folds_paragraphs_below_their_beginning(width):
 
 def test_a_cell_has_the_threads_in_words():
     (record,) = result(RACE).mistake_records()
-    assert record["threads"][1] == {"block": [0, 0, 0], "thread": [1, 0, 0], "line": 6, "op": "load"}
+    assert record["threads"][1] == {"block": (0, 0, 0), "thread": (1, 0, 0), "line": 6, "op": "load"}
     assert check_text.csv_record(record)["threads"] == (
         "block (0,0,0) thread (0,0,0) line 4 store; block (0,0,0) thread (1,0,0) line 6 load"
     )

@@ -256,14 +256,18 @@ def test_an_entry_whose_parameters_are_none_any_more_is_passed_over(tables: Path
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "not what tune --list --json writes"),
-        ("[]", "not what tune --list --json writes"),
+        ("", "it is empty"),
+        ("[]", "expected `object`, got `array`"),
+        ('{"schema": 1}', "its schema is not cudamm.tuned/1"),
         ('{"schema": "cudamm.tuned/2"}', "its schema is not cudamm.tuned/1"),
-        ('{"schema": "cudamm.tuned/1", "results": []}', "not what tune --list --json writes"),
-        ('{"schema": "cudamm.tuned/1", "device": {"name": "x"}, "results": [3]}', "not what tune"),
+        ('{"schema": "cudamm.tuned/1", "results": []}', "missing required field `device`"),
+        (
+            '{"schema": "cudamm.tuned/1", "device": {"name": "x"}, "results": [3]}',
+            "`results[0]`: expected `object`",
+        ),
         (
             '{"schema": "cudamm.tuned/1", "device": {"name": "x"}, "results": [{"method": "naive"}]}',
-            "not what",
+            "the entry of naive: missing required field",
         ),
     ],
 )
@@ -279,7 +283,7 @@ def test_a_damaged_table_is_named(tables: Path, text: str, why: str) -> None:
         ({"kernel": "/home/somebody/my.cu"}, "somebody's own kernel"),
         ({"median_ms": 0.0}, "a median of 0"),
         ({"method": "tilted"}, "unknown method tilted"),
-        ({"m": -1}, "values that cannot be"),
+        ({"m": -1}, "the entry of naive: `m`: expected `int` >= 1"),
     ],
 )
 def test_an_entry_that_no_table_may_have_is_named(tables: Path, changes: dict[str, Any], why: str) -> None:

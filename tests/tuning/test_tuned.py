@@ -200,6 +200,17 @@ def test_two_processes_at_once_lose_nothing(folder: Path) -> None:
 # Files that are wrong.
 
 
+def changed(**fields: Any) -> str:
+    """A file whose only entry has other fields."""
+    return json.dumps({"schema": "cudamm.tuned/1", "entries": [dataclasses.asdict(of(4)) | fields]})
+
+
+def test_fields_that_later_versions_add_are_no_damage(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "tuned.json").write_text(changed(more=1))
+    assert asked() == 4 and Store().entries() == [of(4)]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -208,13 +219,15 @@ def test_two_processes_at_once_lose_nothing(folder: Path) -> None:
         ("[" * 100_000, "no JSON"),
         ("3", "schema"),
         ('{"schema": "cudamm.bench/2", "results": []}', "schema"),
-        ('{"schema": "cudamm.tuned/1"}', "an entry is none"),
-        ('{"schema": "cudamm.tuned/1", "entries": [3]}', "an entry is none"),
-        ('{"schema": "cudamm.tuned/1", "entries": [{"device": "x"}]}', "an entry is none"),
-        (
-            json.dumps({"schema": "cudamm.tuned/1", "entries": [{**dataclasses.asdict(of(4)), "m": "many"}]}),
-            "values that cannot be",
-        ),
+        ('{"schema": "cudamm.tuned/1"}', "missing required field `entries`"),
+        ('{"schema": "cudamm.tuned/1", "entries": [3]}', "`entries[0]`: expected `object`, got `int`"),
+        (changed(arch=None), "`entries[0].arch`: expected `str`, got `null`"),
+        (changed(m="many"), "`entries[0].m`: expected `int`, got `str`"),
+        (changed(k=0), "`entries[0].k`: expected `int` >= 1"),
+        (changed(tried=True), "`entries[0].tried`"),
+        (changed(dtype="float16"), "`entries[0].dtype`"),
+        (changed(params={"COARSE": [4]}), "`entries[0].params[...]`"),
+        (changed(median_ms=float("nan")), "NaN is no number"),
     ],
 )
 def test_a_damaged_file_is_set_aside_and_said_to_be(folder: Path, text: str, why: str) -> None:

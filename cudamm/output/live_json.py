@@ -1,0 +1,81 @@
+"""A JSON document whose results survive a kill."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cudamm.benchmark.journal import Journal, journal_of
+from cudamm.errors import UsageError
+from cudamm.locks import HeldError, locked
+from cudamm.output.output_files import JsonFile, as_usage_errors, is_stream, target_of
+
+
+class LiveJson:
+    """A command's JSON document whose results survive a kill: each goes to a journal as soon as it is there.
+
+    The document itself is written once, at the end; then the journal is removed. Until then no other run can
+    write to the file. A stream has no journal.
+    """
+
+    def __init__(self, path: str, document: dict[str, Any]) -> None:
+        """Raises UsageError where `path` cannot be written, or another run is writing it; `-` is standard
+        output."""
+        self.is_standard_output = path == "-"
+        self._path, self._document = path, document
+        self._stream: JsonFile | None = None
+        self._journal: Journal | None = None
+        self._closing = contextlib.ExitStack()
+        self.is_behind = False
+        """Whether the journal has records that the document does not have yet."""
+        target = None if self.is_standard_output else target_of("--json", path)
+        if target is None or is_stream(path):
+            self._stream = JsonFile(path)
+            return
+        with as_usage_errors("--json", path):
+            try:
+                lock = locked(target.with_name(f".{target.name}.lock"), wait=False, remove=True)
+                self._closing.enter_context(lock)
+            except HeldError as error:
+                process = f" (process {error.process})" if error.process else ""
+                raise UsageError(
+                    f"--json {path}: it is being written by another run of cudamm{process}"
+                ) from None
+        self._journal = Journal(journal_of(target), document)
+
+    def restore(self, records: Mapping[int, dict[str, Any]]) -> None:
+        """Take over records of an earlier file by their positions."""
+        if self._journal is not None:
+            self._journal.add(records)
+
+    def append(self, records: Mapping[int, dict[str, Any]]) -> None:
+        """Add records by their positions, or replace those there; they survive a kill when this returns.
+
+        Where the disk does not take them the measuring goes on.
+        """
+        if self._journal is not None:
+            self.is_behind = True
+            self._journal.append(records)
+
+    def write(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write the document. Raises UsageError where the disk is full; the journal stays there then."""
+        if self._stream is not None:
+            self._stream.write(self._document, records)
+        else:
+            file = JsonFile(self._path)
+            try:
+                file.write(self._document, records)
+            finally:
+                file.discard()
+        if self._journal is not None:
+            self.is_behind = False
+            self._journal.remove()
+
+    def discard(self) -> None:
+        """Let go of the file as it is."""
+        if self._stream is not None:
+            self._stream.discard()
+        if self._journal is not None:
+            self._journal.close()
+        self._closing.close()

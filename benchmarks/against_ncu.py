@@ -40,7 +40,7 @@ from cudamm.devices.observe import observe
 from cudamm.errors import RequirementError
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch import plan
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import Variant, variants
@@ -201,7 +201,7 @@ def _launch(only: str) -> None:
     """Verify each case, then launch it once more where ncu looks."""
     from cudamm.analysis.profiled_process import profiled
     from cudamm.devices.find_device import find_gpu
-    from cudamm.execution.in_process import InProcessExecutor
+    from cudamm.execution.in_process_executor import InProcessExecutor
     from cudamm.execution.prepare import prepare
 
     with find_gpu() as device, InProcessExecutor(device) as here:

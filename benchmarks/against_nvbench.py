@@ -35,7 +35,7 @@ from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.result import Cache, Result
 from cudamm.devices.find_device import find_gpu
 from cudamm.execution.case import Case
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES

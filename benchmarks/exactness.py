@@ -21,7 +21,7 @@ import numpy.typing as npt
 from cudamm.compile.program import program
 from cudamm.devices.find_device import find_gpu
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import plan
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import variants

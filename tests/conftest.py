@@ -138,7 +138,7 @@ def verify_one() -> Callable[..., Result]:
         **values: Value,
     ) -> Result:
         from cudamm.benchmark.verify import verify_all
-        from cudamm.execution.in_process import InProcessExecutor
+        from cudamm.execution.in_process_executor import InProcessExecutor
         from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
@@ -158,7 +158,7 @@ def open_run() -> Callable[..., Any]:
     def open_run(
         device: Device[Any], method: str | Path, shape: str, dtype: str = "float32", **values: Value
     ) -> Iterator[Run]:
-        from cudamm.execution.in_process import InProcessExecutor
+        from cudamm.execution.in_process_executor import InProcessExecutor
         from cudamm.execution.prepare import prepare
         from cudamm.kernels.variant import variants
 

@@ -11,7 +11,7 @@ import pytest
 
 from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded
 from cudamm.errors import KernelError
-from cudamm.kernels.launch import Launch, Limits
+from cudamm.kernels.launch_plan import Launch, Limits
 from cudamm.kernels.method import Method
 
 

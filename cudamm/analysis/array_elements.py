@@ -12,7 +12,7 @@ from cudamm.devices.observation import Fault, Observation
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import parse
 from cudamm.kernels.header import without_comments
-from cudamm.kernels.launch import Launch
+from cudamm.kernels.launch_plan import Launch
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from cudamm.devices.observe import Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.execution.case import Case
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
-from cudamm.kernels.launch import Launch, plan, unfit
+from cudamm.kernels.launch_plan import Launch, plan, unfit
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record

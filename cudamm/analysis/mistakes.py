@@ -18,7 +18,7 @@ from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op, Space
 from cudamm.execution.case import Verdict
 from cudamm.kernels.header import without_comments
-from cudamm.kernels.launch import Launch
+from cudamm.kernels.launch_plan import Launch
 
 Kind = Literal[
     "race",

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from cudamm.devices import find_device
 from cudamm.execution.case import Case, Verdict
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.under_tool import answer_case
 
 

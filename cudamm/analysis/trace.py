@@ -29,10 +29,10 @@ from cudamm.devices.observation import BANK_BYTES, BANKS, SECTOR_BYTES, Access, 
 from cudamm.devices.observe import Watch, observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Extents, Launch
+from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants

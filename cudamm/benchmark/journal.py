@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from cudamm.records import DamagedError, parse_json, read_as
+from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 
 Row = dict[str, Any]
 

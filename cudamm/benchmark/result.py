@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from cudamm.benchmark.json_records import read_as
 from cudamm.benchmark.sample_statistics import Statistics, statistics_of
 from cudamm.devices.device import DeviceInfo as DeviceInfo
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.kernels.method import Execution, Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
-from cudamm.records import read_as
 
 SCHEMA = "cudamm.bench/2"
 """Of the files of `bench` and `sweep`, whose rows are `bench_record_among`."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cudamm.benchmark.journal import journal_of, read_journal
+from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import SCHEMA, Result, result_of
 from cudamm.errors import UsageError
-from cudamm.records import DamagedError, parse_json, read_as
 
 
 @dataclass(frozen=True)

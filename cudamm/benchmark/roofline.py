@@ -28,7 +28,7 @@ from cudamm.errors import NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture, find_architecture
-from cudamm.kernels.launch import check, plan
+from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Traffic, Variant, chosen_record

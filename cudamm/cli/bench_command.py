@@ -11,7 +11,8 @@ import cloup
 from cloup import option
 
 from cudamm.cli.measuring_options import Measuring, measure_and_show, measuring_options, worker_for
-from cudamm.cli.options import (
+from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
+from cudamm.cli.shared_options import (
     DEFAULT_SIZE,
     SIZES_BY_DEVICE,
     fmad_option,
@@ -19,7 +20,6 @@ from cudamm.cli.options import (
     seed_option,
     selection_options,
 )
-from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection

@@ -9,14 +9,14 @@ import click
 import cloup
 from cloup import option, option_group
 
-from cudamm.cli.options import (
+from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
     problem_options,
     seed_option,
     selection_options,
 )
-from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.verify_command import SHAPES
 from cudamm.errors import NoDeviceError, UsageError
 
@@ -85,7 +85,7 @@ def check_command(
         raise UsageError(f"{SANITIZER} watches GPUs: leave --device cpu out, or --with {SANITIZER}")
     from cudamm.analysis.check import SCHEMA, CheckResult, check_all
     from cudamm.cli.session import Session
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import cases, kernels_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
@@ -122,7 +122,7 @@ def _shared_limit(arch: str | None) -> SharedLimit:
 def _sanitizer(device_spec: str, timeout_s: float, fmad: bool, closing: contextlib.ExitStack) -> Sanitize:
     """What asks compute-sanitizer. Raises NoDeviceError without a GPU or without the tool."""
     from cudamm.analysis.sanitizer import find_compute_sanitizer, sanitizing
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
 
     gpu: Executor = closing.enter_context(WorkerExecutor(device_spec, timeout_s))
     info: Any = gpu.target.info

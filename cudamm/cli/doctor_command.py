@@ -5,8 +5,8 @@ from __future__ import annotations
 import cloup
 from cloup import option_group
 
-from cudamm.cli.options import device_option
 from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.shared_options import device_option
 
 
 @cloup.command()

@@ -12,8 +12,8 @@ from cloup import option, option_group
 
 from cudamm.cli.fraction import FRACTION
 from cudamm.cli.option_rules import Command, contradict
-from cudamm.cli.options import cold_option, device_options, fields_of, gathered
 from cudamm.cli.output_options import Outputs
+from cudamm.cli.shared_options import cold_option, device_options, fields_of, gathered
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cudamm.benchmark.result import Result
     from cudamm.devices.device import DeviceInfo
     from cudamm.execution.executor import Executor
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.output.results_view import ResultsView
 
@@ -98,7 +98,7 @@ def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring
 
     To be called before what needs long imports: they are imported there at the same time.
     """
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
 
     expected = None
     if sizes and measuring.verify:

@@ -15,8 +15,8 @@ from cloup import option, option_group
 from cudamm.cli.arch_options import architecture_options, chosen_architectures
 from cudamm.cli.bare_numbers import bare_numbers, whole_numbers
 from cudamm.cli.option_rules import belongs_to
-from cudamm.cli.options import device_option, fmad_option, problem_options, selection_options
 from cudamm.cli.output_options import PLOT, Outputs, output_options
+from cudamm.cli.shared_options import device_option, fmad_option, problem_options, selection_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:

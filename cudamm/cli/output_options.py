@@ -14,7 +14,7 @@ from cloup import option, option_group
 
 from cudamm.cli.completion_command import complete_files
 from cudamm.cli.option_rules import Decorator, contradict
-from cudamm.cli.options import fields_of, gathered
+from cudamm.cli.shared_options import fields_of, gathered
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:

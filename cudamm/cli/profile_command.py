@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import cloup
 
-from cudamm.cli.options import (
+from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
     problem_options,
     seed_option,
     selection_options,
 )
-from cudamm.cli.output_options import Outputs, output_options
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def profile_command(
     from cudamm.analysis.profile import SCHEMA, WHERE_TO_GET_NCU, ProfileResult, profile
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import cases, kernels_of
     from cudamm.output import profile_table as tables
     from cudamm.tuning.fitted_cases import fitted_to

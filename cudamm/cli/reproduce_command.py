@@ -8,8 +8,8 @@ import click
 import cloup
 from cloup import option, option_group
 
-from cudamm.cli.options import device_options, seed_option
 from cudamm.cli.output_options import PLOT, Outputs, output_options
+from cudamm.cli.shared_options import device_options, seed_option
 from cudamm.courses import NAMES
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def reproduce_command(
     cudamm reproduce tsinghua -n 2048         another size
     cudamm reproduce all --json all.json      every figure, ratio and conclusion
     """
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.problem import parse_shape
 
     shape = parse_shape(size) if size is not None else None

@@ -12,7 +12,8 @@ from cloup import option, option_group
 from cloup.constraints import IsSet
 
 from cudamm.cli.option_rules import Decorator, all_with, belongs_to, contradict, one_target
-from cudamm.cli.options import (
+from cudamm.cli.output_options import PLOT, Outputs, output_options
+from cudamm.cli.shared_options import (
     cold_option,
     device_option,
     fmad_option,
@@ -22,7 +23,6 @@ from cudamm.cli.options import (
     selection_options,
     timeout_option,
 )
-from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def roofline_command(
     """
     from cudamm.benchmark import roofline
     from cudamm.benchmark.measure import Settings
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import cases, kernels_of
     from cudamm.tuning.fitted_cases import fitted, fitted_to
     from cudamm.tuning.place import of_architecture

@@ -11,7 +11,7 @@ from cloup import option, option_group
 
 from cudamm.cli.arch_options import compiled_architecture, present_place
 from cudamm.cli.option_rules import at_most_one, contradict
-from cudamm.cli.options import fmad_option, problem_options, selection_options
+from cudamm.cli.shared_options import fmad_option, problem_options, selection_options
 from cudamm.errors import KernelError, UsageError
 
 if TYPE_CHECKING:

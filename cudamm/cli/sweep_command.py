@@ -10,7 +10,8 @@ import cloup
 from cloup import option
 
 from cudamm.cli.measuring_options import Measuring, measure_and_show, measuring_options, worker_for
-from cudamm.cli.options import (
+from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
+from cudamm.cli.shared_options import (
     DEFAULT_SIZE,
     SIZES_BY_DEVICE,
     fmad_option,
@@ -19,7 +20,6 @@ from cudamm.cli.options import (
     selection_options,
     where_option,
 )
-from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:

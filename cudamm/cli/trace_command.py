@@ -9,15 +9,15 @@ import cloup
 from cloup import option, option_group
 
 from cudamm.cli.option_rules import belongs_to, contradict
-from cudamm.cli.options import fmad_option, problem_options, seed_option, selection_options
 from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.shared_options import fmad_option, problem_options, seed_option, selection_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cudamm.analysis.trace import TraceResult
-    from cudamm.kernels.launch import Extents
+    from cudamm.kernels.launch_plan import Extents
     from cudamm.kernels.selection import Selection
 
 DEFAULT_SIZE = "1024"

@@ -12,7 +12,8 @@ import cloup
 from cloup import option, option_group
 
 from cudamm.cli.option_rules import contradict, excludes
-from cudamm.cli.options import (
+from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.shared_options import (
     DEFAULT_SIZE,
     KERNEL_PARAMETERS,
     SIZES_BY_DEVICE,
@@ -22,7 +23,6 @@ from cudamm.cli.options import (
     selection_options,
     where_option,
 )
-from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.kernels.selection import Selection
     from cudamm.tuning.search import Request
-    from cudamm.tuning.store import Entry, Store
+    from cudamm.tuning.tuned_store import Entry, Store
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
@@ -110,9 +110,9 @@ def tune_command(
     if listed or forget:
         return _show_stored(selection, device_spec, outputs, forget)
 
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import able, cases, kernels_of, restricted, restrictions_of
-    from cudamm.tuning.store import Store
+    from cudamm.tuning.tuned_store import Store
 
     untuned = "have no launch to choose; cudamm sweep times their variants"
     every_value = dataclasses.replace(selection, swept=None).variants()
@@ -193,7 +193,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
     from cudamm.output import tune_table as tables
     from cudamm.output.console import messages
     from cudamm.output.document import document
-    from cudamm.tuning.store import SCHEMA, Store, arch_of, state_of
+    from cudamm.tuning.tuned_store import SCHEMA, Store, arch_of, state_of
 
     with find(device_spec) as device:
         info = device.info

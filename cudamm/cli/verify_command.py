@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import cloup
 
-from cudamm.cli.options import (
+from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
     problem_options,
     seed_option,
     selection_options,
 )
-from cudamm.cli.output_options import Outputs, output_options
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
@@ -50,7 +50,7 @@ def verify_command(
     from cudamm.benchmark.result import VERIFY_SCHEMA
     from cudamm.benchmark.verify import verify_all
     from cudamm.cli.session import LiveSession
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import cases
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to

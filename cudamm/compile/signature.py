@@ -10,7 +10,7 @@ from cudamm.compile.program import Program
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.header import closing_bracket, without_comments
-from cudamm.kernels.launch import Launch, TensorMap
+from cudamm.kernels.launch_plan import Launch, TensorMap
 from cudamm.kernels.method import ElementType
 
 _FORMATS = {

@@ -36,9 +36,9 @@ from cudamm.courses.course_records import (
     Setting,
     Source,
 )
-from cudamm.courses.published import CMU_BLOCK_EDGE, CMU_FIGURES, Figure
+from cudamm.courses.published_figures import CMU_BLOCK_EDGE, CMU_FIGURES, Figure
 from cudamm.execution.prepare import Progress
-from cudamm.kernels.launch import plan as launch_of
+from cudamm.kernels.launch_plan import plan as launch_of
 from cudamm.kernels.problem import Shape
 
 SLIDES = {

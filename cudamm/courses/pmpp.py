@@ -24,7 +24,7 @@ from cudamm.courses.course_records import (
     Source,
     Unit,
 )
-from cudamm.courses.published import (
+from cudamm.courses.published_figures import (
     PMPP_BANDWIDTH_GBYTES_PER_S,
     PMPP_GPU,
     PMPP_NAIVE_FLOP_PER_BYTE,

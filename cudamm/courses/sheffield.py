@@ -22,7 +22,7 @@ from cudamm.courses.course_records import (
     Setting,
     Source,
 )
-from cudamm.courses.published import SHEFFIELD_ROUNDING_BASE
+from cudamm.courses.published_figures import SHEFFIELD_ROUNDING_BASE
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.kernels.method import Value

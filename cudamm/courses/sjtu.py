@@ -23,7 +23,7 @@ from cudamm.courses.course_records import (
     Source,
     Unit,
 )
-from cudamm.courses.published import (
+from cudamm.courses.published_figures import (
     SJTU_BLOCKS_BY_REGISTERS_PER_THREAD,
     SJTU_ELEMENTS_PER_THREAD,
     SJTU_INSTRUCTION_CYCLES,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from cudamm.benchmark.measure import Settings
 from cudamm.courses.conclusions import EMULATED, case, factor_text, is_timed, milliseconds, right, square
 from cudamm.courses.course_records import Conclusion, CourseReport, Group, Outcome, Plan, Row, Setting, Source
-from cudamm.courses.published import TSINGHUA_BLOCK_SIZE, TSINGHUA_FIGURES, TSINGHUA_TILE_SIZE, Figure
+from cudamm.courses.published_figures import TSINGHUA_BLOCK_SIZE, TSINGHUA_FIGURES, TSINGHUA_TILE_SIZE, Figure
 from cudamm.execution.prepare import Progress
-from cudamm.kernels.launch import plan as plan_launch
+from cudamm.kernels.launch_plan import plan as plan_launch
 
 RUNS = 5
 SIZE, SMALL_SIZE = 1024, 128

@@ -34,7 +34,7 @@ from cudamm.devices.device import (
     region_bytes,
 )
 from cudamm.errors import KernelError, NoDeviceError, signal_name
-from cudamm.kernels.launch import Argument, Launch, Limits, MatrixName
+from cudamm.kernels.launch_plan import Argument, Launch, Limits, MatrixName
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
-from cudamm.kernels.launch import Launch, Limits, MatrixName, unfit
+from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, unfit
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix, Problem
 

@@ -35,7 +35,7 @@ from cudamm.devices.source_module import CompiledSource, compile_source, prepare
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, of_gpu
-from cudamm.kernels.launch import Launch, Limits, MatrixName, TensorMap
+from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix, Problem, Shape
 

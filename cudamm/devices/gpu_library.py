@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from cudamm.errors import KernelError
-from cudamm.kernels.launch import Launch
+from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import Method
 
 DEFAULT_STREAM = 0

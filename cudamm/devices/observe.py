@@ -24,7 +24,7 @@ from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.header import without_comments
-from cudamm.kernels.launch import Launch
+from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix
 
 MOST_CALLS = 10_000_000

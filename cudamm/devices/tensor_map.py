@@ -11,7 +11,7 @@ import ctypes
 
 from cudamm.compile.signature import TENSOR_MAP_BYTES
 from cudamm.errors import KernelError
-from cudamm.kernels.launch import SWIZZLES, TensorMap
+from cudamm.kernels.launch_plan import SWIZZLES, TensorMap
 from cudamm.kernels.method import ElementType
 
 # From cuda.h: CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle (by its bytes),

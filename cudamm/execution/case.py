@@ -8,7 +8,7 @@ from typing import Any
 from cudamm.compile.program import Program
 from cudamm.devices.device import Target
 from cudamm.errors import KernelError
-from cudamm.kernels.launch import Launch
+from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import Execution
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant

@@ -14,7 +14,7 @@ from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.execution.case import Case
-from cudamm.kernels.launch import check, plan
+from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 

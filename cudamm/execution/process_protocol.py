@@ -15,7 +15,7 @@ from cudamm.errors import CudammError, KernelError
 # This module does not import NumPy: the worker process is started before NumPy is loaded here.
 if TYPE_CHECKING:
     from cudamm.execution.case import Case
-    from cudamm.execution.in_process import InProcessExecutor
+    from cudamm.execution.in_process_executor import InProcessExecutor
     from cudamm.kernels.problem import Problem
 
 

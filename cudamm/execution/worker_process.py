@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 from cudamm.devices import find_device  # noqa: E402
 from cudamm.errors import CudammError  # noqa: E402
-from cudamm.execution.in_process import Expected, InProcessExecutor  # noqa: E402
+from cudamm.execution.in_process_executor import Expected, InProcessExecutor  # noqa: E402
 from cudamm.execution.process_protocol import RequestHandler, Value, answer_to  # noqa: E402
 from cudamm.kernels.method import ELEMENT_TYPES  # noqa: E402
 from cudamm.kernels.problem import Problem, parse_shape  # noqa: E402

@@ -1,4 +1,4 @@
-"""The problem a variant is run on: shapes, inputs, the reference product and the error it allows."""
+"""The problem a variant is run on: its shape, element type and random inputs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cudamm.errors import UsageError
+from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_pieces
 from cudamm.kernels.method import ElementType
-
-Matrix = npt.NDArray[Any]
+from cudamm.kernels.reference_product import Matrix as Matrix
+from cudamm.kernels.reference_product import reference_product, sum_in_k_order
 
 PIECE = 2**20
 """Elements of a matrix that a thread draws; even, see `_draw`."""
-
-PIECES = 8
-"""Of a matrix, for as many threads; the same everywhere, since sums depend on it by a rounding error."""
 
 MOST_ELEMENTS = 2**31 - 1
 """Of one matrix: kernels, ours and most others, count elements with a 32-bit int."""
@@ -111,59 +108,27 @@ class Problem:
 
     @functools.cached_property
     def reference(self) -> tuple[Matrix, Matrix]:
-        """The product as an unevaluated sum of two float64 matrices (m x n), high part and low part.
-
-        Exact for int32; for float32 a plain float64 product, whose error is 2⁻²⁹ of what float32 allows.
-        For float64 a plain product would be no better than what it judges, so see `_product_of_slices`.
-        """
-        a, b = (x.astype(np.float64) for x in self.inputs)
-        if self.element.name == "float64":
-            return _product_of_slices(a, b)
-        product = a @ b
-        return product, np.zeros(product.shape)
+        """The product in float64 (m x n), high part and low part: see `reference_product`."""
+        return reference_product(*self.inputs, self.element)
 
     @property
     def error_bound(self) -> Matrix:
-        """The largest error (m x n) that summing in any order, fused or not, can make.
-
-        |err| ≤ γ_k (|A| |B|)ᵢⱼ with γ_k = k u / (1 − k u), u the unit roundoff: Higham, Accuracy and
-        Stability of Numerical Algorithms, 2nd ed., equation (3.13). By Cauchy and Schwarz (|A| |B|)ᵢⱼ is at
-        most the norm of A's row times that of B's column: for these inputs a third more, and no second
-        product to compute. Zero for whole numbers.
-
-        Raises:
-            UsageError: k u ≥ 1, where no bound holds.
-        """
+        """The largest error (m x n) that rounding can make: see `error_factors`."""
         bound: Matrix = np.outer(*self.error_factors)
         return bound
 
     @property
     def error_factors(self) -> tuple[Matrix, Matrix]:
-        """A factor for each row (m) and column (n), whose products are `error_bound`. Raises as that does."""
-        rows, columns = self._norms
-        # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
-        return rows * (self._gamma * (1 + 2.0**-20)), columns
+        """A factor for each row (m) and column (n), whose products are `error_bound`.
 
-    @property
-    def _gamma(self) -> float:
-        if self.element.name == "int32":
-            return 0.0
-        k = self.shape.k
-        unit_roundoff = float(np.finfo(self.element.name).eps) / 2
-        if k * unit_roundoff >= 1:
-            raise UsageError(
-                f"K = {k:,} terms can lose every digit of {self.element.name}: there is no error bound to "
-                "verify against; use --dtype float64 or --no-verify"
-            )
-        return k * unit_roundoff / (1 - k * unit_roundoff)
+        Raises:
+            UsageError: no bound holds for so many terms.
+        """
+        return error_factors(self._norms, self.element, self.shape.k)
 
     @functools.cached_property
     def _norms(self) -> tuple[Matrix, Matrix]:
-        """Euclidean, of A's rows (m) and B's columns (n)."""
-        a, b = self.inputs
-        rows = np.concatenate(_of_pieces("ik,ik->i", a, a))
-        columns = np.sum(_of_pieces("kj,kj->j", b, b), axis=0)
-        return np.sqrt(rows), np.sqrt(columns)
+        return norms_of(*self.inputs)
 
     @property
     def probe(self) -> Matrix:
@@ -177,8 +142,8 @@ class Problem:
         rows, columns = self._norms
         random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, 2])
         x = random.uniform(1, 2, self.shape.n) * random.choice((-1, 1), self.shape.n)
-        b_x = np.concatenate(_of_pieces("kj,j->k", b, x))
-        expected = np.concatenate(_of_pieces("ik,k->i", a, b_x))
+        b_x = np.concatenate(sums_of_pieces("kj,j->k", b, x))
+        expected = np.concatenate(sums_of_pieces("ik,k->i", a, b_x))
         # (3.13) again, for both ways of summing: at most k + n terms one after the other, of either side.
         tolerance = rows * (columns @ np.abs(x)) * (2 * (self.shape.k + self.shape.n + 8) * 2.0**-53)
         return x, expected, tolerance
@@ -202,7 +167,11 @@ class Problem:
         """
         _, expected, tolerance = self._probe
         rows, columns = self._norms
-        finest = 0.25 if self.element.name == "int32" else rows * (self._gamma * columns.min() / 1000)
+        finest = (
+            0.25
+            if self.element.name == "int32"
+            else rows * (gamma(self.element, self.shape.k) * columns.min() / 1000)
+        )
         with np.errstate(invalid="ignore", over="ignore"):
             is_right = bool((np.abs(times_probe - expected) <= tolerance).all())  # NaN is not
         return is_right and not (tolerance > finest).any()
@@ -216,37 +185,15 @@ class Problem:
         self.__dict__["reference"] = product, np.zeros(product.shape)
         return True
 
+    def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:
+        """Some rows of the product, summed in k order: see `sum_in_k_order`."""
+        a, b = self.inputs
+        return sum_in_k_order(a[rows], b)
+
     def release(self) -> None:
         """Give the matrices' memory back; they are made again, the same, when they are asked for."""
         for name in ("inputs", "reference", "_norms", "_probe"):
             self.__dict__.pop(name, None)
-
-    def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:
-        """Some rows of the product as one running sum a step of k, every product and sum rounded to the type.
-
-        What a kernel that sums in k order must give bit for bit when nothing is fused.
-        """
-        a, b = self.inputs
-        a = a[rows]
-        total = np.zeros((a.shape[0], self.shape.n), a.dtype)
-        for k in range(self.shape.k):
-            total += a[:, k : k + 1] * b[k]
-        return total
-
-
-def _of_pieces(indices: str, matrix: Matrix, other: Matrix) -> list[Matrix]:
-    """A sum in float64, as `numpy.einsum` takes its indices, of each piece of a matrix's rows, by threads.
-
-    Args:
-        other: the same matrix, or a vector that each piece needs all of.
-    """
-
-    def sum_of(piece: Matrix) -> Matrix:
-        summed: Matrix = np.einsum(indices, piece, piece if other is matrix else other, dtype=np.float64)
-        return summed
-
-    with ThreadPoolExecutor() as threads:
-        return list(threads.map(sum_of, np.array_split(matrix, PIECES)))
 
 
 def _draw(seed: np.random.SeedSequence, elements: Matrix, begin: int) -> None:
@@ -257,42 +204,3 @@ def _draw(seed: np.random.SeedSequence, elements: Matrix, begin: int) -> None:
     random.random(out=piece, dtype=piece.dtype)
     piece *= 2
     piece -= 1
-
-
-def _product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
-    """A B in about twice float64's precision, from exact float64 products of slices of A and B.
-
-    Each slice holds so few leading bits of its row of A (column of B) that sums of k products of them
-    are exact; the slices' products are then added up with their rounding errors kept. After Ozaki,
-    Ogita, Oishi and Rump, "Error-free transformations of matrix multiplication by using fast routines of
-    matrix multiplication and its applications", Numerical Algorithms 59 (2012).
-    """
-    bits = (53 - int(np.ceil(np.log2(max(2, a.shape[1]))))) // 2
-    slices_a, slices_b = _slices(a, bits, axis=1), _slices(b, bits, axis=0)
-    high = np.zeros((a.shape[0], b.shape[1]))
-    low = np.zeros_like(high)
-    # Largest products first; what lies beyond the last slice is below the bits that are looked at.
-    pairs = sorted((i + j, i, j) for i in range(len(slices_a)) for j in range(len(slices_b)))
-    for order, i, j in pairs:
-        if order * bits > 110:
-            break
-        term = slices_a[i] @ slices_b[j]
-        total = high + term
-        # Knuth's two-sum: the exact rounding error of the addition above.
-        shift = total - high
-        low += (high - (total - shift)) + (term - shift)
-        high = total
-    return high, low
-
-
-def _slices(x: Matrix, bits: int, axis: int) -> list[Matrix]:
-    """Split x into matrices of at most `bits` significant bits a row or column that add up to x."""
-    slices: list[Matrix] = []
-    rest = x.copy()
-    while rest.any() and len(slices) < 8:
-        largest = np.max(np.abs(rest), axis=axis, keepdims=True)
-        unit = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1))) - bits)
-        part = np.rint(rest / unit) * unit
-        slices.append(part)
-        rest = rest - part
-    return slices or [rest]

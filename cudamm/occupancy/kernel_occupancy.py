@@ -17,7 +17,7 @@ from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.prepare import Progress, check_user_kernels
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.launch import Launch, check, limits_of, plan
+from cudamm.kernels.launch_plan import Launch, check, limits_of, plan
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.configurations import results

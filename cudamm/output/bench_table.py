@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_marks, print_troubles
+from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import folded, percent, ratio, significant
 from cudamm.output.results_view import ProblemRows, ResultRow, ResultsView
 

@@ -14,7 +14,7 @@ from cudamm.benchmark import comparison
 from cudamm.benchmark.comparison import Comparison, Outcome, Row
 from cudamm.benchmark.result_file import Saved
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_failed, print_marks
+from cudamm.output.failed_rows import print_failed, print_marks
 from cudamm.output.number_format import folded, parameters, percent, ratio, significant
 from cudamm.output.result_marks import EXECUTION_MARKS, Mark, execution_sign
 from cudamm.output.results_view import ProblemLabel

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cudamm.benchmark.result import Result
-from cudamm.output.footnotes import print_marks
+from cudamm.output.failed_rows import print_marks
 from cudamm.output.result_marks import BEST_OF_SWEEP
 from cudamm.output.results_view import ResultRow, ResultsView
 

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cudamm.benchmark.file_lock import HeldError, locked
 from cudamm.benchmark.journal import Journal, journal_of
 from cudamm.errors import UsageError
-from cudamm.locks import HeldError, locked
 from cudamm.output.output_files import JsonFile, as_usage_errors, is_stream, target_of
 
 

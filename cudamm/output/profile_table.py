@@ -12,7 +12,7 @@ from rich.table import Table
 
 from cudamm.analysis.profile import METRICS
 from cudamm.output.console import fits
-from cudamm.output.footnotes import print_failed
+from cudamm.output.failed_rows import print_failed
 from cudamm.output.number_format import folded, significant, variant
 
 if TYPE_CHECKING:

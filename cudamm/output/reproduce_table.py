@@ -15,7 +15,7 @@ from cudamm.courses.course_records import Conclusion, Outcome, Reproduction, Row
 from cudamm.devices.device import DeviceInfo
 from cudamm.output.console import fits, frameless, print_fitting
 from cudamm.output.course_style import runs_line
-from cudamm.output.footnotes import print_marks
+from cudamm.output.failed_rows import print_marks
 from cudamm.output.number_format import parameters, percent, significant
 from cudamm.output.plots.chart import Drawing
 from cudamm.output.plots.result_charts import MOST_CHARTS, captioned, charts_of

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cudamm.benchmark.result import CUBLAS
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_failed, print_marks, print_troubles
+from cudamm.output.failed_rows import print_failed, print_marks, print_troubles
 from cudamm.output.number_format import (
     folded,
     parameters,

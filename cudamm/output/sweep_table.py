@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.output.bench_table import problem_table
-from cudamm.output.footnotes import print_marks, print_troubles
+from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import percent, ratio, significant
 from cudamm.output.result_marks import BEST_OF_SWEEP
 from cudamm.output.results_view import ProblemRows, ResultsView

@@ -13,7 +13,7 @@ from rich.table import Table
 from cudamm.analysis.trace import Totals, TraceResult, arrays, may_be_wide, pattern, varying
 from cudamm.devices.observation import Access, Space
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_failed
+from cudamm.output.failed_rows import print_failed
 from cudamm.output.number_format import folded, parameters, percent, significant, variant
 from cudamm.output.warp_drawing import render as render_warp
 

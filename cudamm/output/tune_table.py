@@ -12,12 +12,12 @@ from rich.table import Table
 
 from cudamm.devices.device import DeviceInfo
 from cudamm.output.console import print_fitting
-from cudamm.output.footnotes import print_marks, print_troubles
+from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import parameters, percent, rate_unit, ratio, significant
 from cudamm.output.result_marks import marks_of
 from cudamm.output.results_view import ResultRow, caches_of, troubles
 from cudamm.tuning.search import Outcome
-from cudamm.tuning.store import Entry
+from cudamm.tuning.tuned_store import Entry
 
 MOST_TROUBLES = 3
 """Failed variants that are shown; there may be very many."""

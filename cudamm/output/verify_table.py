@@ -11,7 +11,7 @@ from rich.table import Table
 
 from cudamm.benchmark.result import Result
 from cudamm.devices.device import DeviceInfo
-from cudamm.output.footnotes import print_troubles
+from cudamm.output.failed_rows import print_troubles
 from cudamm.output.number_format import parameters
 from cudamm.output.results_view import troubles
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.errors import CudammError, UsageError
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import check, plan
+from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
-from cudamm.records import DamagedError, parse_json, read_as
-from cudamm.tuning import store
+from cudamm.tuning import tuned_store
 from cudamm.tuning.place import Place
-from cudamm.tuning.store import Entry
+from cudamm.tuning.tuned_store import Entry
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -50,7 +50,7 @@ class Row:
     @property
     def is_current(self) -> bool:
         """Whether the method is what was measured, or was accepted as equal to that."""
-        return store.source_hash(find(self.entry.method)) in (self.entry.source, self.accepted_source)
+        return tuned_store.source_hash(find(self.entry.method)) in (self.entry.source, self.accepted_source)
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class _Table:
 def _read(path: Path) -> list[Row]:
     try:
         document = read_as(dict[str, Any], parse_json(path.read_text(encoding="utf-8")))
-        if document.get("schema") != store.SCHEMA:
-            raise CudammError(f"its schema is not {store.SCHEMA}")
+        if document.get("schema") != tuned_store.SCHEMA:
+            raise CudammError(f"its schema is not {tuned_store.SCHEMA}")
         table = read_as(_Table, document)
         return [_row(record, table.device) for record in table.results]
     except OSError as error:
@@ -162,7 +162,7 @@ def _row(record: dict[str, Any], device: _Device) -> Row:
 
 def _tuned_rows(place: Place, element: ElementType) -> list[Row]:
     of_place = place.device, place.arch, element.name, ""
-    return [Row(e) for e in store.stored() if (e.device, e.arch, e.dtype, e.kernel) == of_place]
+    return [Row(e) for e in tuned_store.stored() if (e.device, e.arch, e.dtype, e.kernel) == of_place]
 
 
 def _table_rows(place: Place, element: ElementType) -> list[Row]:

@@ -9,8 +9,8 @@ from typing import Any
 from cudamm.devices.device import Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.kernels.architecture import Architecture, find_architecture
-from cudamm.kernels.launch import Limits, limits_of
-from cudamm.tuning.store import arch_of
+from cudamm.kernels.launch_plan import Limits, limits_of
+from cudamm.tuning.tuned_store import arch_of
 
 SMALL_GPU = dataclasses.replace(find_architecture("sm_86"), gpu="a small GPU", multiprocessors=16)
 """GPU that the CPU device stands for. It is a small one, because small tiles are verified quickly."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cudamm.errors import UsageError
 from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import check, plan
+from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant

@@ -6,7 +6,7 @@ from cudamm.benchmark.result import Cache
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.tuning.search import Outcome
-from cudamm.tuning.store import Entry, Store, arch_of, source_hash, today
+from cudamm.tuning.tuned_store import Entry, Store, arch_of, source_hash, today
 
 
 class StoredOutcomes:

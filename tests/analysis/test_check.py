@@ -13,10 +13,10 @@ from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch import unfit
+from cudamm.kernels.launch_plan import unfit
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import Variant, variants

@@ -14,7 +14,7 @@ from cudamm.compile.program import Program, program
 from cudamm.devices.observation import Access, Fault, Observation, Request, SharedArray
 from cudamm.execution.case import Verdict
 from cudamm.kernels.header import read_method
-from cudamm.kernels.launch import Launch, plan
+from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import variants

@@ -16,7 +16,7 @@ from cudamm.analysis import profiled_process
 from cudamm.analysis.profile import METRICS, bound_of, findings_of, in_base_unit, named, number, parse_ncu
 from cudamm.compile import toolkit
 from cudamm.execution.case import Verdict
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find

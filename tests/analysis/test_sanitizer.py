@@ -12,7 +12,7 @@ import pytest
 from cudamm.analysis import sanitizer
 from cudamm.analysis.sanitizer import ToolVerdict, find_compute_sanitizer, parse
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.execution.process_protocol import Value
 from cudamm.kernels.header import read_method

@@ -26,7 +26,7 @@ from cudamm.devices.observation import Access, Observation, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Launch
+from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import variants

@@ -14,7 +14,7 @@ from cudamm.benchmark.result import Result, bench_record_among, result_of, share
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Ceilings, Device
 from cudamm.errors import UsageError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape

@@ -16,7 +16,7 @@ from cudamm.benchmark.result import Result
 from cudamm.devices.device import Ceilings, Device
 from cudamm.errors import UsageError
 from cudamm.execution.case import UNVERIFIED
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES

@@ -26,11 +26,11 @@ from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded, padded
 from cudamm.devices.observe import observe
 from cudamm.errors import RequirementError, UsageError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch import Launch, Limits, plan, unfit
+from cudamm.kernels.launch_plan import Launch, Limits, plan, unfit
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Traffic, Variant, variants

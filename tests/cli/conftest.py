@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from cudamm.cli import app
-from cudamm.execution.worker import WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 
 KERNEL = """\
 // My kernel: a thread for each entry of C.
@@ -179,7 +179,7 @@ def kernel(tmp_path: Path) -> Callable[..., Path]:
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The methods that the worker was asked to launch, as it happens."""
     from cudamm.execution.case import Case
-    from cudamm.execution.worker import WorkerExecutor
+    from cudamm.execution.worker_executor import WorkerExecutor
 
     launched: list[str] = []
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from cudamm.execution.worker import WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 -n 16 "
 

@@ -20,7 +20,7 @@ from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import CudammError, KernelError, NoDeviceError
 from cudamm.execution.case import Verdict
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.process_protocol import Failure, Value
 from cudamm.kernels.architecture import find_architecture
 
@@ -87,7 +87,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     folder = tmp_path / "made-up"
     folder.mkdir()
     monkeypatch.setattr(
-        "cudamm.execution.worker.WorkerExecutor", lambda spec, timeout_s: InProcessExecutor(_Gpu())
+        "cudamm.execution.worker_executor.WorkerExecutor", lambda spec, timeout_s: InProcessExecutor(_Gpu())
     )
 
     def run_there(

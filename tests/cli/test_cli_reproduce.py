@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cudamm.execution.case import Verdict
-from cudamm.execution.worker import WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 
 ON_CPU = "--device cpu -n 32"
 

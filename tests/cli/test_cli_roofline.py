@@ -12,7 +12,7 @@ import pytest
 from cudamm.devices.device import Ceilings, Device, DeviceInfo
 from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 
 PAPER = "roofline --peak 19500 --bandwidth 1555 "
@@ -198,7 +198,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
 
     def run_there(line: str, ceilings: Ceilings) -> Any:
         here = InProcessExecutor(_Gpu(1.0, ceilings))
-        monkeypatch.setattr("cudamm.execution.worker.WorkerExecutor", lambda spec, timeout_s: here)
+        monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", lambda spec, timeout_s: here)
         return run(line)
 
     return run_there

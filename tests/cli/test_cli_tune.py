@@ -248,7 +248,7 @@ def test_a_full_disk_does_not_cost_the_results(run, monkeypatch, tmp_path):
     def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cudamm.tuning.store.os.fsync", full)
+    monkeypatch.setattr("cudamm.tuning.tuned_store.os.fsync", full)
     ended = run(f"{TUNE} -m naive --block 4 --json out.json")
     assert ended.status == 2 and "No space left" in ended.stderr and ended.stderr.count("\n") == 1
     assert "BLOCK_SIZE=4" in ended.stdout and "stored in" not in ended.stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudamm.courses import published
+from cudamm.courses import published_figures as published
 from cudamm.kernels.ladder import find
 
 

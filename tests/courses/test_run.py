@@ -12,7 +12,7 @@ from cudamm.courses.conclusions import case, right
 from cudamm.courses.course_records import Conclusion, CourseReport, Group, Plan, Source
 from cudamm.courses.reproduce import reproduce
 from cudamm.errors import NoDeviceError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.problem import Shape
 
 SMALL, OTHER = Shape(8, 8, 8), Shape(16, 24, 8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
 
-from cudamm.courses.published import TSINGHUA_FIGURES
+from cudamm.courses.published_figures import TSINGHUA_FIGURES
 from cudamm.courses.tsinghua import SOURCE, flat_from
 from cudamm.execution.case import Verdict
 

@@ -20,7 +20,7 @@ from cudamm.devices.gpu_library import Library, LibraryFunction, missing_package
 from cudamm.errors import KernelError
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Limits, plan
+from cudamm.kernels.launch_plan import Limits, plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import parse_shape
 from cudamm.kernels.variant import variants

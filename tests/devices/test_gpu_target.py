@@ -12,7 +12,7 @@ from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Limits
+from cudamm.kernels.launch_plan import Limits
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.variant import variants
 

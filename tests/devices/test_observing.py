@@ -21,7 +21,7 @@ from cudamm.devices.observe import Watch, observe
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import plan
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import variants

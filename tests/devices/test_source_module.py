@@ -21,7 +21,7 @@ from cudamm.errors import KernelError
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Limits
+from cudamm.kernels.launch_plan import Limits
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.variant import variants
 

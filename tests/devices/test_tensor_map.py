@@ -35,7 +35,7 @@ import json, struct, sys
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError
-from cudamm.kernels.launch import TensorMap
+from cudamm.kernels.launch_plan import TensorMap
 matrix, rows, columns, swizzle, address, m, n, element = json.loads(sys.argv[1])
 try:
     made = encode(TensorMap(matrix, rows, columns, swizzle), address, m, n, ELEMENT_TYPES[element])

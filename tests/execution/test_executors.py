@@ -15,10 +15,10 @@ from cudamm.devices.device import Device
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor, Facts
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.execution.process_protocol import Failure, Value, WorkerLostError, answer_to, value_of
-from cudamm.execution.worker import WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method

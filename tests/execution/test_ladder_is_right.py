@@ -14,10 +14,10 @@ from cudamm.benchmark.result import Result
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch import unfit
+from cudamm.kernels.launch_plan import unfit
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Variant, variants

@@ -13,7 +13,7 @@ import pytest
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Device
 from cudamm.errors import RequirementError, UsageError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES

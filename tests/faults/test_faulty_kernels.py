@@ -96,7 +96,7 @@ def test_a_worker_that_does_not_start_again_keeps_what_there_is(place):
     """The kernel kills the worker, and there is no second one."""
     once = """
 from cudamm.errors import NoDeviceError
-from cudamm.execution.worker import WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 start = WorkerExecutor._start
 def fail(self, *arguments): raise NoDeviceError("the device is gone")
 def first(self, *arguments):

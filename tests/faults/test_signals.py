@@ -21,7 +21,7 @@ SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 AT = """
 import os, signal
 from cudamm.compile import host_compiler
-from cudamm.execution.worker import WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.output import bench_table as tables, live_json, output_files
 def at(where, name, number):
     inner, calls = getattr(where, name), []

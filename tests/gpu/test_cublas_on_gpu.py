@@ -17,7 +17,7 @@ from cudamm.benchmark.verify import verify_all
 from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.device import GUARD_BYTES
 from cudamm.devices.gpu_library import missing_package
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES

@@ -12,12 +12,12 @@ from cudamm.benchmark.measure import Settings, bench
 from cudamm.benchmark.verify import verify_all
 from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import program
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.judge import verify
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch import plan
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import variants
@@ -248,7 +248,7 @@ def test_a_launch_that_takes_too_many_registers_costs_its_row_only(tmp_path):
     done = cudamm(*("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-"))
     assert done.returncode == 1
     assert [r["status"] for r in json.loads(done.stdout)["results"]] == ["ok", "failed"]
-    assert "too many resources" in json.loads(done.stdout)["results"][1]["reason"]
+    assert "1024 threads a block" in json.loads(done.stdout)["results"][1]["reason"]
 
 
 def test_a_crash_on_the_gpu_is_a_failed_row_and_no_traceback(tmp_path):

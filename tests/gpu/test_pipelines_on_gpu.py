@@ -17,9 +17,9 @@ from cudamm.benchmark.verify import verify_all
 from cudamm.compile.program import program
 from cudamm.devices.device import Device
 from cudamm.devices.gpu_device import import_driver
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import plan
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import Variant, variants

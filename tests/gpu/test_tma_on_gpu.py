@@ -16,7 +16,7 @@ from cudamm.benchmark.result import Result
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Device
 from cudamm.errors import RequirementError
-from cudamm.execution.in_process import InProcessExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cudamm.benchmark.result import Result, Timing
-from cudamm.courses import published
+from cudamm.courses import published_figures
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.execution.case import Verdict
@@ -288,7 +288,7 @@ def test_the_course_s_curve_is_scaled_to_the_same_minimum(method, name, minimum)
     drawing = drawn(GPU, swept(method, name, times))
     (curve,) = [series for series in drawing.charts[0].series if series.kind == "published"]
     assert curve.label == "Tsinghua 2022, scaled" and "scaled to the same minimum" in drawing.caption
-    theirs = {figure.params[name]: figure.mean_ms for figure in published.swept(method, name)}
+    theirs = {figure.params[name]: figure.mean_ms for figure in published_figures.swept(method, name)}
     assert {p.x for p in curve.points} == set(times)  # theirs has more
     assert min(p.y for p in curve.points) == pytest.approx(0.7)
     for point in curve.points:

@@ -19,7 +19,7 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.output import tune_table as tables
 from cudamm.tuning.search import Outcome, Task, Trial
-from cudamm.tuning.store import Entry
+from cudamm.tuning.tuned_store import Entry
 
 GPU = DeviceInfo("gpu", "gpu:0", "A [GPU]")
 

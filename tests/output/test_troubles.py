@@ -8,7 +8,7 @@ import io
 from rich.console import Console
 
 from cudamm.benchmark.result import Result
-from cudamm.output.footnotes import print_troubles
+from cudamm.output.failed_rows import print_troubles
 from cudamm.output.results_view import troubles
 
 

@@ -16,15 +16,15 @@ from cudamm.kernels.architecture import ARCHITECTURES, find_architecture
 from cudamm.kernels.best_method import BEST
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder, methods
-from cudamm.kernels.launch import check, plan
+from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
-from cudamm.tuning import known_best, store
+from cudamm.tuning import known_best
 from cudamm.tuning.best_choice import choose, resolve
 from cudamm.tuning.place import Place, of_architecture, of_target, on_host
 from cudamm.tuning.preference_order import PREFERENCES
-from cudamm.tuning.store import Entry, Store
+from cudamm.tuning.tuned_store import Entry, Store, source_hash
 
 FLOAT = ELEMENT_TYPES["float32"]
 HOPPER = of_architecture(find_architecture("sm_90"))
@@ -46,7 +46,7 @@ def entry(method: str, edge: int | tuple[int, int, int], ms: float, **changes: A
     m, n, k = (edge, edge, edge) if isinstance(edge, int) else edge
     of = find(method)
     made = Entry(
-        device="NVIDIA H200", arch="sm_90", method=method, source=store.source_hash(of), dtype="float32",
+        device="NVIDIA H200", arch="sm_90", method=method, source=source_hash(of), dtype="float32",
         m=m, n=n, k=k, params={parameter.name: parameter.default for parameter in of.parameters},
         median_ms=ms, cache="cold", confirmed=True, complete=True, tried=6, possible=6,
         date="2026-11-21T12:00:00+00:00",
@@ -153,14 +153,14 @@ def test_a_changed_comment_changes_no_source_and_changed_code_does(
         write_kernel(source.replace("__syncthreads();", "__syncthreads();  /* x */"), "b.cu")
     )
     changed = read_method(write_kernel(source.replace("sum = 0", "sum = 1"), "c.cu"))
-    assert store.source_hash(plain) == store.source_hash(commented) != store.source_hash(changed)
+    assert source_hash(plain) == source_hash(commented) != source_hash(changed)
 
 
 def test_a_constant_belongs_to_how_it_is_launched(write_kernel: Callable[..., Path]) -> None:
     source = find("tiled-dynamic").source
     one = read_method(write_kernel(source, "a.cu"))
     other = read_method(write_kernel(source.replace("block_edge = BLOCK", "block_edge = 1 * BLOCK"), "b.cu"))
-    assert store.source_hash(one) != store.source_hash(other)
+    assert source_hash(one) != source_hash(other)
 
 
 def test_a_file_of_another_version_is_said_to_be(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_method_that_has_changed_is_used_and_said_to_have(tables: Path) -> Non
     (row,) = known_best.rows()
     assert not row.is_current
     known_best._rows.cache_clear()
-    now = store.source_hash(find("naive"))
+    now = source_hash(find("naive"))
     ship(tables, entry("naive", 1024, 0.3, source="0123456789abcdef"), accepted_source=now)
     assert "changed" not in choose(HERE, Shape(1024, 1024, 1024), FLOAT).why
 

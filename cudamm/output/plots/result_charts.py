@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cudamm.courses import published
+from cudamm.courses import published_figures
 from cudamm.kernels.method import Value
 from cudamm.output.number_format import significant, variant
 from cudamm.output.plots.chart import (
@@ -130,7 +130,7 @@ def _published(method: str, name: str, rows: Sequence[ResultRow]) -> Iterator[Se
         return
     figures = [
         figure
-        for figure in published.swept(method, name)
+        for figure in published_figures.swept(method, name)
         if min(numbers) <= figure.params[name] <= max(numbers)
     ]
     if len(figures) < 2:
@@ -231,7 +231,7 @@ def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
     if any(row.verdict.correct is None for row in rows):
         found.append("Not verified, so none is called best")
     if any(s.kind == "published" for s in series):
-        found.append(f"{published.TSINGHUA}: int32, its size not stated, scaled to the same minimum")
+        found.append(f"{published_figures.TSINGHUA}: int32, its size not stated, scaled to the same minimum")
     texts = [mark.text for mark in marks_of(rows) if mark in (EMULATED, NATIVE, PADDED)]
     return found + [text[0].upper() + text[1:] for text in texts]
 

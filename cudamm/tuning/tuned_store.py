@@ -24,6 +24,8 @@ import platformdirs
 from msgspec import Meta
 
 from cudamm import __version__
+from cudamm.benchmark.file_lock import locked
+from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import Amount, Cache, Size
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
@@ -32,8 +34,6 @@ from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
-from cudamm.locks import locked
-from cudamm.records import DamagedError, parse_json, read_as
 
 SCHEMA = "cudamm.tuned/1"
 FILE_NAME = "tuned.json"

@@ -11,7 +11,7 @@ import pytest
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.header import Overrides, read_method
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch import Launch, Limits, TensorMap, check, plan
+from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, check, plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant, variants

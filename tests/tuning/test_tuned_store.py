@@ -17,8 +17,8 @@ from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import Method
 from cudamm.kernels.problem import Shape
-from cudamm.tuning import store
-from cudamm.tuning.store import Entry, Store, lookup
+from cudamm.tuning import tuned_store
+from cudamm.tuning.tuned_store import Entry, Store, lookup
 
 GPU = DeviceInfo("gpu", "gpu:0", "A GPU", {"arch": "sm_90"})
 SQUARE = Shape(1024, 1024, 1024)
@@ -39,7 +39,7 @@ def entry(method: Method | None = None, **changes: Any) -> Entry:
         device="A GPU",
         arch="sm_90",
         method=method.name,
-        source=store.source_hash(method),
+        source=tuned_store.source_hash(method),
         dtype="float32",
         m=1024,
         n=1024,
@@ -111,13 +111,13 @@ def test_another_source_is_another_method(write_kernel: WriteKernel) -> None:
     after = read_method(path)
     assert lookup(GPU, after, "float32", shape) is None
     (kept,) = Store().entries()
-    assert store.state_of(kept) == "its source has changed since: ignored"
+    assert tuned_store.state_of(kept) == "its source has changed since: ignored"
     # What is found for the new source takes its place.
     Store().put(entry(after, params={"BLOCK_SIZE": 32}))
     (kept,) = Store().entries()
-    assert kept.params == {"BLOCK_SIZE": 32} and store.state_of(kept) == ""
+    assert kept.params == {"BLOCK_SIZE": 32} and tuned_store.state_of(kept) == ""
     path.unlink()
-    assert store.state_of(kept) == "its kernel file is gone: ignored"
+    assert tuned_store.state_of(kept) == "its kernel file is gone: ignored"
 
 
 def test_how_it_is_launched_belongs_to_what_it_is(write_kernel: WriteKernel) -> None:
@@ -126,8 +126,8 @@ def test_how_it_is_launched_belongs_to_what_it_is(write_kernel: WriteKernel) -> 
         read_method(write_kernel(text, name))
         for text, name in ((source, "one.cu"), (source.replace("// threads:", "// threads: 1 *"), "two.cu"))
     )
-    assert store.source_hash(one) != store.source_hash(other)
-    assert store.source_hash(one) == store.source_hash(read_method(one.path))
+    assert tuned_store.source_hash(one) != tuned_store.source_hash(other)
+    assert tuned_store.source_hash(one) == tuned_store.source_hash(read_method(one.path))
 
 
 def test_an_entry_whose_requirements_do_not_hold_there_is_passed_over(write_kernel: WriteKernel) -> None:
@@ -273,7 +273,7 @@ def test_a_disk_that_is_full_leaves_what_there_was(folder: Path, monkeypatch: py
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cudamm.tuning.store.os.fsync", full)
+    monkeypatch.setattr("cudamm.tuning.tuned_store.os.fsync", full)
     with pytest.raises(UsageError, match="No space left on device"):
         store.put(of(8))
     assert (folder / "tuned.json").read_bytes() == before
@@ -283,4 +283,4 @@ def test_a_disk_that_is_full_leaves_what_there_was(folder: Path, monkeypatch: py
 def test_the_folder_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CUDAMM_DATA")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    assert store.data_folder() == tmp_path / "home" / "cudamm"
+    assert tuned_store.data_folder() == tmp_path / "home" / "cudamm"

@@ -1,12 +1,15 @@
 """What can go wrong, as exceptions whose message tells the user what to do.
 
 Every exception carries the exit status the program ends with; `cudamm.cli` prints the message as one
-line and exits, and nothing else does.
+line and exits, and nothing else does. A wrong result raises nothing: see `FAILED_RESULT`.
 """
 
 from __future__ import annotations
 
 import signal
+
+ALL_WELL, FAILED_RESULT = 0, 1
+"""Exit statuses of a command that ran to its end: every result is right, or one is wrong or has failed."""
 
 
 class CudammError(Exception):

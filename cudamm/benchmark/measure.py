@@ -1,6 +1,6 @@
 """Benchmarks: verify each variant, warm up, sample all in turn until each median is stable.
 
-`sampling_policy` has the rules: how long, how often, and when it is enough.
+`sampling_policy` has the rules: how long, how often, and when it is enough; `early_drop`, what is dropped.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from cudamm.benchmark.early_drop import is_first_launch_too_slow, is_too_slow
 from cudamm.benchmark.impossible_rate import impossible_rate
 from cudamm.benchmark.result import Cache, Ended, Result, Status, Timing, result_of_case
 from cudamm.benchmark.sampling_policy import (
@@ -18,9 +19,7 @@ from cudamm.benchmark.sampling_policy import (
     WarmUp,
     end_of_sampling,
     first_samples,
-    is_first_launch_too_slow,
     is_overhead_negligible,
-    is_too_slow,
     launches_per_sample,
     pause_before_retake_s,
     samples_per_turn,

@@ -1,4 +1,4 @@
-"""The rules of sampling: warm-up, when sampling ends, samples per turn, what is dropped, retakes.
+"""The rules of sampling: warm-up, launches per sample, when sampling ends, samples per turn, retakes.
 
 Each rule is a function of plain numbers and stands below the constants that it uses. `measure` applies the
 rules.
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from cudamm.benchmark.early_drop import SURE_SAMPLES
 from cudamm.benchmark.result import Cache, Ended
 from cudamm.benchmark.sample_statistics import statistics_of
 
@@ -155,9 +156,6 @@ TURN_MS = 50.0
 
 MOST_SAMPLES_PER_TURN = 20
 
-SURE_SAMPLES = 3
-"""Number of samples after which a variant may be dropped by `SURE_FACTOR`."""
-
 
 def first_samples(settings: Settings) -> int:
     """Return the number of samples to take of a variant in its first turn."""
@@ -179,42 +177,6 @@ def samples_per_turn(settings: Settings, taken: int, sample_ms: float) -> int:
     elif taken < FEWEST_SAMPLES:
         wanted = min(wanted, FEWEST_SAMPLES - taken)
     return max(1, min(fitting, wanted, MOST_SAMPLES_PER_TURN))
-
-
-# When a variant is dropped.
-
-DROP_FACTOR = 1.25
-"""A variant is dropped if it is slower than the best by this factor, which is far beyond a sample's error."""
-
-SURE_FACTOR = 1.05
-"""A variant is dropped if the fastest of its `SURE_SAMPLES` is slower than the best median by this factor."""
-
-FEWEST_HOST_SAMPLES = 3
-"""Minimum number of samples before a variant on the host is dropped: times there vary more than on a GPU."""
-
-IDLE_LAUNCH_FACTOR = 2.0
-"""Maximum ratio of a launch at an idle GPU's clocks to one at raised clocks."""
-
-FIRST_LAUNCH_MS = 0.1
-"""Maximum overhead of a variant's first launch on the host, in milliseconds; 20 µs were observed."""
-
-
-def is_first_launch_too_slow(launch_ms: float, best_ms: float, *, device_was_warm: bool) -> bool:
-    """Return whether a variant is dropped for its first launch on a GPU, which verified it."""
-    expected_ms = best_ms if device_was_warm else IDLE_LAUNCH_FACTOR * best_ms
-    return launch_ms > DROP_FACTOR * expected_ms + FIRST_LAUNCH_MS
-
-
-def is_too_slow(samples_ms: Sequence[float], best_ms: float, *, on_host: bool) -> bool:
-    """Return whether a variant is dropped for its samples.
-
-    `SURE_FACTOR` applies on a GPU only, where variants are compared by samples taken in turn.
-    """
-    if len(samples_ms) < (FEWEST_HOST_SAMPLES if on_host else 1):
-        return False
-    if not on_host and len(samples_ms) >= SURE_SAMPLES:
-        return min(samples_ms) > SURE_FACTOR * best_ms
-    return median(samples_ms) > DROP_FACTOR * best_ms
 
 
 # Pauses and retakes while the device is throttled.

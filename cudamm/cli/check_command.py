@@ -107,7 +107,7 @@ def check_command(
             mistakes = [row for result in session.results for row in result.mistake_records()]
             checked = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=checked)
-            return session.status(all(result.all_well for result in session.results))
+            return session.exit_status(all(result.all_well for result in session.results))
 
 
 def _shared_limit(arch: str | None) -> SharedLimit:

@@ -140,7 +140,7 @@ def measure_and_show(
         session.say(remarks)
         session.finish()
         session.write_picture(lambda _: drawing_of(view))
-        return session.status(all(result.status != "failed" for result in session.results))
+        return session.exit_status(all(result.status != "failed" for result in session.results))
 
 
 def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:

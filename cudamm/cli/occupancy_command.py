@@ -160,7 +160,7 @@ def occupancy_command(
         session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
-        return session.status(numbers is not None or not any(r.reason for r in session.results))
+        return session.exit_status(numbers is not None or not any(r.reason for r in session.results))
 
 
 def _cycles(option: str, text: str | None) -> Fraction | None:

@@ -79,7 +79,7 @@ def profile_command(
             session.show(lambda console, results: tables.render(console, info, results))
             session.say(remarks)
             session.save(ProfileResult.record)
-            return session.status(all(result.status != "failed" for result in session.results))
+            return session.exit_status(all(result.status != "failed" for result in session.results))
 
 
 def _check_gpu(executor: Executor) -> None:

@@ -135,7 +135,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     with Session[OccupancyResult](SCHEMA, Outputs(), info) as session:
         try:
             session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
-            session.status(True)
+            session.exit_status(True)
         except (NoDeviceError, UsageError) as error:
             return [], f"Left out: {error}."
         return session.results, why_not if left else ""

@@ -197,4 +197,4 @@ def _show(
         session.say(remarks)
         session.save(RooflineResult.record)
         session.write_picture(draw)
-        return session.status(all(result.status != "failed" for result in session.results))
+        return session.exit_status(all(result.status != "failed" for result in session.results))

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cudamm.benchmark.result import Result
 from cudamm.cli.output_options import Outputs, TextFiles
 from cudamm.devices.device import DeviceInfo
-from cudamm.errors import Interrupted, NoDeviceError, UsageError
+from cudamm.errors import ALL_WELL, FAILED_RESULT, Interrupted, NoDeviceError, UsageError
 from cudamm.output.console import console, messages
 from cudamm.output.document import document
 from cudamm.output.live_json import LiveJson
@@ -182,15 +182,20 @@ class Session(Generic[R]):
             self._json.write(document(self._schema, self._device) | head, rows)
         self._write_text_files(rows if csv_rows is None else csv_rows)
 
-    def status(self, all_well: bool) -> int:
-        """The exit status. Raises Interrupted after Ctrl-C, NoDeviceError where the device was lost."""
+    def exit_status(self, all_well: bool) -> int:
+        """Return the exit status.
+
+        Raises:
+            Interrupted: after Ctrl-C.
+            NoDeviceError: the device was lost.
+        """
         count = len(self.results)
         what = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
         if self._interrupted is not None:
             raise Interrupted(self._interrupted, what)
         if self._lost is not None:
             raise NoDeviceError(f"{self._lost}; {what}")
-        return 0 if all_well else 1
+        return ALL_WELL if all_well else FAILED_RESULT
 
 
 class LiveSession(Session[Result]):

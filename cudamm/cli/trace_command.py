@@ -135,7 +135,7 @@ def trace_command(
         session.say(remarks)
         rows = [record for result in session.results for record in result.records()]
         session.write(rows, variants=[result.summary() for result in session.results])
-        return session.status(all(result.status != "failed" for result in session.results))
+        return session.exit_status(all(result.status != "failed" for result in session.results))
 
 
 def _block_index(text: str) -> Extents:

@@ -182,7 +182,7 @@ def _tune_and_show(
         )
         if stored.error is not None:
             raise stored.error
-        return session.status(all(outcome.winner is not None for outcome in tuner.outcomes))
+        return session.exit_status(all(outcome.winner is not None for outcome in tuner.outcomes))
 
 
 def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forget: bool) -> int:

@@ -64,4 +64,4 @@ def verify_command(
             session.show(lambda console, results: tables.render(console, info, results))
             session.say(remarks)
             session.finish()
-            return session.status(all(result.status != "failed" for result in session.results))
+            return session.exit_status(all(result.status != "failed" for result in session.results))

@@ -18,7 +18,7 @@ from cudamm.output.result_marks import BEST_OF_SWEEP, Mark, marks_of
 FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples for the bootstrap interval of a speed-up."""
 FEWEST_FOR_SLOWDOWN = 2
-"""The same for the slowdown against the best of a sweep."""
+"""The same for the slowdown against the best of its problem."""
 
 
 class ProblemLabel(NamedTuple):

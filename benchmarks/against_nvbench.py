@@ -31,8 +31,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Cache, Result
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.devices.find_device import find_gpu
 from cudamm.execution.case import Case
 from cudamm.execution.in_process_executor import InProcessExecutor

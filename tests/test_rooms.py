@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,3 +76,16 @@ def test_each_room_says_what_it_is_for_and_which_rooms_it_may_use() -> None:
 def test_no_two_files_have_one_name() -> None:
     names = Counter(place.name for place in python_files() if place.name != "__init__.py")
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_the_guide_says_where_things_are() -> None:
+    """Each path in the table "Where is …?" leads to a file, or to a folder."""
+    guide = (PACKAGE.parent / "docs" / "developers.md").read_text(encoding="utf-8")
+    table = guide.partition("## Where is …?")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 20
+    for row in rows:
+        places = re.findall(r"`([^`]+)`", row.split(" | ")[1])
+        paths = [place for place in places if "/" in place or place.endswith(".py")]
+        assert paths, row
+        assert not [path for path in paths if not (PACKAGE / path).exists()], row

@@ -16,14 +16,14 @@ from pathlib import Path
 from filelock import FileLock, SoftFileLock, Timeout
 
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)
-"""What a file system answers that knows locks and cannot give one; filelock itself handles ENOSYS."""
+"""Errors of a file system that cannot lock a file; filelock handles ENOSYS itself."""
 
 
 class HeldError(Exception):
     """Another process holds the lock.
 
     Attributes:
-        process: its number; None where that is not known.
+        process: the number of that process; None if it is not known.
     """
 
     def __init__(self, process: int | None) -> None:
@@ -33,35 +33,36 @@ class HeldError(Exception):
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True, remove: bool = False) -> Iterator[None]:
-    """Hold the lock of that file name until the end of the block.
+    """Hold a lock until the end of the block.
 
     Args:
-        wait: for a process that has it; otherwise HeldError is raised.
-        remove: the lock file when it is given back.
+        path: the lock file, which is made if it is missing.
+        wait: if another process holds the lock, wait for that process; otherwise raise HeldError.
+        remove: remove the lock file at the end.
 
     Raises:
-        HeldError: another process holds it.
+        HeldError: another process holds the lock.
         OSError: the lock file cannot be made.
     """
     path.parent.stat()  # filelock would make a folder that is missing
     lock = FileLock(path, timeout=-1 if wait else 0)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the marker that filelock falls back to
+            warnings.simplefilter("ignore")  # filelock warns when it uses a marker file in place of a lock
             lock.acquire()
     except Timeout:
         raise HeldError(_process(path)) from None
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        yield  # the file is written all the same
+        yield  # without a lock the file is written unguarded
         return
     try:
-        if not isinstance(lock, SoftFileLock):  # its marker begins with the number too
+        if not isinstance(lock, SoftFileLock):  # a marker file contains the process number already
             path.write_text(f"{os.getpid()}\n")
         yield
     finally:
-        if remove:  # while it is held: whoever waits for it sees that it is no lock any more
+        if remove:  # before the release: a process that waits then sees that the file is gone
             path.unlink(missing_ok=True)
         lock.release()
 

@@ -1,6 +1,6 @@
-"""Records read back from JSON: their types and bounds are those that their dataclasses declare.
+"""Reads records (dataclasses) from JSON, and checks the types and bounds that the dataclasses declare.
 
-`json` parses the text: it accepts file names that are not valid Unicode, which msgspec refuses.
+`json` parses the text: a text may contain a file name that is not valid Unicode, which msgspec refuses.
 `msgspec.convert` makes the records. `dataclasses.asdict` writes them: `msgspec.to_builtins` refuses NumPy's
 numbers, and omits the fields that `convert` filled from their defaults.
 """
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 class DamagedError(CudammError):
-    """A text that is no JSON, or a value that is not the record that it should be."""
+    """A text that is not JSON, or a value from which the wanted record cannot be made."""
 
 
 def read_as(kind: type[T], value: Any) -> T:
-    """Return the record that a plain value stands for; fields that `kind` does not have are ignored.
+    """Return a record made of a plain value; fields that `kind` does not have are ignored.
 
     Raises:
         DamagedError: a field is missing, of another type or out of bounds; the message names the field.
@@ -43,7 +43,7 @@ def parse_json(text: str) -> Any:
     except json.JSONDecodeError as error:
         what = f"{error.msg}, line {error.lineno} column {error.colno}" if text.strip() else "it is empty"
         raise DamagedError(what) from None
-    except ValueError as error:  # a number, which no float or no int that Python reads can hold
+    except ValueError as error:  # a number that is too large for a float, or has too many digits
         raise DamagedError(str(error)) from None
     except RecursionError:
         raise DamagedError("it is nested too deeply") from None

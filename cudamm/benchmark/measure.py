@@ -16,6 +16,7 @@ from cudamm.benchmark.result import Cache, Ended, Result, Status, Timing, result
 from cudamm.benchmark.sampling_policy import (
     STAYS_WARM_S,
     WARM_UP_MS,
+    Settings,
     WarmUp,
     end_of_sampling,
     first_samples,
@@ -24,7 +25,6 @@ from cudamm.benchmark.sampling_policy import (
     pause_before_retake_s,
     samples_per_turn,
 )
-from cudamm.benchmark.sampling_policy import Settings as Settings
 from cudamm.devices.device import Ceilings
 from cudamm.errors import KernelError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
@@ -45,8 +45,8 @@ def bench(
     """Measure each case, and yield each result as soon as it is complete; results know their position.
 
     Args:
-        positions: of the cases, if they are some of many.
-        kept: results of other cases from an earlier run; slow variants are dropped against these too.
+        positions: the place of each case among all that were asked for; None: the cases are all.
+        kept: results of an earlier run; a variant is also dropped if it is slower than the best of these.
 
     Raises:
         UsageError, NoDeviceError: before anything is launched, if the request is impossible.
@@ -233,7 +233,7 @@ class _Benchmark:
     # What the steps consist of.
 
     def _warm_up(self, candidate: _Candidate) -> None:
-        """Launch until the device's clocks are raised; then count the launches that share a hot sample."""
+        """Launch until the device's clocks are raised; then decide how many launches share a hot sample."""
         case = candidate.case
         missing_ms = WARM_UP_MS
         if case.on_host:
@@ -248,7 +248,7 @@ class _Benchmark:
         self._warm_until = time.monotonic() + STAYS_WARM_S
 
     def _launch_ms(self, case: Case, launches: int) -> float:
-        """Return the mean duration of some launches, which are not judged."""
+        """Return the mean duration of some launches, whose products are not judged."""
         batch = self._executor.sample(case, samples=1, launches_per_sample=launches, cold=False, check=False)
         return batch.samples_ms[0]
 
@@ -286,7 +286,7 @@ class _Benchmark:
         self._update_best(candidate)
 
     def _update_best(self, candidate: _Candidate) -> None:
-        """Compare others with a candidate's median, if it is right and possible."""
+        """Compare other candidates with this one, if its product is right and its rate is possible."""
         if not (self._may_be_dropped(candidate.case) and candidate.verdict.correct):
             return
         if self._impossible(candidate):

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Result, Status
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Ceilings, DeviceInfo, Target

@@ -10,7 +10,8 @@ import click
 import cloup
 from cloup import option
 
-from cudamm.cli.measuring_options import Measuring, measure_and_show, measuring_options, worker_for
+from cudamm.cli.measure_and_show import measure_and_show, worker_for
+from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
     DEFAULT_SIZE,

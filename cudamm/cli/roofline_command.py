@@ -138,7 +138,7 @@ def roofline_command(
     cudamm roofline --kernel my.cu --traffic "8*M*N*K,4*M*N" --peak 19500 --bandwidth 1555
     """
     from cudamm.benchmark import roofline
-    from cudamm.benchmark.measure import Settings
+    from cudamm.benchmark.sampling_policy import Settings
     from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import cases, kernels_of
     from cudamm.tuning.fitted_cases import fitted, fitted_to

@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 
-from cudamm.benchmark.measure import Settings
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import (
     EMULATED,
     EQUAL_WITHIN,

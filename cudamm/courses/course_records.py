@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cudamm.benchmark.measure import Settings
 from cudamm.benchmark.result import Result
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.devices.device import Ceilings
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture

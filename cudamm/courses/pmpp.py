@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cudamm.benchmark.measure import Settings
 from cudamm.benchmark.roofline import Bound, Roofline, bounds, given, measured
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import EMULATED, case, faster, is_timed, listed, outcome_of, right, square
 from cudamm.courses.course_occupancy import occupancies
 from cudamm.courses.course_records import (

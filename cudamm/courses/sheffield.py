@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cudamm.benchmark.measure import Settings
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import case, faster, listed, outcome_of, right, row_of, square
 from cudamm.courses.course_occupancy import best, occupancies
 from cudamm.courses.course_records import (

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from cudamm.benchmark.measure import Settings
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import EMULATED, case, factor_text, is_timed, milliseconds, right, square
 from cudamm.courses.course_records import Conclusion, CourseReport, Group, Outcome, Plan, Row, Setting, Source
 from cudamm.courses.published_figures import TSINGHUA_BLOCK_SIZE, TSINGHUA_FIGURES, TSINGHUA_TILE_SIZE, Figure

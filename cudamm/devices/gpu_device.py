@@ -291,7 +291,7 @@ class _Kernel:
         cuda = import_driver()
         entry = program.method.entry
         try:
-            self.module = compiled.cached.load()
+            self.module = compiled.module.load()
             self.function = self.module.get_function(compiled.kernel)
             for name, value in launch.constants:
                 address, size = self.module.get_global(name)

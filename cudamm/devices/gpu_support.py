@@ -15,7 +15,7 @@ from cudamm.compile.compile_cache import cached
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
-from cudamm.devices.source_module import CachedSource
+from cudamm.devices.source_module import ModuleSource
 from cudamm.errors import KernelError, NoDeviceError
 
 SOURCE = Path(__file__).parent / "gpu_runtime" / "support.cu"
@@ -263,7 +263,7 @@ def _module(arch: str) -> Any:
     """Return the module of `SOURCE`. Raises NoDeviceError if nvcc cannot compile it."""
     compiler, text = nvcc(), SOURCE.read_text(encoding="utf-8")
     options = tuple(include_options(compiler.path))
-    source = CachedSource(text, str(compiler.path), options, arch)
+    source = ModuleSource(text, str(compiler.path), options, arch)
     try:
         return source.compiled([text, compiler.version, str(compiler.path), *options, arch]).load()
     except KernelError as error:

@@ -1,8 +1,8 @@
-"""Compiles kernels with PyCUDA on all cores, and loads them as `SourceModule`s.
+"""Compiles kernels with PyCUDA, and loads them with its `SourceModule`.
 
-`SourceModule` compiles a program if PyCUDA's cache lacks it, and loads it. cudamm fills that cache ahead with
-`pycuda.compiler.compile`, which needs no GPU and can run on every core. In the process that owns the GPU,
-`SourceModule` then only reads the cache and loads.
+`SourceModule` compiles a source if PyCUDA's cache lacks it, and loads it. cudamm fills the cache ahead with
+`pycuda.compiler.compile`, which needs no GPU; `compile_all` does that on every core. In the process that owns
+the GPU, `SourceModule` then only reads the cache and loads.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _FAILURE = "failure.txt"
 
 
 @dataclass(frozen=True)
-class CachedSource:
-    """A source with the arguments that `SourceModule` compiles it with.
+class ModuleSource:
+    """The source of a `SourceModule`, and the arguments to compile it with.
 
     Attributes:
-        cache_dir: a cache of PyCUDA's that holds the cubin of this source alone.
+        cache_dir: a cache folder of PyCUDA that contains the cubin of this source and nothing else.
     """
 
     source: str
@@ -54,12 +54,12 @@ class CachedSource:
 
         return SourceModule(**self._arguments())
 
-    def compiled(self, made_from: Sequence[str], *, keep_failure: bool = True) -> CachedSource:
-        """Return this source with a cache that holds its cubin.
+    def compiled(self, made_from: Sequence[str], *, keep_failure: bool = True) -> ModuleSource:
+        """Compile this source; return it with the folder of its cubin.
 
         Args:
-            made_from: all that the cubin depends on.
-            keep_failure: remember that the source does not compile, as its cubin is remembered.
+            made_from: everything that the cubin depends on.
+            keep_failure: if the source does not compile, keep that in the cache too.
 
         Raises:
             KernelError: the source does not compile.
@@ -86,11 +86,11 @@ class CachedSource:
         return dataclasses.replace(self, cache_dir=str(folder))
 
     def _arguments(self) -> dict[str, Any]:
-        """Return the arguments by their names.
+        """Return the arguments of `SourceModule` by their names.
 
-        PyCUDA writes a source in the locale's encoding. It runs nvcc's preprocessor over a source that
-        contains `#include` at every load, to see whether a header has changed; that takes half a second. The
-        cache's folder already depends on every header, so the directive is written as `# include`.
+        `#include` is written as `# include`: at each load PyCUDA runs nvcc's preprocessor over a source that
+        contains `#include`, which takes half a second, to see whether a header has changed. `made_from`
+        already contains every header. PyCUDA writes the source in the locale's encoding.
         """
         encoding = locale.getpreferredencoding(False)
         source = self.source.replace("#include", "# include").encode(encoding, "replace").decode(encoding)
@@ -108,7 +108,7 @@ class CachedSource:
 class CompiledSource(Cubin):
     """A program that PyCUDA has compiled."""
 
-    cached: CachedSource
+    module: ModuleSource
 
 
 def compile_source(program: Program, arch: str) -> CompiledSource:
@@ -119,8 +119,8 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
         NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
     """
     target, options = nvcc_options(program, arch)
-    source = CachedSource(program.text, str(nvcc().path), tuple(options), target)
-    # A header that is missing or wrong may be mended before the next run.
+    source = ModuleSource(program.text, str(nvcc().path), tuple(options), target)
+    # If the failure is in a header, the user may correct the header before the next run.
     source = source.compiled(identity(program, arch), keep_failure=program.include_folder is None)
     image = next(Path(source.cache_dir).glob("*.cubin")).read_bytes()
     kernel = find_kernel(image, program.method.entry)
@@ -128,7 +128,7 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
 
 
 def prepare_to_load() -> None:
-    """Do ahead what the first `SourceModule` of a process takes time for: imports, and nvcc's version."""
+    """Import PyCUDA's compiler and ask nvcc for its version, as the first `SourceModule` would."""
     from pycuda import characterize, compiler
 
     characterize.platform_bits()
@@ -137,7 +137,7 @@ def prepare_to_load() -> None:
 
 
 def _remove_leftovers(message: str) -> None:
-    """Remove the temporary folder that PyCUDA names, and leaves behind, if nvcc fails."""
+    """Remove the temporary folder that PyCUDA leaves behind if nvcc fails; its message names the folder."""
     named = re.search(r"nvcc compilation of (\S+)/kernel\.cu failed", message)
     if named:
         shutil.rmtree(named[1], ignore_errors=True)

@@ -21,6 +21,7 @@ import numpy as np
 from cudamm.benchmark import measure
 from cudamm.benchmark.result import Cache, Result, Timing, result_of_case
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.compile_all import compile_each
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, UsageError
@@ -83,7 +84,7 @@ class Request:
     Attributes:
         budget_s: of each method on each problem, compiling included.
         seed: of the random start.
-        cache: as `measure.Settings` has it.
+        cache: as `Settings` of `sampling_policy` has it.
     """
 
     budget_s: float = 60.0
@@ -426,7 +427,7 @@ class _Search:
         self, cases: Sequence[Case], runs: int, *, drop: bool = True, warmup: int | None = None
     ) -> Iterator[Trial]:
         """Measure compiled cases."""
-        settings = measure.Settings(
+        settings = Settings(
             runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True,
             keep_matrices=self._keep_matrices,
         )  # fmt: skip

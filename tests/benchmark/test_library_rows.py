@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from scripted_device import ScriptedDevice, silent
 
-from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Result, bench_record_among, result_of, share_of_cublas
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Ceilings, Device
 from cudamm.errors import UsageError

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from scripted_device import ScriptedDevice, silent
 
-from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Result
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.devices.device import Ceilings, Device
 from cudamm.errors import UsageError
 from cudamm.execution.case import UNVERIFIED

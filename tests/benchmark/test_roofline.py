@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.benchmark.measure import Settings
 from cudamm.benchmark.roofline import (
     bounds,
     given,
@@ -21,6 +20,7 @@ from cudamm.benchmark.roofline import (
     theoretical_bandwidth,
     theoretical_peak,
 )
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded, padded

@@ -7,7 +7,7 @@ import json
 import pytest
 from made_up_outcomes import CPU, silent
 
-from cudamm.benchmark.measure import Settings
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import case, right
 from cudamm.courses.course_records import Conclusion, CourseReport, Group, Plan, Source
 from cudamm.courses.reproduce import reproduce

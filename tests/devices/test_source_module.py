@@ -102,9 +102,9 @@ def test_a_target_compiles_without_the_gpu(compiled_sources: list[str]) -> None:
 def test_what_was_compiled_is_not_compiled_again(compiled_sources: list[str]) -> None:
     first, second = compiled(find("naive")), compiled(find("naive"))
     assert first == second and len(compiled_sources) == 1
-    (cubin,) = Path(first.cached.cache_dir).iterdir()
+    (cubin,) = Path(first.module.cache_dir).iterdir()
     assert cubin.read_bytes() == first.image
-    assert compiled(find("naive"), "sm_80").cached.cache_dir != first.cached.cache_dir
+    assert compiled(find("naive"), "sm_80").module.cache_dir != first.module.cache_dir
 
 
 def test_pycuda_sees_no_include_and_so_runs_no_preprocessor(compiled_sources: list[str]) -> None:

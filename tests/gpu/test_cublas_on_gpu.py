@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.measure import bench
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
 from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.device import GUARD_BYTES

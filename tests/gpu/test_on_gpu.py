@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudamm.benchmark.measure import Settings, bench
+from cudamm.benchmark.measure import bench
+from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
 from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import program

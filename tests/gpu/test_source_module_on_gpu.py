@@ -52,20 +52,20 @@ def test_loading_asks_nvcc_for_its_version_alone(gpu, counted_nvcc, method: str)
     """async-copy includes a header, over which PyCUDA would run the preprocessor."""
     script, asked = counted_nvcc
     compiled = compile_source(default_of(method), gpu.arch)
-    module = dataclasses.replace(compiled.cached, nvcc=str(script)).load()
+    module = dataclasses.replace(compiled.module, nvcc=str(script)).load()
     assert module.get_function(compiled.kernel).num_regs > 0
     assert asked() == ["--version"]
 
 
 def test_another_process_finds_what_one_has_compiled(gpu, compiler_cache: Path) -> None:
     compiled = compile_source(default_of("naive"), gpu.arch)
-    (cubin,) = Path(compiled.cached.cache_dir).glob("*.cubin")
+    (cubin,) = Path(compiled.module.cache_dir).glob("*.cubin")
     made_ns = cubin.stat().st_mtime_ns
     code = (
         "from cudamm.devices.find_device import find\n"
         "with find('gpu') as gpu:\n"
         f"    from pycuda.compiler import SourceModule\n"
-        f"    SourceModule(**{compiled.cached._arguments()!r})"
+        f"    SourceModule(**{compiled.module._arguments()!r})"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert [path.name for path in cubin.parent.iterdir()] == [cubin.name]

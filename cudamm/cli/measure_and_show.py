@@ -1,0 +1,134 @@
+"""What `bench` and `sweep` do: measure what no earlier run has, keep results as they come, print, draw."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cudamm.cli.measuring_options import Measuring
+from cudamm.cli.output_options import Outputs
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cudamm.benchmark.result import Result
+    from cudamm.benchmark.sampling_policy import Settings
+    from cudamm.devices.device import DeviceInfo
+    from cudamm.execution.executor import Executor
+    from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.kernels.chosen_cases import Cases
+    from cudamm.output.results_view import ResultsView
+
+
+def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> WorkerExecutor:
+    """A process that opens the device, and makes meanwhile what will be measured first, if that is known.
+
+    To be called before what needs long imports: they are imported there at the same time.
+    """
+    from cudamm.execution.worker_executor import WorkerExecutor
+
+    expected = None
+    if sizes and measuring.verify:
+        expected = sizes[0], dtypes[0] if dtypes else "float32", measuring.seed
+    return WorkerExecutor(measuring.device_spec, measuring.timeout_s, expected)
+
+
+def measure_and_show(
+    executor: Executor,
+    cases: Cases,
+    measuring: Measuring,
+    outputs: Outputs,
+    settings: Settings,
+    show: Callable[[Console, ResultsView], None],
+    remarks: Sequence[str] = (),
+) -> int:
+    """Measure what no earlier run has, write results as they come, print tables; return the exit status."""
+    from cudamm.benchmark import measure
+    from cudamm.benchmark.result import SCHEMA, bench_record_among
+    from cudamm.cli.session import LiveSession
+    from cudamm.output.plots.result_charts import drawing_of
+    from cudamm.output.results_view import results_view
+
+    info = executor.target.info
+    options = _options(measuring, settings)
+    kept, records = _resumed(outputs.resume, info, options, cases, settings)
+    left = [position for position in range(len(cases)) if position not in kept]
+    with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
+        session.restore(list(kept.values()), records)
+        if left:
+            chosen = [cases[position] for position in left]
+            earlier = list(kept.values())
+            session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
+        executor.dismiss()
+        view = results_view(info.name, session.results)
+        session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
+        if kept:
+            session.say([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
+        session.say(remarks)
+        session.finish()
+        session.write_picture(lambda _: drawing_of(view))
+        return session.exit_status(all(result.status != "failed" for result in session.results))
+
+
+def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
+    """What a file of results says of how they were measured."""
+    return {
+        "fmad": settings.fmad,
+        "cache": settings.cache,
+        "runs": settings.runs,
+        "max_noise": settings.max_noise,
+        "max_time_s": settings.max_time_s,
+        "warmup": settings.warmup,
+        "verify": settings.verify,
+        "seed": measuring.seed,
+    }
+
+
+def _resumed(
+    path: str | None, info: DeviceInfo, options: dict[str, Any], cases: Cases, settings: Settings
+) -> tuple[dict[int, Result], dict[int, dict[str, Any]]]:
+    """Results of an earlier run by their position among the cases, and all its rows by their position.
+
+    What failed there, or was measured of another source, is measured again, and stays in the file until then.
+    Rows that are not among the cases come after them.
+
+    Raises:
+        UsageError: the file is none of ours, or of another device or other options.
+    """
+    from cudamm.benchmark.result_file import load_to_resume
+    from cudamm.compile.program import program
+
+    saved = None if path is None else load_to_resume(path)
+    if saved is None:
+        return {}, {}
+    here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
+    for what, then, now in (
+        *((name, saved.document["device"].get(name), value) for name, value in here.items()),
+        *((name, saved.document["options"].get(name), value) for name, value in options.items()),
+    ):
+        if then != now:
+            raise UsageError(
+                f"--resume {saved.path}: it was measured with {what} {then}, and this would be {now}"
+            )
+    rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
+    kept: dict[int, Result] = {}
+    records: dict[int, dict[str, Any]] = {}
+    for position, (variant, problem) in enumerate(cases):
+        shape, dtype = str(problem.shape), problem.element.name
+        wanted = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
+        if wanted not in rows:
+            continue
+        result, records[position] = rows.pop(wanted)
+        if result.status not in (("ok", "dropped") if settings.drop else ("ok",)):
+            continue
+        if result.source == program(variant, problem.element, settings.fmad).hash:
+            kept[position] = dataclasses.replace(result, position=position)
+    others = (row for _, row in rows.values())
+    return kept, records | dict(enumerate(others, len(cases)))
+
+
+def _key(result: Result) -> tuple[Any, ...]:
+    shape = f"{result.m}x{result.n}x{result.k}"
+    return result.method, tuple(result.params.items()), shape, result.dtype, result.chosen_by

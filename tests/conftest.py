@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
+    # Hundreds of processes that are started here import NumPy: half of that is its BLAS starting threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # How long an example takes says nothing on a machine that others use too.
     hypothesis.settings.register_profile("cudamm", deadline=None)
     hypothesis.settings.load_profile("cudamm")
@@ -193,31 +195,32 @@ __all__: Sequence[str] = ()
 
 
 @pytest.fixture(scope="session")
-def worth_sweeping() -> Callable[[Method], list[Variant]]:
+def worth_sweeping() -> Callable[..., list[Variant]]:
     """Every value that a method's header finds worth sweeping, once at least, in variants that it accepts.
 
-    Each with the others as near to their defaults as the header's requirements allow; and the first and the
-    last of all combinations that they allow. Where a method has many parameters those are far too many.
+    The default, the first and the last of all combinations that the header's requirements allow, and as few
+    more as have the other values: all combinations are far too many where a method has many parameters.
+    Of some values of a parameter alone where they are named.
     """
 
-    def worth_sweeping(method: Method) -> list[Variant]:
+    def worth_sweeping(method: Method, **only: Sequence[Value]) -> list[Variant]:
         from cudamm.kernels.variant import variants
 
-        every = variants(method, {p.name: p.values for p in method.parameters})
-        possible = [variant for variant in every if _is_accepted(variant)]
+        values = {p.name: only.get(p.name, p.values) for p in method.parameters}
+        possible = [variant for variant in variants(method, values) if _is_accepted(variant)]
         (default,) = variants(method, {})
-        assert default in possible, f"{default} does not meet its own header's requirements"
-
-        def changes(variant: Variant) -> int:
-            return sum(value != default.params[name] for name, value in variant.values)
-
-        found = [default, possible[0], possible[-1]]
-        for parameter in method.parameters:
-            for value in parameter.values:
-                with_it = [v for v in possible if v.params[parameter.name] == value]
-                assert with_it, f"{method.name}: no combination with {parameter.name}={value} is accepted"
-                found.append(min(with_it, key=changes))
-        return list(dict.fromkeys(found))
+        if not only:
+            assert default in possible, f"{default} does not meet its own header's requirements"
+        chosen = [default] if default in possible else []
+        chosen += [possible[0], possible[-1]]
+        missing = {(name, value) for name in values for value in values[name]}
+        missing -= {pair for variant in chosen for pair in variant.values}
+        while missing:
+            best = max(possible, key=lambda variant: len(missing.intersection(variant.values)))
+            assert missing & set(best.values), f"{method.name}: no combination with any of {missing} is accepted"
+            chosen.append(best)
+            missing -= set(best.values)
+        return list(dict.fromkeys(chosen))
 
     return worth_sweeping
 

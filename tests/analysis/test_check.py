@@ -277,12 +277,11 @@ def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) ->
     assert set(result.sizes) == set(SHAPES)
 
 
-@pytest.mark.parametrize("edge", [7])
-def test_the_ladder_is_clean_at_any_block_size(cpu: Device[Any], edge: int) -> None:
-    sized = [m for m in ladder() if not m.runs_on_host and "BLOCK_SIZE" in (p.name for p in m.parameters)]
-    assert len(sized) > 10
-    chosen = [v for m in sized for v in variants(m, {"BLOCK_SIZE": (edge,)})]
-    for result in results(cpu, chosen, ("17x10x13",), "float64" if edge == 7 else "int32"):
+def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> None:
+    """Without shared memory, with loops over a block, and with tiles: padded, bounded, dynamic, of two."""
+    names = ("naive", "block-coarse-local", "tiled", "tiled-bounds", "tiled-dynamic", "double-buffer")
+    chosen = [v for name in names for v in variants(find(name), {"BLOCK_SIZE": (7,)})]
+    for result in results(cpu, chosen, ("17x10x13",), "float64"):
         assert [(result.method, f.message) for f in result.errors] == []
         (odd,) = (f for f in result.advice if f.kind == "partial-warp")
         assert "no multiple of 32" in odd.message

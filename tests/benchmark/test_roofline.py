@@ -56,7 +56,7 @@ def test_the_header_says_what_the_threads_load_and_store(
 ) -> None:
     """Against what an instrumented run sees, access by access, however wide each is."""
     # Of very small blocks there are very many, which are all alike.
-    chosen = [v for v in worth_sweeping(method) if v.params.get("BLOCK_SIZE", 32) in (4, 8, 32)]
+    chosen = worth_sweeping(method, BLOCK_SIZE=(4, 8, 32))
     assert len(chosen) >= 3
     # Those with a ring of tiles take seconds each: the default, and the first and last of all.
     chosen = chosen[:3] if "STAGES" in chosen[0].params else chosen

@@ -13,7 +13,7 @@ import pytest
 BENCH = "bench --device cpu -n 16 -m tiled --block 4,8 --runs 2 --warmup 0"
 COMMANDS = {
     "bench": BENCH,
-    "sweep": "sweep --device cpu -n 16 -m tiled --block 4,8 --runs 3 --full",
+    "sweep": "sweep --device cpu -n 16 -m tiled --block 4,8 --runs 3 --warmup 0 --full",
     "verify": "verify --device cpu -n 16 -m tiled --dtype float32",
     "occupancy": "occupancy --arch sm_90 --threads 256 --registers 32,64 --shared 0",
     "roofline": "roofline --peak 19500 --bandwidth 1555 -m tiled,naive --block 16",

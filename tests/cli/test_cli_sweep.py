@@ -46,10 +46,10 @@ def saved(path):
 
 
 def test_every_value_worth_trying_unless_some_are_named(run):
-    every = run(f"{SWEEP} -m register-tile --block 4,8 --json -").records
-    assert len(every) > 2 and {r["params"]["BLOCK_SIZE"] for r in every} == {4, 8}
-    tiles = {r["params"]["TILE_SIZE"] for r in every}
-    assert len(tiles) > 1 and len(every) == 2 * len(tiles)
+    every = run(f"{SWEEP} -m tiled-coarse --block 4,8 --json -").records
+    assert {r["params"]["BLOCK_SIZE"] for r in every} == {4, 8}
+    widths = {r["params"]["COARSE"] for r in every}
+    assert len(widths) > 1 and len(every) == 2 * len(widths)
     assert blocks(run(f"{SWEEP} -m naive --json -").records) == [1, 2, 4, 8, 16, 32]
     assert blocks(run(f"{SWEEP} -m naive --block 8,16 --json -").records) == [8, 16]
 

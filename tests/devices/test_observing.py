@@ -67,10 +67,24 @@ def seen_in(row: dict[str, Any], against_ncu: ModuleType) -> dict[str, int]:
     return found
 
 
+AT_BOTH_EDGES = ("naive", "coalesced", "tiled", "tiled-transposed", "tiled-padded")
+"""Kernels whose warps access memory in other ways where a row of threads is half a warp."""
+
+
 def sampled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of a method's variants at 256 the last, at other sizes all; `benchmarks/against_ncu.py` takes all."""
-    last = {(row["method"], row["size"]): row for row in rows}
-    return [row for row in rows if row["size"] != "256" or row is last[row["method"], "256"]]
+    """A size that nothing divides, and 256 for methods with more than a block's edge, and where it is all.
+
+    `benchmarks/against_ncu.py` takes all.
+    """
+    elsewhere = {row["method"] for row in rows if row["size"] != "256"}
+    last = {row["method"]: row for row in rows if row["size"] == "256"}
+    at_256 = [row for row in last.values() if "BM" in row["params"] or row["method"] not in elsewhere]
+    return at_256 + [
+        row
+        for row in rows
+        if row["size"] != "256"
+        and (row["params"].get("BLOCK_SIZE") != 32 or row["method"] in AT_BOTH_EDGES)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,9 @@ def worth_sweeping() -> Callable[..., list[Variant]]:
         missing -= {pair for variant in chosen for pair in variant.values}
         while missing:
             best = max(possible, key=lambda variant: len(missing.intersection(variant.values)))
-            assert missing & set(best.values), f"{method.name}: no combination with any of {missing} is accepted"
+            assert missing & set(best.values), (
+                f"{method.name}: no combination with any of {missing} is accepted"
+            )
             chosen.append(best)
             missing -= set(best.values)
         return list(dict.fromkeys(chosen))

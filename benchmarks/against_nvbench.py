@@ -133,7 +133,7 @@ def _driver_call(
 ) -> Callable[[], None]:
     """So many launches by the driver, everything converted beforehand."""
     types = {"P": ctypes.c_uint64, "i": ctypes.c_int32}
-    values = [types[kind](value) for kind, value in zip(run._kernel.formats, run._arguments, strict=True)]
+    values = [types[kind](value) for kind, value in zip(run._kernel._formats, run._arguments, strict=True)]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
     sizes = (ctypes.c_uint * 7)(*run.plan.grid, *run.plan.block, run.plan.shared_bytes)
     one = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p)

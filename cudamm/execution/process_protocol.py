@@ -34,7 +34,7 @@ class MeasureFacts:
 
 @dataclass(frozen=True)
 class MakeReady:
-    """Request to make a problem's inputs, and what its products are judged by."""
+    """Request to make a problem's inputs, and the reference that its products are compared with."""
 
     problem: Problem
 
@@ -62,11 +62,12 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Launch:
+class RunCase:
     """Request to verify or sample a case.
 
     Attributes:
-        case: None if the case at this position was sent before.
+        position: the position of the case among those of the command.
+        case: None if the case was sent before; the worker process then has it.
     """
 
     position: int
@@ -74,14 +75,14 @@ class Launch:
     step: Verify | Sample
 
 
-Request = FreeBytes | MeasureFacts | MakeReady | Release | Launch
+Request = FreeBytes | MeasureFacts | MakeReady | Release | RunCase
 
 
 # Answers.
 
 
 @dataclass(frozen=True)
-class Value:
+class Success:
     """Answer to a request that succeeded."""
 
     value: Any
@@ -101,7 +102,7 @@ class DeviceBroken:
     reason: str
 
 
-Answer = Value | Failure | DeviceBroken
+Answer = Success | Failure | DeviceBroken
 
 
 class WorkerLostError(KernelError):
@@ -115,9 +116,9 @@ def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = la
         is_device_broken: asked after a KernelError.
     """
     try:
-        return Value(work())
+        return Success(work())
     except KernelError as error:
-        # A subclass, or the traceback, may hold what cannot be pickled.
+        # The error is made anew: a subclass of it, or its traceback, may refer to what cannot be pickled.
         return DeviceBroken(str(error)) if is_device_broken() else Failure(KernelError(str(error)))
     except CudammError as error:
         return Failure(error)
@@ -175,6 +176,7 @@ class RequestHandler:
         if isinstance(step, Verify):
             verdict = executor.verify(case, thread_order=step.thread_order)
             if verdict.correct is False and self._is_device_broken():
+                # `answer_to` then answers that the device is broken, and the process is replaced.
                 raise KernelError(verdict.reason)
             return verdict
         return executor.sample(

@@ -20,7 +20,7 @@ from typing import Any
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.case import Case
 from cudamm.execution.process_group import kill_group, start_group
-from cudamm.execution.process_protocol import Failure, Value, answer_to
+from cudamm.execution.process_protocol import Failure, Success, answer_to
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Ended:
     status: int
     stdout: str
     stderr: str
-    answer: Value | Failure | None
+    answer: Success | Failure | None
 
     @property
     def value(self) -> Any:
         """What the process under the tool returned; None if it failed or did not answer."""
-        return self.answer.value if isinstance(self.answer, Value) else None
+        return self.answer.value if isinstance(self.answer, Success) else None
 
     @property
     def error(self) -> CudammError | None:

@@ -18,11 +18,11 @@ from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.process_group import kill_group, start_group
 from cudamm.execution.process_protocol import (
     FreeBytes,
-    Launch,
     MakeReady,
     MeasureFacts,
     Release,
     Request,
+    RunCase,
     Sample,
     Verify,
     WorkerLostError,
@@ -150,7 +150,7 @@ class WorkerExecutor(Executor):
         """Return the answer to a request that launches a kernel, which may crash or never end."""
         is_known = self._sent.get(case.position) == case
         try:
-            self._send(Launch(case.position, None if is_known else case, step))
+            self._send(RunCase(case.position, None if is_known else case, step))
             value = self._receive(self._timeout_s, f"no answer within {self._timeout_s:g} s (--timeout)")
         except WorkerLostError as error:
             # Whatever happened, the next case gets a process in which nothing is broken.

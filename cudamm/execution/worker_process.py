@@ -47,7 +47,7 @@ if __name__ == "__main__":
 from cudamm.devices import find_device  # noqa: E402
 from cudamm.errors import CudammError  # noqa: E402
 from cudamm.execution.in_process_executor import Expected, InProcessExecutor  # noqa: E402
-from cudamm.execution.process_protocol import RequestHandler, Value, answer_to  # noqa: E402
+from cudamm.execution.process_protocol import RequestHandler, Success, answer_to  # noqa: E402
 from cudamm.kernels.method import ELEMENT_TYPES  # noqa: E402
 from cudamm.kernels.problem import Problem, parse_shape  # noqa: E402
 
@@ -89,11 +89,11 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
     expected = _expected(*problem) if problem and device_spec != "cpu" else None
     with contextlib.suppress(ConnectionError):  # the parent is gone
         opened = answer_to(lambda: find_device.find(device_spec))
-        if not isinstance(opened, Value):
+        if not isinstance(opened, Success):
             connection.send(opened)
             return
         with opened.value as device:
-            connection.send(Value(device.target()))
+            connection.send(Success(device.target()))
             device.when_broken = _mute
             # Meanwhile the other process plans and compiles.
             threading.Thread(target=device.prepare_to_load, daemon=True).start()

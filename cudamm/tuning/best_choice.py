@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from cudamm.errors import UsageError
 from cudamm.kernels.best_method import BEST
+from cudamm.kernels.chosen_cases import Cases
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 from cudamm.tuning import known_best
 from cudamm.tuning.place import Place
 from cudamm.tuning.preference_order import preferred
-
-Case = tuple[Variant, Problem]
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,13 @@ def is_asked(variants: Iterable[Variant]) -> bool:
     return any(variant.method is BEST for variant in variants)
 
 
-def resolve(cases: Sequence[Case], place: Place) -> tuple[list[Case], list[str]]:
+def resolve(cases: Sequence[tuple[Variant, Problem]], place: Place) -> tuple[Cases, list[str]]:
     """Replace `best` by each problem's own choice; return the cases, and lines that say what was chosen.
 
     Raises:
         UsageError, CudammError: as `choose` does.
     """
-    resolved: list[Case] = []
+    resolved: Cases = []
     chosen: dict[tuple[str, str], list[str]] = {}
     for variant, problem in cases:
         if variant.method is BEST:

@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cudamm.devices.device import Target
-from cudamm.kernels.chosen_cases import able
+from cudamm.kernels.chosen_cases import Cases, able
 from cudamm.kernels.method import Method
-from cudamm.tuning.best_choice import Case, resolve
+from cudamm.kernels.problem import Problem
+from cudamm.kernels.variant import Variant
+from cudamm.tuning.best_choice import resolve
 from cudamm.tuning.place import Place, of_target
 
 
 def fitted(
-    cases: Sequence[Case],
+    cases: Sequence[tuple[Variant, Problem]],
     is_named: Callable[[Method], bool],
     lacks: Callable[[Method], str],
     place: Place,
-) -> tuple[list[Case], list[str]]:
+) -> tuple[Cases, list[str]]:
     """Return the cases that can run, `best` replaced, and a remark on each method left out or chosen.
 
     Args:
@@ -34,7 +36,7 @@ def fitted(
 
 
 def fitted_to(
-    target: Target[Any], cases: Sequence[Case], is_named: Callable[[Method], bool]
-) -> tuple[list[Case], list[str]]:
+    target: Target[Any], cases: Sequence[tuple[Variant, Problem]], is_named: Callable[[Method], bool]
+) -> tuple[Cases, list[str]]:
     """Return the cases fitted to a device that is open, as `fitted` does."""
     return fitted(cases, is_named, target.lacks, of_target(target))

@@ -14,7 +14,7 @@ from cudamm.analysis.sanitizer import ToolVerdict, find_compute_sanitizer, parse
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
-from cudamm.execution.process_protocol import Value
+from cudamm.execution.process_protocol import Success
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -135,6 +135,6 @@ def test_the_process_launches_once_and_says_what_came_of_it(prepared, tmp_path: 
         assert done.returncode == 0, done.stderr
         answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - just written
         if ended is None:
-            assert answer == Value(None)
+            assert answer == Success(None)
         else:
             assert isinstance(answer.error, KernelError) and ended in str(answer.error)

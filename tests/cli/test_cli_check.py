@@ -19,7 +19,7 @@ from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import CudammError, KernelError, NoDeviceError
 from cudamm.execution.in_process_executor import InProcessExecutor
-from cudamm.execution.process_protocol import Failure, Value
+from cudamm.execution.process_protocol import Failure, Success
 from cudamm.kernels.architecture import find_architecture
 
 MISTAKES = Path(__file__).parents[1] / "example_kernels" / "mistakes"
@@ -183,7 +183,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     )
 
     def run_there(line: str, prints: dict[str, str], outcome: Any = None, body: str = "") -> Any:
-        answer = Failure(outcome) if isinstance(outcome, CudammError) else Value(outcome)
+        answer = Failure(outcome) if isinstance(outcome, CudammError) else Success(outcome)
         (folder / "outcome").write_bytes(pickle.dumps(answer))
         (folder / "prints").write_text(json.dumps(prints))
         tool = folder / "compute-sanitizer"

@@ -21,7 +21,7 @@ from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import CudammError, KernelError, NoDeviceError
 from cudamm.execution.case import Verdict
 from cudamm.execution.in_process_executor import InProcessExecutor
-from cudamm.execution.process_protocol import Failure, Value
+from cudamm.execution.process_protocol import Failure, Success
 from cudamm.kernels.architecture import find_architecture
 
 VALUES = {
@@ -100,7 +100,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     ) -> Any:
         (folder / "stdout").write_text(stdout)
         (folder / "stderr").write_text(stderr)
-        answer = Failure(outcome) if isinstance(outcome, CudammError) else Value(outcome)
+        answer = Failure(outcome) if isinstance(outcome, CudammError) else Success(outcome)
         (folder / "outcome").write_bytes(pickle.dumps(answer))
         leave = f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])" if outcome is not None else ""
         ncu = folder / "ncu"

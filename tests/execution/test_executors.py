@@ -17,7 +17,7 @@ from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor, Facts
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
-from cudamm.execution.process_protocol import Failure, Value, WorkerLostError, answer_to, value_of
+from cudamm.execution.process_protocol import Failure, Success, WorkerLostError, answer_to, value_of
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
@@ -112,4 +112,4 @@ def test_a_broken_device_costs_its_process() -> None:
         value_of(answer)
     # Other errors do not depend on the device.
     assert isinstance(answer_to(fail_with(UsageError("no such size")), lambda: True), Failure)
-    assert answer_to(lambda: 7, lambda: True) == Value(7)
+    assert answer_to(lambda: 7, lambda: True) == Success(7)

@@ -32,9 +32,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: tests on a GPU take times, which nothing else may disturb."""
+    """What `-n auto` means: tests on a GPU take times, which nothing else may disturb.
+
+    One more than there are cores: a quarter of the time the tests wait, for timeouts and for signals.
+    """
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
-    return 0 if has_gpu else min(4, os.cpu_count() or 1)
+    return 0 if has_gpu else min(4, (os.cpu_count() or 1) + 1)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -217,7 +220,9 @@ def worth_sweeping() -> Callable[..., list[Variant]]:
         missing -= {pair for variant in chosen for pair in variant.values}
         while missing:
             best = max(possible, key=lambda variant: len(missing.intersection(variant.values)))
-            assert missing & set(best.values), f"{method.name}: no combination with any of {missing} is accepted"
+            assert missing & set(best.values), (
+                f"{method.name}: no combination with any of {missing} is accepted"
+            )
             chosen.append(best)
             missing -= set(best.values)
         return list(dict.fromkeys(chosen))

@@ -37,7 +37,14 @@ def two_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["bench --runs 1 --warmup 0", "bench --runs 1 --warmup 0 -m all", "sweep --runs 1 --warmup 0 --block 4", "verify", "verify -m all"]
+    "command",
+    [
+        "bench --runs 1 --warmup 0",
+        "bench --runs 1 --warmup 0 -m all",
+        "sweep --runs 1 --warmup 0 --block 4",
+        "verify",
+        "verify -m all",
+    ],
 )
 def test_among_all_it_is_left_out_with_a_remark(run, two_are_all, command: str) -> None:
     ended = run(f"{command} -n 8 --dtype float32 --device cpu --json rows.json")
@@ -115,7 +122,12 @@ def test_nothing_of_it_is_imported_before_it_is_run(spawn, tmp_path: Path) -> No
     trap = tmp_path / "trap" / "nvmath"
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise SystemExit('nvmath was imported')")
-    for line in ("--help", "list", "bench -m coalesced -n 8 --runs 1 --warmup 0 --device cpu", "show -m cublas"):
+    for line in (
+        "--help",
+        "list",
+        "bench -m coalesced -n 8 --runs 1 --warmup 0 --device cpu",
+        "show -m cublas",
+    ):
         ended = spawn(line, PYTHONPATH=str(trap.parent))
         assert ended.status == 0, ended.stderr
         assert "nvmath was imported" not in ended.stderr
@@ -142,7 +154,9 @@ def shares_are_right(rows: list[dict[str, Any]]) -> None:
 
 def test_json_and_csv_have_the_share_whichever_comes_first(run, library_runs_here) -> None:
     for order in ("coalesced,cublas", "cublas,coalesced"):
-        ended = run(f"bench -m {order} -n 32 --runs 3 --warmup 0 --device cpu --json rows.json --csv rows.csv")
+        ended = run(
+            f"bench -m {order} -n 32 --runs 3 --warmup 0 --device cpu --json rows.json --csv rows.csv"
+        )
         assert ended.status == 0 and "of cuBLAS" in ended.stdout
         shares_are_right(json.loads(Path("rows.json").read_text())["results"])
         shares_are_right(list(csv.DictReader(io.StringIO(Path("rows.csv").read_text()))))

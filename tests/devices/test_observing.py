@@ -82,8 +82,7 @@ def sampled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return at_256 + [
         row
         for row in rows
-        if row["size"] != "256"
-        and (row["params"].get("BLOCK_SIZE") != 32 or row["method"] in AT_BOTH_EDGES)
+        if row["size"] != "256" and (row["params"].get("BLOCK_SIZE") != 32 or row["method"] in AT_BOTH_EDGES)
     ]
 
 

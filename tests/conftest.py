@@ -32,9 +32,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: tests on a GPU take times, which nothing else may disturb."""
+    """What `-n auto` means: tests on a GPU take times, which nothing else may disturb.
+
+    One more than there are cores: a quarter of the time the tests wait, for timeouts and for signals.
+    """
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
-    return 0 if has_gpu else min(4, os.cpu_count() or 1)
+    return 0 if has_gpu else min(4, (os.cpu_count() or 1) + 1)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

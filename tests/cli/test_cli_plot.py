@@ -116,5 +116,8 @@ def test_it_fits_the_terminal_and_respects_no_color(on_terminal, columns):
     plain = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
     axes = [row for row in plain.splitlines() if re.search("[┤└┌]", row) and "├" not in row]
     assert axes and max(map(len, axes)) <= columns and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", plain)
-    coloured = on_terminal(line, COLUMNS=str(columns), COLORTERM="truecolor").stdout
-    assert "\x1b[38;2;0;114;178m" in coloured
+
+
+def test_it_has_the_colours_of_the_pictures(on_terminal):
+    line = f"bench {ON_CPU} -m tiled --block 4,8 --plot -"
+    assert "\x1b[38;2;0;114;178m" in on_terminal(line, COLORTERM="truecolor").stdout

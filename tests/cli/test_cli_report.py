@@ -90,7 +90,7 @@ def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
         ("report old.json", ("another version of cudamm",)),
         ("report other.json", ("holds what cudamm occupancy writes",)),
         ("report empty.json", ("empty.json holds no results yet",)),
-        ("report damaged.json", ("damaged", "result 1, `launches_per_sample`: expected `int`")),
+        ("report damaged.json", ("damaged", "“launches_per_sample” of result 1")),
     ],
 )
 def test_what_is_refused(run, results, tmp_path, line, words):
@@ -130,7 +130,8 @@ def test_from_measuring_to_the_page(run, tmp_path):
 def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
     kernel("my.cu")
     run(
-        "sweep --device cpu --kernel my.cu -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 --full --json sweep.json"
+        "sweep --device cpu --kernel my.cu -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 --full "
+        "--json sweep.json"
     )
     assert run("report sweep.json -o sweep.htm").status == 0
     page = (tmp_path / "sweep.htm").read_text(encoding="utf-8")

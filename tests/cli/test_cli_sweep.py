@@ -269,46 +269,47 @@ def test_what_was_dropped_is_measured_where_all_is_asked_for(run, tmp_path, laun
         assert [r["status"] for r in saved(path)["results"]] == ["ok"]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--runs 3", ["runs 2", "would be 3"]),
-        ("--runs 2 --seed 1", ["seed 0", "would be 1"]),
-        ("--runs 2 --hot", ["cache cold", "would be hot"]),
-        ("--runs 2 --no-fmad", ["fmad"]),
-        ("--runs 2 --no-verify", ["verify"]),
-        ("--runs 2 --warmup 1", ["warmup 0", "would be 1"]),
-        ("--until-stable", ["runs 2", "would be None"]),
-        ("--runs 2 --until-stable", ["--runs and --until-stable"]),
-    ],
-)
-def test_a_file_of_other_options_is_refused(run, tmp_path, launches, options, words):
+OTHER_OPTIONS = {
+    "--runs 3": ["runs 2", "would be 3"],
+    "--runs 2 --seed 1": ["seed 0", "would be 1"],
+    "--runs 2 --hot": ["cache cold", "would be hot"],
+    "--runs 2 --no-fmad": ["fmad"],
+    "--runs 2 --no-verify": ["verify"],
+    "--runs 2 --warmup 1": ["warmup 0", "would be 1"],
+    "--until-stable": ["runs 2", "would be None"],
+    "--runs 2 --until-stable": ["--runs and --until-stable"],
+}
+
+
+def test_a_file_of_other_options_is_refused(run, tmp_path, launches):
     run(f"{SWEEP} -m naive --block 8 --json out.json")
     before = (tmp_path / "out.json").read_bytes()
     del launches[:]
-    line = f"sweep --device cpu --warmup 0 -n 16 -m naive --block 8,16 {options} --resume out.json"
-    run(line).refused(2, *words)
-    assert (tmp_path / "out.json").read_bytes() == before and launches == []
+    for options, words in OTHER_OPTIONS.items():
+        line = f"sweep --device cpu --warmup 0 -n 16 -m naive --block 8,16 {options} --resume out.json"
+        run(line).refused(2, *words)
+        assert (tmp_path / "out.json").read_bytes() == before and launches == []
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "would be cpu"]),
-        ({"device": {"kind": "cpu", "name": "Another"}}, ["name Another"]),
-        ({"schema": "cudamm.bench/1"}, ["cudamm.bench/1", "another version"]),
-        ({"schema": "cudamm.verify/1"}, ["verify"]),
-        ({"results": 3}, ["damaged"]),
-    ],
-)
-def test_a_file_of_another_device_or_command_is_refused(run, tmp_path, launches, change, words):
+OTHER_FILES = [
+    ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "would be cpu"]),
+    ({"device": {"kind": "cpu", "name": "Another"}}, ["name Another"]),
+    ({"schema": "cudamm.bench/1"}, ["cudamm.bench/1", "another version"]),
+    ({"schema": "cudamm.verify/1"}, ["verify"]),
+    ({"results": 3}, ["damaged"]),
+]
+
+
+def test_a_file_of_another_device_or_command_is_refused(run, tmp_path, launches):
     path = tmp_path / "out.json"
     run(f"{SWEEP} -m naive --block 8 --json out.json")
-    path.write_text(json.dumps(saved(path) | change))
-    before = path.read_bytes()
+    document = saved(path)
     del launches[:]
-    run(f"{SWEEP} -m naive --block 8 --resume out.json").refused(2, "out.json", *words)
-    assert path.read_bytes() == before and launches == []
+    for change, words in OTHER_FILES:
+        path.write_text(json.dumps(document | change))
+        before = path.read_bytes()
+        run(f"{SWEEP} -m naive --block 8 --resume out.json").refused(2, "out.json", *words)
+        assert path.read_bytes() == before and launches == []
 
 
 def test_bench_goes_on_as_well(run, tmp_path, launches):

@@ -72,7 +72,7 @@ def _why_no_gpu() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What this run of the tests compiles, in all its workers and the processes they start.
+    """What this run of the tests compiles, Python included, in all its workers and the processes they start.
 
     The folder is empty when the run begins, and is never the user's own cache.
     """
@@ -83,6 +83,9 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = (base.parent if is_worker else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # each process would compile all that it imports
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(folder.with_name("bytecode")))
         compile_cache.cache_folder.cache_clear()
         yield folder
     compile_cache.cache_folder.cache_clear()

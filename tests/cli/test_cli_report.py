@@ -90,7 +90,7 @@ def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
         ("report old.json", ("another version of cudamm",)),
         ("report other.json", ("holds what cudamm occupancy writes",)),
         ("report empty.json", ("empty.json holds no results yet",)),
-        ("report damaged.json", ("damaged", "“launches_per_sample” of result 1")),
+        ("report damaged.json", ("damaged", "result 1, `launches_per_sample`: expected `int`")),
     ],
 )
 def test_what_is_refused(run, results, tmp_path, line, words):

@@ -19,7 +19,7 @@ SWEEP = (
     "--runs 40 --warmup 2 --resume all.json"
 )
 SWEPT = 3 * 2 * 4
-KILLS = 20
+KILLS = 8
 SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 
 
@@ -101,8 +101,8 @@ def test_two_runs_over_one_file(place):
         second = place.run(line)
         assert (second.status, second.stdout, len(second.lines)) == (2, "", 1)
         assert f"it is being written by another run of cudamm (process {first.pid})" in second.lines[0]
-    assert place.end(first).status == 0
-    assert [row["status"] for row in place.rows()] == ["ok", "ok"]
+    first.send_signal(signal.SIGINT)  # it samples for as long as it may, so that it lasts until here
+    assert place.end(first).status == 128 + signal.SIGINT
     place.nothing_left()
 
 

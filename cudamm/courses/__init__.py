@@ -4,4 +4,4 @@ Uses tuning and every room below it, and `errors`.
 """
 
 NAMES = ("cmu", "tsinghua", "sheffield", "sjtu", "pmpp")
-"""The courses, as the command line calls them; each is a module of this package. None is imported here."""
+"""The courses, as the command line calls them. Each has a module, such as `reproduce_cmu`."""

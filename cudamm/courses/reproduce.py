@@ -19,7 +19,7 @@ COLD = "before each sample the GPU's L2 cache is written over"
 
 def find(name: str) -> Source:
     """The source of one of `NAMES`."""
-    source: Source = importlib.import_module(f"cudamm.courses.{name}").SOURCE
+    source: Source = importlib.import_module(f"cudamm.courses.reproduce_{name}").SOURCE
     return source
 
 

@@ -6,7 +6,7 @@ import pytest
 from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
 
 from cudamm.courses.published_figures import TSINGHUA_FIGURES
-from cudamm.courses.tsinghua import SOURCE, flat_from
+from cudamm.courses.reproduce_tsinghua import SOURCE, flat_from
 from cudamm.execution.case import Verdict
 
 TILES = (1, 2, 4, 8, 16, 32, 64)

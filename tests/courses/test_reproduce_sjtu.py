@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
 
-from cudamm.courses.sjtu import SOURCE, sectors
+from cudamm.courses.reproduce_sjtu import SOURCE, sectors
 from cudamm.execution.case import Verdict
 from cudamm.kernels.architecture import ARCHITECTURES
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
 
-from cudamm.courses.cmu import SOURCE
+from cudamm.courses.reproduce_cmu import SOURCE
 from cudamm.execution.case import Verdict
 from cudamm.kernels.problem import Shape
 

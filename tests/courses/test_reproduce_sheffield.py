@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
 
-from cudamm.courses import sheffield
-from cudamm.courses.sheffield import SOURCE, bank_turns
+from cudamm.courses import reproduce_sheffield
+from cudamm.courses.reproduce_sheffield import SOURCE, bank_turns
 from cudamm.execution.case import Verdict
 from cudamm.kernels.architecture import ARCHITECTURES
 from cudamm.occupancy.occupancy_result import Suggestion
@@ -98,8 +98,8 @@ def test_the_occupancy_of_the_labs_kernels(compiled):
 
 
 def test_a_formula_that_counts_otherwise_does_not_hold(compiled):
-    first, *others = compiled.known[sheffield.OCCUPANCIES]
-    known = compiled.known | {sheffield.OCCUPANCIES: [first._replace(active_warps=48), *others]}
+    first, *others = compiled.known[reproduce_sheffield.OCCUPANCIES]
+    known = compiled.known | {reproduce_sheffield.OCCUPANCIES: [first._replace(active_warps=48), *others]}
     findings = SOURCE.conclude(dataclasses.replace(compiled, known=known), [])
     assert check(findings, "occupancy-formula").holds is False
     assert "48 of 64 warps are 75.0%" in check(findings, "occupancy-formula").sentence
@@ -131,10 +131,10 @@ def test_why_the_best_block_gains_nothing_is_said(compiled):
 
 @pytest.mark.parametrize(("threads", "rounded", "edge"), [(768, 512, 22), (768, 64, 8), (1024, 256, 16)])
 def test_another_rounding_does_not_hold(compiled, threads, rounded, edge):
-    suggested = compiled.known[sheffield.SUGGESTED]._replace(
+    suggested = compiled.known[reproduce_sheffield.SUGGESTED]._replace(
         suggestion=Suggestion(threads, 1.0, 264, rounded, edge, "made up")
     )
-    known = compiled.known | {sheffield.SUGGESTED: suggested}
+    known = compiled.known | {reproduce_sheffield.SUGGESTED: suggested}
     findings = SOURCE.conclude(dataclasses.replace(compiled, known=known), [])
     assert check(findings, "rounded-to-square").holds is False
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
 
-from cudamm.courses.pmpp import SOURCE
+from cudamm.courses.reproduce_pmpp import SOURCE
 from cudamm.execution.case import Verdict
 
 X, Y, TILED = "naive, row from x", "naive, row from y", "tiled, TILE_WIDTH = 16"

@@ -1,6 +1,6 @@
 """What each warp's loads and stores look like to memory: requests, sectors and wavefronts of a whole grid.
 
-`devices/cpu_runtime/observe.cpp` counts while a kernel runs; this file sums the counts of each load and store.
+`devices/cpu_runtime/observe.cpp` counts while a kernel runs; this file sums up, for each load and store.
 The counts are those of Nsight Compute's l1tex__t_requests_pipe_lsu_mem_global_op_ld, l1tex__t_sectors_… and
 l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld, and of their counterparts for stores: what reaches the L1
 cache, whatever it then holds. A few blocks are watched on the CPU device, and stand for the others like them.

@@ -18,6 +18,8 @@ import pytest
 from click.testing import CliRunner
 
 from cudamm.cli import app
+from cudamm.devices.find_device import find
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.worker_executor import WorkerExecutor
 
 KERNEL = """\
@@ -63,6 +65,24 @@ class Ended:
 
 
 Run = Callable[..., Ended]
+
+IN_A_WORKER = {"bench", "verify", "check", "profile", "roofline", "interrupt", "reproduce"}
+"""Modules, without `test_cli_`, whose commands run cases in a worker process, as those of users do."""
+
+
+class InThisProcess(InProcessExecutor):
+    """Takes the place of `WorkerExecutor`, and saves a process."""
+
+    def __init__(self, device_spec: str, timeout_s: float, expected: Any = None) -> None:
+        super().__init__(find(device_spec))
+
+
+@pytest.fixture(autouse=True)
+def no_worker_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands run cases in this process, if a test is about what the commands make of the results."""
+    module = request.module.__name__.removeprefix("test_cli_")
+    if module not in IN_A_WORKER and "interrupted_at" not in request.fixturenames:
+        monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", InThisProcess)
 
 
 @pytest.fixture

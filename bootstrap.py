@@ -76,7 +76,7 @@ class SetupError(Exception):
 class Driver(NamedTuple):
     """The NVIDIA driver's library and the CUDA version that it supports."""
 
-    library: ctypes.CDLL
+    opened: ctypes.CDLL
     cuda: tuple[int, int]
 
 
@@ -199,7 +199,7 @@ def has_gpu(driver: Driver) -> bool:
     """Return whether the driver finds a GPU."""
     # GPUs hidden from this shell are still in the machine, and setup is for the machine.
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    status: int = driver.library.cuInit(0)
+    status: int = driver.opened.cuInit(0)
     if status not in (0, *NO_GPU):
         raise SetupError(
             f"the NVIDIA driver does not start (cuInit returns CUDA error {status}); "

@@ -71,7 +71,7 @@ class ModuleSource:
             from pycuda.driver import CompileError
 
             try:
-                compile_with_pycuda(**self._arguments() | {"cache_dir": str(folder)})
+                image = compile_with_pycuda(**self._arguments() | {"cache_dir": str(folder)})
             except CompileError as error:
                 _remove_leftovers(error.msg)
                 failure = compile_failure(self.nvcc, error.stderr or "")
@@ -79,6 +79,9 @@ class ModuleSource:
                 if not (keep_failure and is_lasting(failure)):
                     raise failure from None
                 (folder / _FAILURE).write_text(str(failure), encoding="utf-8", errors="replace")
+            else:
+                if not any(folder.iterdir()):  # $PYCUDA_DISABLE_CACHE: PyCUDA will compile again to load
+                    (folder / "kernel.cubin").write_bytes(image)
 
         folder = cached_folder([*made_from, "SourceModule"], compile_into)
         if (folder / _FAILURE).exists():
@@ -89,8 +92,8 @@ class ModuleSource:
         """Return the arguments of `SourceModule` by their names.
 
         `#include` is written as `# include`: at each load PyCUDA runs nvcc's preprocessor over a source that
-        contains `#include`, which takes half a second, to see whether a header has changed. `made_from`
-        already contains every header. PyCUDA writes the source in the locale's encoding.
+        contains `#include`, to see whether a header has changed. The cache's folder already depends on the
+        headers beside the user's file and on nvcc's version. PyCUDA writes in the locale's encoding.
         """
         encoding = locale.getpreferredencoding(False)
         source = self.source.replace("#include", "# include").encode(encoding, "replace").decode(encoding)

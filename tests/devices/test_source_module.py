@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,8 @@ def compiled_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if done.returncode:
             raise CompileError(f"nvcc compilation of {folder}/kernel.cu failed", done.stderr)
         image = (folder / "kernel.cubin").read_bytes()
+        if "PYCUDA_DISABLE_CACHE" in os.environ:
+            return image
         Path(cache_dir, f"{hashlib.sha256(source.encode()).hexdigest()}.cubin").write_bytes(image)
         return image
 
@@ -105,6 +108,11 @@ def test_what_was_compiled_is_not_compiled_again(compiled_sources: list[str]) ->
     (cubin,) = Path(first.module.cache_dir).iterdir()
     assert cubin.read_bytes() == first.image
     assert compiled(find("naive"), "sm_80").module.cache_dir != first.module.cache_dir
+
+
+def test_without_a_cache_of_pycuda_it_compiles_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYCUDA_DISABLE_CACHE", "1")
+    assert compiled(find("naive")).image.startswith(b"\x7fELF")
 
 
 def test_pycuda_sees_no_include_and_so_runs_no_preprocessor(compiled_sources: list[str]) -> None:

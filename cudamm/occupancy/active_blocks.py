@@ -129,8 +129,8 @@ def _limit_by_shared(
     configurations = np.array(architecture.shared_configurations, np.int64)
     percent = 100 if carveout_percent is None else carveout_percent
     preferred = configurations[np.searchsorted(configurations, architecture.shared_bytes * percent // 100)]
-    # If a block does not fit into the preferred size, a larger size is used: from 7.0 on the smallest sufficient
-    # size, before 7.0 the largest size.
+    # If a block does not fit into the preferred size, a larger size is used: from 7.0 on the smallest
+    # sufficient size, before 7.0 the largest size.
     if architecture.capability >= (7, 0):
         sufficient = configurations[
             np.minimum(np.searchsorted(configurations, allocated), len(configurations) - 1)

@@ -52,7 +52,7 @@ SHORT_US = 20.0
 """Differences are judged in microseconds for kernels shorter than this, otherwise in percent."""
 
 SHORT_LAUNCHES = 200
-"""Launches of a short kernel per call of NVBench into Python; two calls are queued before the clock starts."""
+"""Launches of a short kernel per call of NVBench into Python: it queues two calls, then starts its clock."""
 
 LAUNCHES_IN_C = """
 typedef int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,

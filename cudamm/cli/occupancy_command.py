@@ -92,10 +92,10 @@ def occupancy_command(
     from cudamm.cli.session import Session
     from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
-    from cudamm.occupancy.configurations import of_numbers
-    from cudamm.occupancy.kernel_occupancy import of_kernels
-    from cudamm.occupancy.occupancy_curves import drawn
-    from cudamm.occupancy.occupancy_questions import Questions, answered, latency_sources
+    from cudamm.occupancy.configurations import occupancy_of_numbers
+    from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
+    from cudamm.occupancy.occupancy_curves import curves_of_results
+    from cudamm.occupancy.occupancy_questions import Questions, add_answers, latency_sources
     from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables
@@ -134,20 +134,20 @@ def occupancy_command(
 
     def results(tell: Tell) -> Iterator[OccupancyResult]:
         if numbers is not None:
-            compute = best_of_numbers if suggest else of_numbers
+            compute = best_of_numbers if suggest else occupancy_of_numbers
             yield from compute(architectures, numbers, carveout)
         for group, on_group in groups:
             if suggest:
                 given = selection.gives(BLOCK_SIZE)
                 yield from best_block_sizes(group, on_group, fmad, carveout, tell, given)
             else:
-                yield from of_kernels(group, on_group, fmad, carveout, tell)
+                yield from occupancy_of_kernels(group, on_group, fmad, carveout, tell)
 
     if curves:
         check_terminal()
     with Session[OccupancyResult](SCHEMA, outputs, info) as session:
-        session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
-        shown = drawn(session.results, architectures, carveout) if curves else []
+        session.collect(lambda tell: add_answers(results(tell), architectures, questions, carveout))
+        shown = curves_of_results(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:
             raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
 

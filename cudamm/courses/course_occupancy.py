@@ -10,7 +10,7 @@ from cudamm.errors import NoDeviceError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
 from cudamm.occupancy.block_size import best_block_sizes
-from cudamm.occupancy.kernel_occupancy import of_kernels
+from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ def occupancies(
 ) -> tuple[list[OccupancyResult], str]:
     """Each kernel's occupancy, compiled for the architecture; none, and why, where there is no nvcc."""
     pairs = [(case.variant, case.problem) for case in cases]
-    found, why_not = _or_why_not(lambda: of_kernels([architecture], pairs, True, None, progress))
+    found, why_not = _or_why_not(lambda: occupancy_of_kernels([architecture], pairs, True, None, progress))
     failed = [result for result in found if result.reason]
     return ([], f"{failed[0].method}: {failed[0].reason}") if failed else (found, why_not)
 

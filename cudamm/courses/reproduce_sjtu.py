@@ -35,8 +35,8 @@ from cudamm.courses.published_figures import (
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import ARCHITECTURES, WARP_THREADS, Architecture
 from cudamm.kernels.method import Value
-from cudamm.occupancy.configurations import Numbers, of_numbers
-from cudamm.occupancy.latency import hidden, instruction_cycles, load_cycles
+from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
+from cudamm.occupancy.latency import instruction_cycles, latencies, load_cycles
 from cudamm.occupancy.occupancy_result import Latency, OccupancyResult
 
 SIZE, SMALL_SIZE = 1024, 128
@@ -104,7 +104,7 @@ def _by_registers(of: Architecture) -> dict[int, OccupancyResult]:
     registers = tuple(SJTU_BLOCKS_BY_REGISTERS_PER_THREAD)
     return {
         r.registers_per_thread: r
-        for r in of_numbers([of], Numbers((SJTU_THREADS_PER_BLOCK,), registers), None)
+        for r in occupancy_of_numbers([of], Numbers((SJTU_THREADS_PER_BLOCK,), registers), None)
     }
 
 
@@ -130,7 +130,7 @@ def _latency_rows() -> list[Row]:
 
 
 def _hidden(warps: int, independent: int) -> tuple[Latency, ...]:
-    return hidden(warps, [independent], load_cycles(OF_LECTURE)[0], instruction_cycles(OF_LECTURE))
+    return latencies(warps, [independent], load_cycles(OF_LECTURE)[0], instruction_cycles(OF_LECTURE))
 
 
 def _computed(label: str, quantity: str, unit: Unit, published: float, computed: float) -> Row:

@@ -191,7 +191,7 @@ def test_a_driver_that_does_not_tell_a_clock():
 
 
 def test_a_peak_of_another_type_is_no_roof():
-    with pytest.raises(UsageError, match=r"float32's.*float64.*--peak"):
+    with pytest.raises(UsageError, match=r"float32 operations.*float64.*--peak"):
         list(bounds(_case("tiled", "64", "float64"), measured(Ceilings(100, 10)), True))
 
 

@@ -227,7 +227,7 @@ def test_fields_that_later_versions_add_are_no_damage(folder: Path) -> None:
         (changed(tried=True), "`entries[0].tried`"),
         (changed(dtype="float16"), "`entries[0].dtype`"),
         (changed(params={"COARSE": [4]}), "`entries[0].params[...]`"),
-        (changed(median_ms=float("nan")), "NaN is no number"),
+        (changed(median_ms=float("nan")), "NaN is not a JSON number"),
     ],
 )
 def test_a_damaged_file_is_set_aside_and_said_to_be(folder: Path, text: str, why: str) -> None:

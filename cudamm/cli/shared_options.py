@@ -59,15 +59,18 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(record))
 
 
-_CHOOSING = ("methods", "kernel", "block", "tile", "defines")
+_CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(**given: Any) -> Selection:
+def _selection(kernel: str | None, **given: Any) -> Selection:
+    from pathlib import Path
+
     from cudamm.kernels.selection import Selection
 
     chosen = {name: given.pop(name) for name in _CHOOSING}
+    kernels = () if kernel is None else (Path(kernel),)
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
-    return Selection(kernel_fields=fields, **chosen)
+    return Selection(kernels=kernels, kernel_fields=fields, **chosen)
 
 
 def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) -> Decorator:
@@ -80,7 +83,7 @@ def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) 
     return gathered(
         "selection",
         _selection,
-        (*_CHOOSING, *KERNEL_PARAMETERS, "traffic"),
+        ("kernel", *_CHOOSING, *KERNEL_PARAMETERS, "traffic"),
         option_group(
             "Kernel",
             methods_option("A method or alias, all, or best, which is chosen for the device; repeatable."),

@@ -160,7 +160,7 @@ def _tune_and_show(
         session.show(lambda console, trials: tables.render(console, info, tuner.outcomes))
         # An entry names the file by its whole path; the command to repeat names it as the user did.
         given = [
-            dataclasses.replace(e, kernel=selection.kernel or "") if e.kernel else e for e in stored.found
+            dataclasses.replace(e, kernel=str(selection.kernels[0])) if e.kernel else e for e in stored.found
         ]
         if given:
             session.say(["again:", *(f"    {tables.command(entry, device_spec)}" for entry in given)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.header import without_comments
@@ -57,7 +58,7 @@ def _side(selection: Selection, text: str, fields: Mapping[str, str]) -> Selecti
     return dataclasses.replace(
         selection,
         methods=() if is_file else (name,),
-        kernel=name if is_file else None,
+        kernels=(Path(name),) if is_file else (),
         kernel_fields={**fields, **selection.kernel_fields} if is_file else {},
         block=None,
         tile=None,

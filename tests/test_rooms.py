@@ -14,7 +14,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "cudamm"
 
 ROOMS = (
-    "cli", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
+    "cli", "api", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
     "compile", "kernels",
 )  # fmt: skip
 """From the top floor down."""

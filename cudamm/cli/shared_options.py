@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from cloup import option, option_group
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.option_rules import Command, Decorator
 
@@ -141,10 +142,7 @@ def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> 
     )  # fmt: skip
 
 
-SIZES_BY_DEVICE = "1024 on a GPU, 256 on the CPU device"
-
-DEFAULT_SIZE = {"gpu": "1024", "cpu": "256"}
-"""Size of the problem to be timed, by the kind of the device."""
+SIZES_BY_DEVICE = "{gpu} on a GPU, {cpu} on the CPU device".format(**TIMED_SIZES)
 
 fmad_option = option(
     "--fmad/--no-fmad", default=True,

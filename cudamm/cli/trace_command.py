@@ -91,14 +91,12 @@ def trace_command(
     cudamm trace -m tiled-bounds -n 1000 --all     every block
     """
     from cudamm.analysis.trace import SCHEMA, Settings, TraceResult, trace
+    from cudamm.api.traceable_cases import traceable_cases
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture
-    from cudamm.kernels.chosen_cases import cases, kernels_of
     from cudamm.kernels.variant_pair import pair
     from cudamm.output import trace_table as tables
-    from cudamm.tuning.fitted_cases import fitted
-    from cudamm.tuning.place import on_host
 
     settings = Settings(
         blocks=None if every else blocks or TRACED_BLOCKS,
@@ -109,10 +107,7 @@ def trace_command(
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.names if compare is None else lambda method: True
-    untraced = "have no warps to trace; name a method that runs on a GPU"
-    variants = kernels_of(variants, is_named, untraced, "trace")
-    chosen = cases(variants, sizes or (SIZE,), dtypes, seed)
-    chosen, remarks = fitted(chosen, is_named, host().lacks, on_host(host(), arch))
+    chosen, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare is of two variants on one problem: name one size, and one --dtype")
 

@@ -141,6 +141,11 @@ class Selection:
         return asked
 
 
+def is_kernel_file(name: str) -> bool:
+    """Return whether a name means a kernel file, and not a method of cudamm."""
+    return name.endswith((".cu", ".cpp")) or "/" in name
+
+
 def _define(text: str) -> tuple[str, str]:
     name, equals, values = text.partition("=")
     if not equals or not name.isidentifier() or not name.isascii() or not values:

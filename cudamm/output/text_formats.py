@@ -24,6 +24,11 @@ WIDTH_OF_PICTURES = 120
 
 UNLIMITED = 100_000
 
+_AS_TEXT: dict[str, Any] = {
+    "color_system": None, "highlight": False, "emoji": False, "force_jupyter": False
+}  # fmt: skip
+"""Options of a console that writes text. In a notebook, rich would show what is printed, and not write it."""
+
 # Rich's own format, but for the font: it would be fetched from the network.
 SVG_FORMAT = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -69,10 +74,8 @@ def svg(render: Render, title: str, width: int = WIDTH_OF_PICTURES) -> str:
 
 def plain_text(render: Render) -> str:
     """Return everything that is printed, as a file of it has it: without colours."""
-    console = Console(
-        file=(text := io.StringIO()), width=WIDTH_OF_FILES, color_system=None, highlight=False, emoji=False
-    )
-    render(console)
+    text = io.StringIO()
+    render(Console(file=text, width=WIDTH_OF_FILES, **_AS_TEXT))
     return text.getvalue()
 
 
@@ -97,7 +100,7 @@ class _Blocks(Console):
         self, table: Callable[[Console, Table], list[str]], paragraphs: Callable[[str], list[str]]
     ) -> None:
         """Take the functions that make blocks of a table, and of plain text."""
-        super().__init__(file=io.StringIO(), width=UNLIMITED, color_system=None, highlight=False, emoji=False)
+        super().__init__(file=io.StringIO(), width=UNLIMITED, **_AS_TEXT)
         self.blocks: list[str] = []
         self._table_blocks = table
         self._paragraphs = paragraphs

@@ -1,4 +1,4 @@
-"""What is taken if a user names no size, architecture or number of blocks."""
+"""What is taken if a user names no size and no architecture."""
 
 TIMED_SIZES = {"gpu": "1024", "cpu": "256"}
 """Size of the problem to be timed, by the kind of the device."""
@@ -14,6 +14,3 @@ OCCUPANCY_ARCH = "sm_80"
 
 TRACE_ARCH = "sm_90"
 """Architecture for which nvcc merges shared loads into wider ones."""
-
-TRACED_BLOCKS = 8
-"""Number of blocks that are traced."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from cudamm.analysis import trace as tracing
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
-from cudamm.api.defaults import TIMED_SIZES, TRACE_ARCH, TRACED_BLOCKS, VERIFIED_SIZES
+from cudamm.api.defaults import TIMED_SIZES, TRACE_ARCH, VERIFIED_SIZES
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
     KernelHeader,
@@ -176,7 +176,7 @@ def trace(
     shape: Shapes | None = None,
     dtype: Texts | None = None,
     params: Parameters | None = None,
-    blocks: int | None = TRACED_BLOCKS,
+    blocks: int | None = tracing.DEFAULT_BLOCKS,
     arch: str | None = TRACE_ARCH,
     fmad: bool = True,
     seed: int = 0,

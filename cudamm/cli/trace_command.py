@@ -8,7 +8,7 @@ import click
 import cloup
 from cloup import option, option_group
 
-from cudamm.api.defaults import SIZE, TRACE_ARCH, TRACED_BLOCKS
+from cudamm.api.defaults import SIZE, TRACE_ARCH
 from cudamm.cli.option_rules import belongs_to, contradict
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import fmad_option, problem_options, seed_option, selection_options
@@ -30,7 +30,7 @@ MOST_STEPS = 9
 @option_group(
     "Tracing",
     option(
-        "--blocks", type=click.IntRange(1), metavar="N", show_default=str(TRACED_BLOCKS),
+        "--blocks", type=click.IntRange(1), metavar="N", show_default="8",
         help="Number of blocks to trace, at least one of each class; the rest is scaled.",
     ),
     option("--all", "every", is_flag=True, help="Trace every block of the grid."),
@@ -90,7 +90,7 @@ def trace_command(
     cudamm trace -m tiled-padded -D PAD=0,1        bank conflicts, and their cure
     cudamm trace -m tiled-bounds -n 1000 --all     every block
     """
-    from cudamm.analysis.trace import SCHEMA, Settings, TraceResult, trace
+    from cudamm.analysis.trace import DEFAULT_BLOCKS, SCHEMA, Settings, TraceResult, trace
     from cudamm.api.traceable_cases import traceable_cases
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
@@ -99,7 +99,7 @@ def trace_command(
     from cudamm.output import trace_table as tables
 
     settings = Settings(
-        blocks=None if every else blocks or TRACED_BLOCKS,
+        blocks=None if every else blocks or DEFAULT_BLOCKS,
         arch=None if as_written else find_architecture(arch).name,
         warp=warp,
         of_block=_block_index(of_block) if of_block is not None else (0, 0, 0),

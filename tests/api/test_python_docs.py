@@ -28,7 +28,7 @@ def test_the_notebook_runs_and_shows_tables(monkeypatch: pytest.MonkeyPatch, tmp
     notebook = nbformat.read(DOCS / "notebook.ipynb", as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not [cell.source for cell in cells if cell.outputs], "clear the outputs before saving the notebook"
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute(cwd=str(tmp_path))
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
     shown = {cell.source: cell.outputs for cell in cells}
     assert max(map(len, shown.values())) == 1
     assert sum("text/html" in output.get("data", {}) for (output,) in filter(None, shown.values())) == 5

@@ -20,7 +20,7 @@ test: setup
 check: setup
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
-	.venv/bin/python -m mypy cudamm bootstrap.py
+	.venv/bin/python -m mypy cudamm bootstrap.py tests/api/test_typed_use.py
 
 # Draws the pictures of the README and of docs/ladder.md; no GPU is needed.
 pictures: setup

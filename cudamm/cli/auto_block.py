@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cudamm.cli.arch_options import DEFAULT
+from cudamm.api.defaults import OCCUPANCY_ARCH
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def default_and_best(
     tried = [case for case in cases(swept.variants(), sizes, dtypes, seed) if has_block_size(case[0])]
     if not tried:
         raise UsageError(f"--block auto: no method chosen has the parameter {BLOCK_SIZE} and runs on a GPU")
-    architecture = target.architecture if isinstance(target, GpuTarget) else find_architecture(DEFAULT)
+    architecture = target.architecture if isinstance(target, GpuTarget) else find_architecture(OCCUPANCY_ARCH)
     best = best_block_sizes([architecture], tried, fmad, None, lambda doing, done, total: None)
     chosen: list[tuple[Variant, Problem]] = []
     lines: list[str] = []

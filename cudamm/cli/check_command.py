@@ -9,6 +9,7 @@ import click
 import cloup
 from cloup import option, option_group
 
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import (
     device_options,
@@ -17,7 +18,6 @@ from cudamm.cli.shared_options import (
     seed_option,
     selection_options,
 )
-from cudamm.cli.verify_command import SHAPES
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGER = "96x128x64"
 """Beside the awkward shapes: several blocks in both directions, none of them at an edge of a tile."""
 
-SIZES = (*SHAPES[1:], LARGER, SHAPES[0])
+SIZES = (*VERIFIED_SIZES[1:], LARGER, VERIFIED_SIZES[0])
 """The smallest comes last: each mistake is reported at the first size that shows it."""
 
 DEFAULT_ARCH = "sm_90"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,8 +10,8 @@ import click
 import cloup
 from cloup import option, option_group
 
-from cudamm.cli.arch_options import architecture_options, chosen_architectures
-from cudamm.cli.bare_numbers import bare_numbers, whole_numbers
+from cudamm.api.bare_numbers import bare_numbers, whole_numbers
+from cudamm.cli.arch_options import architecture_options
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.cli.shared_options import device_option, fmad_option, problem_options, selection_options
@@ -22,9 +20,6 @@ from cudamm.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cudamm.cli.session import Tell
-    from cudamm.kernels.architecture import Architecture
-    from cudamm.kernels.chosen_cases import Cases
     from cudamm.kernels.selection import Selection
     from cudamm.occupancy.occupancy_result import OccupancyResult
 
@@ -89,23 +84,16 @@ def occupancy_command(
     cudamm occupancy --kernel my.cu --why                   your kernel: what would help?
     cudamm occupancy -m tiled-dynamic --suggest             the best block size
     """
+    from cudamm.api.occupancy_request import occupancy_request
     from cudamm.cli.session import Session
-    from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
-    from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
-    from cudamm.occupancy.configurations import occupancy_of_numbers
-    from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
     from cudamm.occupancy.occupancy_curves import curves_of_results
-    from cudamm.occupancy.occupancy_questions import Questions, add_answers, latency_sources
+    from cudamm.occupancy.occupancy_questions import Questions, latency_sources
     from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables
     from cudamm.output.plots.plot import check_terminal
-    from cudamm.tuning.best_choice import is_asked, resolve
-    from cudamm.tuning.place import of_architecture
 
     numbers = bare_numbers(selection, registers, shared, barriers, fmad, searched=suggest)
-    if numbers is not None and (sizes or dtypes):
-        raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
     questions = Questions(
         why,
         whole_numbers("ilp", ilp, least=1) if ilp is not None else (),
@@ -113,40 +101,17 @@ def occupancy_command(
         _cycles("instruction-cycles", instruction_cycles),
     )
     curves = curves or outputs.plot is not None
-    architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
+    request = occupancy_request(
+        selection, numbers, sizes, dtypes,
+        names=names, device_spec=device_spec, multiprocessors=sms, carveout_percent=carveout, fmad=fmad,
+        suggest=suggest, sweep_block_size=suggest or not curves, questions=questions,
+    )  # fmt: skip
+    architectures = request.architectures
     sources = latency_sources(architectures, questions) if questions.independent else []
-    groups: list[tuple[list[Architecture], Cases]] = []
-    remarks: list[str] = []
-    if numbers is None:
-        swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
-        without = "have no occupancy: name a method that runs on a GPU"
-        variants = kernels_of(swept.variants(), swept.names, without, "compute the occupancy of")
-        chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
-        chosen, remarks = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
-        if is_asked(variants):  # another choice for each architecture
-            here = info.name if info.kind == "gpu" else ""
-            for of in architectures:
-                on_one, choices = resolve(chosen, of_architecture(of, here))
-                groups.append(([of], on_one))
-                remarks += [f"{of.name}: {choice}" for choice in choices]
-        else:
-            groups.append((architectures, chosen))
-
-    def results(tell: Tell) -> Iterator[OccupancyResult]:
-        if numbers is not None:
-            compute = best_of_numbers if suggest else occupancy_of_numbers
-            yield from compute(architectures, numbers, carveout)
-        for group, on_group in groups:
-            if suggest:
-                given = selection.gives(BLOCK_SIZE)
-                yield from best_block_sizes(group, on_group, fmad, carveout, tell, given)
-            else:
-                yield from occupancy_of_kernels(group, on_group, fmad, carveout, tell)
-
     if curves:
         check_terminal()
-    with Session[OccupancyResult](SCHEMA, outputs, info) as session:
-        session.collect(lambda tell: add_answers(results(tell), architectures, questions, carveout))
+    with Session[OccupancyResult](SCHEMA, outputs, request.device) as session:
+        session.collect(request.results)
         shown = curves_of_results(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:
             raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
@@ -156,7 +121,7 @@ def occupancy_command(
             drawings.render(console, shown)
 
         session.show(render)
-        session.say(remarks)
+        session.say(request.remarks)
         session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from cloup import option, option_group
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.option_rules import Command, Decorator
 
@@ -59,15 +60,18 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(record))
 
 
-_CHOOSING = ("methods", "kernel", "block", "tile", "defines")
+_CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(**given: Any) -> Selection:
+def _selection(kernel: str | None, **given: Any) -> Selection:
+    from pathlib import Path
+
     from cudamm.kernels.selection import Selection
 
     chosen = {name: given.pop(name) for name in _CHOOSING}
+    kernels = () if kernel is None else (Path(kernel),)
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
-    return Selection(kernel_fields=fields, **chosen)
+    return Selection(kernels=kernels, kernel_fields=fields, **chosen)
 
 
 def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) -> Decorator:
@@ -80,7 +84,7 @@ def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) 
     return gathered(
         "selection",
         _selection,
-        (*_CHOOSING, *KERNEL_PARAMETERS, "traffic"),
+        ("kernel", *_CHOOSING, *KERNEL_PARAMETERS, "traffic"),
         option_group(
             "Kernel",
             methods_option("A method or alias, all, or best, which is chosen for the device; repeatable."),
@@ -138,10 +142,7 @@ def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> 
     )  # fmt: skip
 
 
-SIZES_BY_DEVICE = "1024 on a GPU, 256 on the CPU device"
-
-DEFAULT_SIZE = {"gpu": "1024", "cpu": "256"}
-"""Size of the problem to be timed, by the kind of the device."""
+SIZES_BY_DEVICE = "{gpu} on a GPU, {cpu} on the CPU device".format(**TIMED_SIZES)
 
 fmad_option = option(
     "--fmad/--no-fmad", default=True,

@@ -9,11 +9,11 @@ import click
 import cloup
 from cloup import option
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
-    DEFAULT_SIZE,
     SIZES_BY_DEVICE,
     fmad_option,
     problem_options,
@@ -69,7 +69,7 @@ def sweep_command(
         from cudamm.output import sweep_table as tables
         from cudamm.tuning.fitted_cases import fitted_to
 
-        sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
+        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         asked = cases(variants, sizes, dtypes, measuring.seed)
         asked, remarks = fitted_to(worker.target, asked, selection.names)
         chosen = [case for case in asked if all_hold(restrictions, *case)]

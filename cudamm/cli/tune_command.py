@@ -11,10 +11,10 @@ import click
 import cloup
 from cloup import option, option_group
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.option_rules import contradict, excludes
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.cli.shared_options import (
-    DEFAULT_SIZE,
     KERNEL_PARAMETERS,
     SIZES_BY_DEVICE,
     cold_option,
@@ -125,7 +125,7 @@ def tune_command(
     with WorkerExecutor(device_spec, timeout_s, expected) as worker:
         from cudamm.tuning.search import Request
 
-        sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
+        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         chosen = restricted(cases(variants, sizes, dtypes, seed), restrictions)
         chosen, remarks = able(chosen, selection.names, worker.target.lacks)
         request = Request(budget_s, seed, "cold" if cold else "hot")
@@ -160,7 +160,7 @@ def _tune_and_show(
         session.show(lambda console, trials: tables.render(console, info, tuner.outcomes))
         # An entry names the file by its whole path; the command to repeat names it as the user did.
         given = [
-            dataclasses.replace(e, kernel=selection.kernel or "") if e.kernel else e for e in stored.found
+            dataclasses.replace(e, kernel=str(selection.kernels[0])) if e.kernel else e for e in stored.found
         ]
         if given:
             session.say(["again:", *(f"    {tables.command(entry, device_spec)}" for entry in given)])

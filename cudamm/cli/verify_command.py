@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import cloup
 
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import (
     device_options,
@@ -18,13 +19,10 @@ from cudamm.cli.shared_options import (
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
-SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
-"""The smallest, primes, around multiples of a warp, a single column, a single product, a square."""
-
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(SHAPES), "all that a method has", seed_option)
+@problem_options(", ".join(VERIFIED_SIZES), "all that a method has", seed_option)
 @device_options
 @output_options()
 def verify_command(
@@ -55,7 +53,7 @@ def verify_command(
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
-    chosen = cases(selection.variants(), sizes or SHAPES, dtypes, seed, all_types=True)
+    chosen = cases(selection.variants(), sizes or VERIFIED_SIZES, dtypes, seed, all_types=True)
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
         chosen, remarks = fitted_to(worker.target, chosen, selection.names)

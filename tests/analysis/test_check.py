@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cudamm.analysis.check import CheckResult, SharedLimit, check_all
-from cudamm.cli.verify_command import SHAPES
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
@@ -272,9 +272,9 @@ def test_correct_kernels_of_all_kinds_raise_no_alarm(checked: Checked, kernels: 
 )
 def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) -> None:
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
-    (result,) = results(cpu, [variant], SHAPES, "float32")
+    (result,) = results(cpu, [variant], VERIFIED_SIZES, "float32")
     assert [f.message for f in result.errors] == [] and result.status == "clean"
-    assert set(result.sizes) == set(SHAPES)
+    assert set(result.sizes) == set(VERIFIED_SIZES)
 
 
 def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> None:

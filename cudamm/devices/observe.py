@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import finished
+from cudamm.compile.compile_cache import run_to_end
 from cudamm.compile.elf import sections
 from cudamm.compile.host_compiler import compile_to_observe
 from cudamm.compile.program import Program
@@ -287,7 +287,7 @@ def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
     tool = _addr2line()
     ordered = sorted(addresses)
     # The instruction before a return address is the call, which is what has the line.
-    done = finished([tool, "-i", "-a", "-e", str(path), *(hex(address - 1) for address in ordered)])
+    done = run_to_end([tool, "-i", "-a", "-e", str(path), *(hex(address - 1) for address in ordered)])
     found: dict[int, int] = {}
     for address, places in zip(ordered, _answers(done.stdout), strict=True):
         of_file = [line for file, line in places if Path(file).name == name]

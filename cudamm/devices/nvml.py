@@ -205,7 +205,7 @@ class Monitor:
         return None if modes is None else bool(modes[0])
 
     def _working_reasons_call(self) -> str:
-        """Return the name of the call for throttle reasons that this driver supports; empty if there is none."""
+        """Return the name of the call for throttle reasons that this driver supports; empty if none."""
         return next((call for call in _REASON_CALLS if self._ask(call) is not None), "")
 
 

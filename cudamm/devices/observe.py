@@ -73,7 +73,7 @@ def observe(
         b: input of the launch's shape (k x n), padded.
         blocks: linear indices of the blocks to run, x fastest; None for all blocks.
         every_warp: trace every warp of each block. If False, and no thread waits for another, only some
-            evenly spread warps of a block with much work are traced; `Observation.warps` contains their number.
+            evenly spread warps of a block with much work are traced; `Observation.warps` has their number.
         watch: a warp whose first requests are kept.
         checked: also find faults: races, accesses out of bounds, and reads of uninitialised memory.
 

@@ -152,20 +152,20 @@ class ProcessRun(Run):
             os.close(self._file)
 
     def _start(self, executable: Executable, workers: int) -> None:
-        answers, theirs = os.pipe()
+        answers, child_end = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [executable.path, str(theirs), str(self._file), str(workers)],
+                [executable.path, str(child_end), str(self._file), str(workers)],
                 stdin=subprocess.PIPE,
                 stdout=2,  # the output of a kernel must not mix with the tables on standard output
-                pass_fds=[theirs, self._file],
+                pass_fds=[child_end, self._file],
                 start_new_session=True,  # Ctrl-C must reach only the parent process
             )
         except BaseException:
             os.close(answers)
             raise
         finally:
-            os.close(theirs)
+            os.close(child_end)
         self._answers = os.fdopen(answers, encoding="utf-8", errors="replace")
 
     def _prepare(self, lengths: dict[MatrixName, int]) -> None:
@@ -185,8 +185,8 @@ class ProcessRun(Run):
     def launch_command(self, descending: bool = False) -> str:
         """Return the command that makes the process run the kernel once."""
         plan = self.plan
-        order: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
-        arguments = " ".join(order[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
+        buffers: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
+        arguments = " ".join(buffers[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
         if self._native:
             return f"call {arguments}"
         numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))

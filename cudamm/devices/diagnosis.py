@@ -121,9 +121,9 @@ def judged(subject: str, found: str, advice: str, trouble: Status = "warning") -
 
 def memory(subject: str, free_bytes: int, total_bytes: int | None = None) -> Diagnosis:
     """Judge whether there is enough free memory for more than small matrices."""
-    of = f" of {size(total_bytes)}" if total_bytes is not None else ""
+    total = f" of {size(total_bytes)}" if total_bytes is not None else ""
     advice = f"{subject}: only {size(free_bytes)} free; end programs that use it, or choose small matrices"
-    return judged(subject, f"{size(free_bytes)}{of} free", advice if free_bytes < LOW_MEMORY_BYTES else "")
+    return judged(subject, f"{size(free_bytes)}{total} free", advice if free_bytes < LOW_MEMORY_BYTES else "")
 
 
 def size(size_bytes: int) -> str:

@@ -72,8 +72,8 @@ def driver(machine: Machine) -> Iterator[Diagnosis]:
     """Check that programs can use the driver."""
     subject, found = "NVIDIA driver", machine.driver
     if found.cuda is not None:
-        known = found.version or "version unknown"
-        yield Diagnosis(subject, "ok", f"{known}, for CUDA {_dotted(found.cuda)} and older")
+        version = found.version or "version unknown"
+        yield Diagnosis(subject, "ok", f"{version}, for CUDA {_dotted(found.cuda)} and older")
     elif not machine.on_gpu:
         yield Diagnosis(subject, "missing", "none: there is no GPU to use")
     elif found.version:
@@ -120,9 +120,9 @@ def pycuda(machine: Machine) -> Iterator[Diagnosis]:
 def nvidia_ml_py(machine: Machine) -> Iterator[Diagnosis]:
     """Check that NVML reports on the GPU through the package nvidia-ml-py."""
     subject, version = "nvidia-ml-py", version_of("nvidia-ml-py")
-    without = "without it, cudamm cannot see clocks, throttling and other programs on the GPU"
+    reason = "without it, cudamm cannot read clocks, throttling and other programs on the GPU"
     if version is None:
-        advice = f"pip install nvidia-ml-py: {without}" if machine.on_gpu else ""
+        advice = f"pip install nvidia-ml-py: {reason}" if machine.on_gpu else ""
         yield Diagnosis(subject, "missing", "not installed", advice)
         return
     try:
@@ -130,7 +130,7 @@ def nvidia_ml_py(machine: Machine) -> Iterator[Diagnosis]:
             Monitor(machine.gpu.pci_bus_id).close()
         yield Diagnosis(subject, "ok", version)
     except NoDeviceError as error:
-        yield Diagnosis(subject, "warning", f"{version}, but {error}", f"{error}; {without}")
+        yield Diagnosis(subject, "warning", f"{version}, but {error}", f"{error}; {reason}")
 
 
 def nvmath_python(machine: Machine) -> Iterator[Diagnosis]:

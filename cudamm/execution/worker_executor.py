@@ -63,21 +63,21 @@ class WorkerExecutor(Executor):
         self._start(*map(str, expected or ()))
 
     def _start(self, *expected: str) -> None:
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         module = "cudamm.execution.worker_process"
-        arguments = [self._spec, str(theirs.fileno()), str(os.getpid()), *expected]
+        arguments = [self._spec, str(child_end.fileno()), str(os.getpid()), *expected]
         try:
             self._process = start_group(
                 [sys.executable, "-m", module, *arguments],
                 stdout=2,  # the output of a kernel must not mix with the tables on standard output
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
             )
         except BaseException:
-            ours.close()
+            parent_end.close()
             raise
         finally:
-            theirs.close()
-        self._connection = Connection(ours.detach())
+            child_end.close()
+        self._connection = Connection(parent_end.detach())
         self._sent.clear()
 
     @property

@@ -234,7 +234,7 @@ class TraceResult:
 
     @property
     def operations(self) -> int:
-        """Number of floating-point operations of the product, without padding."""
+        """Number of operations of the product, without padding."""
         return Shape(self.m, self.n, self.k).flops
 
     @property
@@ -427,12 +427,12 @@ def _spread(ranges: Sequence[range], count: int) -> set[tuple[int, int, int]]:
     if count == math.prod(lengths):
         return set(itertools.product(*ranges))  # type: ignore[arg-type]
     steps = (0.8191725133961645, 0.6710436067037893, 0.5497004779019703)
-    found: set[tuple[int, int, int]] = set()
+    blocks: set[tuple[int, int, int]] = set()
     for i in itertools.count():
-        at = [int(length * (i * step % 1)) for length, step in zip(lengths, steps, strict=True)]
-        found.add((ranges[0][at[0]], ranges[1][at[1]], ranges[2][at[2]]))
-        if len(found) == count:
-            return found
+        position = [int(length * (i * step % 1)) for length, step in zip(lengths, steps, strict=True)]
+        blocks.add((ranges[0][position[0]], ranges[1][position[1]], ranges[2][position[2]]))
+        if len(blocks) == count:
+            return blocks
     raise AssertionError("the sequence reaches every block")
 
 

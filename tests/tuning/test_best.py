@@ -280,7 +280,7 @@ def test_a_damaged_table_is_named(tables: Path, text: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"kernel": "/home/somebody/my.cu"}, "somebody's own kernel"),
+        ({"kernel": "/home/somebody/my.cu"}, "a user's own kernel"),
         ({"median_ms": 0.0}, "a median of 0"),
         ({"method": "tilted"}, "unknown method tilted"),
         ({"m": -1}, "the entry of naive: `m`: expected `int` >= 1"),

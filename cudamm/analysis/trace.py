@@ -47,6 +47,9 @@ Cases = Sequence[tuple[Variant, Problem]]
 BASELINE = "naive"
 """The method that traffic is held against."""
 
+DEFAULT_BLOCKS = 8
+"""Number of blocks that are traced unless another is asked for."""
+
 WARP_THREADS = 32
 
 MOST_REQUESTS = 20_000

@@ -31,6 +31,7 @@ class Settings:
         max_time_s: duration after which the sampling of a variant ends, in seconds.
         drop: stop sampling variants that are clearly slower than the best so far.
         each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+        times: take samples of emulated kernels too, which are only verified otherwise.
         keep_matrices: leave the matrices of the last problem allocated; the caller releases them.
     """
 
@@ -43,6 +44,7 @@ class Settings:
     max_time_s: float = 2.0
     drop: bool = False
     each_may_fail: bool = False
+    times: bool = True
     keep_matrices: bool = False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.cli.measuring_options import Measuring
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from cudamm.benchmark.sampling_policy import Settings
     from cudamm.devices.device import DeviceInfo
     from cudamm.execution.executor import Executor
+    from cudamm.execution.prepare import Progress
     from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.kernels.architecture import Architecture
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.output.results_view import ResultsView
 
@@ -43,16 +45,23 @@ def measure_and_show(
     settings: Settings,
     show: Callable[[Console, ResultsView], None],
     remarks: Sequence[str] = (),
+    baseline: str | None = None,
 ) -> int:
-    """Measure what no earlier run has, write results as they come, print tables; return the exit status."""
+    """Measure what no earlier run has, write results as they come, print tables; return the exit status.
+
+    Args:
+        baseline: the method that speed-ups are over; None: that of the view.
+    """
     from cudamm.benchmark import measure
     from cudamm.benchmark.result import SCHEMA, bench_record_among
     from cudamm.cli.session import LiveSession
+    from cudamm.kernels.architecture import find_architecture
     from cudamm.output.plots.result_charts import drawing_of
-    from cudamm.output.results_view import results_view
+    from cudamm.output.results_view import BASELINE, results_view
 
+    architecture = find_architecture(measuring.arch)
     info = executor.target.info
-    options = _options(measuring, settings)
+    options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
     kept, records = _resumed(outputs.resume, info, options, cases, settings)
     left = [position for position in range(len(cases)) if position not in kept]
     with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
@@ -62,7 +71,10 @@ def measure_and_show(
             earlier = list(kept.values())
             session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
         executor.dismiss()
-        view = results_view(info.name, session.results)
+        session.collect(
+            lambda tell: _with_exact_figures(session.results, cases, architecture, settings, tell)
+        )
+        view = results_view(info.name, session.results, baseline or BASELINE)
         session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
             session.say([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
@@ -70,6 +82,27 @@ def measure_and_show(
         session.finish()
         session.write_picture(lambda _: drawing_of(view))
         return session.exit_status(all(result.status != "failed" for result in session.results))
+
+
+def _with_exact_figures(
+    results: Sequence[Result], cases: Cases, architecture: Architecture, settings: Settings, tell: Progress
+) -> Iterator[Result]:
+    """Yield again, with their exact figures, the kernels that the CPU device has executed and found right."""
+    emulated = [
+        result
+        for result in results
+        if result.execution == "emulated"
+        and result.verdict.correct
+        and (result.exact is None or result.exact.arch != architecture.name)
+    ]
+    if emulated:
+        from cudamm.analysis.exact_figures import exact_figures
+
+        chosen = [cases[result.position] for result in emulated]
+        for result, figures in zip(
+            emulated, exact_figures(chosen, architecture, settings.fmad, tell), strict=True
+        ):
+            yield dataclasses.replace(result, exact=figures)
 
 
 def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
@@ -103,10 +136,11 @@ def _resumed(
     saved = None if path is None else load_to_resume(path)
     if saved is None:
         return {}, {}
+    options_then = {"times": True} | saved.document["options"]  # files of 0.1.0 always have times
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
     for what, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
-        *((name, saved.document["options"].get(name), value) for name, value in options.items()),
+        *((name, options_then.get(name), value) for name, value in options.items()),
     ):
         if then != now:
             raise UsageError(

@@ -24,8 +24,6 @@ DEFAULT_SIZE = "1024"
 
 DEFAULT_ARCH = "sm_90"
 
-DEFAULT_BLOCKS = 8
-
 MOST_STEPS = 9
 
 
@@ -35,7 +33,7 @@ MOST_STEPS = 9
 @option_group(
     "Tracing",
     option(
-        "--blocks", type=click.IntRange(1), metavar="N", show_default=str(DEFAULT_BLOCKS),
+        "--blocks", type=click.IntRange(1), metavar="N", show_default="8",
         help="Number of blocks to trace, at least one of each class; the rest is scaled.",
     ),
     option("--all", "every", is_flag=True, help="Trace every block of the grid."),
@@ -95,7 +93,7 @@ def trace_command(
     cudamm trace -m tiled-padded -D PAD=0,1        bank conflicts, and their cure
     cudamm trace -m tiled-bounds -n 1000 --all     every block
     """
-    from cudamm.analysis.trace import SCHEMA, Settings, TraceResult, trace
+    from cudamm.analysis.trace import DEFAULT_BLOCKS, SCHEMA, Settings, TraceResult, trace
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture

@@ -86,12 +86,14 @@ def ratio(of: Ratio | float | None, *, with_interval: bool = True, side_of_one: 
         return ""
     if isinstance(of, float):
         return f"{significant(of)}×"
-    texts = [significant(number) for number in (of.value, of.low, of.high)]
+    places = decimals(of.value)
     if side_of_one:
+        finer = range(places, MOST_DECIMALS + 1)
         ends = [end for end in (of.low, of.high) if end != 1]
-        places = range(decimals(of.value), MOST_DECIMALS + 1)
-        enough = next((d for d in places if all(round(end, d) != 1 for end in ends)), None)
-        if enough not in (None, decimals(of.value)):
-            texts = [f"{number:.{enough}f}" for number in (of.value, of.low, of.high)]
-    value, low, high = texts
+        places = next((d for d in finer if all(round(end, d) != 1 for end in ends)), places)
+
+    def written(number: float) -> str:
+        return f"{number:.{places}f}" if places else significant(number)
+
+    value, low, high = map(written, (of.value, of.low, of.high))
     return f"{value}× ({low}–{high})" if with_interval and low != high else f"{value}×"

@@ -198,11 +198,14 @@ def fastest(rows: Iterable[ResultRow]) -> ResultRow | None:
     cuBLAS is never the best. If a kernel is among the rows, no row of the host is: an emulated kernel cannot
     be compared with the host.
     """
-    listed = list(rows)
-    right = [row for row in listed if row.is_right and not row.result.is_yardstick]
-    if any(row.result.execution != "native" for row in listed):
-        right = [row for row in right if row.result.execution == "gpu"]
-    return min(right, key=lambda row: row.median_ms, default=None)
+    return min(_candidates(list(rows)), key=lambda row: row.median_ms, default=None)
+
+
+def _candidates(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """Return the rows of which the fastest is the best."""
+    right = [row for row in rows if row.is_right and not row.result.is_yardstick]
+    has_kernels = any(row.result.execution != "native" for row in rows)
+    return [row for row in right if row.result.execution == "gpu"] if has_kernels else right
 
 
 def baseline_of(results: Iterable[Result], method: str = BASELINE) -> Result | None:
@@ -385,7 +388,7 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
             leader=None if leader is None else leader.result,
             share_of_cublas=share_of_cublas(row.result, yardstick),
             is_best=row is leader,
-            is_marked_best=row is leader and sum(other.is_right for other in plain) > 1,
+            is_marked_best=row is leader and len(_candidates(plain)) > 1,
             is_best_of_sweep=row in of_sweeps,
         )
         for row in plain

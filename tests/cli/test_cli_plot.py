@@ -9,7 +9,7 @@ import pytest
 
 from cudamm.benchmark import measure
 
-ON_CPU = "--device cpu -n 16 --runs 3 --warmup 0"
+ON_CPU = "--device cpu -n 16 --runs 3 --warmup 0 --times"
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("SVG", b"<?xml"), ("pdf", b"%PDF")])
@@ -35,11 +35,11 @@ def test_bench_draws_in_the_terminal_below_the_table(run):
     ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot -")
     assert (ended.status, ended.stderr) == (0, "")
     table, bars = ended.stdout.split("GFLOP/s\n")
-    assert "Success!" in table
+    assert "✓" in table
     assert re.search(r"^naive † BLOCK_SIZE=32 +\S* +[\d.]+", bars, re.M) and "best" in bars
     two = run(f"sweep {ON_CPU} -m tiled-coarse --block 4,8 -D COARSE=1,2 --plot -").stdout
     assert re.search(r"median time \(ms\); (BLOCK_SIZE down, COARSE|COARSE down, BLOCK_SIZE) across", two)
-    sizes = run("bench --device cpu -n 8 -n 16 --runs 2 --warmup 0 -m naive --plot -").stdout
+    sizes = run("bench --device cpu -n 8 -n 16 --runs 2 --warmup 0 --times -m naive --plot -").stdout
     assert "GFLOP/s against n (M = N = K)" in sizes and "●" in sizes
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-QUICK = "--device cpu --warmup 0 --runs 2 "
+QUICK = "--device cpu --warmup 0 --runs 2 --times "
 DROPPING = f"sweep {QUICK} -n 16 "
 SWEEP = f"{DROPPING} --full "
 """Such times as these vary too much for tests to know what would be dropped."""
@@ -275,7 +275,7 @@ OTHER_OPTIONS = {
     "--runs 2 --hot": ["cache cold", "would be hot"],
     "--runs 2 --no-fmad": ["fmad"],
     "--runs 2 --no-verify": ["verify"],
-    "--runs 2 --warmup 1": ["warmup 0", "would be 1"],
+    "--runs 2 --warmup 1 --times": ["warmup 0", "would be 1"],
     "--until-stable": ["runs 2", "would be None"],
     "--runs 2 --until-stable": ["--runs and --until-stable"],
 }

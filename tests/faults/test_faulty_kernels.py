@@ -49,7 +49,7 @@ FAULTY = {
 
 def bench(faults: str) -> str:
     return (
-        f"bench --device cpu -n 32 --runs 2 --warmup 0 --timeout 1 -m tiled,coalesced --block 8 "
+        f"bench --device cpu -n 32 --runs 2 --warmup 0 --times --timeout 1 -m tiled,coalesced --block 8 "
         f"--kernel {FAULTS} -D FAULT={faults} --json out.json"
     )
 
@@ -64,7 +64,7 @@ def test_a_fault_costs_its_row(place, name):
     assert re.search(reason, rows[3]["reason"])
     assert ended.status == 1
     assert "Traceback" not in ended.stderr and "Traceback" not in ended.stdout
-    assert ended.stdout.count("Success!") == 4
+    assert ended.stdout.count("✓") == 4
     assert re.search(f"failed faults .*FAULT={fault} .*({reason})", " ".join(ended.stdout.split()))
     place.nothing_left()
 
@@ -107,7 +107,7 @@ WorkerExecutor._start = first
     ended = place.run(bench("0,1,99"), prefix=once)
     assert ended.status == 3
     assert [row["status"] for row in place.rows()] == ["ok", "ok", "ok"]
-    assert ended.stdout.count("Success!") == 3
+    assert ended.stdout.count("✓") == 3
     assert ended.lines == ["cudamm: the device is gone; 3 results by then"]
     place.nothing_left()
 

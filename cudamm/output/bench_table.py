@@ -49,6 +49,7 @@ _LAYOUTS = (
     _Layout(parameters="those that vary", bar=12, all_times=False),
     _Layout(parameters="those that vary", bar=8, all_times=False, intervals=False, short=True),
     _Layout(parameters="those that vary", all_times=False, intervals=False, short=True),
+    _Layout("those that vary", all_times=False, intervals=False, ceiling=False, short=True),
     _Layout("those that vary", all_times=False, intervals=False, noise=False, ceiling=False, short=True),
     _Layout("one a line", all_times=False, intervals=False, noise=False, ceiling=False, short=True),
     _Layout(

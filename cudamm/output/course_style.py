@@ -32,8 +32,8 @@ def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
         console.print(escape(title) + (" (padded)" if row.result.padded else ""))
         if row.result.timing.samples_ms:
             console.print(runs_line(row.result), soft_wrap=True)
-        outcome = "Success!" if row.outcome == VERIFIED else row.outcome
-        console.print(escape(": ".join(filter(None, (outcome, row.result.reason)))), soft_wrap=True)
+        words = ": ".join(filter(None, (outcome_in_words(row), row.result.reason)))
+        console.print(escape(words), soft_wrap=True)
         console.print()
     right = [row for row in rows if row.is_right]
     if len(right) > 1:
@@ -49,6 +49,11 @@ def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
 def _mean_ms(row: ResultRow) -> float:
     """The mean of a row's samples, which its line of runs ends with."""
     return row.result.statistics.mean_ms if row.result.statistics else 0.0
+
+
+def outcome_in_words(row: ResultRow) -> str:
+    """Return `Success!`, as the course prints it, or what became of the row instead."""
+    return "Success!" if row.outcome == VERIFIED else row.outcome
 
 
 def runs_line(result: Result) -> str:

@@ -145,8 +145,12 @@ class ResultRow:
 
     @functools.cached_property
     def speed_up(self) -> Ratio | float | None:
-        """The baseline's median over its own: with an interval if the samples are enough for one."""
-        if self.is_emulated:
+        """The baseline's median over its own: with an interval if the samples are enough for one.
+
+        None for an emulated kernel, and for a row of the host beside a baseline on a GPU.
+        """
+        beside_gpu = self.baseline is not None and self.baseline.execution == "gpu"
+        if self.is_emulated or (beside_gpu and self.result.execution == "native"):
             return None
         if self.baseline is self.result and self.result.timing.samples_ms:
             return 1.0

@@ -20,7 +20,7 @@ from cudamm.output.number_format import parameters, percent, significant
 from cudamm.output.plots.chart import Drawing
 from cudamm.output.plots.result_charts import MOST_CHARTS, captioned, charts_of
 from cudamm.output.result_marks import execution_sign, marks_of
-from cudamm.output.results_view import ResultRow, results_view
+from cudamm.output.results_view import VERIFIED, ResultRow, results_view
 
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "yellow"), None: ("not shown here", "dim")}
 _THEIRS, _HERE = "theirs", "here"

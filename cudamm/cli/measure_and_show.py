@@ -71,9 +71,9 @@ def measure_and_show(
             earlier = list(kept.values())
             session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
         executor.dismiss()
-        session.collect(
-            lambda tell: _with_exact_figures(session.results, cases, architecture, settings, tell)
-        )
+        emulated = [result for result in session.results if _lacks_figures(result, architecture)]
+        if emulated:
+            session.collect(lambda tell: _with_figures(emulated, cases, architecture, settings, tell))
         view = results_view(info.name, session.results, baseline or BASELINE)
         session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
@@ -84,25 +84,22 @@ def measure_and_show(
         return session.exit_status(all(result.status != "failed" for result in session.results))
 
 
-def _with_exact_figures(
+def _lacks_figures(result: Result, architecture: Architecture) -> bool:
+    """Return whether a kernel was executed without a GPU, is right, and has no figures of an architecture."""
+    is_known = result.exact is not None and result.exact.arch == architecture.name
+    return result.execution == "emulated" and bool(result.verdict.correct) and not is_known
+
+
+def _with_figures(
     results: Sequence[Result], cases: Cases, architecture: Architecture, settings: Settings, tell: Progress
 ) -> Iterator[Result]:
-    """Yield again, with their exact figures, the kernels that the CPU device has executed and found right."""
-    emulated = [
-        result
-        for result in results
-        if result.execution == "emulated"
-        and result.verdict.correct
-        and (result.exact is None or result.exact.arch != architecture.name)
-    ]
-    if emulated:
-        from cudamm.analysis.exact_figures import exact_figures
+    """Yield results of the CPU device again, with their exact figures."""
+    from cudamm.analysis.exact_figures import exact_figures
 
-        chosen = [cases[result.position] for result in emulated]
-        for result, figures in zip(
-            emulated, exact_figures(chosen, architecture, settings.fmad, tell), strict=True
-        ):
-            yield dataclasses.replace(result, exact=figures)
+    chosen = [cases[result.position] for result in results]
+    figures = exact_figures(chosen, architecture, settings.fmad, tell)
+    for result, exact in zip(results, figures, strict=True):
+        yield dataclasses.replace(result, exact=exact)
 
 
 def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:

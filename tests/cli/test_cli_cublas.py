@@ -125,7 +125,7 @@ def test_nothing_of_it_is_imported_before_it_is_run(spawn, tmp_path: Path) -> No
     for line in (
         "--help",
         "list",
-        "bench -m coalesced -n 8 --runs 1 --warmup 0 --times --device cpu",
+        "bench -m coalesced -n 8 --runs 1 --warmup 0 --device cpu",
         "show -m cublas",
     ):
         ended = spawn(line, PYTHONPATH=str(trap.parent))

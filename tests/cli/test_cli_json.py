@@ -26,7 +26,7 @@ HEAD = ["schema", "device", "environment"]
 @pytest.mark.parametrize(
     ("line", "schema", "head", "fields"),
     [
-        (BENCH, "cudamm.bench/2", [*HEAD, "options"], RECORD | TIMES),
+        (BENCH, "cudamm.bench/2", [*HEAD, "options"], RECORD | TIMES | {"exact"}),
         ("verify --device cpu -n 16 -m naive --block 16 ", "cudamm.verify/1", HEAD, RECORD),
     ],
 )

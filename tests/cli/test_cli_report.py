@@ -133,8 +133,8 @@ def test_from_measuring_to_the_page(run, tmp_path):
 def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
     kernel("my.cu")
     run(
-        "sweep --device cpu --kernel my.cu -m my,cpu-block -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 --full "
-        "--json sweep.json"
+        "sweep --device cpu --kernel my.cu -m cpu-block -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 "
+        "--full --json sweep.json"
     )
     assert run("report sweep.json -o sweep.htm").status == 0
     page = (tmp_path / "sweep.htm").read_text(encoding="utf-8")

@@ -278,7 +278,7 @@ def test_emulated_times_say_nothing_about_a_gpu():
     beside = drawn(GPU, [result(execution="emulated"), result("naive", execution="gpu")])
     assert [bar.label for bar in beside.charts[0].bars] == ["naive"]
     drawing = drawn(GPU, swept("tiled", "BLOCK_SIZE", {8: 2.0, 16: 1.0}, execution="emulated"))
-    (times,) = drawing.charts[0].series
+    times = drawing.charts[0].series[0]
     assert times.label == "tiled †" and not any(point.best for point in times.points)
     assert "† executed by the CPU device" in drawing.caption and "‡" not in drawing.caption
 

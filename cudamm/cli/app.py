@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import importlib
 import io
@@ -65,7 +66,8 @@ class _App(cloup.Group):
         """Run a command; whatever goes wrong ends here, as one line on standard error."""
         extra["standalone_mode"] = False
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal without † still gets the table
+            codecs.register_error("in plain characters", _in_plain_characters)
+            sys.stdout.reconfigure(errors="in plain characters")  # a terminal without † still gets the table
         try:
             if sys.stdout is None:
                 raise UsageError("standard output is closed; send it to a file or to /dev/null")
@@ -101,6 +103,18 @@ class _App(cloup.Group):
                 sys.exit(CudammError.exit_status)
             _end(f"standard output cannot be written: {error.strerror}", CudammError.exit_status)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+_PLAIN = {"✓": "ok", "★": "*", "×": "x"}
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
+    """Replace the characters that a terminal does not have, as codecs asks an error handler to do."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(
+        _PLAIN.get(character, "?") for character in error.object[error.start : error.end]
+    ), error.end
 
 
 def _end(message: str, status: int) -> NoReturn:

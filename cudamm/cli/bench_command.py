@@ -11,6 +11,7 @@ import cloup
 from cloup import option
 
 from cudamm.api.defaults import TIMED_SIZES
+from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
@@ -21,8 +22,12 @@ from cudamm.cli.shared_options import (
     seed_option,
     selection_options,
 )
+from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudamm.kernels.method import Method
     from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
@@ -38,6 +43,10 @@ REPORT_RUNS = 5
         "--style", type=click.Choice(["table", "report"]), default="table",
         help="Tables, or a course report's lines.",
     ),
+    option(
+        "--baseline", metavar="NAME", shell_complete=complete_methods, show_default="naive",
+        help="The method that speed-ups are over.",
+    ),
     RESUME,
     PLOT,
 )  # fmt: skip
@@ -49,6 +58,7 @@ def bench_command(
     measuring: Measuring,
     outputs: Outputs,
     style: str,
+    baseline: str | None,
 ) -> int:
     """Time every chosen variant on every size, each verified before it is timed.
 
@@ -85,4 +95,18 @@ def bench_command(
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
         settings = measuring.settings(fmad)
-        return measure_and_show(worker, chosen, measuring, outputs, settings, render, [*found, *remarks])
+        over = _baseline(baseline, [variant.method for variant, _ in chosen])
+        return measure_and_show(
+            worker, chosen, measuring, outputs, settings, render, [*found, *remarks], over
+        )
+
+
+def _baseline(name: str | None, methods: Sequence[Method]) -> str | None:
+    """Return the name of the method that speed-ups are over. Raises UsageError if it is not measured."""
+    if name is None:
+        return None
+    for method in methods:
+        if name.lower() in (method.name.lower(), *method.aliases):
+            return method.name
+    measured = ", ".join(dict.fromkeys(method.name for method in methods))
+    raise UsageError(f"--baseline {name}: it is not among the methods to measure: {measured}")

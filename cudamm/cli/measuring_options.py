@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from cloup import option, option_group
 
+from cudamm.api.defaults import OCCUPANCY_ARCH
 from cudamm.cli.fraction import FRACTION
 from cudamm.cli.option_rules import Command, contradict
 from cudamm.cli.shared_options import cold_option, device_options, fields_of, gathered
@@ -29,6 +30,8 @@ class Measuring:
     verify: bool
     seed: int
     device_spec: str
+    times: bool
+    arch: str
 
     def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
         """Return the same for `measure`."""
@@ -44,6 +47,7 @@ class Measuring:
             max_time_s=self.max_time_s,
             drop=drop,
             each_may_fail=each_may_fail,
+            times=self.times,
         )
 
 
@@ -72,8 +76,16 @@ def measuring_options(command: Command) -> Command:
         ),
         option("--verify/--no-verify", default=True, help="Verify each variant before timing it, or not."),
     )  # fmt: skip
+    without_gpu = option_group(
+        "Without a GPU",
+        option("--times", is_flag=True, help="Time kernels too; a processor's times say nothing of a GPU."),
+        option(
+            "--arch", default=OCCUPANCY_ARCH, metavar="NAME",
+            help="The architecture whose registers and occupancy are shown, such as sm_86.",
+        ),
+    )  # fmt: skip
     names = (*fields_of(Measuring), "until_stable")
-    return gathered("measuring", _measuring, names, options, device_options)(command)
+    return gathered("measuring", _measuring, names, options, device_options, without_gpu)(command)
 
 
 def _measuring(until_stable: bool, **given: Any) -> Measuring:

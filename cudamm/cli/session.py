@@ -73,7 +73,9 @@ class Session(Generic[R]):
         self._files.close()
 
     def collect(self, measure: Callable[[Tell], Iterator[R]]) -> None:
-        """Measure everything, showing how far it is."""
+        """Measure everything, showing how far it is; nothing after Ctrl-C or the loss of the device."""
+        if self._interrupted is not None or self._lost is not None:
+            return
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -238,8 +240,10 @@ class LiveSession(Session[Result]):
             self._json.restore(records)
 
     def keep(self, result: Result) -> None:
-        """Add a result, to its place; that of cuBLAS changes the rows of the others."""
-        bisect.insort(self.results, result, key=lambda r: r.position)
+        """Put a result in its place, or in the place of an earlier one; cuBLAS's changes the other rows."""
+        first = bisect.bisect_left(self.results, result.position, key=lambda r: r.position)
+        end = bisect.bisect_right(self.results, result.position, key=lambda r: r.position)
+        self.results[first:end] = [result]
         if isinstance(self._json, LiveJson):
             self._json.append(self._records(self.results if result.is_yardstick else [result]))
 

@@ -287,7 +287,7 @@ def test_pycuda_is_built_against_the_driver_and_headers_from_wheels(gpu_machine:
     assert machine.set_up() == ([], [])
 
 
-def test_a_working_pycuda_stays_when_the_driver_is_updated(gpu_machine: Machine) -> None:
+def test_a_working_pycuda_is_kept_when_the_driver_is_updated(gpu_machine: Machine) -> None:
     gpu_machine.set_up()
     commands, _ = gpu_machine.set_up(CUDA="13020")
     expected = ("--editable .[toolkit] cuda-toolkit<13.3", "--editable .[gpu]")

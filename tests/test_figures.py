@@ -74,8 +74,8 @@ def test_a_section_has_its_figure_and_all_paragraphs(method: Method) -> None:
 @pytest.mark.parametrize("method", ladder(), ids=lambda method: method.name)
 def test_the_times_in_a_section_are_the_measured_times(method: Method) -> None:
     line = sections()[method.name].split("**Measured.** ")[1].split("\n\n")[0]
-    found = re.findall(r"([\d.]+) (ms|GFLOP/s) at n = (\d+)", re.split("[:.] ", line)[0])
-    quoted = {(int(n), unit): value for value, unit, n in found}
+    times = re.findall(r"([\d.]+) (ms|GFLOP/s) at n = (\d+)", re.split("[:.] ", line)[0])
+    quoted = {(int(n), unit): value for value, unit, n in times}
     tables = {(1024, "ms"): measured(1024), (2048, "ms"): measured(2048), (4096, "GFLOP/s"): measured_rates()}
     expected = {key: table[method.name] for key, table in tables.items() if method.name in table}
     assert quoted == expected
@@ -135,7 +135,7 @@ def test_a_figure_is_a_small_white_page_with_text_in_the_readers_font(path: Path
     assert path.stat().st_size < 20_000
 
 
-def test_cells_side_by_side_are_one_rectangle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adjacent_cells_are_joined_to_one_rectangle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(FIGURES)
     from drawing import joined
 

@@ -33,17 +33,17 @@ def imported_modules(source: str) -> Iterator[tuple[int, str]]:
 def upward_imports(place: Path, source: str) -> list[str]:
     """Return a message for each import of a higher room in a file of `cudamm/`."""
     room = place.parts[0]
-    found = {}
+    messages = {}
     for line, module in imported_modules(source):
         parts = module.split(".")
         if parts[0] != "cudamm" or len(parts) < 2 or parts[1] not in ROOMS:
             continue
         if room not in ROOMS or ROOMS.index(parts[1]) < ROOMS.index(room):
-            found[line] = (
+            messages[line] = (
                 f"cudamm/{place}:{line} imports {module}, but {room} is below {parts[1]}: "
                 f"move code that needs both up into {parts[1]}, or code that both need down into {room}"
             )
-    return list(found.values())
+    return list(messages.values())
 
 
 def python_files() -> list[Path]:

@@ -64,11 +64,11 @@ def test_a_file_is_made_once(own_cache: Path) -> None:
         calls.append(path)
         make(path)
 
-    kept = compile_cache.cached(["one"], ".o", count)
-    assert compile_cache.cached(["one"], ".o", count) == kept
-    assert compile_cache.cached(["another"], ".o", count) != kept
+    cached_file = compile_cache.cached(["one"], ".o", count)
+    assert compile_cache.cached(["one"], ".o", count) == cached_file
+    assert compile_cache.cached(["another"], ".o", count) != cached_file
     assert len(calls) == 2
-    assert kept.read_bytes() == MADE
+    assert cached_file.read_bytes() == MADE
 
 
 def test_a_process_that_is_killed_leaves_no_partial_file(own_cache: Path) -> None:
@@ -85,9 +85,9 @@ compile_cache.cached(["one"], ".o", make)
 
 
 def test_a_dead_link_is_replaced(own_cache: Path) -> None:
-    kept = compile_cache.cached(["one"], ".o", make)
-    kept.unlink()
-    kept.symlink_to("nowhere")
+    cached_file = compile_cache.cached(["one"], ".o", make)
+    cached_file.unlink()
+    cached_file.symlink_to("nowhere")
     assert compile_cache.cached(["one"], ".o", make).read_bytes() == MADE
 
 
@@ -97,8 +97,8 @@ def test_a_relative_cache_folder_is_allowed(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDAMM_CACHE", ".")
     compile_cache.cache_folder.cache_clear()
-    kept = compile_cache.cached(["one"], ".o", make)
-    assert kept.is_absolute() and kept.parent == tmp_path
+    cached_file = compile_cache.cached(["one"], ".o", make)
+    assert cached_file.is_absolute() and cached_file.parent == tmp_path
 
 
 # ---- Folders and disks to which nothing can be written
@@ -186,8 +186,8 @@ def make(path):
     with path.open("ab") as file:
         file.write(b"y" * 100_000)
 for number in range(10):
-    kept = compile_cache.cached([str(number)], ".o", make)
-    assert kept.read_bytes() == b"x" * 100_000 + b"y" * 100_000
+    cached_file = compile_cache.cached([str(number)], ".o", make)
+    assert cached_file.read_bytes() == b"x" * 100_000 + b"y" * 100_000
 """
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
@@ -200,10 +200,10 @@ def test_partial_files_of_killed_runs_are_removed_after_a_day(own_cache: Path) -
     for path, age_h in ((old, 25), (new, 23), (other, 1000)):
         path.touch()
         os.utime(path, times=(time.time() - age_h * 3600,) * 2)
-    seen: list[str] = []
-    kept = compile_cache.cached(["one"], ".o", lambda path: (seen.append(path.name), make(path)))
-    assert {path.name for path in own_cache.iterdir()} == {new.name, other.name, kept.name}
-    assert seen[0].startswith(".partial-")
+    names: list[str] = []
+    cached_file = compile_cache.cached(["one"], ".o", lambda path: (names.append(path.name), make(path)))
+    assert {path.name for path in own_cache.iterdir()} == {new.name, other.name, cached_file.name}
+    assert names[0].startswith(".partial-")
 
 
 # ---- Compilers that are killed
@@ -259,22 +259,22 @@ def test_a_killed_program_of_nvcc_is_reported(
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
     run = subprocess.run
 
-    def with_a_killer(command, *arguments, **named):
+    def run_with_killer(command, *arguments, **named):
         if "-cubin" not in command:
             return run(command, *arguments, **named)
         killer = f"""
 import os, subprocess, sys
 from pathlib import Path
-def below(process):
+def descendants(process):
     try:
         for word in Path(f"/proc/{{process}}/task/{{process}}/children").read_text().split():
             yield int(word)
-            yield from below(word)
+            yield from descendants(word)
     except OSError:
         pass
 nvcc = subprocess.Popen(sys.argv[1:])
 while nvcc.poll() is None:
-    for process in below(nvcc.pid):
+    for process in descendants(nvcc.pid):
         try:
             if Path(f"/proc/{{process}}/comm").read_text() == "{name}\\n":
                 os.kill(process, 9)
@@ -284,7 +284,7 @@ sys.exit(nvcc.returncode)
 """
         return run([sys.executable, "-c", killer, *command], *arguments, **named)
 
-    monkeypatch.setattr(subprocess, "run", with_a_killer)
+    monkeypatch.setattr(subprocess, "run", run_with_killer)
     with pytest.raises(compile_cache.CompilerKilled, match="killed: is there too little memory"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []

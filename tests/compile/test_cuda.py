@@ -129,17 +129,17 @@ def test_resources_are_those_of_ptxas_and_the_source(
         assert ours.local_bytes_per_thread == int(ptxas["stack"])
         assert (ours.spill_store_bytes, ours.spill_load_bytes) == (int(ptxas["stores"]), int(ptxas["loads"]))
 
-    def each(name: str) -> dict[str, object]:
+    def values_of(name: str) -> dict[str, object]:
         return {entry: getattr(cubin.resources, name) for entry, cubin in found.items()}
 
     zeros = dict.fromkeys(ENTRIES, 0)
-    assert each("constant_bytes") == dict.fromkeys(ENTRIES, 100 * 4 + 4)
-    assert each("static_shared_bytes") == zeros | {"shared": 300 * 4 + 10 * 8}
+    assert values_of("constant_bytes") == dict.fromkeys(ENTRIES, 100 * 4 + 4)
+    assert values_of("static_shared_bytes") == zeros | {"shared": 300 * 4 + 10 * 8}
     # Barriers are numbered, and all below the highest are taken. An unknown number may be any of the 16.
-    assert each("barriers") == zeros | {"shared": 1, "named": 7, "any_barrier": 16}
+    assert values_of("barriers") == zeros | {"shared": 1, "named": 7, "any_barrier": 16}
     bounds = {"of_size": 96, "bounded": 256, "twice_bounded": 128, "spilling": 1024}
-    assert each("max_threads_per_block") == dict.fromkeys(ENTRIES) | bounds
-    assert each("local_bytes_per_thread")["local"] == 150 * 4
+    assert values_of("max_threads_per_block") == dict.fromkeys(ENTRIES) | bounds
+    assert values_of("local_bytes_per_thread")["local"] == 150 * 4
     # 65536 registers / 1024 threads = 64 each, so the kernel spills. With 255 registers it does not.
     spilling, greedy = found["spilling"].resources, found["greedy"].resources
     assert spilling.registers_per_thread <= 64 < greedy.registers_per_thread

@@ -87,7 +87,7 @@ def program_of(path: Path, entry: str = "mine", fmad: bool = True) -> Program:
     return program(Variant(method, ()), ELEMENT_TYPES["float32"], fmad)
 
 
-def of_ladder(name: str, fmad: bool = True, **values: int) -> Program:
+def ladder_program(name: str, fmad: bool = True, **values: int) -> Program:
     (variant,) = variants(find(name), {name: (value,) for name, value in values.items()})
     return program(variant, ELEMENT_TYPES["float32"], fmad)
 
@@ -139,7 +139,7 @@ class TestPtx:
 
     def test_every_statement_of_the_ladders_kernels_is_counted(self) -> None:
         for name in ("naive", "tiled", "register-tile"):
-            result = listing.ptx(of_ladder(name), "sm_90")
+            result = listing.ptx(ladder_program(name), "sm_90")
             body = result.text[result.text.index("\n{\n") :]
             statements = [
                 line
@@ -150,9 +150,9 @@ class TestPtx:
 
     def test_naive_and_coalesced_have_the_same_instructions(self) -> None:
         # CMU 15-418, recitation 2: the hardware coalesces, not the compiler.
-        naive, coalesced = (listing.ptx(of_ladder(name), "sm_90") for name in ("naive", "coalesced"))
+        naive, coalesced = (listing.ptx(ladder_program(name), "sm_90") for name in ("naive", "coalesced"))
         assert opcodes_of(naive) == opcodes_of(coalesced)
-        assert opcodes_of(naive) != opcodes_of(listing.ptx(of_ladder("tiled"), "sm_90"))
+        assert opcodes_of(naive) != opcodes_of(listing.ptx(ladder_program("tiled"), "sm_90"))
         differing = {
             (ours.text, theirs.text)
             for ours, theirs in zip(naive.lines, coalesced.lines, strict=True)
@@ -163,7 +163,9 @@ class TestPtx:
         assert all(re.search(r"%(ctaid|tid)\.[xy]", line) for lines in differing for line in lines)
 
     def test_without_fmad_nothing_is_fused(self) -> None:
-        fused, unfused = (opcodes_of(listing.ptx(of_ladder("naive", fmad=f), "sm_90")) for f in (True, False))
+        fused, unfused = (
+            opcodes_of(listing.ptx(ladder_program("naive", fmad=f), "sm_90")) for f in (True, False)
+        )
         assert "fma.rn.f32" in fused and "fma.rn.f32" not in unfused
         assert "mul.f32" in unfused or "mul.rn.f32" in unfused
 
@@ -172,11 +174,11 @@ class TestPtx:
     ) -> None:
         source = program_of(write_kernel(CALLS))
         first = listing.ptx(source, "sm_80")
-        done = len(compiler_calls)
+        calls = len(compiler_calls)
         assert listing.ptx(source, "sm_80") == first
-        assert len(compiler_calls) == done
+        assert len(compiler_calls) == calls
         assert listing.ptx(source, "sm_90").text != first.text
-        assert len(compiler_calls) > done
+        assert len(compiler_calls) > calls
 
     def test_a_changed_include_is_compiled_again(self, write_kernel: WriteKernel) -> None:
         path = write_kernel('#include "value.h"\n__global__ void mine(int *C) { C[0] = VALUE; }\n')
@@ -238,7 +240,7 @@ class TestSass:
         self, real_nvdisasm: Path, arch: str
     ) -> None:
         naive, coalesced = (
-            Counter(opcodes_of(listing.sass(of_ladder(name), arch))) for name in ("naive", "coalesced")
+            Counter(opcodes_of(listing.sass(ladder_program(name), arch))) for name in ("naive", "coalesced")
         )
         for opcode in ("LDG.E", "FFMA", "STG.E", "BRA"):
             assert naive[opcode] == coalesced[opcode] > 0, opcode
@@ -250,7 +252,7 @@ class TestSass:
     ) -> None:
         found = Counter(opcodes_of(listing.sass(program_of(write_kernel(CALLS)), "sm_90")))
         assert sum(count for opcode, count in found.items() if opcode.startswith("BAR.SYNC")) == 3
-        unfused = opcodes_of(listing.sass(of_ladder("naive", fmad=False), "sm_90"))
+        unfused = opcodes_of(listing.sass(ladder_program("naive", fmad=False), "sm_90"))
         assert "FFMA" not in unfused and "FMUL" in unfused and "FADD" in unfused
 
 

@@ -27,10 +27,10 @@ def substituted(path: Path, dtype: str = "float32", **values: int | str) -> str:
         path, Overrides(GEOMETRY, tuple(Parameter(name, value, (value,)) for name, value in values.items()))
     )
     text = program(Variant(method, tuple(values.items())), ELEMENT_TYPES[dtype], True).text
-    done = subprocess.run(
+    completed = subprocess.run(
         ["g++", "-E", "-P", "-x", "c++", "-"], input=text, capture_output=True, text=True, check=True
     )
-    return " ".join(done.stdout.split())
+    return " ".join(completed.stdout.split())
 
 
 def test_a_parameter_replaces_its_name(write_kernel: WriteKernel) -> None:

@@ -40,8 +40,8 @@ ORDERS = {
 def offsets_in_c(types: list[type]) -> list[int]:
     """Return the offsets of a struct's members in the host's C. nvcc lays out parameters in the same way."""
     fields = [(f"member_{position}", c_type) for position, c_type in enumerate(types)]
-    made = type("Parameters", (ctypes.Structure,), {"_fields_": fields})
-    return [getattr(made, name).offset for name, _ in fields]
+    structure = type("Parameters", (ctypes.Structure,), {"_fields_": fields})
+    return [getattr(structure, name).offset for name, _ in fields]
 
 
 def kernel(declared: str) -> str:

@@ -284,9 +284,13 @@ def test_regions_are_poisoned_and_guarded(cpu: Device[Any], open_run: Kernel, wr
         with open_run(cpu, path, "3x3x3", dtype) as run:
             run.fill_output()
             run.launch()
-            left = np.delete(run.product().ravel(), 4)
+            unwritten = np.delete(run.product().ravel(), 4)
             assert run.product()[1, 1] == 1
-            assert np.isnan(left).all() if dtype != "int32" else (np.abs(left.astype(np.int64)) > 10**9).all()
+            assert (
+                np.isnan(unwritten).all()
+                if dtype != "int32"
+                else (np.abs(unwritten.astype(np.int64)) > 10**9).all()
+            )
 
 
 def test_no_process_outlives_its_run(cpu: Device[Any], open_run: Kernel, write_kernel: Kernel) -> None:

@@ -29,7 +29,7 @@ def output(
 def test_shuffles_return_the_values_of_the_other_lanes(
     device: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
-    found = output(open_run, device, kernels / "shuffles.cu", "13x64x1")
+    actual = output(open_run, device, kernels / "shuffles.cu", "13x64x1")
     t = np.arange(64)
     warp, lane = t // 32 * 32, t % 32
 
@@ -56,13 +56,13 @@ def test_shuffles_return_the_values_of_the_other_lanes(
         np.where(t < 32, v(t[:32]).sum(), v(t[32:]).sum()),
     ]
     for row, line in enumerate(expected):
-        assert found[row].tolist() == line.tolist(), f"row {row} of shuffles.cu"
+        assert actual[row].tolist() == line.tolist(), f"row {row} of shuffles.cu"
 
 
 def test_votes_and_warp_barriers_work_as_documented(
     device: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
-    found = output(open_run, device, kernels / "votes.cu", "11x96x1")
+    actual = output(open_run, device, kernels / "votes.cu", "11x96x1")
     t = np.arange(96)
     warp, lane = t // 32, t % 32
 
@@ -86,27 +86,27 @@ def test_votes_and_warp_barriers_work_as_documented(
     ]
     for row, line in enumerate(expected):
         # CUDA does not define which number other than 0 is returned for `true`.
-        got = found[row] != 0 if row in (1, 2, 5, 6, 7, 8) else found[row]
+        got = actual[row] != 0 if row in (1, 2, 5, 6, 7, 8) else actual[row]
         assert got.astype(int).tolist() == line.astype(int).tolist(), f"row {row} of votes.cu"
 
 
 def test_indices_and_sizes_have_three_dimensions(
     device: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
-    found = output(open_run, device, kernels / "three_dimensions.cu", "12x24x1")
-    assert np.unique(found).tolist() == [234322032]
+    actual = output(open_run, device, kernels / "three_dimensions.cu", "12x24x1")
+    assert np.unique(actual).tolist() == [234322032]
 
 
 def test_atomics_of_all_threads_are_added(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
     threads = 33 * 64
-    found = output(open_run, device, kernels / "atomics.cu", f"1x{threads + 8}x1").ravel()
-    assert found[0] == threads
-    assert found[1:8].tolist() == [threads // 2, threads // 4, threads, 0, 9, 7, 9]
-    assert found[8:].tolist() == [5] * threads  # every position was handed out once
+    actual = output(open_run, device, kernels / "atomics.cu", f"1x{threads + 8}x1").ravel()
+    assert actual[0] == threads
+    assert actual[1:8].tolist() == [threads // 2, threads // 4, threads, 0, 9, 7, 9]
+    assert actual[8:].tolist() == [5] * threads  # every position was handed out once
 
 
 def test_atomic_add_converts_its_value(device: Device[Any], open_run: Kernel, write_kernel: Kernel) -> None:
-    """CUDA's overloads do so. `atomicAdd(&counter, 1)` with an unsigned counter is common."""
+    """CUDA's overloads convert it. `atomicAdd(&counter, 1)` with an unsigned counter is common."""
     path = write_kernel(
         "// types: int32\n// args: C\n// threads: 32\n// grid: 1\n"
         "__device__ unsigned int counter;\n__device__ float sum;\n"
@@ -120,7 +120,7 @@ def test_atomic_add_converts_its_value(device: Device[Any], open_run: Kernel, wr
 def test_shared_and_constant_memory_hold_their_values(
     device: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
-    found = output(open_run, device, kernels / "shared_memory.cu", "8x224x1")
+    actual = output(open_run, device, kernels / "shared_memory.cu", "8x224x1")
     t = np.arange(224) % 32
     neighbour = (t + 1) % 32
     expected = [
@@ -134,7 +134,7 @@ def test_shared_and_constant_memory_hold_their_values(
         np.full(224, 77),
     ]
     for row, line in enumerate(expected):
-        assert found[row].tolist() == line.astype(int).tolist(), f"row {row} of shared_memory.cu"
+        assert actual[row].tolist() == line.astype(int).tolist(), f"row {row} of shared_memory.cu"
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_dynamic_arrays_may_be_declared_in_any_form(
 def test_shared_memory_starts_as_nan_in_every_block(
     cpu: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
-    """On a GPU it contains the values of an earlier block, which hides reads of unwritten memory."""
-    found = output(open_run, cpu, kernels / "unwritten_shared.cu", "80x16x1", "float32")
-    assert np.isnan(found).all()
-    assert (found.view(np.uint32) == SHARED).all()
+    """A GPU's shared memory contains values of an earlier block, which hides reads of unwritten memory."""
+    actual = output(open_run, cpu, kernels / "unwritten_shared.cu", "80x16x1", "float32")
+    assert np.isnan(actual).all()
+    assert (actual.view(np.uint32) == SHARED).all()
 
 
 @pytest.mark.parametrize("shape", ["8x32x16", "13x44x18", "1x4x2"])
@@ -230,13 +230,13 @@ __global__ void k(int *C) {
 }
 """
     )
-    found = output(open_run, device, path, "3x32x1")
+    actual = output(open_run, device, path, "3x32x1")
     lane = np.arange(32)
     parted = np.where(lane < 24, (lane ^ 1) + 100 * (lane >= 12), lane)
-    assert found[0].tolist() == parted.tolist()
-    assert found[1].tolist() == parted[::-1].tolist()
-    assert found[2, ::2].tolist() == [*range(2, 32, 2), 30]
-    assert found[2, 1::2].tolist() == [20] * 8 + [0] * 8
+    assert actual[0].tolist() == parted.tolist()
+    assert actual[1].tolist() == parted[::-1].tolist()
+    assert actual[2, ::2].tolist() == [*range(2, 32, 2), 30]
+    assert actual[2, 1::2].tolist() == [20] * 8 + [0] * 8
 
 
 def test_cuda_keywords_that_change_no_result_are_accepted(

@@ -33,8 +33,8 @@ WITH_GPU = Machine(True, DRIVER, PYCUDA, H100)
 WITHOUT_GPU = Machine(False, Driver("", None, "libcuda.so.1: cannot open"), PyCuda(None), None)
 
 
-def diagnosis_of(found: Iterable[Diagnosis], subject: str) -> Diagnosis:
-    (diagnosis,) = [diagnosis for diagnosis in found if diagnosis.subject == subject]
+def diagnosis_of(diagnoses: Iterable[Diagnosis], subject: str) -> Diagnosis:
+    (diagnosis,) = [diagnosis for diagnosis in diagnoses if diagnosis.subject == subject]
     return diagnosis
 
 
@@ -73,9 +73,9 @@ def put_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 def test_a_sound_machine_gets_no_advice(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("13.0")
     checks = (gpu_checks.driver, gpu_checks.pycuda, gpu_checks.nvcc, machine_checks.host_compiler)
-    found = [diagnosis for check in checks for diagnosis in check(WITH_GPU)]
-    assert len(found) == 6
-    assert {(diagnosis.status, diagnosis.advice) for diagnosis in found} == {("ok", "")}
+    diagnoses = [diagnosis for check in checks for diagnosis in check(WITH_GPU)]
+    assert len(diagnoses) == 6
+    assert {(diagnosis.status, diagnosis.advice) for diagnosis in diagnoses} == {("ok", "")}
 
 
 @pytest.mark.parametrize(("on_gpu", "status"), [(True, "error"), (False, "missing")])
@@ -102,8 +102,8 @@ def test_the_gpus_are_those_that_pycuda_lists(monkeypatch: pytest.MonkeyPatch) -
     cuda = SimpleNamespace(Error=CudaError, get_version=lambda: (13, 0, 0), Device=lambda index: device)
     cuda.Device.count = lambda: 1  # type: ignore[attr-defined]
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: cuda)
-    found = gpu_checks.find_pycuda()
-    assert (found.built_for, found.gpus, found.failure) == ((13, 0), (H100,), "")
+    pycuda = gpu_checks.find_pycuda()
+    assert (pycuda.built_for, pycuda.gpus, pycuda.failure) == ((13, 0), (H100,), "")
     device_name.read = raising(CudaError("it is\nlost"))
     assert gpu_checks.find_pycuda().failure == "no GPU answers (it is lost)"
 
@@ -117,8 +117,8 @@ def test_a_driver_that_a_container_hides_is_no_missing_driver() -> None:
 def test_pycudas_error_is_advice_unless_there_is_no_driver() -> None:
     failing = PyCuda("2025.1", failure="no GPU answers (out of memory)")
     for driver, advice in ((DRIVER, failing.failure), (WITHOUT_GPU.driver, "")):
-        found = diagnosis_of(gpu_checks.pycuda(Machine(True, driver, failing, None)), "GPU")
-        assert (found.status, found.found, found.advice) == ("error", failing.failure, advice)
+        diagnosis = diagnosis_of(gpu_checks.pycuda(Machine(True, driver, failing, None)), "GPU")
+        assert (diagnosis.status, diagnosis.found, diagnosis.advice) == ("error", failing.failure, advice)
 
 
 @pytest.mark.parametrize(("machine", "status"), [(WITHOUT_GPU, "error"), (WITH_GPU, "warning")])
@@ -136,10 +136,10 @@ def test_without_nvmath_bench_runs_and_the_package_is_reported(
     monkeypatch: pytest.MonkeyPatch, machine: Machine, has_advice: bool
 ) -> None:
     monkeypatch.setattr(gpu_checks, "version_of", lambda package: None)
-    (found,) = gpu_checks.nvmath_python(machine)
-    assert (found.subject, found.status) == ("nvmath-python", "missing")
-    assert ("pip install nvmath-python" in found.advice and "cuBLAS" in found.advice) == has_advice
-    assert can_bench([found])
+    (diagnosis,) = gpu_checks.nvmath_python(machine)
+    assert (diagnosis.subject, diagnosis.status) == ("nvmath-python", "missing")
+    assert ("pip install nvmath-python" in diagnosis.advice and "cuBLAS" in diagnosis.advice) == has_advice
+    assert can_bench([diagnosis])
 
 
 # ---- Versions that must be compatible
@@ -158,30 +158,30 @@ def test_nvcc_may_be_newer_than_the_driver_by_a_minor_release_only(
     put_nvcc: Callable[..., None], release: str, driver: tuple[int, int], status: str
 ) -> None:
     put_nvcc(release)
-    found = diagnosis_of(gpu_checks.nvcc(Machine(True, Driver("", driver), PYCUDA, H100)), "nvcc")
-    assert found.status == status
-    assert ("nvcc of CUDA 12" in found.advice) == (status == "error")
+    diagnosis = diagnosis_of(gpu_checks.nvcc(Machine(True, Driver("", driver), PYCUDA, H100)), "nvcc")
+    assert diagnosis.status == status
+    assert ("nvcc of CUDA 12" in diagnosis.advice) == (status == "error")
 
 
 def test_nvcc_that_cannot_compile_for_the_gpu_is_an_error(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("11.4", "sm_86 sm_35")
-    found = diagnosis_of(gpu_checks.nvcc(WITH_GPU), "nvcc")
-    assert found.status == "error"
-    assert "sm_90" in found.advice and "sm_35 to sm_86" in found.found
+    diagnosis = diagnosis_of(gpu_checks.nvcc(WITH_GPU), "nvcc")
+    assert diagnosis.status == "error"
+    assert "sm_90" in diagnosis.advice and "sm_35 to sm_86" in diagnosis.found
 
 
 def test_nvcc_without_a_cpp_compiler_is_an_error_of_its_own(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("13.0", cpp='echo "gcc: No such file" >&2; exit 1')
-    found = list(gpu_checks.nvcc(WITH_GPU))
-    assert diagnosis_of(found, "nvcc").status == "ok"
-    assert diagnosis_of(found, "nvcc's C++ compiler").status == "error"
-    assert "gcc: No such file" in diagnosis_of(found, "nvcc's C++ compiler").found
+    diagnoses = list(gpu_checks.nvcc(WITH_GPU))
+    assert diagnosis_of(diagnoses, "nvcc").status == "ok"
+    assert diagnosis_of(diagnoses, "nvcc's C++ compiler").status == "error"
+    assert "gcc: No such file" in diagnosis_of(diagnoses, "nvcc's C++ compiler").found
 
 
 def test_nvcc_without_a_release_is_to_be_reinstalled(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("unknown")
-    (found,) = gpu_checks.nvcc(WITHOUT_GPU)
-    assert found.status == "warning" and found.advice.startswith("reinstall the CUDA toolkit: ")
+    (diagnosis,) = gpu_checks.nvcc(WITHOUT_GPU)
+    assert diagnosis.status == "warning" and diagnosis.advice.startswith("reinstall the CUDA toolkit: ")
 
 
 @pytest.mark.parametrize(("built_for", "status"), [((13, 1), "ok"), ((12, 8), "warning")])
@@ -203,9 +203,9 @@ def test_a_gpu_newer_than_the_table_is_usable() -> None:
 def test_an_idle_gpu_gets_no_warning() -> None:
     state = GpuState(345, 1980, (), 68.0, 700.0, 700.0, 30, True, 80 * 2**30, 80 * 2**30, (), "default", True,
                      False)  # fmt: skip
-    found = list(gpu_checks.judge_state(state))
-    assert {diagnosis.status for diagnosis in found} == {"ok"}
-    assert "345 of at most 1980 MHz" in diagnosis_of(found, "SM clock").found
+    diagnoses = list(gpu_checks.judge_state(state))
+    assert {diagnosis.status for diagnosis in diagnoses} == {"ok"}
+    assert "345 of at most 1980 MHz" in diagnosis_of(diagnoses, "SM clock").found
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_an_idle_gpu_gets_no_warning() -> None:
 def test_a_state_that_disturbs_measurements_is_reported(
     state: GpuState, subject: str, status: str, words: str
 ) -> None:
-    (found,) = gpu_checks.judge_state(state)
-    assert (found.subject, found.status) == (subject, status)
-    assert words in found.advice
+    (diagnosis,) = gpu_checks.judge_state(state)
+    assert (diagnosis.subject, diagnosis.status) == (subject, status)
+    assert words in diagnosis.advice
 
 
 def test_a_state_that_nvml_does_not_report_is_left_out() -> None:
@@ -256,7 +256,7 @@ def test_variables_are_reported_if_they_have_an_effect(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert [found.subject for found in machine_checks.environment(WITH_GPU)] == subjects
+    assert [diagnosis.subject for diagnosis in machine_checks.environment(WITH_GPU)] == subjects
 
 
 def test_a_folder_must_be_writable_and_have_free_space(
@@ -290,23 +290,23 @@ def test_a_device_name_means_the_gpu_that_bench_uses(spec: str, index: int | Non
 
 
 def test_the_first_error_with_advice_is_the_most_important() -> None:
-    found = [
+    diagnoses = [
         Diagnosis("a", "warning", "slow", "wait"),
         Diagnosis("b", "error", "broken"),
         Diagnosis("c", "error", "broken too", "mend it"),
         Diagnosis("d", "error", "and this", "later"),
     ]
-    assert most_important(found) == "mend it"
-    assert not can_bench(found)
-    assert can_bench(found[:1])
+    assert most_important(diagnoses) == "mend it"
+    assert not can_bench(diagnoses)
+    assert can_bench(diagnoses[:1])
 
 
 def test_a_check_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getloadavg", raising(OSError("Load averages are unobtainable")))
-    found = doctor.examine("cpu")
-    assert diagnosis_of(found, "processor").status == "warning"
-    assert "unobtainable" in diagnosis_of(found, "processor").found
-    assert diagnosis_of(found, "bench").status == "ok"
+    diagnoses = doctor.examine("cpu")
+    assert diagnosis_of(diagnoses, "processor").status == "warning"
+    assert "unobtainable" in diagnosis_of(diagnoses, "processor").found
+    assert diagnosis_of(diagnoses, "bench").status == "ok"
 
 
 @pytest.mark.parametrize("error", [TypeError("a bug"), AttributeError("a bug"), ValueError("a bug")])
@@ -329,10 +329,10 @@ def test_a_gpu_that_cannot_be_used_is_an_error_instead_of_the_cpu(
     # The module is imported by name, because the package also has a function called find.
     monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "is_left_out", lambda: True)
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", raising(error))
-    found = doctor.examine("auto")
-    assert diagnosis_of(found, "bench").status == "error"
-    assert str(error) in diagnosis_of(found, "bench").found
-    assert not can_bench(found)
+    diagnoses = doctor.examine("auto")
+    assert diagnosis_of(diagnoses, "bench").status == "error"
+    assert str(error) in diagnosis_of(diagnoses, "bench").found
+    assert not can_bench(diagnoses)
 
 
 def test_an_unknown_device_name_is_refused() -> None:

@@ -72,12 +72,12 @@ class Columns:
 @pytest.fixture
 def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
     """Replace nvmath-python by a stand-in, even if nvmath-python is not installed."""
-    made = Columns()
+    stand_in = Columns()
     cublas = ModuleType("nvmath.bindings.cublas")
     names = ("create", "destroy", "set_stream", "set_workspace", "set_pointer_mode", "set_math_mode")
-    values: dict[str, Any] = {name: made.recorded(name) for name in names} | {
-        "sgemm": made.gemm(ctypes.c_float),
-        "dgemm": made.gemm(ctypes.c_double),
+    values: dict[str, Any] = {name: stand_in.recorded(name) for name in names} | {
+        "sgemm": stand_in.gemm(ctypes.c_float),
+        "dgemm": stand_in.gemm(ctypes.c_double),
         "cuBLASError": Refused,
         "Operation": IntEnum("Operation", {"N": 0, "T": 1}),
         "PointerMode": IntEnum("PointerMode", {"HOST": 0, "DEVICE": 1}),
@@ -91,7 +91,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
         monkeypatch.setitem(sys.modules, name, module)
     for name in ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"):
         monkeypatch.delenv(name, raising=False)
-    return made
+    return stand_in
 
 
 class Memory:
@@ -233,8 +233,8 @@ def set_installed(monkeypatch: pytest.MonkeyPatch, is_installed: bool) -> None:
 
 def target() -> GpuTarget:
     info = DeviceInfo("gpu", "gpu:0", "a GPU", {"driver_cuda": "13.0"})
-    made: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
-    return made
+    received: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
+    return received
 
 
 def test_a_gpu_supports_cublas_if_its_package_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

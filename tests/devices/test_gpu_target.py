@@ -22,8 +22,8 @@ LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
 def target(driver_cuda: str) -> GpuTarget:
     info = DeviceInfo("gpu", "gpu:0", "a GPU", {"driver_cuda": driver_cuda})
     # The worker process sends the target pickled.
-    made: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
-    return made
+    received: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
+    return received
 
 
 def test_a_target_refuses_to_compile_code_that_the_driver_cannot_load(needs_nvcc: None) -> None:

@@ -72,7 +72,7 @@ AT_BOTH_EDGES = ("naive", "tiled", "tiled-transposed")
 
 
 def sampled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per method, at a size that no tile divides, and those that differ from it in kind.
+    """Return one row per method at a size that no tile divides, and rows of half warps and of other sizes.
 
     `benchmarks/against_ncu.py` compares all rows.
     """
@@ -178,14 +178,14 @@ def stores(length: int) -> set[tuple[int, ...]]:
     A store is the unrolled block's size, the block's number if there are several, and its position there.
     """
     found: set[tuple[int, ...]] = {(1, i) for i in range(length % 4)}
-    left, number = length - length % 4, 0
-    while left > 12:
-        found |= {(16, number, i) for i in range(16)}
-        left, number = left - 16, number + 1
-    if left > 4:
+    remaining, block_number = length - length % 4, 0
+    while remaining > 12:
+        found |= {(16, block_number, i) for i in range(16)}
+        remaining, block_number = remaining - 16, block_number + 1
+    if remaining > 4:
         found |= {(8, i) for i in range(8)}
-        left -= 8
-    return found | {(4, i) for i in range(left)}
+        remaining -= 8
+    return found | {(4, i) for i in range(remaining)}
 
 
 @pytest.mark.parametrize("size", ["32x40x1", "20x37x1", "40x24x1"])

@@ -97,8 +97,12 @@ def test_a_target_compiles_without_the_gpu(compiled_sources: list[str]) -> None:
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
     target = GpuTarget(info, limits, find_architecture("sm_90"))
     (variant,) = variants(find("tiled"), {})
-    made: Any = target.compile(program(variant, FLOAT32, True))
-    assert made.arch == "sm_90" and made.image.startswith(b"\x7fELF") and "tiled" in made.kernel
+    compiled_module: Any = target.compile(program(variant, FLOAT32, True))
+    assert (
+        compiled_module.arch == "sm_90"
+        and compiled_module.image.startswith(b"\x7fELF")
+        and "tiled" in compiled_module.kernel
+    )
     assert len(compiled_sources) == 1
 
 

@@ -77,7 +77,7 @@ def test_the_product_is_correct_with_fused_multiply_add(device: Device[Any], met
 def test_the_product_is_correct_for_every_value_of_the_header(
     cpu: Device[Any], method: Method, worth_sweeping: Callable[[Method], list[Variant]]
 ) -> None:
-    """Of a single parameter only the default, the first and the last value run here. tests/gpu runs all."""
+    """A method with one parameter runs with three of its values here, and with all of them in tests/gpu."""
     problem = Problem(Shape(21, 34, 19), ELEMENT_TYPES["float32"])
     chosen = worth_sweeping(method)[: 3 if len(method.parameters) == 1 else None]
     cases = [(variant, problem) for variant in chosen]

@@ -98,15 +98,15 @@ class Header:
 @pytest.fixture(scope="session")
 def header(tmp_path_factory: pytest.TempPathFactory) -> Header:
     """Compile NVIDIA's cuda_occupancy.h, which states the hardware's rules as code."""
-    found = [f for f in header_candidates(find_nvcc(), None) if (f / "cuda_occupancy.h").is_file()]
-    if not found:
+    folders = [f for f in header_candidates(find_nvcc(), None) if (f / "cuda_occupancy.h").is_file()]
+    if not folders:
         pytest.skip("NVIDIA's cuda_occupancy.h was not found: it comes with the toolkit, and with make setup")
     program = tmp_path_factory.mktemp("occupancy") / "occupancy"
     subprocess.run(
-        ["g++", "-O1", "-w", f"-I{found[0]}", "-x", "c++", "-", "-o", program],
+        ["g++", "-O1", "-w", f"-I{folders[0]}", "-x", "c++", "-", "-o", program],
         input=PROGRAM,
         text=True,
         check=True,
     )
-    release = re.search(r"define\s+CUDART_VERSION\s+(\d+)", (found[0] / "cuda_runtime_api.h").read_text())
+    release = re.search(r"define\s+CUDART_VERSION\s+(\d+)", (folders[0] / "cuda_runtime_api.h").read_text())
     return Header(program, int(release[1]) if release else 0)

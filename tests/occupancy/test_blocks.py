@@ -31,12 +31,14 @@ def configurations(architecture: Architecture) -> list[tuple[int, int, int, int]
 
 @pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
 def test_every_limit_is_that_of_nvidias_calculation(header, architecture: Architecture) -> None:
-    """The number of configurations is checked below."""
+    """The next test checks the number of configurations."""
     requests = configurations(architecture)
     answers = np.array(header.ask(architecture, [f"{t} {r} {s} {d} 1 -1 0 1024" for t, r, s, d in requests]))
     threads, registers, static, dynamic = np.array(requests).T
-    found = active_blocks(architecture, threads, registers, static + dynamic)
-    ours = np.stack([found.active, *(found.limits[n] for n in LIMITS), found.allocated_shared_bytes], axis=1)
+    result = active_blocks(architecture, threads, registers, static + dynamic)
+    ours = np.stack(
+        [result.active, *(result.limits[n] for n in LIMITS), result.allocated_shared_bytes], axis=1
+    )
     compared = list(range(7))
     if architecture.capability == (10, 3) and header.release < 13050:
         compared.remove(5)  # later releases have 32 barriers for 10.3, this one 64
@@ -44,10 +46,10 @@ def test_every_limit_is_that_of_nvidias_calculation(header, architecture: Archit
     first = [(requests[i], ours[i].tolist(), answers[i].tolist()) for i in np.flatnonzero(different)[:5]]
     assert first == []
     # The configurations give every kind of answer, and each resource is the scarcest in one of them.
-    assert {0, 2, 3, 4} <= set(found.active.tolist())
+    assert {0, 2, 3, 4} <= set(result.active.tolist())
     for name in ("warps", "blocks", "registers", "shared"):
-        others = [found.limits[other] for other in LIMITS if other not in (name, "barriers")]
-        assert (found.limits[name] < np.minimum.reduce(others)).any(), name
+        others = [result.limits[other] for other in LIMITS if other not in (name, "barriers")]
+        assert (result.limits[name] < np.minimum.reduce(others)).any(), name
 
 
 def test_more_than_400_000_configurations_are_compared() -> None:
@@ -59,18 +61,18 @@ def test_more_than_400_000_configurations_are_compared() -> None:
 def test_barriers_are_those_of_nvidias_calculation(header, architecture: Architecture) -> None:
     requests = list(itertools.product((32, 64, 128, 256), (0, 1, 2, 3, 5, 8, 16)))
     answers = np.array(header.ask(architecture, [f"{t} 16 0 0 {b} -1 0 1024" for t, b in requests]))
-    found = active_blocks(architecture, [t for t, _ in requests], 16, 0, [b for _, b in requests])
+    result = active_blocks(architecture, [t for t, _ in requests], 16, 0, [b for _, b in requests])
     if architecture.capability == (10, 3) and header.release < 13050:
         # That release has 64 barriers for 10.3, as for 10.0; later releases have 32.
         assert answers[:, 5].tolist() == [64 // b if b else UNLIMITED for _, b in requests]
         return
-    assert found.limits["barriers"].tolist() == answers[:, 5].tolist()
-    assert found.active.tolist() == answers[:, 0].tolist()
+    assert result.limits["barriers"].tolist() == answers[:, 5].tolist()
+    assert result.active.tolist() == answers[:, 0].tolist()
 
 
 @pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
 def test_the_carveout_is_that_of_nvidias_calculation(header, architecture: Architecture) -> None:
-    """From 7.0 on any percentage is compared; before, the two extremes of the L1 preference."""
+    """Percentages are compared from 7.0 on; before, only the two extremes of the L1 preference exist."""
     settings = {p: (p, 0) for p in (0, 1, 3, 8, 14, 15, 20, 33, 43, 50, 57, 66, 75, 85, 99, 100)}
     if architecture.capability < (7, 0):
         settings = {0: (-1, 2), 100: (-1, 1)}
@@ -82,9 +84,9 @@ def test_the_carveout_is_that_of_nvidias_calculation(header, architecture: Archi
         requests = [f"{t} 16 0 {s} 1 {carveout} {cache} 1024" for t in (32, 128, 1024) for s in shared]
         answers = np.array(header.ask(architecture, requests))
         threads = np.repeat([32, 128, 1024], len(shared))
-        found = active_blocks(architecture, threads, 16, np.tile(shared, 3), 1, percent)
-        assert found.limits["shared"].tolist() == answers[:, 4].tolist(), percent
-        assert found.active.tolist() == answers[:, 0].tolist(), percent
+        result = active_blocks(architecture, threads, 16, np.tile(shared, 3), 1, percent)
+        assert result.limits["shared"].tolist() == answers[:, 4].tolist(), percent
+        assert result.active.tolist() == answers[:, 0].tolist(), percent
 
 
 # Published examples: architecture, threads, registers, shared bytes, and the published active blocks.
@@ -110,8 +112,8 @@ def test_active_blocks_are_those_of_published_examples(
 
 def test_limits_of_fermi_and_tesla_are_those_computed_by_hand() -> None:
     def limits(name: str, threads: int, registers: int, shared: int = 0) -> list[int]:
-        found = active_blocks(find_architecture(name), threads, registers, shared)
-        return [int(found.limits[limit]) for limit in LIMITS]
+        result = active_blocks(find_architecture(name), threads, registers, shared)
+        return [int(result.limits[limit]) for limit in LIMITS]
 
     # Registers are allocated for 4 warps instead of 3: 4 x 32 x 16 = 2048 of 8192; by warps 24 // 3 = 8.
     assert limits("sm_10", 96, 16) == [8, 8, 4, UNLIMITED, UNLIMITED]
@@ -156,10 +158,10 @@ def test_limits_of_fermi_and_tesla_are_those_computed_by_hand() -> None:
 def test_limits_are_those_computed_by_hand(
     name: str, threads: int, registers: int, shared: int, limits: tuple[int, ...]
 ) -> None:
-    found = active_blocks(find_architecture(name), threads, registers, shared)
-    assert tuple(int(found.limits[limit]) for limit in LIMITS) == limits
-    assert int(found.active) == min(limits)
-    assert int(found.warps) == min(limits) * -(-threads // 32)
+    result = active_blocks(find_architecture(name), threads, registers, shared)
+    assert tuple(int(result.limits[limit]) for limit in LIMITS) == limits
+    assert int(result.active) == min(limits)
+    assert int(result.warps) == min(limits) * -(-threads // 32)
 
 
 def test_a_gpus_own_attributes_replace_those_of_the_table() -> None:

@@ -166,7 +166,7 @@ def test_launch_bounds_and_the_sum_of_static_and_dynamic_memory_are_limits(write
 def test_the_block_size_of_the_labs_exercise_is_that_of_nvidias_search(
     header, name: str, dtype: str, size: int
 ) -> None:
-    """In the lab, requiredSM of `tiled-dynamic` is 2 tiles of edge² elements, so 2 elements per thread."""
+    """The lab's requiredSM for `tiled-dynamic` is 2 tiles of edge² elements, so 2 elements per thread."""
     architecture = find_architecture(name)
     (result,) = best(cases("tiled-dynamic", dtype=dtype), architecture)
     suggestion, registers = result.suggestion, result.registers_per_thread

@@ -61,8 +61,8 @@ def configurations(draw: st.DrawFn) -> tuple[Architecture, int, int, int, int, i
 @given(configurations())
 def test_steps_are_the_best_of_all_changes(case: tuple[Architecture, int, int, int, int, int | None]) -> None:
     architecture, threads, registers, shared, barriers, percent = case
-    now = result_of(*case)
-    steps = next_steps(architecture, now, percent)
+    current = result_of(*case)
+    steps = next_steps(architecture, current, percent)
 
     def blocks(threads, registers, shared):
         return active_blocks(architecture, threads, registers, shared, barriers, percent).active
@@ -72,19 +72,19 @@ def test_steps_are_the_best_of_all_changes(case: tuple[Architecture, int, int, i
 
     # All smaller numbers of registers, all smaller numbers of bytes, all blocks of whole warps.
     fewer, less = np.arange(registers), np.arange(shared)
-    by_registers = largest(fewer, blocks(threads, fewer, shared) > now.active_blocks)
-    by_shared = largest(less, blocks(threads, registers, less) > now.active_blocks)
+    by_registers = largest(fewer, blocks(threads, fewer, shared) > current.active_blocks)
+    by_shared = largest(less, blocks(threads, registers, less) > current.active_blocks)
     expected: list[tuple[int | None, int | None, int | None]] = []
     expected += [(by_registers, None, None)] if by_registers is not None else []
     expected += [(None, by_shared, None)] if by_shared is not None else []
     both = [step for step, kind in zip(steps, kinds(steps), strict=True) if kind == (True, True, False)]
     if not expected:
         # Fewer registers and less memory never lower occupancy, so with 0 of both it is highest.
-        possible = bool(registers and shared) and int(blocks(threads, 0, 0)) > now.active_blocks
+        possible = bool(registers and shared) and int(blocks(threads, 0, 0)) > current.active_blocks
         assert len(both) == possible
         expected += [(step.registers_per_thread, step.shared_bytes_per_block, None) for step in both]
     sizes = np.arange(32, architecture.threads_per_block + 1, 32)
-    better = sizes[blocks(sizes, registers, shared) * (sizes // 32) > now.active_warps]
+    better = sizes[blocks(sizes, registers, shared) * (sizes // 32) > current.active_warps]
     expected += [(None, None, int(size)) for size in better[better < threads][-1:]]
     expected += [(None, None, int(size)) for size in better[better > threads][:1]]
     found = [(s.registers_per_thread, s.shared_bytes_per_block, s.threads_per_block) for s in steps]
@@ -104,13 +104,13 @@ def test_steps_are_the_best_of_all_changes(case: tuple[Architecture, int, int, i
             step.active_warps,
             step.occupancy,
         )
-        assert step.active_warps > now.active_warps
+        assert step.active_warps > current.active_warps
     for step in both:
         # One of the two changes alone is not enough, and neither number may be larger.
         r, s = step.registers_per_thread, step.shared_bytes_per_block
         assert r is not None and s is not None
         for other in ((r, shared), (registers, s), (r + 1, 0), (r, s + 1)):
-            assert int(blocks(threads, *other)) <= now.active_blocks
+            assert int(blocks(threads, *other)) <= current.active_blocks
 
 
 @pytest.mark.parametrize("name", ["sm_30", "sm_53", "sm_60", "sm_75", "sm_86", "sm_90", "sm_100", "sm_121"])
@@ -121,30 +121,30 @@ def test_steps_agree_with_nvidias_calculation(header, name: str) -> None:
     requests: list[str] = []
     expected: list[tuple[OccupancyResult, Step | None, int]] = []
     for _ in range(300):
-        now = result_of(
+        current = result_of(
             architecture, 32 * rng.randint(1, 32), rng.randint(16, architecture.registers_per_thread),
             rng.choice([0, rng.randint(1, architecture.shared_bytes_per_block)]),
         )  # fmt: skip
-        for step in next_steps(architecture, now, None):
-            t = step.threads_per_block or now.threads_per_block
+        for step in next_steps(architecture, current, None):
+            t = step.threads_per_block or current.threads_per_block
             r, s = step.registers_per_thread, step.shared_bytes_per_block
-            registers = now.registers_per_thread if r is None else r
-            shared = now.shared_bytes_per_block if s is None else s
+            registers = current.registers_per_thread if r is None else r
+            shared = current.shared_bytes_per_block if s is None else s
             requests.append(f"{t} {registers} {shared} 0 1 -1 0 1024")
-            expected.append((now, step, t))
+            expected.append((current, step, t))
             if r is not None:
                 requests.append(f"{t} {r + 1} {shared} 0 1 -1 0 1024")
-                expected.append((now, None, t))
+                expected.append((current, None, t))
             if s is not None:
                 requests.append(f"{t} {registers} {s + 1} 0 1 -1 0 1024")
-                expected.append((now, None, t))
+                expected.append((current, None, t))
     assert len(requests) > 300
-    for (now, step, threads), answer in zip(expected, header.ask(architecture, requests), strict=True):
+    for (current, step, threads), answer in zip(expected, header.ask(architecture, requests), strict=True):
         if step is None:
-            assert answer[0] == now.active_blocks, (now, answer)
+            assert answer[0] == current.active_blocks, (current, answer)
         else:
-            assert answer[0] == step.active_blocks, (now, step, answer)
-            assert step.active_warps == answer[0] * threads // 32 > now.active_warps
+            assert answer[0] == step.active_blocks, (current, step, answer)
+            assert step.active_warps == answer[0] * threads // 32 > current.active_warps
 
 
 def test_steps_are_those_computed_by_hand() -> None:
@@ -181,13 +181,13 @@ def kernel(max_threads: int | None) -> Resources:
 
 def test_no_block_is_larger_than_the_launch_bounds() -> None:
     architecture = find_architecture("sm_86")
-    now = result_of(architecture, 64, 16, 0)._replace(method="mine", resources=kernel(64))
-    assert [s for s in next_steps(architecture, now, None) if (s.threads_per_block or 0) > 64] == []
+    current = result_of(architecture, 64, 16, 0)._replace(method="mine", resources=kernel(64))
+    assert [s for s in next_steps(architecture, current, None) if (s.threads_per_block or 0) > 64] == []
 
 
 def test_only_a_smaller_block_helps_a_launch_that_the_bounds_forbid() -> None:
     architecture = find_architecture("sm_86")
-    now = result_of(architecture, 512, 16, 0)._replace(
+    current = result_of(architecture, 512, 16, 0)._replace(
         method="mine",
         resources=kernel(256),
         reason="512 threads a block; its __launch_bounds__ allow 256",
@@ -195,7 +195,7 @@ def test_only_a_smaller_block_helps_a_launch_that_the_bounds_forbid() -> None:
         active_warps=0,
         occupancy=0.0,
     )
-    steps = next_steps(architecture, now, None)
+    steps = next_steps(architecture, current, None)
     assert set(kinds(steps)) <= {(False, False, True)}
     assert all((s.threads_per_block or 0) <= 256 for s in steps)
 
@@ -203,7 +203,7 @@ def test_only_a_smaller_block_helps_a_launch_that_the_bounds_forbid() -> None:
 @pytest.mark.parametrize("threads", [256, 0])
 def test_a_kernel_that_does_not_compile_has_no_next_step(threads: int) -> None:
     architecture = find_architecture("sm_86")
-    now = result_of(architecture, threads or 1, 0, 4096)._replace(
+    current = result_of(architecture, threads or 1, 0, 4096)._replace(
         threads_per_block=threads,
         method="mine",
         reason="does not compile: …",
@@ -212,4 +212,4 @@ def test_a_kernel_that_does_not_compile_has_no_next_step(threads: int) -> None:
         occupancy=0.0,
     )
     with np.errstate(all="raise"):
-        assert next_steps(architecture, now, None) == ()
+        assert next_steps(architecture, current, None) == ()

@@ -24,11 +24,11 @@ def suggested(
     architecture: Architecture, most: int, registers: int, static: int, per_thread: int, percent: int | None
 ):
     """Return the blocks that fill the GPU and the best block size, in the order of the header's answer."""
-    found = suggest(
+    suggestion = suggest(
         architecture, every_block_size(architecture, most), registers,
         lambda threads: static + per_thread * threads, 1, "", percent,
     )  # fmt: skip
-    return (found.min_grid_blocks, found.threads_per_block) if found else (0, 0)
+    return (suggestion.min_grid_blocks, suggestion.threads_per_block) if suggestion else (0, 0)
 
 
 @pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
@@ -63,11 +63,11 @@ def test_with_many_barriers_the_suggestion_is_that_of_nvidias_search(header, nam
     for barriers in (0, 1, 2, 5, 16):
         for registers in (16, 80):
             ((grid, block),) = header.ask(architecture, [f"0 {registers} 0 0 {barriers} -1 0 1024"])
-            found = suggest(
+            suggestion = suggest(
                 architecture, every_block_size(architecture), registers, lambda threads: 0, barriers, ""
             )
-            assert found is not None
-            assert (found.min_grid_blocks, found.threads_per_block) == (grid, block)
+            assert suggestion is not None
+            assert (suggestion.min_grid_blocks, suggestion.threads_per_block) == (grid, block)
 
 
 @pytest.mark.parametrize(
@@ -94,19 +94,19 @@ def test_shared_memory_may_be_any_function_of_the_threads(
     ]
     most = max(t * b for t, b in zip(sizes, blocks, strict=True))
     expected = max(t for t, b in zip(sizes, blocks, strict=True) if t * b == most)
-    found = suggest(architecture, every_block_size(architecture), registers, required, 1, "a list")
-    assert found is not None
-    assert found.threads_per_block == expected
-    assert found.min_grid_blocks == most // expected * architecture.multiprocessors
-    assert found.occupancy == pytest.approx(most / architecture.threads)
-    assert found.chosen_from == "a list"
+    suggestion = suggest(architecture, every_block_size(architecture), registers, required, 1, "a list")
+    assert suggestion is not None
+    assert suggestion.threads_per_block == expected
+    assert suggestion.min_grid_blocks == most // expected * architecture.multiprocessors
+    assert suggestion.occupancy == pytest.approx(most / architecture.threads)
+    assert suggestion.chosen_from == "a list"
 
 
 def test_the_largest_of_the_best_sizes_is_suggested_in_any_order() -> None:
     architecture = find_architecture("sm_80")
     for sizes in itertools.permutations((64, 128, 256, 1024)):
-        found = suggest(architecture, sizes, 32, lambda threads: 0, 1, "")
-        assert found is not None and (found.threads_per_block, found.occupancy) == (1024, 1.0)
+        suggestion = suggest(architecture, sizes, 32, lambda threads: 0, 1, "")
+        assert suggestion is not None and (suggestion.threads_per_block, suggestion.occupancy) == (1024, 1.0)
     assert suggest(architecture, (512, 1024), 200, lambda threads: 0, 1, "") is None
     assert suggest(architecture, every_block_size(architecture), 32, lambda threads: 164 * KB, 1, "") is None
 
@@ -131,9 +131,9 @@ def test_square_blocks_are_rounded_down_to_the_labs_power_of_four() -> None:
         # The lab's own formula, except that the rounding error of log(64) / log(4) is removed.
         assert power == 4 ** math.floor(round(math.log(threads) / math.log(4), 9))
     architecture = find_architecture("sm_86")
-    found = suggest(architecture, every_block_size(architecture), 32, lambda threads: 0, 1, "")
-    assert found is not None
-    assert (found.threads_per_block, found.rounded_threads, found.block_edge) == (768, 256, 16)
+    suggestion = suggest(architecture, every_block_size(architecture), 32, lambda threads: 0, 1, "")
+    assert suggestion is not None
+    assert (suggestion.threads_per_block, suggestion.rounded_threads, suggestion.block_edge) == (768, 256, 16)
 
 
 def test_bare_numbers_are_shown_at_the_rounded_size(header) -> None:
@@ -157,7 +157,7 @@ def test_bare_numbers_are_shown_at_the_rounded_size(header) -> None:
         assert result.waves == pytest.approx(1000 / (at_rounded_size[0] * architecture.multiprocessors))
 
 
-def test_shared_memory_of_bare_numbers_as_a_function_of_the_threads(header) -> None:
+def test_shared_memory_of_bare_numbers_may_be_a_function_of_the_threads(header) -> None:
     architecture = find_architecture("sm_75")
     (result,) = best_of_numbers([architecture], Numbers((), (32,), lambda threads: 100 * threads), None)
     ((grid, block),) = header.ask(architecture, ["0 32 0 100 1 -1 0 1024"])

@@ -89,7 +89,7 @@ def test_the_product_is_correct_for_every_value_of_the_header(
     [(m, t) for m in LADDER for t in m.element_types],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) -> None:
+def test_the_product_agrees_with_a_plain_sum(device: Device[Any], method: Method, dtype: str) -> None:
     """This test reads the product itself, without cudamm's own verification."""
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problem = Problem(Shape(17, 31, 13), ELEMENT_TYPES[dtype], seed=9)

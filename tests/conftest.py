@@ -1,4 +1,4 @@
-"""What tests share: one compiler cache a run, the two devices, and short ways to run one kernel."""
+"""Fixtures that tests share: one compiler cache per run, the two devices, and ways to run one kernel."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    # Hundreds of processes that are started here import NumPy: half of that is its BLAS starting threads.
+    # The tests start hundreds of processes that import NumPy. Half of the import is BLAS starting threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # How long an example takes says nothing on a machine that others use too.
+    # Other programs on the machine make the duration of an example meaningless, so there is no deadline.
     hypothesis.settings.register_profile("cudamm", deadline=None)
     hypothesis.settings.load_profile("cudamm")
-    # Of a shell's background job Ctrl-C is ignored, and so by all that it starts: tests send it.
+    # A shell's background job ignores Ctrl-C, and so do the processes that it starts. Some tests send Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: tests on a GPU take times, which nothing else may disturb.
+    """Return the number of workers for `-n auto`.
 
-    One more than there are cores: a quarter of the time the tests wait, for timeouts and for signals.
+    On a machine with a GPU it is 0: tests measure times there, and parallel tests would disturb them.
+    Elsewhere it is the number of cores plus one, because tests spend a quarter of the time waiting for
+    timeouts and signals.
     """
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
     return 0 if has_gpu else min(4, (os.cpu_count() or 1) + 1)
@@ -42,14 +44,14 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu"):
-        missing = _why_no_gpu()
-        if missing:
-            pytest.skip(f"no GPU can be opened: {missing}")
+        reason = _why_no_gpu()
+        if reason:
+            pytest.skip(f"no GPU can be opened: {reason}")
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Fail a test that skips itself where nothing may be skipped, as in CI, if it is not one for a GPU."""
+    """Fail a test without the gpu mark that skips itself, if CUDAMM_TESTS_MAY_NOT_SKIP is set (as in CI)."""
     report = (yield).get_result()
     may_skip = item.get_closest_marker("gpu") or not os.environ.get("CUDAMM_TESTS_MAY_NOT_SKIP")
     if report.skipped and not hasattr(report, "wasxfail") and not may_skip:
@@ -59,7 +61,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 @functools.cache
 def _why_no_gpu() -> str:
-    """Empty where a GPU answers. Asked for the first marked test only: others need no PyCUDA."""
+    """Return the reason why no GPU can be opened, or an empty string if a GPU answers.
+
+    The first test marked gpu is the first caller, because other tests do not need PyCUDA.
+    """
     from cudamm.devices.gpu_device import import_driver
     from cudamm.errors import NoDeviceError
 
@@ -72,18 +77,19 @@ def _why_no_gpu() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What this run of the tests compiles, Python included, in all its workers and the processes they start.
+    """Yield the compiler cache of this test run. All its workers and the processes that they start share it.
 
     The folder is empty when the run begins, and is never the user's own cache.
     """
     from cudamm.compile import compile_cache
 
     base = tmp_path_factory.getbasetemp()
-    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # each has a folder of its own in that of the run
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # a worker's base folder lies in that of the run
     folder = (base.parent if is_worker else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
-        if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # each process would compile all that it imports
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            # With the variable set, each process would compile all modules that it imports.
             patch.delenv("PYTHONDONTWRITEBYTECODE")
             patch.setenv("PYTHONPYCACHEPREFIX", str(folder.with_name("bytecode")))
         compile_cache.cache_folder.cache_clear()
@@ -108,20 +114,20 @@ def gpu() -> Iterator[Device[Any]]:
 
 @pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> Device[Any]:
-    """Each device in turn: what a test with this fixture says is true of both."""
+    """Return each device in turn: a test with this fixture holds on the CPU device and on a GPU."""
     chosen: Device[Any] = request.getfixturevalue(request.param)
     return chosen
 
 
 @pytest.fixture(scope="session")
 def kernels() -> Path:
-    """The folder of example kernels."""
+    """Return the folder of example kernels."""
     return Path(__file__).parent / "example_kernels"
 
 
 @pytest.fixture
 def write_kernel(tmp_path: Path) -> Callable[..., Path]:
-    """Write the text of a kernel to a file of its own."""
+    """Return a function that writes the text of a kernel to a file and returns the path."""
 
     def write(text: str, name: str = "kernel.cu") -> Path:
         path = tmp_path / name
@@ -133,7 +139,7 @@ def write_kernel(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def verify_one() -> Callable[..., Result]:
-    """Verify one method of the ladder, or a file, with parameters at their default or as given."""
+    """Return a function that verifies one method, which is given by its name in the ladder or by its file."""
 
     def verify_one(
         device: Device[Any],
@@ -150,8 +156,8 @@ def verify_one() -> Callable[..., Result]:
         from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
-        with InProcessExecutor(device) as here:
-            (result,) = verify_all(here, [(variant, _problem(shape, dtype, seed))], fmad, _silent)
+        with InProcessExecutor(device) as executor:
+            (result,) = verify_all(executor, [(variant, _problem(shape, dtype, seed))], fmad, _silent)
         return result
 
     return verify_one
@@ -159,7 +165,7 @@ def verify_one() -> Callable[..., Result]:
 
 @pytest.fixture(scope="session")
 def open_run() -> Callable[..., Any]:
-    """Open a run of one file's kernel, to be launched and looked at by the test itself."""
+    """Return a context manager that opens a run of one kernel. The test itself launches the kernel."""
     from contextlib import contextmanager
 
     @contextmanager
@@ -171,9 +177,9 @@ def open_run() -> Callable[..., Any]:
         from cudamm.kernels.variant import variants
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
-        with InProcessExecutor(device) as here:
-            (case,) = prepare(here, [(variant, _problem(shape, dtype, 0))], True, _silent)
-            with here.open(case) as run:
+        with InProcessExecutor(device) as executor:
+            (case,) = prepare(executor, [(variant, _problem(shape, dtype, 0))], True, _silent)
+            with executor.open(case) as run:
                 yield run
 
     return open_run
@@ -194,7 +200,7 @@ def _problem(shape: str, dtype: str, seed: int) -> Problem:
 
 
 def _silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
 __all__: Sequence[str] = ()
@@ -202,27 +208,27 @@ __all__: Sequence[str] = ()
 
 @pytest.fixture(scope="session")
 def worth_sweeping() -> Callable[..., list[Variant]]:
-    """Every value that a method's header finds worth sweeping, once at least, in variants that it accepts.
+    """Return a function that chooses variants in which each value of a method's header occurs at least once.
 
-    The default, the first and the last of all combinations that the header's requirements allow, and as few
-    more as have the other values: all combinations are far too many where a method has many parameters.
-    Of some values of a parameter alone where they are named.
+    It returns the default, the first and the last of all combinations that the header's requirements allow,
+    and as few more as contain the remaining values. All combinations are too many for a method with many
+    parameters. A keyword argument replaces the values of the parameter that it names.
     """
 
-    def worth_sweeping(method: Method, **only: Sequence[Value]) -> list[Variant]:
+    def worth_sweeping(method: Method, **given_values: Sequence[Value]) -> list[Variant]:
         from cudamm.kernels.variant import variants
 
-        values = {p.name: only.get(p.name, p.values) for p in method.parameters}
-        possible = [variant for variant in variants(method, values) if _is_accepted(variant)]
+        values = {p.name: given_values.get(p.name, p.values) for p in method.parameters}
+        accepted = [variant for variant in variants(method, values) if _is_accepted(variant)]
         (default,) = variants(method, {})
-        if not only:
-            assert default in possible, f"{default} does not meet its own header's requirements"
-        chosen = [default] if default in possible else []
-        chosen += [possible[0], possible[-1]]
+        if not given_values:
+            assert default in accepted, f"{default} does not meet its own header's requirements"
+        chosen = [default] if default in accepted else []
+        chosen += [accepted[0], accepted[-1]]
         missing = {(name, value) for name in values for value in values[name]}
         missing -= {pair for variant in chosen for pair in variant.values}
         while missing:
-            best = max(possible, key=lambda variant: len(missing.intersection(variant.values)))
+            best = max(accepted, key=lambda variant: len(missing.intersection(variant.values)))
             assert missing & set(best.values), (
                 f"{method.name}: no combination with any of {missing} is accepted"
             )
@@ -234,7 +240,7 @@ def worth_sweeping() -> Callable[..., list[Variant]]:
 
 
 def _is_accepted(variant: Variant) -> bool:
-    """Whether its parameters meet the header's requirements, those on the shape by padding."""
+    """Return whether the parameters meet the header's requirements. Padding meets those on the shape."""
     from cudamm.errors import RequirementError
     from cudamm.kernels.method import ELEMENT_TYPES
 
@@ -247,7 +253,7 @@ def _is_accepted(variant: Variant) -> bool:
 
 @pytest.fixture(scope="session")
 def needs_nvcc() -> None:
-    """For tests that compile for a GPU."""
+    """Skip the test if nvcc was not found."""
     from cudamm.compile.toolkit import find_nvcc
 
     if find_nvcc() is None:

@@ -1,4 +1,4 @@
-"""What benchmarks/against_cublas.py makes of a file of results: its table and its mean."""
+"""The table and the mean that benchmarks/against_cublas.py computes from a file of results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("against_cublas", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its dataclasses look for their names
+    sys.modules[spec.name] = module  # dataclasses look up the names in their annotations here
     spec.loader.exec_module(module)
     return module
 
@@ -32,7 +32,7 @@ def result(method: str, size: int | tuple[int, int, int], ms: float, **other: An
     } | other  # fmt: skip
 
 
-def test_each_row_stands_beside_cublas_of_its_size(script: ModuleType) -> None:
+def test_each_row_is_compared_with_cublas_at_its_own_size(script: ModuleType) -> None:
     results = [result("tiled", 1000, 2.0), result("cublas", 1000, 1.0, clock_mhz=1800.0),
                result("tiled", (10, 20, 1000), 0.5), result("cublas", (10, 20, 1000), 1.0)]  # fmt: skip
     square, other = script.rows_of(results)
@@ -56,7 +56,7 @@ def test_each_row_stands_beside_cublas_of_its_size(script: ModuleType) -> None:
     assert last == "geometric mean of the ratios at 1 square sizes: 0.500"
 
 
-def test_the_mean_is_of_the_best_at_each_square_size(script: ModuleType) -> None:
+def test_the_mean_is_over_the_best_row_of_each_square_size(script: ModuleType) -> None:
     results = [
         *(result("a", 64, 2.0), result("b", 64, 1.0), result("cublas", 64, 1.0)),
         *(result("a", 128, 4.0), result("b", 128, 8.0), result("cublas", 128, 1.0)),
@@ -78,7 +78,7 @@ def test_the_mean_is_of_the_best_at_each_square_size(script: ModuleType) -> None
         ("cublas", {"status": "skipped", "reason": "no GPU", "samples_ms": [], "gflops": None}, "no GPU"),
     ],
 )
-def test_what_does_not_count_has_no_ratio_and_says_why(
+def test_a_failed_or_unverified_result_has_a_reason_and_no_ratio(
     script: ModuleType, method: str, other: dict[str, Any], words: str
 ) -> None:
     results = [result(name, 64, 1.0, **(other if name == method else {})) for name in ("tiled", "cublas")]
@@ -89,13 +89,13 @@ def test_what_does_not_count_has_no_ratio_and_says_why(
 
 
 @pytest.mark.parametrize("method", ["tiled", "cublas"])
-def test_a_gpu_that_was_slowed_down_is_marked(script: ModuleType, method: str) -> None:
+def test_a_row_measured_on_a_throttled_gpu_is_marked(script: ModuleType, method: str) -> None:
     results = [result(name, 64, 1.0, throttled=3 * (name == method)) for name in ("tiled", "cublas")]
     (row,) = script.rows_of(results)
     assert row.was_slowed and row.trouble == ""
     assert "1.000 (1.000–1.000) ~ |" in script.markdown([row])
 
 
-def test_without_cublas_there_is_nothing_to_compare(script: ModuleType) -> None:
+def test_a_row_without_cublas_has_no_ratio(script: ModuleType) -> None:
     (row,) = script.rows_of([result("tiled", 64, 1.0)])
     assert (row.ratio, row.trouble) == (None, "no cublas")

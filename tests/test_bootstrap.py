@@ -1,4 +1,4 @@
-"""bootstrap.py run as a script, with one stand-in for uv, pip and .venv's Python, and a made-up driver."""
+"""Runs of bootstrap.py as a script. A stand-in replaces uv, pip and .venv's Python; the driver is made up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[1]
 SCRIPT = CHECKOUT / "bootstrap.py"
 
-# It records what it is asked to do, and makes the files that tell bootstrap.py that it was done.
+# The stand-in records its commands, and makes the files by which bootstrap.py sees that they succeeded.
 STAND_IN = """#!/bin/sh
 PATH=/usr/bin:/bin
 case "$*" in
@@ -54,7 +54,7 @@ def make_program(path: Path, text: str) -> None:
 
 
 def make_toolkit(root: Path, release: str, *without: str) -> Path:
-    """A CUDA toolkit, or the part of one that NVIDIA's wheels hold."""
+    """Make a CUDA toolkit, or the part of one that NVIDIA's wheels contain."""
     version = f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.88'\n"
     for name in {"nvcc", "nvdisasm"} - {*without}:
         make_program(root / "bin" / name, version)
@@ -76,15 +76,15 @@ class Machine:
         return self.folder / "checkout"
 
     def set_up(self, options: str = "-IS", status: int = 0, **variables: str) -> tuple[list[str], list[str]]:
-        """Run the script, with the standard library only; return its commands and the lines it printed."""
+        """Run the script with the standard library only. Return its commands and the printed lines."""
         record = self.folder / "record"
         record.write_text("")
         command = [sys.executable, options, str(self.checkout / "bootstrap.py")]
         environment = {**self.variables, **variables, "RECORD": str(record)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stdout) == (status, ""), done.stderr
-        lines = done.stderr.splitlines()
-        assert all(line.startswith("setup: ") for line in lines), done.stderr
+        completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert (completed.returncode, completed.stdout) == (status, ""), completed.stderr
+        lines = completed.stderr.splitlines()
+        assert all(line.startswith("setup: ") for line in lines), completed.stderr
         return record.read_text().splitlines(), [line.removeprefix("setup: ") for line in lines]
 
     def add(self, name: str, text: str = "#!/bin/sh\n") -> None:
@@ -94,17 +94,17 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine with uv."""
+    """Return a machine with uv."""
     checkout = tmp_path / "checkout"
     for name in ("bootstrap.py", "pyproject.toml", "cudamm/errors.py", "cudamm/compile/toolkit.py"):
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         text = (CHECKOUT / name).read_text()
-        # The test machine's own toolkit is not this machine's.
+        # The toolkit of the machine that runs the tests is not found.
         for folder in ("/usr/local/cuda", "/usr/include"):
             text = text.replace(f'Path("{folder}")', f'Path("{tmp_path}{folder}")')
         (checkout / name).write_text(text)
     (tmp_path / "driver").mkdir()
-    (tmp_path / "driver" / "libcuda.so.1").touch()  # too short for a library: no driver is loaded
+    (tmp_path / "driver" / "libcuda.so.1").touch()  # an empty file is no library, so no driver is loaded
     (tmp_path / "Python.h").touch()
     make_toolkit(tmp_path / "wheels" / "cu13", "13.5")
     with tarfile.open(tmp_path / "pycuda-1.tar.gz", "w:gz") as archive:
@@ -119,15 +119,15 @@ def machine(tmp_path: Path) -> Machine:
         "WHEELS": str(tmp_path / "wheels"),
         "OUTPUT": "ERROR: No matching distribution\\nmore\\n",
     }
-    made = Machine(tmp_path, variables)
-    made.add("uv", STAND_IN)
-    made.add("g++")
-    return made
+    new_machine = Machine(tmp_path, variables)
+    new_machine.add("uv", STAND_IN)
+    new_machine.add("g++")
+    return new_machine
 
 
 @pytest.fixture(scope="session")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A driver's library that answers as the environment says."""
+    """Build a driver library that returns values of environment variables."""
     library = tmp_path_factory.mktemp("stub") / "libcuda.so.1"
     command = ["g++", "-x", "c", "-", "-shared", "-fPIC", "-o", str(library)]
     subprocess.run(command, input=STUB, text=True, check=True)
@@ -136,7 +136,7 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def gpu_machine(machine: Machine, stub: Path) -> Machine:
-    """A machine with uv and a GPU, whose driver is of CUDA 13.0."""
+    """Return a machine with uv and a GPU, whose driver supports CUDA 13.0."""
     shutil.copy(stub, machine.folder / "driver")
     machine.variables |= {"INIT": "0", "CUDA": "13000"}
     return machine
@@ -146,7 +146,7 @@ def uv_install(machine: Machine, arguments: str) -> str:
     return f"uv pip install --quiet --python {machine.checkout}/.venv/bin/python {arguments}"
 
 
-# What is done, and what is done again
+# What setup does, and what it does when it runs again
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
@@ -182,7 +182,7 @@ def test_cudamm_is_installed_again_in_the_same_environment_when_needed(machine: 
 
 
 def test_a_copied_environment_is_replaced(machine: Machine) -> None:
-    """The scripts in it name the Python of the original."""
+    """The scripts in the copy contain the path of the original's Python."""
     machine.set_up()
     original = machine.checkout.rename(machine.folder / "original")
     shutil.copytree(original, machine.checkout)
@@ -202,7 +202,9 @@ def test_a_copied_environment_is_replaced(machine: Machine) -> None:
         ("one\\ntwo\\n\\n", "two"),
     ],
 )
-def test_a_failed_installation_is_told_and_tried_again(machine: Machine, output: str, reason: str) -> None:
+def test_a_failed_installation_is_reported_and_tried_again(
+    machine: Machine, output: str, reason: str
+) -> None:
     _, lines = machine.set_up(status=1, FAIL=".[dev]", OUTPUT=output)
     assert lines[2] == f"cudamm could not be installed: {reason} (all of it: .venv/setup.log)"
     assert (machine.checkout / ".venv" / "setup.log").read_text() == output.replace("\\n", "\n")
@@ -210,7 +212,7 @@ def test_a_failed_installation_is_told_and_tried_again(machine: Machine, output:
     assert commands[0] == uv_install(machine, "--editable .[dev]")
 
 
-def test_an_interrupted_setup_goes_on_where_it_was(machine: Machine) -> None:
+def test_an_interrupted_setup_continues_where_it_stopped(machine: Machine) -> None:
     commands, lines = machine.set_up(status=130, INTERRUPT=".[toolkit]")
     assert lines[-1] == "interrupted; `make setup` goes on from here"
     commands, _ = machine.set_up()
@@ -220,14 +222,14 @@ def test_an_interrupted_setup_goes_on_where_it_was(machine: Machine) -> None:
 # The toolkit
 
 
-def test_a_complete_toolkit_leaves_nothing_to_add(machine: Machine) -> None:
+def test_a_complete_toolkit_needs_no_wheels(machine: Machine) -> None:
     root = make_toolkit(machine.folder / "toolkit", "12.4")
     commands, lines = machine.set_up(CUDA_HOME=str(root))
     assert commands[1:] == [uv_install(machine, "--editable .[dev]")]
     assert lines == VENV + INSTALLING
 
 
-def test_what_a_toolkit_lacks_comes_from_the_wheels(machine: Machine) -> None:
+def test_missing_parts_of_a_toolkit_come_from_the_wheels(machine: Machine) -> None:
     root = make_toolkit(machine.folder / "toolkit", "13.0", "nvdisasm", "cuda_occupancy.h")
     commands, lines = machine.set_up(CUDA_HOME=str(root))
     assert commands[2:] == [uv_install(machine, "--editable .[toolkit]")]
@@ -237,7 +239,7 @@ def test_what_a_toolkit_lacks_comes_from_the_wheels(machine: Machine) -> None:
     assert commands == [uv_install(machine, "--editable .[toolkit]")]
 
 
-def test_wheels_that_cannot_be_had_cost_a_line_and_are_tried_again(machine: Machine) -> None:
+def test_wheels_that_cannot_be_installed_are_reported_and_tried_again(machine: Machine) -> None:
     for _ in range(2):
         commands, lines = machine.set_up(FAIL=".[toolkit]")
         assert "no nvcc, nvdisasm, CUDA's headers (installing the CUDA Toolkit also helps)" in lines[-1]
@@ -246,7 +248,7 @@ def test_wheels_that_cannot_be_had_cost_a_line_and_are_tried_again(machine: Mach
     assert commands == [uv_install(machine, "--editable .[toolkit]")]
 
 
-def test_a_missing_cpp_compiler_is_named(machine: Machine) -> None:
+def test_a_missing_cpp_compiler_is_reported(machine: Machine) -> None:
     (machine.folder / "bin" / "g++").unlink()
     _, lines = machine.set_up()
     assert "sudo apt-get install g++" in lines[-1]
@@ -268,10 +270,10 @@ def test_pycuda_is_built_against_the_driver_and_headers_from_wheels(gpu_machine:
     machine = gpu_machine
     commands, _ = machine.set_up(CUDA_VISIBLE_DEVICES="")
     assert commands[2] == uv_install(machine, "--editable .[toolkit] cuda-toolkit<13.1")
-    download, build, rest = commands[3:]
+    download, build, install = commands[3:]
     assert download.startswith("python -m pip download --quiet --no-deps --dest ")
     assert build.endswith("/source/pycuda-1")
-    assert rest == uv_install(machine, "--editable .[gpu]")
+    assert install == uv_install(machine, "--editable .[gpu]")
     settings: dict[str, object] = {}
     for statement in ast.parse((machine.folder / "record.siteconf").read_text()).body:
         assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
@@ -285,21 +287,21 @@ def test_pycuda_is_built_against_the_driver_and_headers_from_wheels(gpu_machine:
     assert machine.set_up() == ([], [])
 
 
-def test_a_working_pycuda_stays_when_the_driver_is_updated(gpu_machine: Machine) -> None:
+def test_a_working_pycuda_is_kept_when_the_driver_is_updated(gpu_machine: Machine) -> None:
     gpu_machine.set_up()
     commands, _ = gpu_machine.set_up(CUDA="13020")
-    wanted = ("--editable .[toolkit] cuda-toolkit<13.3", "--editable .[gpu]")
-    assert commands == [uv_install(gpu_machine, arguments) for arguments in wanted]
+    expected = ("--editable .[toolkit] cuda-toolkit<13.3", "--editable .[gpu]")
+    assert commands == [uv_install(gpu_machine, arguments) for arguments in expected]
 
 
-def test_beside_a_toolkit_a_gpu_needs_no_wheels_of_nvidia(gpu_machine: Machine) -> None:
+def test_a_gpu_with_a_toolkit_needs_no_wheels_of_nvidia(gpu_machine: Machine) -> None:
     root = make_toolkit(gpu_machine.folder / "toolkit", "12.4")
     commands, _ = gpu_machine.set_up(PATH=f"{gpu_machine.variables['PATH']}:{root}/bin")
     assert not any("toolkit]" in command for command in commands)
     assert f"CUDA_INC_DIR = ['{root}/include']" in (gpu_machine.folder / "record.siteconf").read_text()
 
 
-def test_a_wheel_of_pycuda_is_taken_as_it_is(gpu_machine: Machine) -> None:
+def test_a_wheel_of_pycuda_is_installed_without_a_build(gpu_machine: Machine) -> None:
     wheel = gpu_machine.folder / "pycuda-1-py3-none-any.whl"
     wheel.touch()
     commands, _ = gpu_machine.set_up(PYCUDA=str(wheel))
@@ -317,7 +319,7 @@ def test_a_wheel_of_pycuda_is_taken_as_it_is(gpu_machine: Machine) -> None:
         ({"PYTHON_HEADERS": "/nonexistent/python3.11"}, "sudo apt-get install python3.11-dev"),
     ],
 )
-def test_a_failed_gpu_part_costs_pycuda_only_and_is_tried_again(
+def test_a_failed_gpu_part_leaves_out_only_pycuda_and_is_tried_again(
     gpu_machine: Machine, variables: dict[str, str], reason: str
 ) -> None:
     _, lines = gpu_machine.set_up(**variables)
@@ -328,7 +330,7 @@ def test_a_failed_gpu_part_costs_pycuda_only_and_is_tried_again(
     assert commands[-1] == uv_install(gpu_machine, "--editable .[gpu]")
 
 
-def test_what_is_beside_pycuda_costs_only_itself(gpu_machine: Machine) -> None:
+def test_a_failed_gpu_extra_leaves_out_only_the_comparison_with_cublas(gpu_machine: Machine) -> None:
     _, lines = gpu_machine.set_up(FAIL=".[gpu]")
     assert "cannot compare kernels with cuBLAS: ERROR: No matching" in lines[-1]
     commands, _ = gpu_machine.set_up()
@@ -336,7 +338,7 @@ def test_what_is_beside_pycuda_costs_only_itself(gpu_machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("status", ["100", "34"])
-def test_a_driver_without_gpus_adds_nothing(gpu_machine: Machine, status: str) -> None:
+def test_a_driver_without_gpus_installs_no_pycuda(gpu_machine: Machine, status: str) -> None:
     commands, lines = gpu_machine.set_up(INIT=status)
     assert commands[-1].endswith("cuda-toolkit<13.1")
     assert "PyCUDA" not in " ".join(lines)
@@ -345,14 +347,14 @@ def test_a_driver_without_gpus_adds_nothing(gpu_machine: Machine, status: str) -
 # Python
 
 
-def test_a_python_without_ensurepip_is_told_which_package_lacks(machine: Machine) -> None:
+def test_a_python_without_ensurepip_reports_the_missing_package(machine: Machine) -> None:
     (machine.folder / "bin" / "uv").unlink()
     (machine.folder / "sitecustomize.py").write_text("import sys; sys.modules['ensurepip'] = None")
     _, lines = machine.set_up("-B", status=1, PYTHONPATH=str(machine.folder))
     assert lines[-1].endswith(f"sudo apt-get install python3.{sys.version_info[1]}-venv")
 
 
-def test_an_old_python_hands_over_to_a_newer_one_or_says_what_to_do(machine: Machine) -> None:
+def test_an_old_python_starts_a_newer_one_or_reports_what_to_do(machine: Machine) -> None:
     (machine.folder / "sitecustomize.py").write_text("import sys; sys.version_info = (3, 9, 2)")
     _, lines = machine.set_up("-B", status=1, PYTHONPATH=str(machine.folder))
     assert "needs Python 3.10 or newer" in lines[0] and "make setup PYTHON=" in lines[0]

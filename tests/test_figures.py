@@ -1,4 +1,4 @@
-"""docs/ladder.md and its figures: complete, in order, as the script draws them, with the times measured."""
+"""docs/ladder.md and its figures: complete, in order, drawn by the script, and with the measured times."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LADDER = DOCS / "ladder.md"
 
 
 def sections() -> dict[str, str]:
-    """The text of each numbered section of docs/ladder.md, by the method it is named for, in order."""
+    """Return the text of each numbered section of docs/ladder.md by the name of its method, in order."""
     text = LADDER.read_text(encoding="utf-8")
     parts = re.split(r"^## \d+\. `([\w-]+)`\n", text.split("\n## Tiles in registers")[0], flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def measured(n: int) -> dict[str, str]:
-    """The median in docs/measured.md, as printed, of each method of `cudamm bench -m all` at that size."""
+    """Return each method's median in docs/measured.md, as printed by `cudamm bench -m all` at size n."""
     text = (DOCS / "measured.md").read_text(encoding="utf-8")
     table = text.split(f"\n{n} x {n} x {n} (M x N x K)")[1].split("\n└")[0]
     rows = re.findall(r"^│ ([\w-]+)(?: ‡)? *│[^│]*│[^│]*│ *([\d.]+) │", table, flags=re.MULTILINE)
@@ -35,21 +35,21 @@ def measured(n: int) -> dict[str, str]:
 
 
 def measured_rates() -> dict[str, str]:
-    """GFLOP/s at n = 4096 of each method that the section of docs/measured.md on them has a rate for."""
+    """Return GFLOP/s at n = 4096 of the methods in the section "Tiles in registers" of docs/measured.md."""
     section = (DOCS / "measured.md").read_text(encoding="utf-8").split("\n## Tiles in registers\n")[1]
     return dict(re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|$", section.split("\n## ")[0], flags=re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the figures that the script draws now."""
+    """Return a folder with the figures that the script draws now."""
     folder = tmp_path_factory.mktemp("figures")
     script = FIGURES / "draw.py"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, str(script), str(folder)], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stderr == ""
     return folder
 
 
@@ -63,26 +63,26 @@ def test_sections_are_numbered_as_the_files() -> None:
 
 
 @pytest.mark.parametrize("method", ladder(), ids=lambda method: method.name)
-def test_a_section_has_its_figure_and_says_all_that_it_should(method: Method) -> None:
+def test_a_section_has_its_figure_and_all_paragraphs(method: Method) -> None:
     text = sections()[method.name]
     assert re.findall(r"!\[[^\]]+\]\(figures/(\S+)\)", text) == [f"{method.path.stem}.svg"]
-    wanted = ["Cost", "Measured", "Limit", "Next"]
-    marked = re.findall(r"^\*\*([\w ]+)\.\*\*", text, flags=re.MULTILINE)
-    assert [word for word in marked if word != "From the courses"] == wanted
+    required = ["Cost", "Measured", "Limit", "Next"]
+    paragraphs = re.findall(r"^\*\*([\w ]+)\.\*\*", text, flags=re.MULTILINE)
+    assert [word for word in paragraphs if word != "From the courses"] == required
 
 
 @pytest.mark.parametrize("method", ladder(), ids=lambda method: method.name)
-def test_the_times_in_a_section_are_those_measured(method: Method) -> None:
+def test_the_times_in_a_section_are_the_measured_times(method: Method) -> None:
     line = sections()[method.name].split("**Measured.** ")[1].split("\n\n")[0]
-    found = re.findall(r"([\d.]+) (ms|GFLOP/s) at n = (\d+)", re.split("[:.] ", line)[0])
-    quoted = {(int(n), unit): value for value, unit, n in found}
+    times = re.findall(r"([\d.]+) (ms|GFLOP/s) at n = (\d+)", re.split("[:.] ", line)[0])
+    quoted = {(int(n), unit): value for value, unit, n in times}
     tables = {(1024, "ms"): measured(1024), (2048, "ms"): measured(2048), (4096, "GFLOP/s"): measured_rates()}
-    expected = {of: table[method.name] for of, table in tables.items() if method.name in table}
+    expected = {key: table[method.name] for key, table in tables.items() if method.name in table}
     assert quoted == expected
     assert expected or line == "Not measured yet."
 
 
-def test_the_rates_in_the_last_table_are_those_measured() -> None:
+def test_the_rates_in_the_last_table_are_the_measured_rates() -> None:
     table = LADDER.read_text(encoding="utf-8").split("\n## Tiles in registers side by side\n")[1]
     rates = re.findall(r"^\| `([\w-]+)` \|.*\| ([\d.]*) ?\|$", table.split("\n## ")[0], flags=re.MULTILINE)
     assert len(rates) > 3
@@ -99,7 +99,7 @@ def test_the_bytes_in_the_table_are_those_of_the_kernels_headers(method: Method)
     (variant,) = variants(method, {})
     traffic = variant.traffic(ELEMENT_TYPES["float32"], 1024, 1024, 1024)
     assert traffic is not None
-    # The store of C, once for each 1024 multiply-adds, is less than the table's last digit.
+    # C is stored once per 1024 multiply-adds, which is less than the table's last digit.
     requested = (traffic.load_bytes + traffic.store_bytes) / 1024**3
     assert float(row[1]) == pytest.approx(requested, abs=0.005)
 
@@ -111,15 +111,15 @@ def test_every_file_that_the_page_links_to_exists() -> None:
     assert [link for link in links if not (DOCS / link).exists()] == []
 
 
-def test_the_script_draws_one_figure_a_method_and_no_other_is_kept(drawn: Path) -> None:
+def test_the_script_draws_one_figure_per_method_and_no_other_is_stored(drawn: Path) -> None:
     names = {f"{method.path.stem}.svg" for method in ladder()}
     assert {path.name for path in drawn.glob("*.svg")} == names
     assert {path.name for path in FIGURES.glob("*.svg")} == names
 
 
-def test_the_figures_kept_are_those_the_script_draws(drawn: Path) -> None:
-    kept = sorted(FIGURES.glob("*.svg"))
-    changed = [path.name for path in kept if path.read_bytes() != (drawn / path.name).read_bytes()]
+def test_the_stored_figures_are_those_that_the_script_draws(drawn: Path) -> None:
+    stored = sorted(FIGURES.glob("*.svg"))
+    changed = [path.name for path in stored if path.read_bytes() != (drawn / path.name).read_bytes()]
     assert changed == [], "run python docs/figures/draw.py"
 
 
@@ -135,7 +135,7 @@ def test_a_figure_is_a_small_white_page_with_text_in_the_readers_font(path: Path
     assert path.stat().st_size < 20_000
 
 
-def test_cells_side_by_side_are_one_rectangle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adjacent_cells_are_joined_to_one_rectangle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(FIGURES)
     from drawing import joined
 

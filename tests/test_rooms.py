@@ -17,11 +17,11 @@ ROOMS = (
     "cli", "api", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
     "compile", "kernels",
 )  # fmt: skip
-"""From the top floor down."""
+"""The rooms from the top of the plan to the bottom."""
 
 
 def imported_modules(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the full name of each module of cudamm that a file imports, anywhere in it."""
+    """Yield the line and the full name of each module of cudamm that a file imports, functions included."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.lineno, node.module
@@ -33,28 +33,28 @@ def imported_modules(source: str) -> Iterator[tuple[int, str]]:
 def upward_imports(place: Path, source: str) -> list[str]:
     """Return a message for each import of a higher room in a file of `cudamm/`."""
     room = place.parts[0]
-    found = {}
+    messages = {}
     for line, module in imported_modules(source):
         parts = module.split(".")
         if parts[0] != "cudamm" or len(parts) < 2 or parts[1] not in ROOMS:
             continue
         if room not in ROOMS or ROOMS.index(parts[1]) < ROOMS.index(room):
-            found[line] = (
+            messages[line] = (
                 f"cudamm/{place}:{line} imports {module}, but {room} is below {parts[1]}: "
-                f"move what needs both up into {parts[1]}, or what both need down into {room}"
+                f"move code that needs both up into {parts[1]}, or code that both need down into {room}"
             )
-    return list(found.values())
+    return list(messages.values())
 
 
 def python_files() -> list[Path]:
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
 
-DOORS = ("__init__.py", "__main__.py")
-"""Files through which Python and a shell come in: they lead to the rooms at the top."""
+ENTRY_POINTS = ("__init__.py", "__main__.py")
+"""Files through which Python and a shell enter the package. They import the rooms at the top."""
 
 
-@pytest.mark.parametrize("place", [p for p in python_files() if p.parts[0] not in DOORS], ids=str)
+@pytest.mark.parametrize("place", [p for p in python_files() if p.parts[0] not in ENTRY_POINTS], ids=str)
 def test_each_file_uses_only_rooms_below_its_own(place: Path) -> None:
     assert not upward_imports(place, (PACKAGE / place).read_text(encoding="utf-8"))
 
@@ -63,12 +63,12 @@ def test_an_upward_import_is_reported_with_the_place_where_the_code_belongs() ->
     source = "def f():\n    from cudamm.benchmark import result\n"
     (message,) = upward_imports(Path("devices", "nvml.py"), source)
     assert message.startswith("cudamm/devices/nvml.py:2 imports cudamm.benchmark")
-    assert "move what needs both up into benchmark, or what both need down into devices" in message
+    assert "move code that needs both up into benchmark, or code that both need down into devices" in message
     assert upward_imports(Path("errors.py"), "import cudamm.kernels.method")
     assert not upward_imports(Path("benchmark", "result.py"), "from cudamm.devices import nvml")
 
 
-def test_each_room_says_what_it_is_for_and_which_rooms_it_may_use() -> None:
+def test_each_rooms_docstring_has_its_purpose_and_the_rooms_that_it_may_use() -> None:
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ROOMS)
     for i, room in enumerate(ROOMS):
         purpose, _, uses = (importlib.import_module(f"cudamm.{room}").__doc__ or "").partition("\n\n")
@@ -82,8 +82,8 @@ def test_no_two_files_have_one_name() -> None:
     assert not [name for name, count in names.items() if count > 1]
 
 
-def test_the_guide_says_where_things_are() -> None:
-    """Each path in the table "Where is …?" leads to a file, or to a folder."""
+def test_each_path_in_the_guides_table_exists() -> None:
+    """Each row of the table "Where is …?" names a path, and each path is a file or a folder."""
     guide = (PACKAGE.parent / "docs" / "developers.md").read_text(encoding="utf-8")
     table = guide.partition("## Where is …?")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]

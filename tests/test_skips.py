@@ -1,4 +1,4 @@
-"""Tests that skip themselves fail where nothing may be skipped, as in CI."""
+"""Tests that skip themselves fail if CUDAMM_TESTS_MAY_NOT_SKIP is set, as in CI."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_on_a_gpu():
 def test_only_tests_on_a_gpu_may_skip_in_ci(tmp_path: Path, setting: str, status: int, summary: str) -> None:
     (tmp_path / "test_two.py").write_text(TESTS)
     path = os.pathsep.join(map(str, [Path(__file__).parent, *sys.path]))
-    ended = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "conftest", "-rs", "test_two.py"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": path, "CUDAMM_TESTS_MAY_NOT_SKIP": setting},
@@ -35,6 +35,6 @@ def test_only_tests_on_a_gpu_may_skip_in_ci(tmp_path: Path, setting: str, status
         text=True,
         check=False,
     )
-    assert ended.returncode == status, ended.stdout
-    assert summary in ended.stdout
-    assert "no browser was found" in ended.stdout
+    assert completed.returncode == status, completed.stdout
+    assert summary in completed.stdout
+    assert "no browser was found" in completed.stdout

@@ -1,4 +1,4 @@
-"""A cache of one's own, and the compilations that are run."""
+"""Fixtures: an empty compiler cache for one test, and a record of the compilations that are run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cudamm.compile import compile_cache
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, for one test."""
+    """Yield an empty cache for one test."""
     folder = tmp_path / "deep" / "cache"
     monkeypatch.setenv("CUDAMM_CACHE", str(folder))
     compile_cache.cache_folder.cache_clear()
@@ -24,15 +24,15 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 @pytest.fixture
 def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that make something, from here on."""
+    """Return a list to which each compiler command with an output file is added."""
     calls: list[list[str]] = []
     run = subprocess.run
 
-    def watched(command, *args, **kwargs):
+    def recorded_run(command, *args, **kwargs):
         words = [str(word) for word in command]
         if "-o" in words:
             calls.append(words)
         return run(command, *args, **kwargs)
 
-    monkeypatch.setattr(subprocess, "run", watched)
+    monkeypatch.setattr(subprocess, "run", recorded_run)
     return calls

@@ -1,4 +1,4 @@
-"""The cache of what was compiled: full disks, other writers; and compilers that die."""
+"""The compiler cache: complete files, full disks, parallel writers; and compilers that are killed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def program_of(path: Path) -> Program:
 
 @pytest.fixture
 def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
-    """A host compiler of the test's own: a script that knows its version, and else does as it is told."""
+    """Yield a function that makes a script the host compiler. With --version the script prints a version."""
 
     def write(script: str) -> Path:
         path = tmp_path / "my-g++"
@@ -50,11 +50,11 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     host_compiler.compiler.cache_clear()
 
 
-def full(*arguments: object, **named: object) -> None:
+def raise_disk_full(*arguments: object, **named: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-# ---- What is there is whole, and is not made again
+# ---- Files in the cache are complete, and are not made again
 
 
 def test_a_file_is_made_once(own_cache: Path) -> None:
@@ -64,14 +64,14 @@ def test_a_file_is_made_once(own_cache: Path) -> None:
         calls.append(path)
         make(path)
 
-    kept = compile_cache.cached(["one"], ".o", count)
-    assert compile_cache.cached(["one"], ".o", count) == kept
-    assert compile_cache.cached(["another"], ".o", count) != kept
+    cached_file = compile_cache.cached(["one"], ".o", count)
+    assert compile_cache.cached(["one"], ".o", count) == cached_file
+    assert compile_cache.cached(["another"], ".o", count) != cached_file
     assert len(calls) == 2
-    assert kept.read_bytes() == MADE
+    assert cached_file.read_bytes() == MADE
 
 
-def test_a_process_that_is_killed_leaves_no_half_behind(own_cache: Path) -> None:
+def test_a_process_that_is_killed_leaves_no_partial_file(own_cache: Path) -> None:
     code = """
 import os
 from cudamm.compile import compile_cache
@@ -85,24 +85,26 @@ compile_cache.cached(["one"], ".o", make)
 
 
 def test_a_dead_link_is_replaced(own_cache: Path) -> None:
-    kept = compile_cache.cached(["one"], ".o", make)
-    kept.unlink()
-    kept.symlink_to("nowhere")
+    cached_file = compile_cache.cached(["one"], ".o", make)
+    cached_file.unlink()
+    cached_file.symlink_to("nowhere")
     assert compile_cache.cached(["one"], ".o", make).read_bytes() == MADE
 
 
-def test_a_relative_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+def test_a_relative_cache_folder_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDAMM_CACHE", ".")
     compile_cache.cache_folder.cache_clear()
-    kept = compile_cache.cached(["one"], ".o", make)
-    assert kept.is_absolute() and kept.parent == tmp_path
+    cached_file = compile_cache.cached(["one"], ".o", make)
+    assert cached_file.is_absolute() and cached_file.parent == tmp_path
 
 
-# ---- A cache that takes nothing
+# ---- Folders and disks to which nothing can be written
 
 
-def test_a_folder_that_cannot_be_one(
+def test_a_cache_folder_that_cannot_be_made_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -116,7 +118,9 @@ def test_a_folder_that_cannot_be_one(
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="there is no /sys")
-def test_a_folder_that_nobody_may_write_to(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+def test_a_cache_folder_without_write_permission_is_reported(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
     monkeypatch.setenv("CUDAMM_CACHE", "/sys/kernel")
     compile_cache.cache_folder.cache_clear()
     with pytest.raises(
@@ -127,13 +131,13 @@ def test_a_folder_that_nobody_may_write_to(monkeypatch: pytest.MonkeyPatch, own_
 
 
 @pytest.mark.parametrize("at", ["mkstemp", "make", "fsync"])
-def test_a_full_disk(own_cache: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+def test_a_full_disk_is_reported(own_cache: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     if at == "mkstemp":
-        monkeypatch.setattr(tempfile, "mkstemp", full)
+        monkeypatch.setattr(tempfile, "mkstemp", raise_disk_full)
     if at == "fsync":
-        monkeypatch.setattr(os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(NoDeviceError) as raised:
-        compile_cache.cached(["one"], ".o", full if at == "make" else make)
+        compile_cache.cached(["one"], ".o", raise_disk_full if at == "make" else make)
     assert str(raised.value) == (
         f"nothing can be written to the cache folder {own_cache} (No space left on device); "
         "make room there, or set CUDAMM_CACHE to another"
@@ -142,19 +146,19 @@ def test_a_full_disk(own_cache: Path, monkeypatch: pytest.MonkeyPatch, at: str) 
 
 
 @pytest.mark.usefixtures("needs_nvcc")
-def test_a_full_temporary_folder(
+def test_a_full_temporary_folder_is_reported(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, write_kernel: WriteKernel
 ) -> None:
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
-    nvcc_compiler.nvcc()  # writes a temporary file too when it is asked what it compiles for
+    nvcc_compiler.nvcc()  # writes a temporary file too, so it runs before the patch
     monkeypatch.setenv("TMPDIR", "/small")
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", raise_disk_full)
     with pytest.raises(NoDeviceError, match=r"the temporary folder /small \(No space left.*set TMPDIR"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []
 
 
-def test_a_compiler_that_finds_the_disk_full(
+def test_a_full_disk_that_the_compiler_finds_is_reported(
     own_cache: Path, write_kernel: WriteKernel, compiler: Callable[[str], Path]
 ) -> None:
     compiler('echo "/tmp/cc.s: fatal error: error writing to /tmp/cc.s: No space left on device" >&2; exit 1')
@@ -166,10 +170,12 @@ def test_a_compiler_that_finds_the_disk_full(
     assert list(own_cache.iterdir()) == []
 
 
-# ---- Others who write it
+# ---- Several processes that write to the cache
 
 
-def test_two_processes_that_make_the_same(own_cache: Path, write_kernel: WriteKernel) -> None:
+def test_processes_that_make_the_same_file_do_not_disturb_each_other(
+    own_cache: Path, write_kernel: WriteKernel
+) -> None:
     code = """
 import sys, time
 from pathlib import Path
@@ -180,27 +186,27 @@ def make(path):
     with path.open("ab") as file:
         file.write(b"y" * 100_000)
 for number in range(10):
-    kept = compile_cache.cached([str(number)], ".o", make)
-    assert kept.read_bytes() == b"x" * 100_000 + b"y" * 100_000
+    cached_file = compile_cache.cached([str(number)], ".o", make)
+    assert cached_file.read_bytes() == b"x" * 100_000 + b"y" * 100_000
 """
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     assert len(list(own_cache.iterdir())) == 10
 
 
-def test_what_killed_runs_left_behind_is_removed_after_a_day(own_cache: Path) -> None:
+def test_partial_files_of_killed_runs_are_removed_after_a_day(own_cache: Path) -> None:
     compile_cache.cache_folder()
     old, new, other = (own_cache / name for name in (".partial-old.o", ".partial-new.o", "other"))
     for path, age_h in ((old, 25), (new, 23), (other, 1000)):
         path.touch()
         os.utime(path, times=(time.time() - age_h * 3600,) * 2)
-    seen: list[str] = []
-    kept = compile_cache.cached(["one"], ".o", lambda path: (seen.append(path.name), make(path)))
-    assert {path.name for path in own_cache.iterdir()} == {new.name, other.name, kept.name}
-    assert seen[0].startswith(".partial-")
+    names: list[str] = []
+    cached_file = compile_cache.cached(["one"], ".o", lambda path: (names.append(path.name), make(path)))
+    assert {path.name for path in own_cache.iterdir()} == {new.name, other.name, cached_file.name}
+    assert names[0].startswith(".partial-")
 
 
-# ---- Compilers that die
+# ---- Compilers that are killed
 
 
 @pytest.mark.parametrize(
@@ -228,7 +234,7 @@ def test_what_killed_runs_left_behind_is_removed_after_a_day(own_cache: Path) ->
     ],
 )
 @pytest.mark.parametrize("includes", [False, True])
-def test_a_killed_compiler_has_said_nothing_about_the_kernel(
+def test_a_killed_compiler_is_no_compile_error_of_the_kernel(
     own_cache: Path,
     write_kernel: WriteKernel,
     compiler: Callable[[str], Path],
@@ -246,29 +252,29 @@ def test_a_killed_compiler_has_said_nothing_about_the_kernel(
 
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("name", ["cicc", "ptxas"])
-def test_nvccs_own_programs_being_killed(
+def test_a_killed_program_of_nvcc_is_reported(
     own_cache: Path, write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """As the system does it where memory runs out: with what nvcc really says then."""
+    """The system kills a program like this when memory runs out. The message is the real nvcc's."""
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
     run = subprocess.run
 
-    def with_a_killer(command, *arguments, **named):
+    def run_with_killer(command, *arguments, **named):
         if "-cubin" not in command:
             return run(command, *arguments, **named)
         killer = f"""
 import os, subprocess, sys
 from pathlib import Path
-def below(process):
+def descendants(process):
     try:
         for word in Path(f"/proc/{{process}}/task/{{process}}/children").read_text().split():
             yield int(word)
-            yield from below(word)
+            yield from descendants(word)
     except OSError:
         pass
 nvcc = subprocess.Popen(sys.argv[1:])
 while nvcc.poll() is None:
-    for process in below(nvcc.pid):
+    for process in descendants(nvcc.pid):
         try:
             if Path(f"/proc/{{process}}/comm").read_text() == "{name}\\n":
                 os.kill(process, 9)
@@ -278,13 +284,13 @@ sys.exit(nvcc.returncode)
 """
         return run([sys.executable, "-c", killer, *command], *arguments, **named)
 
-    monkeypatch.setattr(subprocess, "run", with_a_killer)
+    monkeypatch.setattr(subprocess, "run", run_with_killer)
     with pytest.raises(compile_cache.CompilerKilled, match="killed: is there too little memory"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []
 
 
-def test_a_compiler_that_does_not_start(
+def test_a_compiler_that_does_not_start_is_reported(
     own_cache: Path, write_kernel: WriteKernel, compiler: Callable[[str], Path]
 ) -> None:
     path = compiler("exit 1")
@@ -295,10 +301,10 @@ def test_a_compiler_that_does_not_start(
 
 
 @pytest.mark.usefixtures("needs_nvcc")
-def test_a_driver_older_than_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_older_than_nvcc_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     major, minor = nvcc_compiler.nvcc().release
-    for enough in (None, (major, 0), (major, minor), (major + 1, 0)):
-        nvcc_compiler.check_driver(enough)
+    for supported in (None, (major, 0), (major, minor), (major + 1, 0)):
+        nvcc_compiler.check_driver(supported)
     with pytest.raises(NoDeviceError) as raised:
         nvcc_compiler.check_driver((major - 1, 9))
     message = str(raised.value)

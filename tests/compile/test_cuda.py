@@ -1,4 +1,4 @@
-"""Compiling with nvcc: what a kernel takes, held against ptxas and the source; the cache; messages."""
+"""Compilation with nvcc: a kernel's resources, against ptxas and the source; the cache; messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("needs_nvcc")
 WriteKernel = Callable[..., Path]
 PLAIN = "__global__ void k(float *C) { C[threadIdx.x] = 1; }\n"
 
-# Some of everything; the sizes that tests expect are counted from here.
+# Kernels of many kinds. The sizes that tests expect are counted in this source.
 KERNELS = """\
 __constant__ float weights[100];
 __constant__ int edge;
@@ -85,8 +85,8 @@ def program_of(path: Path, entry: str = "k", fmad: bool = True) -> Program:
     return program(Variant(method, ()), ELEMENT_TYPES["float32"], fmad)
 
 
-def test_code_for_one_architecture_alone_is_compiled_for_that(write_kernel: WriteKernel) -> None:
-    """Tensor cores of sm_90 take instructions that ptxas knows for `sm_90a` only."""
+def test_code_for_one_architecture_only_is_compiled_for_that_architecture(write_kernel: WriteKernel) -> None:
+    """ptxas compiles instructions for the tensor cores of sm_90 only if the target is `sm_90a`."""
     fence = '__global__ void k(float *C) { asm volatile("wgmma.fence.sync.aligned;"); C[0] = 1; }\n'
     with pytest.raises(KernelError, match="wgmma"):
         nvcc_compiler.compile_for_gpu(program_of(write_kernel(fence, "any.cu")), "sm_90")
@@ -98,16 +98,16 @@ def test_code_for_one_architecture_alone_is_compiled_for_that(write_kernel: Writ
 
 
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
-def test_resources_are_what_ptxas_and_the_source_say(
+def test_resources_are_those_of_ptxas_and_the_source(
     which: int, write_kernel: WriteKernel, tmp_path: Path, compiler_calls: list[list[str]]
 ) -> None:
     arch = nvcc_compiler.nvcc().architectures[which]
     path = write_kernel(KERNELS)
     found = {entry: nvcc_compiler.compile_for_gpu(program_of(path, entry), arch) for entry in ENTRIES}
-    assert len(compiler_calls) == 1  # all of a file at once
+    assert len(compiler_calls) == 1  # all kernels of a file are compiled at once
     assert {entry: cubin.kernel for entry, cubin in found.items()} == ENTRIES
 
-    # A run of its own, with no option but these.
+    # nvcc runs without cudamm, with these options only.
     command = [
         nvcc_compiler.nvcc().path,
         "-cubin",
@@ -118,8 +118,8 @@ def test_resources_are_what_ptxas_and_the_source_say(
         tmp_path / "x.cubin",
         path,
     ]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    by_ptxas = {match["name"]: match for match in PTXAS.finditer(said)}
+    log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    by_ptxas = {match["name"]: match for match in PTXAS.finditer(log)}
     assert set(by_ptxas) == set(ENTRIES.values())
     for cubin in found.values():
         ptxas, ours = by_ptxas[cubin.kernel], cubin.resources
@@ -129,25 +129,25 @@ def test_resources_are_what_ptxas_and_the_source_say(
         assert ours.local_bytes_per_thread == int(ptxas["stack"])
         assert (ours.spill_store_bytes, ours.spill_load_bytes) == (int(ptxas["stores"]), int(ptxas["loads"]))
 
-    def each(name: str) -> dict[str, object]:
+    def values_of(name: str) -> dict[str, object]:
         return {entry: getattr(cubin.resources, name) for entry, cubin in found.items()}
 
-    others = dict.fromkeys(ENTRIES, 0)
-    assert each("constant_bytes") == dict.fromkeys(ENTRIES, 100 * 4 + 4)
-    assert each("static_shared_bytes") == others | {"shared": 300 * 4 + 10 * 8}
-    # Barriers have numbers, and those below the highest are taken too; one unknown may be any of 16.
-    assert each("barriers") == others | {"shared": 1, "named": 7, "any_barrier": 16}
+    zeros = dict.fromkeys(ENTRIES, 0)
+    assert values_of("constant_bytes") == dict.fromkeys(ENTRIES, 100 * 4 + 4)
+    assert values_of("static_shared_bytes") == zeros | {"shared": 300 * 4 + 10 * 8}
+    # Barriers are numbered, and all below the highest are taken. An unknown number may be any of the 16.
+    assert values_of("barriers") == zeros | {"shared": 1, "named": 7, "any_barrier": 16}
     bounds = {"of_size": 96, "bounded": 256, "twice_bounded": 128, "spilling": 1024}
-    assert each("max_threads_per_block") == dict.fromkeys(ENTRIES) | bounds
-    assert each("local_bytes_per_thread")["local"] == 150 * 4
-    # 65536 registers over 1024 threads are 64 each; what does not fit is spilled, where 255 are room enough.
+    assert values_of("max_threads_per_block") == dict.fromkeys(ENTRIES) | bounds
+    assert values_of("local_bytes_per_thread")["local"] == 150 * 4
+    # 65536 registers / 1024 threads = 64 each, so the kernel spills. With 255 registers it does not.
     spilling, greedy = found["spilling"].resources, found["greedy"].resources
     assert spilling.registers_per_thread <= 64 < greedy.registers_per_thread
     assert min(spilling.spill_store_bytes, spilling.spill_load_bytes, spilling.local_bytes_per_thread) > 0
     assert (greedy.spill_store_bytes, greedy.spill_load_bytes, greedy.local_bytes_per_thread) == (0, 0, 0)
 
 
-def test_every_architecture_that_nvcc_lists(write_kernel: WriteKernel) -> None:
+def test_every_architecture_that_nvcc_lists_is_compiled_for(write_kernel: WriteKernel) -> None:
     listed = subprocess.run(
         [nvcc_compiler.nvcc().path, "--list-gpu-code"], capture_output=True, text=True, check=True
     )
@@ -162,7 +162,7 @@ def test_every_architecture_that_nvcc_lists(write_kernel: WriteKernel) -> None:
         assert used == Resources(used.registers_per_thread, 0, 0, 0, 0, 0, 0, None)
 
 
-def test_an_architecture_that_nvcc_does_not_know(
+def test_an_architecture_that_nvcc_does_not_list_is_refused(
     write_kernel: WriteKernel, compiler_calls: list[list[str]]
 ) -> None:
     for arch in ("sm_10", "sm_30", "sm_99"):
@@ -172,7 +172,7 @@ def test_an_architecture_that_nvcc_does_not_know(
     assert compiler_calls == []
 
 
-def test_without_nvcc_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvcc_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     nvcc_compiler.nvcc.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(nvcc_compiler, "find_nvcc", lambda: None)
@@ -180,7 +180,7 @@ def test_without_nvcc_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
             nvcc_compiler.check_architecture("sm_90")
 
 
-def test_nothing_is_compiled_twice(
+def test_the_same_program_is_compiled_once(
     write_kernel: WriteKernel, compiler_calls: list[list[str]], own_cache: Path
 ) -> None:
     first = nvcc_compiler.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90")
@@ -191,12 +191,12 @@ def test_nothing_is_compiled_twice(
 
 
 def opcodes(image: bytes, kernel: str) -> set[int]:
-    """Of a kernel's instructions: 16 bytes each from 7.0 on, the low 12 bits say what it does."""
+    """Return the opcodes of a kernel: the low 12 bits of each instruction, which has 16 bytes from 7.0 on."""
     (code,) = (section.data for section in sections(image) if section.name == f".text.{kernel}")
-    return {int.from_bytes(code[at : at + 2], "little") & 0xFFF for at in range(0, len(code), 16)}
+    return {int.from_bytes(code[offset : offset + 2], "little") & 0xFFF for offset in range(0, len(code), 16)}
 
 
-def test_fusing_is_forbidden_where_it_is_not_asked_for(write_kernel: WriteKernel) -> None:
+def test_multiply_adds_are_not_fused_without_fmad(write_kernel: WriteKernel) -> None:
     ffma, fmul, fadd = 0x223, 0x220, 0x221
     path = write_kernel("__global__ void k(float *C) { C[0] = C[1] * C[2] + C[3]; }")
     for fmad, present, absent in ((True, {ffma}, {fmul, fadd}), (False, {fmul, fadd}, {ffma})):
@@ -209,7 +209,7 @@ def test_fusing_is_forbidden_where_it_is_not_asked_for(write_kernel: WriteKernel
 def test_ptxas_gets_the_options_of_the_header(
     write_kernel: WriteKernel, compiler_calls: list[list[str]], own_cache: Path
 ) -> None:
-    """A loop that wants registers gets so many as are allowed, and what was compiled without is not taken."""
+    """The options limit a kernel's registers, and programs with different options are compiled separately."""
     header = "// A kernel.\n//\n// threads: 1\n// grid: 1\n"
     body = KERNELS.partition("__global__ void named")[0]
     registers = []
@@ -234,14 +234,14 @@ def test_an_option_that_ptxas_does_not_know_is_an_error_in_one_line(write_kernel
     assert "no-such-option" in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_a_changed_include_is_noticed_and_marks_and_alphabets_are_no_trouble(
+def test_a_changed_include_is_compiled_again_and_files_may_contain_any_characters(
     write_kernel: WriteKernel, compiler_calls: list[list[str]]
 ) -> None:
     path = write_kernel(
         '\ufeff// Größe, 行列\n#include "one.h"\n__global__ void k(float *C) { C[0] = EDGE[1]; }\n'
     )
     for edge, calls in ((100, 1), (200, 2), (200, 2)):
-        # What the file includes, includes another: that one changes.
+        # The file includes one.h, which includes two.h, which changes.
         write_kernel('#include "two.h"  // größer — 大\n', "one.h")
         write_kernel(f"__constant__ float EDGE[{edge}];\n", "two.h")
         assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").resources.constant_bytes == 4 * edge
@@ -266,11 +266,11 @@ def test_a_compile_error_is_one_line_with_the_files_own_number(
     message = str(raised.value)
     assert message.startswith(f"does not compile: {place}")
     assert words in message and "\n" not in message
-    # The same text fails the same way, at once; but a header may be there the next time.
+    # A failure is cached, except that a missing header may exist the next time.
     assert len(list(own_cache.iterdir())) == ("no_such.h" not in words)
     with pytest.raises(KernelError, match=re.escape(message)):
         nvcc_compiler.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
-    # Neither nvcc's own count of errors nor the source line that it shows is another.
+    # nvcc's own count of errors and the source line that it shows are not counted as errors.
     assert "more)" not in message
 
 
@@ -287,19 +287,19 @@ def test_a_kernel_inside_a_namespace_is_not_found(write_kernel: WriteKernel) -> 
         )
 
 
-def test_of_two_kernels_of_one_name_none_is_taken_silently(write_kernel: WriteKernel) -> None:
+def test_two_kernels_of_one_name_are_an_error(write_kernel: WriteKernel) -> None:
     path = write_kernel(PLAIN + PLAIN.replace("float", "double"))
     with pytest.raises(KernelError, match=r"_Z1kPd.*_Z1kPf"):
         nvcc_compiler.compile_for_gpu(program_of(path), "sm_90")
 
 
-def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_name_may_be_invalid_unicode(tmp_path: Path) -> None:
     path = Path(os.fsdecode(bytes(tmp_path) + b"/k\xff.cu"))
     path.write_text(PLAIN)
     assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").kernel == "_Z1kPf"
 
 
-def test_nvccs_own_variables_are_part_of_what_a_kernel_is_made_from(
+def test_a_changed_nvcc_variable_compiles_a_kernel_again(
     write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_kernel(KERNELS)
@@ -314,7 +314,7 @@ def test_nvccs_own_variables_are_part_of_what_a_kernel_is_made_from(
 
 
 @pytest.mark.parametrize("compiler", ["missing", "too new"])
-def test_a_host_compiler_that_nvcc_cannot_use_is_not_the_kernels_fault(
+def test_a_host_compiler_that_nvcc_cannot_use_is_no_error_of_the_kernel(
     write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     nvcc_compiler.nvcc()

@@ -1,4 +1,4 @@
-"""Compiling for the host: the cache, and messages that a user can act on."""
+"""Compilation for the host: the cache, and messages with which a user can solve the problem."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def program_of(path: Path, fmad: bool = True):
     return program(Variant(read_method(path, Overrides({"threads": "1", "grid": "1"})), ()), FLOAT32, fmad)
 
 
-def test_nothing_is_compiled_twice(write_kernel: WriteKernel, compiler_calls: list[list[str]]) -> None:
+def test_the_same_program_is_compiled_once(
+    write_kernel: WriteKernel, compiler_calls: list[list[str]]
+) -> None:
     source = "__global__ void k(float *C) { C[0] = 41; }"
     first = host_compiler.compile_for_host(program_of(write_kernel(source)))
     assert first.path.is_file()
@@ -33,7 +35,7 @@ def test_nothing_is_compiled_twice(write_kernel: WriteKernel, compiler_calls: li
     assert compiler_calls == []
 
 
-def test_what_differs_is_compiled_apart(write_kernel: WriteKernel) -> None:
+def test_different_programs_are_compiled_separately(write_kernel: WriteKernel) -> None:
     one = host_compiler.compile_for_host(
         program_of(write_kernel("__global__ void k(float *C) { C[0] = 42; }"))
     )
@@ -44,19 +46,17 @@ def test_what_differs_is_compiled_apart(write_kernel: WriteKernel) -> None:
     assert len({one, two, host_compiler.compile_for_host(unfused)}) == 3
 
 
-def test_fusing_is_forbidden_where_it_is_not_asked_for(
-    compiler_calls: list[list[str]], own_cache: Path
-) -> None:
+def test_multiply_adds_are_not_fused_without_fmad(compiler_calls: list[list[str]], own_cache: Path) -> None:
     (variant,) = variants(find("naive"), {})
     for fmad, contract in ((True, "fast"), (False, "off")):
         compiler_calls.clear()
         host_compiler.compile_for_host(program(variant, FLOAT32, fmad))
         assert any(f"-ffp-contract={contract}" in command for command in compiler_calls)
-        # Reordered sums would be another algorithm than the one the course teaches.
+        # These options reorder sums, which is another algorithm than the course teaches.
         assert not any({"-Ofast", "-ffast-math"} & set(command) for command in compiler_calls)
 
 
-def test_the_cache_is_made_and_holds_no_halves(own_cache: Path, write_kernel: WriteKernel) -> None:
+def test_a_failed_compilation_leaves_no_file_in_the_cache(own_cache: Path, write_kernel: WriteKernel) -> None:
     path = write_kernel("__global__ void k(float *C) { C[0] = 44 }")
     with pytest.raises(KernelError):
         host_compiler.compile_for_host(program_of(path))
@@ -64,7 +64,7 @@ def test_the_cache_is_made_and_holds_no_halves(own_cache: Path, write_kernel: Wr
     assert list(own_cache.iterdir()) == []
 
 
-def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         host_compiler.compiler.cache_clear()
         with monkeypatch.context() as patch:
@@ -114,8 +114,8 @@ def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
         host_compiler.compile_for_host(program_of(write_kernel(source)))
 
 
-def test_a_kernel_that_ends_in_a_comment_or_an_open_brace(write_kernel: WriteKernel) -> None:
-    """What follows a file's text must neither vanish in its last line nor take the blame for it."""
+def test_a_file_may_end_in_a_comment_or_an_open_brace(write_kernel: WriteKernel) -> None:
+    """Code that cudamm appends is no part of the last comment, and errors name the kernel's file."""
     host_compiler.compile_for_host(
         program_of(write_kernel("__global__ void k(float *C) { C[0] = 45; } // end"))
     )

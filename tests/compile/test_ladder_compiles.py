@@ -1,4 +1,4 @@
-"""Every method for a GPU compiles with nvcc for an architecture that has what it needs; no GPU is used."""
+"""nvcc compiles every method for the GPU, for the architecture that the method needs; no GPU is used."""
 
 from __future__ import annotations
 
@@ -20,22 +20,27 @@ KERNELS = [method for method in methods() if method.language == "cuda"]
 
 
 def compile_one(program: Program) -> Cubin:
-    """Compile for what the method's header needs, or for sm_80; code for sm_90a alone runs on sm_90."""
+    """Compile for the architecture that the method's header needs, or for sm_80; for sm_90a, as sm_90."""
     return compile_for_gpu(program, (program.method.needs or "sm_80").removesuffix("a"))
 
 
 @pytest.fixture(scope="module")
 def compiled(needs_nvcc: None) -> dict[str, Cubin | KernelError]:
-    """All of them at their default parameters, compiled over all cores."""
+    """Compile all methods at their default parameters on all cores."""
     programs = []
     for method in KERNELS:
         (default,) = variants(method, {})
         programs.append(program(default, ELEMENT_TYPES[method.element_types[0]], fmad=True))
-    return {source.method.name: made for source, made in compile_all(programs, compile_one).items()}
+    return {
+        source.method.name: cubin_or_error
+        for source, cubin_or_error in compile_all(programs, compile_one).items()
+    }
 
 
 @pytest.mark.parametrize("name", [method.name for method in KERNELS])
-def test_it_compiles_and_spills_no_register(compiled: dict[str, Cubin | KernelError], name: str) -> None:
+def test_a_method_compiles_and_spills_no_register(
+    compiled: dict[str, Cubin | KernelError], name: str
+) -> None:
     cubin = compiled[name]
     assert isinstance(cubin, Cubin), cubin
     assert cubin.resources.spill_store_bytes == cubin.resources.spill_load_bytes == 0

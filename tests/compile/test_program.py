@@ -1,4 +1,4 @@
-"""What the compiler is given: parameters substituted, line numbers those of the file."""
+"""The text that the compiler gets: parameters are substituted, line numbers are those of the file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ WriteKernel = Callable[..., Path]
 
 
 def substituted(path: Path, dtype: str = "float32", **values: int | str) -> str:
-    """The program's text after the C preprocessor, which is who it is written for; no line markers."""
+    """Return the program's text after the C preprocessor, without line markers."""
     method = read_method(
         path, Overrides(GEOMETRY, tuple(Parameter(name, value, (value,)) for name, value in values.items()))
     )
     text = program(Variant(method, tuple(values.items())), ELEMENT_TYPES[dtype], True).text
-    done = subprocess.run(
+    completed = subprocess.run(
         ["g++", "-E", "-P", "-x", "c++", "-"], input=text, capture_output=True, text=True, check=True
     )
-    return " ".join(done.stdout.split())
+    return " ".join(completed.stdout.split())
 
 
 def test_a_parameter_replaces_its_name(write_kernel: WriteKernel) -> None:
@@ -48,42 +48,42 @@ def test_a_parameter_replaces_its_name(write_kernel: WriteKernel) -> None:
         "#define TILE",
     ],
 )
-def test_a_files_own_define_gives_way(write_kernel: WriteKernel, define: str) -> None:
+def test_a_parameter_replaces_the_files_own_define(write_kernel: WriteKernel, define: str) -> None:
     path = write_kernel(f"{define}\n#define TILES 5\n__global__ void k(float *C) {{ C[TILE] = TILES; }}")
     assert "C[8] = 5" in substituted(path, TILE=8)
 
 
-def test_a_define_behind_ifndef_gives_way(write_kernel: WriteKernel) -> None:
+def test_a_parameter_replaces_a_define_inside_ifndef(write_kernel: WriteKernel) -> None:
     path = write_kernel("#ifndef TILE\n#define TILE 4\n#endif\n__global__ void k(float *C) { C[TILE] = 1; }")
     assert "C[8] = 1" in substituted(path, TILE=8)
 
 
-def test_a_define_over_several_lines_gives_way_whole(write_kernel: WriteKernel) -> None:
+def test_a_parameter_replaces_all_lines_of_a_define(write_kernel: WriteKernel) -> None:
     path = write_kernel("#define TILE \\\n    4\n__global__ void k(float *C) { C[TILE] = 1; }")
     text = substituted(path, TILE=8)
     assert "C[8] = 1" in text
     assert "4" not in text
 
 
-def test_a_define_in_a_comment_and_one_with_arguments_stay(write_kernel: WriteKernel) -> None:
+def test_a_define_in_a_comment_and_one_with_arguments_are_kept(write_kernel: WriteKernel) -> None:
     path = write_kernel("/*\n#define TILE 4\n*/\n__global__ void k(float *C) { C[TILE] = 1; }")
     assert "C[8] = 1" in substituted(path, TILE=8)
     path = write_kernel("#define AT(i) C[i + TILE]\n__global__ void k(float *C) { AT(1) = 1; }")
     assert "C[1 + 8] = 1" in substituted(path, TILE=8)
 
 
-def test_element_is_the_type_asked_for(write_kernel: WriteKernel) -> None:
+def test_element_is_the_requested_type(write_kernel: WriteKernel) -> None:
     path = write_kernel("__global__ void k(element *C) { C[0] = element(1); }")
     for dtype, c_type in (("float32", "float"), ("float64", "double"), ("int32", "int")):
         assert f"typedef {c_type} element;" in substituted(path, dtype)
 
 
-def test_a_file_that_uses_no_element_type_gets_none(write_kernel: WriteKernel) -> None:
+def test_a_file_that_does_not_use_element_gets_no_typedef(write_kernel: WriteKernel) -> None:
     path = write_kernel("// element\n__global__ void k(float *C) { struct { int element_; } x; C[0] = 1; }")
     assert "typedef" not in substituted(path)
 
 
-def test_a_type_that_the_method_has_not(write_kernel: WriteKernel) -> None:
+def test_a_type_that_the_method_does_not_support_is_refused(write_kernel: WriteKernel) -> None:
     method = read_method(write_kernel("__global__ void k(float *C) {}"), Overrides(GEOMETRY))
     with pytest.raises(UsageError, match="kernel is written for float32, not float64"):
         program(Variant(method, ()), FLOAT64, True)
@@ -99,14 +99,14 @@ def test_lines_keep_their_numbers(method, fmad: bool) -> None:
     assert lines[start + 1 :] == method.source.rstrip().splitlines()
 
 
-def test_lines_keep_their_numbers_where_a_define_is_replaced(write_kernel: WriteKernel) -> None:
+def test_lines_keep_their_numbers_if_a_define_is_replaced(write_kernel: WriteKernel) -> None:
     source = "\n#define TILE 4\n\n#define TILE2 TILE\n__global__ void k(float *C) {\n  __LINE__\n}"
     text = substituted(write_kernel(source), TILE=8)
     assert "{ 6 }" in text
 
 
-def test_variants_that_differ_in_nothing_the_source_says_are_one_program() -> None:
-    """Sheffield's point: compiled once, it runs at any block size."""
+def test_variants_with_the_same_source_are_one_program() -> None:
+    """Sheffield: with dynamic shared memory, one compiled program runs at any block size."""
     dynamic = {
         program(v, FLOAT32, True) for v in variants(find("tiled-dynamic"), {"BLOCK_SIZE": (8, 16, 32)})
     }
@@ -115,26 +115,26 @@ def test_variants_that_differ_in_nothing_the_source_says_are_one_program() -> No
     assert len(static) == 3
 
 
-def test_fused_and_not_fused_are_two_programs() -> None:
+def test_fused_and_unfused_are_two_programs() -> None:
     (variant,) = variants(find("naive"), {})
     assert program(variant, FLOAT32, True) != program(variant, FLOAT32, False)
     assert program(variant, FLOAT32, True) != program(variant, FLOAT64, True)
 
 
-def test_a_batch_compiles_each_program_once_and_keeps_failures_in_place() -> None:
+def test_a_batch_compiles_each_program_once_and_returns_failures() -> None:
     cases = [program(v, FLOAT32, True) for v in variants(find("tiled"), {"BLOCK_SIZE": (1, 2, 4)})]
-    asked: list[str] = []
-    told: list[str] = []
+    compiled_texts: list[str] = []
+    progress: list[str] = []
 
-    def compile_one(each) -> str:
-        asked.append(each.text)
-        if each is cases[1]:
+    def compile_one(source) -> str:
+        compiled_texts.append(source.text)
+        if source is cases[1]:
             raise KernelError("does not compile")
-        return each.text
+        return source.text
 
-    compiled = compile_all([*cases, *cases], compile_one, told.append)
-    assert sorted(asked) == sorted(p.text for p in cases)
+    compiled = compile_all([*cases, *cases], compile_one, progress.append)
+    assert sorted(compiled_texts) == sorted(p.text for p in cases)
     assert compiled[cases[0]] == cases[0].text
     assert compiled[cases[2]] == cases[2].text
     assert str(compiled[cases[1]]) == "does not compile"
-    assert told == ["tiled"] * 3
+    assert progress == ["tiled"] * 3

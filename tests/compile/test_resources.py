@@ -1,4 +1,4 @@
-"""Where a kernel's parameters lie, as its cubin says: held against C's layout and the rule for maps."""
+"""Offsets of a kernel's parameters in its cubin, against C's layout and the rule for tensor maps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("needs_nvcc")
 WriteKernel = Callable[..., Path]
 FLOAT32 = ELEMENT_TYPES["float32"]
 
-# C's types, and the struct letters of the same.
+# Parameter lists, and the same types in ctypes.
 ORDERS = {
     "int, double *, char, float": [ctypes.c_int, ctypes.c_void_p, ctypes.c_char, ctypes.c_float],
     "char, double, char, short, long long, char": [
@@ -38,14 +38,14 @@ ORDERS = {
 
 
 def offsets_in_c(types: list[type]) -> list[int]:
-    """Of the members of a struct, as the host's C compiler lays it out; nvcc does so with parameters."""
+    """Return the offsets of a struct's members in the host's C. nvcc lays out parameters in the same way."""
     fields = [(f"member_{position}", c_type) for position, c_type in enumerate(types)]
-    made = type("Parameters", (ctypes.Structure,), {"_fields_": fields})
-    return [getattr(made, name).offset for name, _ in fields]
+    structure = type("Parameters", (ctypes.Structure,), {"_fields_": fields})
+    return [getattr(structure, name).offset for name, _ in fields]
 
 
 def kernel(declared: str) -> str:
-    """A kernel of these parameters, each of which it stores, so that none is left out."""
+    """Return a kernel with the declared parameters. It stores each, so that nvcc removes none."""
     names = [f"p{position}" for position in range(len(declared.split(",")))]
     parameters = ", ".join(f"{c} {name}" for c, name in zip(declared.split(","), names, strict=True))
     stores = " ".join(f"out[{i}] = (long long){name};" for i, name in enumerate(names))
@@ -59,20 +59,20 @@ def compiled(path: Path, entry: str = "k", arch: str = "sm_90") -> nvcc_compiler
 
 @pytest.mark.parametrize("declared", ORDERS)
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
-def test_parameters_lie_as_the_members_of_a_struct(
+def test_parameters_have_the_offsets_of_a_structs_members(
     write_kernel: WriteKernel, declared: str, which: int
 ) -> None:
     types = ORDERS[declared]
     text = kernel(declared)
     cubin = compiled(write_kernel(text), arch=nvcc_compiler.nvcc().architectures[which])
     assert parameter_offsets(cubin.image, cubin.kernel) == offsets_in_c(types)
-    # And packed so, a launch puts each where the kernel looks for it.
+    # A launch packs each parameter at the offset from which the kernel reads it.
     formats = parameter_formats(text, "k", FLOAT32)
     packed = packed_formats(formats, parameter_offsets(cubin.image, cubin.kernel))
     assert struct.calcsize(packed) == offsets_in_c(types)[-1] + ctypes.sizeof(types[-1])
 
 
-def test_each_kernel_of_a_file_has_its_own(write_kernel: WriteKernel) -> None:
+def test_each_kernel_of_a_file_has_its_own_offsets(write_kernel: WriteKernel) -> None:
     path = write_kernel(
         "__global__ void one(char a, double *b) { *b = a; }\n"
         "__global__ void two(double *a, char b, int c) { *a = b + c; }\n"
@@ -83,16 +83,16 @@ def test_each_kernel_of_a_file_has_its_own(write_kernel: WriteKernel) -> None:
     assert offsets == {"one": [0, 8], "two": [0, 8, 12], "none": []}
 
 
-def test_a_cubin_that_does_not_say_has_no_offsets(write_kernel: WriteKernel) -> None:
+def test_a_kernel_that_is_not_in_the_cubin_has_no_offsets(write_kernel: WriteKernel) -> None:
     cubin = compiled(write_kernel("__global__ void k(int *C) { *C = 1; }\n"))
     assert parameter_offsets(cubin.image, cubin.kernel) == [0]
     assert parameter_offsets(cubin.image, "another") == []
 
 
 def parameters_begin(image: bytes, name: str) -> int:
-    """Where constant bank 0 has a kernel's parameters, by its attribute PARAM_CBANK (0x0a).
+    """Return the offset of a kernel's parameters in constant bank 0, from its attribute PARAM_CBANK (0x0a).
 
-    Its value is 8 bytes: a symbol's number, where they begin (16 bits), and how long they are (16 bits).
+    The attribute's value is 8 bytes: a symbol's number, the offset (16 bits) and the length (16 bits).
     """
     (information,) = (s.data for s in sections(image) if s.name == f".nv.info.{name}")
     head = struct.pack("=BBH", 0x04, 0x0A, 8)
@@ -101,27 +101,27 @@ def parameters_begin(image: bytes, name: str) -> int:
     return int(begin)
 
 
-def test_tensor_maps_lie_at_multiples_of_128_where_the_gpu_reads_them() -> None:
-    """Parameters begin at 0x210 of constant bank 0 on sm_90, so the first map cannot lie at 0 among them."""
+def test_tensor_maps_are_at_multiples_of_128_in_constant_memory() -> None:
+    """Parameters begin at 0x210 of constant bank 0 on sm_90, so the first map's offset is not 0."""
     (variant,) = variants(find("tma"), {})
     cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), "sm_90")
     assert parameters_begin(cubin.image, cubin.kernel) == 0x210
     offsets = parameter_offsets(cubin.image, cubin.kernel)
     assert len(offsets) == len(variant.method.arguments) == 6
     assert [(0x210 + offset) % 128 for offset in offsets[:2]] == [0, 0]
-    # The second map comes right behind the first, then M, N and K, then C at a multiple of a pointer's size.
+    # The second map follows the first, then M, N and K, then C at a multiple of a pointer's size.
     assert [offset - offsets[0] for offset in offsets] == [0, 128, 256, 260, 264, 272]
-    # PyCUDA's one buffer has 128 bytes at each map's place.
+    # The buffer that PyCUDA passes has 128 bytes at each map's offset.
     packed = packed_formats(parameter_formats(variant.method.source, "tma", FLOAT32), offsets)
     buffer = struct.pack(packed, b"\1" * 128, b"\2" * 128, 3, 4, 5, 6)
     assert buffer[offsets[0] : offsets[2]] == b"\1" * 128 + b"\2" * 128
     assert buffer[: offsets[0]] == bytes(offsets[0])
 
 
-def test_on_another_architecture_the_rule_is_the_same() -> None:
+def test_tensor_maps_are_at_multiples_of_128_on_newer_architectures() -> None:
     newer = [arch for arch in nvcc_compiler.nvcc().architectures if int(arch[3:]) >= 100]
     if not newer:
-        pytest.skip("this nvcc knows nothing newer than sm_90")
+        pytest.skip("this nvcc compiles for no architecture newer than sm_90")
     (variant,) = variants(find("tma"), {})
     cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), newer[0])
     begin = parameters_begin(cubin.image, cubin.kernel)

@@ -19,7 +19,7 @@ def formats(parameters: str, before: str = "", element=FLOAT32) -> str:
     return parameter_formats(f"{before}\n__global__ void k({parameters}) {{ }}", "k", element)
 
 
-# A C type, and ctypes' idea of it: how large it is and whether a negative number fits.
+# C types, and the ctypes type of the same size and sign.
 TYPES = {
     "bool": ctypes.c_bool, "char": ctypes.c_byte, "signed char": ctypes.c_byte,
     "unsigned char": ctypes.c_ubyte,
@@ -49,7 +49,7 @@ def test_every_type_has_its_size_and_sign(c_type: str) -> None:
         ] in (0.5, True)
     elif as_ctypes(-1).value == -1:
         assert struct.unpack(letter, struct.pack(letter, -1)) == (-1,)
-    elif letter != "P":  # which takes any number, and has the size that matters
+    elif letter != "P":  # "P" packs any number, so only its size is checked
         with pytest.raises(struct.error):
             struct.pack(letter, -1)
 
@@ -75,11 +75,11 @@ def test_every_type_has_its_size_and_sign(c_type: str) -> None:
         ("const __grid_constant__ int n", "i"),
     ],
 )
-def test_parameter_lists(parameters: str, expected: str) -> None:
+def test_parameter_lists_are_parsed(parameters: str, expected: str) -> None:
     assert formats(parameters + "\n") == expected
 
 
-def test_element_is_the_type_compiled_for() -> None:
+def test_element_is_the_compiled_type() -> None:
     assert formats("element alpha, element *C", element=FLOAT32) == "fP"
     assert formats("element alpha, element *C", element=FLOAT64) == "dP"
 
@@ -96,14 +96,14 @@ def test_element_is_the_type_compiled_for() -> None:
         ("typedef element real;", "f"),
     ],
 )
-def test_types_that_the_file_itself_names(before: str, expected: str) -> None:
+def test_types_that_the_file_defines_are_resolved(before: str, expected: str) -> None:
     assert formats("real x", before) == expected
 
 
 @pytest.mark.parametrize(
     "parameters", ["float4 x", "Matrix m", "struct Matrix m", "std::vector<int> v", "dim3 d"]
 )
-def test_types_no_argument_can_have(parameters: str) -> None:
+def test_parameters_of_other_types_are_refused(parameters: str) -> None:
     with pytest.raises(UsageError, match=r"k: no argument can be passed for its parameter"):
         formats(parameters)
 
@@ -117,16 +117,16 @@ def test_the_parameter_list_is_that_of_the_definition() -> None:
     assert parameter_formats(source, "k", FLOAT32) == "dP"
 
 
-def test_no_parameter_list() -> None:
+def test_a_kernel_without_parameter_list_is_refused() -> None:
     with pytest.raises(UsageError, match="no parameter list of other"):
         parameter_formats("__global__ void k() {}", "other", FLOAT32)
 
 
 @pytest.mark.parametrize("method", [m for m in ladder() if m.language == "cuda"], ids=lambda m: m.name)
-def test_the_ladders_kernels(method: Method) -> None:
-    of_maps = "".join("T" for argument in method.arguments if argument.startswith("tensor_map("))
+def test_parameters_of_the_ladders_kernels_are_parsed(method: Method) -> None:
+    map_letters = "".join("T" for argument in method.arguments if argument.startswith("tensor_map("))
     assert parameter_formats(method.source, method.entry, FLOAT64) == (
-        of_maps + "iiiP" if of_maps else "iiiPPP"
+        map_letters + "iiiP" if map_letters else "iiiPPP"
     )
 
 
@@ -138,7 +138,9 @@ def test_the_ladders_kernels(method: Method) -> None:
         ("const CUtensorMap *a, int M", "Pi", [0, 8]),
     ],
 )
-def test_tensor_maps_lie_at_multiples_of_128_bytes(parameters: str, letters: str, offsets: list[int]) -> None:
+def test_tensor_maps_are_packed_at_multiples_of_128_bytes(
+    parameters: str, letters: str, offsets: list[int]
+) -> None:
     found = formats(parameters)
     assert found == letters
     values = [bytes([7] * 128) if letter == "T" else 7 for letter in found]
@@ -155,23 +157,23 @@ def test_tensor_maps_lie_at_multiples_of_128_bytes(parameters: str, letters: str
     [
         ("iiiPPP", [0, 4, 8, 16, 24, 32]),
         ("TiP", [0, 128, 136]),
-        ("TTiP", [112, 240, 368, 376]),  # as where parameters begin 16 bytes after a multiple of 128
+        ("TTiP", [112, 240, 368, 376]),  # as if parameters begin 16 bytes after a multiple of 128
         ("bdi", [8, 16, 24]),
         ("bbb", [0, 1, 5]),
     ],
 )
-def test_parameters_lie_where_the_cubin_says(letters: str, offsets: list[int]) -> None:
+def test_parameters_are_packed_at_the_offsets_of_the_cubin(letters: str, offsets: list[int]) -> None:
     packed_format = packed_formats(letters, offsets)
     for position, offset in enumerate(offsets):
         values = [bytes(128) if letter == "T" else 0 for letter in letters]
         values[position] = bytes([7] * 128) if letters[position] == "T" else 7
         packed = struct.pack(packed_format, *values)
         width = 128 if letters[position] == "T" else struct.calcsize(letters[position])
-        found = [at for at, byte in enumerate(packed) if byte]
+        found = [index for index, byte in enumerate(packed) if byte]
         assert offset <= found[0] and found[-1] < offset + width
         assert len(packed) >= offset + width
 
 
-def test_a_tensor_map_behind_something_else_is_refused() -> None:
+def test_a_tensor_map_after_another_parameter_is_refused() -> None:
     with pytest.raises(UsageError, match="k: tensor maps must come before its other parameters"):
         formats("int M, const __grid_constant__ CUtensorMap a")

@@ -18,7 +18,7 @@ Cuda compilation tools, release 13.0, V13.0.88
 
 
 def make_nvcc(path: Path, output: str = VERSION_13_0, status: int = 0) -> Path:
-    """A program at `path` that prints `output` whatever it is asked."""
+    """Write a program to `path` that prints `output` for any arguments."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {status}\n")
     path.chmod(0o755)
@@ -34,7 +34,7 @@ def make_headers(folder: Path, *names: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without any toolkit: nothing of the real one is found."""
+    """Hide the toolkits of the machine that runs the tests."""
     monkeypatch.setenv("PATH", "/nonexistent")
     for variable in toolkit.TOOLKIT_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
@@ -45,7 +45,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def with_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs that a made-up nvcc is itself made of."""
+    """Put the programs that a made-up nvcc calls on PATH."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
@@ -75,7 +75,7 @@ def test_each_place_is_preferred_to_those_after_it(tmp_path: Path, monkeypatch: 
     assert toolkit.find_nvcc() is None
 
 
-def test_a_file_that_cannot_be_executed_is_passed_over(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_executed_is_ignored(tmp_path: Path) -> None:
     make_nvcc(tmp_path / "usr-local-cuda" / "bin" / "nvcc").chmod(0o644)
     wheel = make_nvcc(tmp_path / "platlib" / "nvidia" / "cu13" / "bin" / "nvcc")
     assert toolkit.find_nvcc() == wheel
@@ -88,7 +88,7 @@ def test_wheels_are_looked_for_in_the_given_folders_only(tmp_path: Path) -> None
     assert toolkit.find_nvcc([tmp_path / "empty"]) is None
 
 
-def test_folders_of_other_wheels_are_no_toolkits(tmp_path: Path) -> None:
+def test_folders_of_other_wheels_are_not_searched(tmp_path: Path) -> None:
     make_nvcc(tmp_path / "purelib" / "nvidia" / "cublas" / "bin" / "nvcc")
     make_nvcc(tmp_path / "purelib" / "nvidia" / "cu" / "bin" / "nvcc")
     assert toolkit.find_nvcc() is None
@@ -100,12 +100,12 @@ def test_version_is_the_release(tmp_path: Path, with_shell: None) -> None:
     assert toolkit.nvcc_version(later) == (12, 10)
 
 
-def test_version_of_something_else_is_refused(tmp_path: Path, with_shell: None) -> None:
+def test_a_program_that_prints_no_cuda_release_is_refused(tmp_path: Path, with_shell: None) -> None:
     with pytest.raises(NoDeviceError, match="names no CUDA release"):
         toolkit.nvcc_version(make_nvcc(tmp_path / "nvcc", "clang version 18"))
 
 
-def test_version_of_a_broken_nvcc_gives_its_reason(tmp_path: Path, with_shell: None) -> None:
+def test_an_nvcc_that_fails_is_reported_with_its_message(tmp_path: Path, with_shell: None) -> None:
     broken = make_nvcc(tmp_path / "nvcc", "nvcc fatal: no profile\nmore", status=3)
     with pytest.raises(NoDeviceError, match=r"status 3: nvcc fatal: no profile$"):
         toolkit.nvcc_version(broken)
@@ -113,7 +113,7 @@ def test_version_of_a_broken_nvcc_gives_its_reason(tmp_path: Path, with_shell: N
         toolkit.nvcc_version(tmp_path / "none")
 
 
-def test_an_nvcc_that_hangs_is_given_up(
+def test_an_nvcc_that_hangs_is_stopped_after_the_timeout(
     tmp_path: Path, with_shell: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nvcc = tmp_path / "nvcc"
@@ -148,7 +148,7 @@ def test_headers_beside_an_nvcc_that_does_not_run_are_found(tmp_path: Path, with
     assert toolkit.header_folders(broken) == [headers]
 
 
-def test_headers_of_cu12_wheels_lie_in_two_folders(tmp_path: Path) -> None:
+def test_headers_of_cu12_wheels_are_found_in_two_folders(tmp_path: Path) -> None:
     nvidia = tmp_path / "purelib" / "nvidia"
     runtime = make_headers(nvidia / "cuda_runtime" / "include", "cuda.h")
     assert toolkit.header_folders(None) == []

@@ -1,4 +1,4 @@
-"""CUDA's execution model: what the Programming Guide says of small kernels, on CPU device and GPU."""
+"""CUDA's execution model: small kernels behave as in the Programming Guide, on the CPU device and a GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Kernel = Callable[..., Any]
 def output(
     open_run: Kernel, device: Device[Any], path: Path, shape: str, dtype: str = "int32", **values: int
 ) -> np.ndarray:
-    """C as one launch leaves it, after it was set to zero."""
+    """Set C to zero, launch the kernel once, and return C."""
     with open_run(device, path, shape, dtype, **values) as run:
         run.fill_output(np.uint32(0))
         run.launch()
@@ -26,8 +26,10 @@ def output(
         return run.product().copy()
 
 
-def test_shuffles(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
-    found = output(open_run, device, kernels / "shuffles.cu", "13x64x1")
+def test_shuffles_return_the_values_of_the_other_lanes(
+    device: Device[Any], open_run: Kernel, kernels: Path
+) -> None:
+    actual = output(open_run, device, kernels / "shuffles.cu", "13x64x1")
     t = np.arange(64)
     warp, lane = t // 32 * 32, t % 32
 
@@ -46,7 +48,7 @@ def test_shuffles(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
         v(warp + np.where(lane % 8 + 5 > 7, lane, lane + 5)),
         v(warp + (lane ^ 1)),
         v(warp + (lane ^ 16)),
-        # Lanes may look into groups before their own, not into those after it.
+        # A lane may read from a group before its own, and not from a group after it.
         v(warp + np.where(lane // 4 % 2 == 0, lane, lane - 4)),
         2 * v(warp + 31 - lane) + 1,
         v(warp + (lane ^ 3)),
@@ -54,11 +56,13 @@ def test_shuffles(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
         np.where(t < 32, v(t[:32]).sum(), v(t[32:]).sum()),
     ]
     for row, line in enumerate(expected):
-        assert found[row].tolist() == line.tolist(), f"row {row} of shuffles.cu"
+        assert actual[row].tolist() == line.tolist(), f"row {row} of shuffles.cu"
 
 
-def test_votes_and_warp_barriers(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
-    found = output(open_run, device, kernels / "votes.cu", "11x96x1")
+def test_votes_and_warp_barriers_work_as_documented(
+    device: Device[Any], open_run: Kernel, kernels: Path
+) -> None:
+    actual = output(open_run, device, kernels / "votes.cu", "11x96x1")
     t = np.arange(96)
     warp, lane = t // 32, t % 32
 
@@ -81,26 +85,28 @@ def test_votes_and_warp_barriers(device: Device[Any], open_run: Kernel, kernels:
         10 * t + 1,
     ]
     for row, line in enumerate(expected):
-        # What any other than 0 stands for `true` in CUDA is left open.
-        got = found[row] != 0 if row in (1, 2, 5, 6, 7, 8) else found[row]
+        # CUDA does not define which number other than 0 is returned for `true`.
+        got = actual[row] != 0 if row in (1, 2, 5, 6, 7, 8) else actual[row]
         assert got.astype(int).tolist() == line.astype(int).tolist(), f"row {row} of votes.cu"
 
 
-def test_three_dimensions(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
-    found = output(open_run, device, kernels / "three_dimensions.cu", "12x24x1")
-    assert np.unique(found).tolist() == [234322032]
+def test_indices_and_sizes_have_three_dimensions(
+    device: Device[Any], open_run: Kernel, kernels: Path
+) -> None:
+    actual = output(open_run, device, kernels / "three_dimensions.cu", "12x24x1")
+    assert np.unique(actual).tolist() == [234322032]
 
 
-def test_atomics(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+def test_atomics_of_all_threads_are_added(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
     threads = 33 * 64
-    found = output(open_run, device, kernels / "atomics.cu", f"1x{threads + 8}x1").ravel()
-    assert found[0] == threads
-    assert found[1:8].tolist() == [threads // 2, threads // 4, threads, 0, 9, 7, 9]
-    assert found[8:].tolist() == [5] * threads  # every place was handed out once
+    actual = output(open_run, device, kernels / "atomics.cu", f"1x{threads + 8}x1").ravel()
+    assert actual[0] == threads
+    assert actual[1:8].tolist() == [threads // 2, threads // 4, threads, 0, 9, 7, 9]
+    assert actual[8:].tolist() == [5] * threads  # every position was handed out once
 
 
 def test_atomic_add_converts_its_value(device: Device[Any], open_run: Kernel, write_kernel: Kernel) -> None:
-    """As CUDA's overloads do: `atomicAdd(&counter, 1)` with an unsigned counter is often written."""
+    """CUDA's overloads convert it. `atomicAdd(&counter, 1)` with an unsigned counter is common."""
     path = write_kernel(
         "// types: int32\n// args: C\n// threads: 32\n// grid: 1\n"
         "__device__ unsigned int counter;\n__device__ float sum;\n"
@@ -111,8 +117,10 @@ def test_atomic_add_converts_its_value(device: Device[Any], open_run: Kernel, wr
     assert output(open_run, device, path, "1x32x1").tolist() == [[32032] * 32]
 
 
-def test_shared_and_constant_memory(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
-    found = output(open_run, device, kernels / "shared_memory.cu", "8x224x1")
+def test_shared_and_constant_memory_hold_their_values(
+    device: Device[Any], open_run: Kernel, kernels: Path
+) -> None:
+    actual = output(open_run, device, kernels / "shared_memory.cu", "8x224x1")
     t = np.arange(224) % 32
     neighbour = (t + 1) % 32
     expected = [
@@ -126,7 +134,7 @@ def test_shared_and_constant_memory(device: Device[Any], open_run: Kernel, kerne
         np.full(224, 77),
     ]
     for row, line in enumerate(expected):
-        assert found[row].tolist() == line.astype(int).tolist(), f"row {row} of shared_memory.cu"
+        assert actual[row].tolist() == line.astype(int).tolist(), f"row {row} of shared_memory.cu"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +149,7 @@ def test_shared_and_constant_memory(device: Device[Any], open_run: Kernel, kerne
         ("file", "__shared__ extern int cells[];"),
     ],
 )
-def test_dynamic_arrays_however_they_are_declared(
+def test_dynamic_arrays_may_be_declared_in_any_form(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, declaration: str, scope: str
 ) -> None:
     outside, inside = (declaration, "") if scope == "file" else ("", declaration)
@@ -157,32 +165,36 @@ def test_dynamic_arrays_however_they_are_declared(
 def test_shared_memory_starts_as_nan_in_every_block(
     cpu: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
-    """On a GPU it holds what the block before left, which hides mistakes: here a mistake shows."""
-    found = output(open_run, cpu, kernels / "unwritten_shared.cu", "80x16x1", "float32")
-    assert np.isnan(found).all()
-    assert (found.view(np.uint32) == SHARED).all()
+    """A GPU's shared memory contains values of an earlier block, which hides reads of unwritten memory."""
+    actual = output(open_run, cpu, kernels / "unwritten_shared.cu", "80x16x1", "float32")
+    assert np.isnan(actual).all()
+    assert (actual.view(np.uint32) == SHARED).all()
 
 
 @pytest.mark.parametrize("shape", ["8x32x16", "13x44x18", "1x4x2"])
-def test_vector_loads(device: Device[Any], verify_one: Kernel, kernels: Path, shape: str) -> None:
+def test_vector_loads_and_stores_are_correct(
+    device: Device[Any], verify_one: Kernel, kernels: Path, shape: str
+) -> None:
     assert verify_one(device, kernels / "vectors.cu", shape).reason == ""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("shape", ["5x3x100", "4x2x7"])
-def test_a_product_by_shuffles(
+def test_a_product_by_shuffles_is_correct(
     device: Device[Any], verify_one: Kernel, kernels: Path, shape: str, dtype: str
 ) -> None:
     assert verify_one(device, kernels / "warp_product.cu", shape, dtype).reason == ""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_barriers_in_functions(device: Device[Any], verify_one: Kernel, kernels: Path, dtype: str) -> None:
+def test_barriers_in_functions_synchronize_the_block(
+    device: Device[Any], verify_one: Kernel, kernels: Path, dtype: str
+) -> None:
     for shape in ("8x8x8", "20x13x17", "1x1x1"):
         assert verify_one(device, kernels / "barrier_in_function.cu", shape, dtype).reason == ""
 
 
-def test_blocks_that_add_to_the_same_element(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
+def test_blocks_may_add_to_the_same_element(device: Device[Any], open_run: Kernel, kernels: Path) -> None:
     with open_run(device, kernels / "split_k.cu", "20x13x50") as run:
         run.fill_output(np.uint32(0))
         run.launch()
@@ -190,10 +202,10 @@ def test_blocks_that_add_to_the_same_element(device: Device[Any], open_run: Kern
         assert np.abs(run.product() - a @ b).max() < 50 * 2**-23 * (np.abs(a) @ np.abs(b)).max()
 
 
-def test_lanes_that_part_and_lanes_that_have_left(
+def test_diverged_lanes_shuffle_under_a_mask(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
-    """A mask names the lanes that take part; those that have left the kernel need not."""
+    """A mask contains the lanes that participate. Lanes that have left the kernel need not participate."""
     path = write_kernel(
         """// types: int32
 // args: C
@@ -218,16 +230,16 @@ __global__ void k(int *C) {
 }
 """
     )
-    found = output(open_run, device, path, "3x32x1")
+    actual = output(open_run, device, path, "3x32x1")
     lane = np.arange(32)
     parted = np.where(lane < 24, (lane ^ 1) + 100 * (lane >= 12), lane)
-    assert found[0].tolist() == parted.tolist()
-    assert found[1].tolist() == parted[::-1].tolist()
-    assert found[2, ::2].tolist() == [*range(2, 32, 2), 30]
-    assert found[2, 1::2].tolist() == [20] * 8 + [0] * 8
+    assert actual[0].tolist() == parted.tolist()
+    assert actual[1].tolist() == parted[::-1].tolist()
+    assert actual[2, ::2].tolist() == [*range(2, 32, 2), 30]
+    assert actual[2, 1::2].tolist() == [20] * 8 + [0] * 8
 
 
-def test_words_of_cuda_that_change_no_result(
+def test_cuda_keywords_that_change_no_result_are_accepted(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
     path = write_kernel(
@@ -279,12 +291,12 @@ def test_arguments_reach_parameters_of_every_type(
     assert output(open_run, device, path, "1x7x1").tolist() == [[3, -5, 5, 7, 1000, 7, 0]]
 
 
-def test_a_block_of_1024_threads_and_one_of_one(device: Device[Any], verify_one: Kernel) -> None:
+def test_blocks_of_1024_threads_and_of_1_thread_run(device: Device[Any], verify_one: Kernel) -> None:
     assert verify_one(device, "tiled", "33x33x33", BLOCK_SIZE=32).reason == ""
     assert verify_one(device, "tiled", "3x3x3", BLOCK_SIZE=1).reason == ""
 
 
-def test_more_shared_memory_than_a_kernel_may_declare(
+def test_more_shared_memory_than_a_kernel_may_declare_is_refused(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
     declared = (
@@ -292,12 +304,12 @@ def test_more_shared_memory_than_a_kernel_may_declare(
         "__global__ void k(int *C) {{ __shared__ volatile int s[{}]; s[0] = 1; C[0] = s[0]; }}"
     )
     assert output(open_run, device, write_kernel(declared.format(12 * 1024)), "1x1x1").tolist() == [[1]]
-    # The CPU device says so when the kernel is opened; nvcc when it is compiled.
+    # The CPU device reports it when the kernel is opened, nvcc when it is compiled.
     with pytest.raises((KernelError, UsageError), match="shared"):
         output(open_run, device, write_kernel(declared.format(12 * 1024 + 1)), "1x1x1")
 
 
-def test_large_dynamic_shared_memory_is_opted_in_to(
+def test_large_dynamic_shared_memory_is_allowed(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
     path = write_kernel(
@@ -307,7 +319,7 @@ def test_large_dynamic_shared_memory_is_opted_in_to(
     assert output(open_run, device, path, "1x1x1").tolist() == [[6]]
 
 
-def test_a_file_beside_the_kernel_is_found_and_its_changes_count(
+def test_a_header_beside_the_kernel_is_found_and_its_changes_are_compiled(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
     path = write_kernel(
@@ -319,7 +331,7 @@ def test_a_file_beside_the_kernel_is_found_and_its_changes_count(
         assert output(open_run, device, path, "1x1x1").tolist() == [[answer]]
 
 
-def test_asynchronous_copies_are_there_once_they_were_waited_for(
+def test_asynchronous_copies_are_complete_after_the_wait(
     device: Device[Any], open_run: Kernel, kernels: Path
 ) -> None:
     with open_run(device, kernels / "async_copy.cu", "70x90x50", "float32") as run:
@@ -337,9 +349,9 @@ def test_asynchronous_copies_are_there_once_they_were_waited_for(
         ("__pipeline_wait_prior(STAGES - 1);", "__pipeline_wait_prior(STAGES);"),
         ("__pipeline_commit();", ""),
     ],
-    ids=["no wait", "a wait for too little", "no commit"],
+    ids=["no wait", "a wait for too few groups", "no commit"],
 )
-def test_a_copy_that_nobody_waited_for_is_not_there(
+def test_an_asynchronous_copy_is_not_complete_without_a_wait(
     cpu: Device[Any], open_run: Kernel, kernels: Path, write_kernel: Kernel, old: str, new: str
 ) -> None:
     source = (kernels / "async_copy.cu").read_text()
@@ -347,14 +359,14 @@ def test_a_copy_that_nobody_waited_for_is_not_there(
     with open_run(cpu, write_kernel(source.replace(old, new)), "70x90x50", "float32") as run:
         run.fill_output(np.uint32(0))
         run.launch()
-        # What shared memory holds that nobody has written is no number.
+        # Shared memory that was not written contains NaN.
         assert np.isnan(run.product()).any()
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("C, 4, 0)", "C, 5, 0)"), ("C, 4, 0)", "(char *)C + 2, 4, 0)"), ("C, 4, 0)", "C, 4, 5)")]
 )
-def test_a_copy_that_the_hardware_has_not_is_refused(
+def test_an_asynchronous_copy_that_the_hardware_does_not_support_is_refused(
     cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, old: str, new: str
 ) -> None:
     source = (

@@ -1,4 +1,4 @@
-"""What doctor makes of what there is: machines that are made up, and this one with something broken."""
+"""Diagnoses of doctor, for made-up machines and for this machine with one part broken."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ WITH_GPU = Machine(True, DRIVER, PYCUDA, H100)
 WITHOUT_GPU = Machine(False, Driver("", None, "libcuda.so.1: cannot open"), PyCuda(None), None)
 
 
-def of(found: Iterable[Diagnosis], subject: str) -> Diagnosis:
-    (diagnosis,) = [diagnosis for diagnosis in found if diagnosis.subject == subject]
+def diagnosis_of(diagnoses: Iterable[Diagnosis], subject: str) -> Diagnosis:
+    (diagnosis,) = [diagnosis for diagnosis in diagnoses if diagnosis.subject == subject]
     return diagnosis
 
 
@@ -47,7 +47,7 @@ def raising(error: Exception) -> Callable[[], None]:
 
 @pytest.fixture
 def put_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Put a stand-in for nvcc on PATH, of a release and for some architectures; or none at all."""
+    """Yield a function that puts a stand-in for nvcc on PATH, or hides nvcc if no release is given."""
 
     def put(release: str = "", architectures: str = "sm_75 sm_90", cpp: str = "exit 0") -> None:
         path = tmp_path / "nvcc"
@@ -70,16 +70,16 @@ def put_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 # ---- With and without a GPU
 
 
-def test_a_machine_that_is_as_it_should_be_gives_no_advice(put_nvcc: Callable[..., None]) -> None:
+def test_a_sound_machine_gets_no_advice(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("13.0")
     checks = (gpu_checks.driver, gpu_checks.pycuda, gpu_checks.nvcc, machine_checks.host_compiler)
-    found = [diagnosis for check in checks for diagnosis in check(WITH_GPU)]
-    assert len(found) == 6
-    assert {(diagnosis.status, diagnosis.advice) for diagnosis in found} == {("ok", "")}
+    diagnoses = [diagnosis for check in checks for diagnosis in check(WITH_GPU)]
+    assert len(diagnoses) == 6
+    assert {(diagnosis.status, diagnosis.advice) for diagnosis in diagnoses} == {("ok", "")}
 
 
 @pytest.mark.parametrize(("on_gpu", "status"), [(True, "error"), (False, "missing")])
-def test_what_only_a_gpu_needs_stops_nothing_on_the_cpu(
+def test_a_missing_gpu_part_is_no_error_on_the_cpu(
     put_nvcc: Callable[..., None], on_gpu: bool, status: str
 ) -> None:
     put_nvcc()
@@ -91,58 +91,58 @@ def test_what_only_a_gpu_needs_stops_nothing_on_the_cpu(
 
 
 class CudaError(Exception):
-    """As PyCUDA raises it."""
+    """The stand-in for PyCUDA's error."""
 
 
 def test_the_gpus_are_those_that_pycuda_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = SimpleNamespace(of=lambda: "NVIDIA H100")
+    device_name = SimpleNamespace(read=lambda: "NVIDIA H100")
     device = SimpleNamespace(
-        name=lambda: name.of(), compute_capability=lambda: (9, 0), pci_bus_id=lambda: H100.pci_bus_id
+        name=lambda: device_name.read(), compute_capability=lambda: (9, 0), pci_bus_id=lambda: H100.pci_bus_id
     )
     cuda = SimpleNamespace(Error=CudaError, get_version=lambda: (13, 0, 0), Device=lambda index: device)
     cuda.Device.count = lambda: 1  # type: ignore[attr-defined]
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: cuda)
-    found = gpu_checks.find_pycuda()
-    assert (found.built_for, found.gpus, found.failure) == ((13, 0), (H100,), "")
-    name.of = raising(CudaError("it is\nlost"))
+    pycuda = gpu_checks.find_pycuda()
+    assert (pycuda.built_for, pycuda.gpus, pycuda.failure) == ((13, 0), (H100,), "")
+    device_name.read = raising(CudaError("it is\nlost"))
     assert gpu_checks.find_pycuda().failure == "no GPU answers (it is lost)"
 
 
-def test_a_driver_that_a_container_hides_is_told_from_none() -> None:
+def test_a_driver_that_a_container_hides_is_no_missing_driver() -> None:
     hidden = Machine(True, Driver("580.65.06", None, "cannot open"), PyCuda(None), None)
     (diagnosis,) = gpu_checks.driver(hidden)
     assert diagnosis.status == "error" and "docker run --gpus all" in diagnosis.advice
 
 
-def test_why_pycuda_finds_no_gpu_is_advice_unless_there_is_no_driver() -> None:
+def test_pycudas_error_is_advice_unless_there_is_no_driver() -> None:
     failing = PyCuda("2025.1", failure="no GPU answers (out of memory)")
     for driver, advice in ((DRIVER, failing.failure), (WITHOUT_GPU.driver, "")):
-        found = of(gpu_checks.pycuda(Machine(True, driver, failing, None)), "GPU")
-        assert (found.status, found.found, found.advice) == ("error", failing.failure, advice)
+        diagnosis = diagnosis_of(gpu_checks.pycuda(Machine(True, driver, failing, None)), "GPU")
+        assert (diagnosis.status, diagnosis.found, diagnosis.advice) == ("error", failing.failure, advice)
 
 
 @pytest.mark.parametrize(("machine", "status"), [(WITHOUT_GPU, "error"), (WITH_GPU, "warning")])
-def test_the_cpu_device_needs_memory_that_processes_share(
+def test_the_cpu_device_needs_shared_memory_between_processes(
     monkeypatch: pytest.MonkeyPatch, machine: Machine, status: str
 ) -> None:
-    monkeypatch.delattr(os, "memfd_create")  # as in a Python that was built for an old C library
+    monkeypatch.delattr(os, "memfd_create")  # as if Python was built for an old C library
     (diagnosis,) = machine_checks.shared_memory(machine)
     assert diagnosis.status == status
     assert "Linux 3.17" in diagnosis.advice
 
 
 @pytest.mark.parametrize(("machine", "has_advice"), [(WITH_GPU, True), (WITHOUT_GPU, False)])
-def test_without_nvmath_bench_runs_and_it_is_said_what_is_missing(
+def test_without_nvmath_bench_runs_and_the_package_is_reported(
     monkeypatch: pytest.MonkeyPatch, machine: Machine, has_advice: bool
 ) -> None:
     monkeypatch.setattr(gpu_checks, "version_of", lambda package: None)
-    (found,) = gpu_checks.nvmath_python(machine)
-    assert (found.subject, found.status) == ("nvmath-python", "missing")
-    assert ("pip install nvmath-python" in found.advice and "cuBLAS" in found.advice) == has_advice
-    assert can_bench([found])
+    (diagnosis,) = gpu_checks.nvmath_python(machine)
+    assert (diagnosis.subject, diagnosis.status) == ("nvmath-python", "missing")
+    assert ("pip install nvmath-python" in diagnosis.advice and "cuBLAS" in diagnosis.advice) == has_advice
+    assert can_bench([diagnosis])
 
 
-# ---- What has to fit together
+# ---- Versions that must be compatible
 
 
 @pytest.mark.parametrize(
@@ -154,58 +154,58 @@ def test_without_nvmath_bench_runs_and_it_is_said_what_is_missing(
         ("13.0", (12, 8), "error"),
     ],
 )
-def test_nvcc_may_be_of_a_newer_minor_release_and_of_no_newer_major_one(
+def test_nvcc_may_be_newer_than_the_driver_by_a_minor_release_only(
     put_nvcc: Callable[..., None], release: str, driver: tuple[int, int], status: str
 ) -> None:
     put_nvcc(release)
-    found = of(gpu_checks.nvcc(Machine(True, Driver("", driver), PYCUDA, H100)), "nvcc")
-    assert found.status == status
-    assert ("nvcc of CUDA 12" in found.advice) == (status == "error")
+    diagnosis = diagnosis_of(gpu_checks.nvcc(Machine(True, Driver("", driver), PYCUDA, H100)), "nvcc")
+    assert diagnosis.status == status
+    assert ("nvcc of CUDA 12" in diagnosis.advice) == (status == "error")
 
 
 def test_nvcc_that_cannot_compile_for_the_gpu_is_an_error(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("11.4", "sm_86 sm_35")
-    found = of(gpu_checks.nvcc(WITH_GPU), "nvcc")
-    assert found.status == "error"
-    assert "sm_90" in found.advice and "sm_35 to sm_86" in found.found
+    diagnosis = diagnosis_of(gpu_checks.nvcc(WITH_GPU), "nvcc")
+    assert diagnosis.status == "error"
+    assert "sm_90" in diagnosis.advice and "sm_35 to sm_86" in diagnosis.found
 
 
 def test_nvcc_without_a_cpp_compiler_is_an_error_of_its_own(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("13.0", cpp='echo "gcc: No such file" >&2; exit 1')
-    found = list(gpu_checks.nvcc(WITH_GPU))
-    assert of(found, "nvcc").status == "ok"
-    assert of(found, "nvcc's C++ compiler").status == "error"
-    assert "gcc: No such file" in of(found, "nvcc's C++ compiler").found
+    diagnoses = list(gpu_checks.nvcc(WITH_GPU))
+    assert diagnosis_of(diagnoses, "nvcc").status == "ok"
+    assert diagnosis_of(diagnoses, "nvcc's C++ compiler").status == "error"
+    assert "gcc: No such file" in diagnosis_of(diagnoses, "nvcc's C++ compiler").found
 
 
-def test_nvcc_that_names_no_release_is_to_be_reinstalled(put_nvcc: Callable[..., None]) -> None:
+def test_nvcc_without_a_release_is_to_be_reinstalled(put_nvcc: Callable[..., None]) -> None:
     put_nvcc("unknown")
-    (found,) = gpu_checks.nvcc(WITHOUT_GPU)
-    assert found.status == "warning" and found.advice.startswith("reinstall the CUDA toolkit: ")
+    (diagnosis,) = gpu_checks.nvcc(WITHOUT_GPU)
+    assert diagnosis.status == "warning" and diagnosis.advice.startswith("reinstall the CUDA toolkit: ")
 
 
 @pytest.mark.parametrize(("built_for", "status"), [((13, 1), "ok"), ((12, 8), "warning")])
-def test_pycuda_of_another_major_release_is_warned_of(built_for: tuple[int, int], status: str) -> None:
+def test_pycuda_for_another_major_release_gives_a_warning(built_for: tuple[int, int], status: str) -> None:
     machine = Machine(True, DRIVER, PyCuda("2025.1", built_for, (H100,)), H100)
-    assert of(gpu_checks.pycuda(machine), "PyCUDA").status == status
+    assert diagnosis_of(gpu_checks.pycuda(machine), "PyCUDA").status == status
 
 
 def test_a_gpu_newer_than_the_table_is_usable() -> None:
     new = Gpu(1, "NVIDIA X", (99, 0), "0000:01:00.0")
-    assert of(
+    assert diagnosis_of(
         gpu_checks.pycuda(Machine(True, DRIVER, PyCuda("1", (13, 0), (new,)), new)), "gpu:1"
     ).status == ("warning")
 
 
-# ---- What spoils times
+# ---- Conditions that disturb measurements
 
 
-def test_a_quiet_gpu_is_fine() -> None:
+def test_an_idle_gpu_gets_no_warning() -> None:
     state = GpuState(345, 1980, (), 68.0, 700.0, 700.0, 30, True, 80 * 2**30, 80 * 2**30, (), "default", True,
                      False)  # fmt: skip
-    found = list(gpu_checks.judge_state(state))
-    assert {diagnosis.status for diagnosis in found} == {"ok"}
-    assert "345 of at most 1980 MHz" in of(found, "SM clock").found
+    diagnoses = list(gpu_checks.judge_state(state))
+    assert {diagnosis.status for diagnosis in diagnoses} == {"ok"}
+    assert "345 of at most 1980 MHz" in diagnosis_of(diagnoses, "SM clock").found
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,15 @@ def test_a_quiet_gpu_is_fine() -> None:
         (GpuState(mig=True), "MIG", "warning", "one instance"),
     ],
 )
-def test_what_spoils_a_measurement_is_found(state: GpuState, subject: str, status: str, words: str) -> None:
-    (found,) = gpu_checks.judge_state(state)
-    assert (found.subject, found.status) == (subject, status)
-    assert words in found.advice
+def test_a_state_that_disturbs_measurements_is_reported(
+    state: GpuState, subject: str, status: str, words: str
+) -> None:
+    (diagnosis,) = gpu_checks.judge_state(state)
+    assert (diagnosis.subject, diagnosis.status) == (subject, status)
+    assert words in diagnosis.advice
 
 
-def test_what_nvml_does_not_tell_is_left_out() -> None:
+def test_a_state_that_nvml_does_not_report_is_left_out() -> None:
     assert list(gpu_checks.judge_state(GpuState())) == []
 
 
@@ -247,17 +249,19 @@ def test_what_nvml_does_not_tell_is_left_out() -> None:
                                                                      "NVCC_PREPEND_FLAGS"]),
     ],
 )  # fmt: skip
-def test_variables_count_if_they_do_something(
+def test_variables_are_reported_if_they_have_an_effect(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], subjects: list[str]
 ) -> None:
     for name in machine_checks.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert [found.subject for found in machine_checks.environment(WITH_GPU)] == subjects
+    assert [diagnosis.subject for diagnosis in machine_checks.environment(WITH_GPU)] == subjects
 
 
-def test_a_folder_has_to_take_files_and_to_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_must_be_writable_and_have_free_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     refused = machine_checks.folder("cache folder", tmp_path / "file", "CUDAMM_CACHE")
     assert refused.status == "error" and "set CUDAMM_CACHE to another folder" in refused.advice
@@ -267,42 +271,42 @@ def test_a_folder_has_to_take_files_and_to_have_room(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(("load", "status"), [(0.0, "ok"), (1e6, "warning")])
-def test_a_busy_processor_is_told(monkeypatch: pytest.MonkeyPatch, load: float, status: str) -> None:
+def test_a_busy_processor_gives_a_warning(monkeypatch: pytest.MonkeyPatch, load: float, status: str) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
-    assert of(machine_checks.processor(WITHOUT_GPU), "load").status == status
+    assert diagnosis_of(machine_checks.processor(WITHOUT_GPU), "load").status == status
 
 
 @pytest.mark.parametrize(("free_bytes", "status"), [(10 * 2**30, "ok"), (2**20, "warning")])
-def test_little_memory_is_told(free_bytes: int, status: str) -> None:
+def test_little_memory_gives_a_warning(free_bytes: int, status: str) -> None:
     assert memory("host memory", free_bytes).status == status
 
 
-# ---- All of it
+# ---- The whole examination
 
 
 @pytest.mark.parametrize(("spec", "index"), [("auto", 0), ("gpu", 0), ("gpu:1", 1), ("cpu", None)])
-def test_a_device_name_means_the_gpu_that_bench_would_take(spec: str, index: int | None) -> None:
+def test_a_device_name_means_the_gpu_that_bench_uses(spec: str, index: int | None) -> None:
     assert gpu_index(spec) == index
 
 
 def test_the_first_error_with_advice_is_the_most_important() -> None:
-    found = [
+    diagnoses = [
         Diagnosis("a", "warning", "slow", "wait"),
         Diagnosis("b", "error", "broken"),
         Diagnosis("c", "error", "broken too", "mend it"),
         Diagnosis("d", "error", "and this", "later"),
     ]
-    assert most_important(found) == "mend it"
-    assert not can_bench(found)
-    assert can_bench(found[:1])
+    assert most_important(diagnoses) == "mend it"
+    assert not can_bench(diagnoses)
+    assert can_bench(diagnoses[:1])
 
 
-def test_what_cannot_be_looked_at_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getloadavg", raising(OSError("Load averages are unobtainable")))
-    found = doctor.examine("cpu")
-    assert of(found, "processor").status == "warning"
-    assert "unobtainable" in of(found, "processor").found
-    assert of(found, "bench").status == "ok"
+    diagnoses = doctor.examine("cpu")
+    assert diagnosis_of(diagnoses, "processor").status == "warning"
+    assert "unobtainable" in diagnosis_of(diagnoses, "processor").found
+    assert diagnosis_of(diagnoses, "bench").status == "ok"
 
 
 @pytest.mark.parametrize("error", [TypeError("a bug"), AttributeError("a bug"), ValueError("a bug")])
@@ -319,18 +323,18 @@ def test_a_bug_in_a_check_is_no_diagnosis(monkeypatch: pytest.MonkeyPatch, error
         RuntimeError("numpy failed to initialize"),  # a PyCUDA that was built for another NumPy
     ],
 )
-def test_a_gpu_that_cannot_be_used_is_an_error_and_not_the_cpu(
+def test_a_gpu_that_cannot_be_used_is_an_error_instead_of_the_cpu(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    # By name, as the package has a function called find, too.
+    # The module is imported by name, because the package also has a function called find.
     monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "is_left_out", lambda: True)
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", raising(error))
-    found = doctor.examine("auto")
-    assert of(found, "bench").status == "error"
-    assert str(error) in of(found, "bench").found
-    assert not can_bench(found)
+    diagnoses = doctor.examine("auto")
+    assert diagnosis_of(diagnoses, "bench").status == "error"
+    assert str(error) in diagnosis_of(diagnoses, "bench").found
+    assert not can_bench(diagnoses)
 
 
-def test_a_name_of_no_device_is_refused() -> None:
+def test_an_unknown_device_name_is_refused() -> None:
     with pytest.raises(UsageError, match="gpx"):
         doctor.examine("gpx")

@@ -1,4 +1,4 @@
-"""How cuBLAS is called, against a stand-in that multiplies by columns in host memory, as documented."""
+"""Calls of cuBLAS, against a stand-in that multiplies matrices stored by columns, as documented."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HANDLE = 7001
 
 
 class Refused(Exception):
-    """What the stand-in raises as cuBLASError."""
+    """The stand-in's cuBLASError."""
 
 
 class Columns:
@@ -41,7 +41,7 @@ class Columns:
         self.calls: list[tuple[Any, ...]] = []
         self.failure: Exception | None = None
 
-    def note(self, name: str) -> Any:
+    def recorded(self, name: str) -> Any:
         def call(*arguments: Any) -> int:
             if self.failure is not None:
                 raise self.failure
@@ -61,23 +61,23 @@ class Columns:
                 raise self.failure
             assert (handle, transa, transb) == (HANDLE, 0, 0)
             assert lda >= m and ldb >= k and ldc >= m  # or CUBLAS_STATUS_INVALID_VALUE
-            factor, rest = (kind.from_address(where).value for where in (alpha, beta))
-            assert rest == 0  # then C is not read, whatever is there
+            alpha_value, beta_value = (kind.from_address(address).value for address in (alpha, beta))
+            assert beta_value == 0  # cuBLAS does not read C if beta is 0
             product = stored(a, lda, k)[:m] @ stored(b, ldb, n)[:k]
-            stored(c, ldc, n)[:m] = factor * product
+            stored(c, ldc, n)[:m] = alpha_value * product
 
         return call
 
 
 @pytest.fixture
 def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
-    """In place of nvmath-python, whether that is installed or not."""
-    made = Columns()
+    """Replace nvmath-python by a stand-in, even if nvmath-python is not installed."""
+    stand_in = Columns()
     cublas = ModuleType("nvmath.bindings.cublas")
     names = ("create", "destroy", "set_stream", "set_workspace", "set_pointer_mode", "set_math_mode")
-    values: dict[str, Any] = {name: made.note(name) for name in names} | {
-        "sgemm": made.gemm(ctypes.c_float),
-        "dgemm": made.gemm(ctypes.c_double),
+    values: dict[str, Any] = {name: stand_in.recorded(name) for name in names} | {
+        "sgemm": stand_in.gemm(ctypes.c_float),
+        "dgemm": stand_in.gemm(ctypes.c_double),
         "cuBLASError": Refused,
         "Operation": IntEnum("Operation", {"N": 0, "T": 1}),
         "PointerMode": IntEnum("PointerMode", {"HOST": 0, "DEVICE": 1}),
@@ -91,11 +91,11 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
         monkeypatch.setitem(sys.modules, name, module)
     for name in ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"):
         monkeypatch.delenv(name, raising=False)
-    return made
+    return stand_in
 
 
 class Memory:
-    """An allocation that knows whether it was freed."""
+    """An allocation that counts how often it is freed."""
 
     def __init__(self, size: int) -> None:
         self.size, self.freed = size, 0
@@ -108,10 +108,10 @@ class Memory:
 
 
 class Driver:
-    """As much of PyCUDA as a library's workspace takes."""
+    """The part of PyCUDA that a library's workspace needs."""
 
     class Error(Exception):
-        """PyCUDA's."""
+        """PyCUDA's error."""
 
     def __init__(self, has_room: bool = True) -> None:
         self.has_room = has_room
@@ -127,26 +127,27 @@ class Driver:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", ["1x1x1", "2x3x4", "17x31x13", "100x1x50", "1x9x5", "7x5x1", "64x64x64"])
 def test_the_product_is_row_major(columns: Columns, shape: str, dtype: str) -> None:
-    of = parse_shape(shape)
+    dimensions = parse_shape(shape)
     random = np.random.default_rng(3)
-    a = random.uniform(-1, 1, (of.m, of.k)).astype(dtype)
-    b = random.uniform(-1, 1, (of.k, of.n)).astype(dtype)
-    c = np.full((of.m, of.n), np.nan, dtype)
+    a = random.uniform(-1, 1, (dimensions.m, dimensions.k)).astype(dtype)
+    b = random.uniform(-1, 1, (dimensions.k, dimensions.n)).astype(dtype)
+    c = np.full((dimensions.m, dimensions.n), np.nan, dtype)
     (variant,) = variants(find("cublas"), {})
-    launch = plan(variant, of, ELEMENT_TYPES[dtype])
+    launch = plan(variant, dimensions, ELEMENT_TYPES[dtype])
     product = Library(Driver(), FUNCTION).product(dtype)
     arguments = product.arguments(launch, {"A": a.ctypes.data, "B": b.ctypes.data, "C": c.ctypes.data})
     product.enqueue(launch, arguments)
-    expected = [[sum(float(a[i, k]) * float(b[k, j]) for k in range(of.k)) for j in range(of.n)]
-                for i in range(of.m)]  # fmt: skip
+    expected = [[sum(float(a[i, k]) * float(b[k, j]) for k in range(dimensions.k))
+                 for j in range(dimensions.n)]
+                for i in range(dimensions.m)]  # fmt: skip
     assert c == pytest.approx(np.array(expected), rel=0, abs=1e-5 if dtype == "float32" else 1e-13)
 
 
-def test_stream_workspace_and_precision_are_given_and_in_an_order_that_keeps_them(columns: Columns) -> None:
+def test_stream_workspace_and_precision_are_set_in_an_order_that_keeps_them(columns: Columns) -> None:
     driver = Driver()
     Library(driver, FUNCTION)
     names = [name for name, *_ in columns.calls]
-    # cublasSetStream takes the workspace away again (cuBLAS reference, cublasSetWorkspace).
+    # cublasSetStream resets the workspace (cuBLAS reference, cublasSetWorkspace).
     assert names.index("create") < names.index("set_stream") < names.index("set_workspace")
     calls = {name: arguments for name, *arguments in columns.calls}
     assert calls["set_stream"] == [HANDLE, 0]
@@ -165,7 +166,7 @@ def test_stream_workspace_and_precision_are_given_and_in_an_order_that_keeps_the
         ("CUBLAS_EMULATION_STRATEGY", "eager"),
     ],
 )
-def test_another_precision_by_the_environment_is_refused(
+def test_a_precision_set_by_the_environment_is_refused(
     columns: Columns, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -178,7 +179,7 @@ def test_another_precision_by_the_environment_is_refused(
         Library(driver, FUNCTION)
 
 
-def test_what_the_library_refuses_fails_a_row(columns: Columns) -> None:
+def test_an_error_of_the_library_is_a_kernel_error(columns: Columns) -> None:
     library = Library(Driver(), FUNCTION)
     columns.failure = Refused("CUBLAS_STATUS_EXECUTION_FAILED (13):\nit broke")
     with pytest.raises(
@@ -187,24 +188,24 @@ def test_what_the_library_refuses_fails_a_row(columns: Columns) -> None:
         library.product("float32").enqueue(None, [1, 1, 1, 0, 0, 0])  # type: ignore[arg-type]
 
 
-def test_a_library_that_is_not_there_is_told_in_a_line(columns: Columns) -> None:
+def test_a_missing_library_is_reported_in_one_line(columns: Columns) -> None:
     columns.failure = RuntimeError("Failure finding libcublas.so:\n  not found")
     with pytest.raises(KernelError, match=r"^cublas cannot be used: Failure finding .*nvidia-cublas$"):
         Library(Driver(), FUNCTION)
 
 
-def test_bindings_that_do_not_load_are_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bindings_that_do_not_load_are_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvmath", None)
     with pytest.raises(KernelError, match=r"^cublas cannot be loaded: [^\n]*nvmath[^\n]*$"):
         Library(Driver(), FUNCTION)
 
 
-def test_no_room_for_the_workspace(columns: Columns) -> None:
+def test_too_little_memory_for_the_workspace_is_reported(columns: Columns) -> None:
     with pytest.raises(KernelError, match=r"no device memory for the workspace of cublas.*out of memory"):
         Library(Driver(has_room=False), FUNCTION)
 
 
-def test_closing_gives_all_back_even_where_the_handle_is_broken(columns: Columns) -> None:
+def test_closing_frees_the_workspace_even_if_the_handle_is_broken(columns: Columns) -> None:
     driver = Driver()
     library = Library(driver, FUNCTION)
     library.close()
@@ -215,12 +216,12 @@ def test_closing_gives_all_back_even_where_the_handle_is_broken(columns: Columns
     assert [memory.freed for memory in driver.memory] == [1, 1]
 
 
-def installed(monkeypatch: pytest.MonkeyPatch, is_there: bool) -> None:
-    """Have the package be installed, or not, whatever is here."""
+def set_installed(monkeypatch: pytest.MonkeyPatch, is_installed: bool) -> None:
+    """Make nvmath-python look installed or not installed."""
 
     def version(name: str) -> str:
         assert name == "nvmath-python"
-        if not is_there:
+        if not is_installed:
             raise importlib.metadata.PackageNotFoundError(name)
         return "1.0.0"
 
@@ -232,24 +233,24 @@ def installed(monkeypatch: pytest.MonkeyPatch, is_there: bool) -> None:
 
 def target() -> GpuTarget:
     info = DeviceInfo("gpu", "gpu:0", "a GPU", {"driver_cuda": "13.0"})
-    made: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
-    return made
+    received: GpuTarget = pickle.loads(pickle.dumps(GpuTarget(info, LIMITS, find_architecture("sm_90"))))  # noqa: S301
+    return received
 
 
-def test_a_gpu_runs_it_where_its_package_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, True)
+def test_a_gpu_supports_cublas_if_its_package_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_installed(monkeypatch, True)
     assert missing_package(find("cublas")) == ""
     assert target().lacks(find("cublas")) == ""
 
 
-def test_without_its_package_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, False)
-    said = target().lacks(find("cublas"))
-    assert "nvmath-python" in said and "pip install nvmath-python" in said and "\n" not in said
+def test_without_the_package_the_message_names_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_installed(monkeypatch, False)
+    message = target().lacks(find("cublas"))
+    assert "nvmath-python" in message and "pip install nvmath-python" in message and "\n" not in message
     assert target().lacks(find("tiled")) == ""
 
 
-def test_nothing_is_compiled_of_it() -> None:
+def test_a_library_method_is_not_compiled() -> None:
     (variant,) = variants(find("cublas"), {})
     compiled = target().compile(program(variant, ELEMENT_TYPES["float32"], True))
-    assert pickle.loads(pickle.dumps(compiled)) == FUNCTION  # noqa: S301 - as the worker gets it
+    assert pickle.loads(pickle.dumps(compiled)) == FUNCTION  # noqa: S301 - as it is sent to the worker

@@ -1,4 +1,4 @@
-"""The monitor of a GPU, over a stand-in for nvidia-ml-py that answers as NVML's reference guide says."""
+"""The GPU monitor, with a stand-in for nvidia-ml-py that answers as in NVML's reference guide."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NVMLError(Exception):
 
 
 class Nvml(ModuleType):
-    """nvidia-ml-py, with one GPU; `answers` are by call, and an int in `failures` is the error instead."""
+    """A stand-in for nvidia-ml-py with one GPU. Calls return `answers` and raise `failures`, by name."""
 
     def __init__(self, names: str = "Event") -> None:
         super().__init__("pynvml")
@@ -74,7 +74,7 @@ class Nvml(ModuleType):
         self.depth -= 1
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A call that this version of nvidia-ml-py has."""
+        """Return a function that the stand-in's version of nvidia-ml-py has."""
         if name not in self.__dict__.get("answers", {}) and name not in self.__dict__.get("failures", {}):
             raise AttributeError(name)
         return lambda *arguments: self._answer(name)
@@ -102,7 +102,7 @@ def opened() -> Monitor:
     return monitor
 
 
-def test_units_are_those_in_the_names(nvml: Nvml) -> None:
+def test_values_have_the_units_of_their_names(nvml: Nvml) -> None:
     with opened() as monitor:
         state = monitor.state()
         assert (monitor.sm_clock_mhz(), state.sm_clock_mhz, state.max_sm_clock_mhz) == (1980, 1980, 2100)
@@ -113,7 +113,7 @@ def test_units_are_those_in_the_names(nvml: Nvml) -> None:
         assert (monitor.uuid(), monitor.driver_version()) == ("GPU-1234", "580.65.06")
 
 
-def test_modes_are_those_of_now_and_not_after_a_reset(nvml: Nvml) -> None:
+def test_modes_are_the_current_ones_and_not_those_after_a_reset(nvml: Nvml) -> None:
     with opened() as monitor:
         state = monitor.state()
         assert state.ecc is True
@@ -134,7 +134,7 @@ def test_modes_are_those_of_now_and_not_after_a_reset(nvml: Nvml) -> None:
         (("HwSlowdown", "HwPowerBrakeSlowdown"), ("hardware slowdown", "power brake")),
     ],
 )
-def test_only_what_makes_a_gpu_slower_is_a_reason(
+def test_only_conditions_that_slow_a_gpu_are_throttle_reasons(
     monkeypatch: pytest.MonkeyPatch, names: str, set_: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     module = Nvml(names)
@@ -151,7 +151,7 @@ def test_a_new_nvidia_ml_py_on_an_old_driver_uses_the_old_call(nvml: Nvml) -> No
         assert monitor.throttle_reasons() == ("power cap",)
 
 
-def test_while_measuring_a_question_is_one_call(nvml: Nvml) -> None:
+def test_the_clock_and_the_throttle_reasons_are_one_call_each(nvml: Nvml) -> None:
     with opened() as monitor:
         nvml.calls.clear()
         monitor.sm_clock_mhz()
@@ -159,21 +159,21 @@ def test_while_measuring_a_question_is_one_call(nvml: Nvml) -> None:
     assert nvml.calls == ["nvmlDeviceGetClockInfo", "nvmlDeviceGetCurrentClocksEventReasons"]
 
 
-def test_our_own_process_is_none_of_the_others(nvml: Nvml) -> None:
+def test_other_processes_exclude_the_own_process(nvml: Nvml) -> None:
     with opened() as monitor:
         assert monitor.state().processes == (4_000_001, 4_000_002)
 
 
-def test_what_is_not_supported_is_none(nvml: Nvml) -> None:
-    of_the_gpu = [name for name in nvml.answers if name.startswith("nvmlDeviceGet")]
+def test_unsupported_values_are_none(nvml: Nvml) -> None:
+    gpu_calls = [name for name in nvml.answers if name.startswith("nvmlDeviceGet")]
     opening = ("nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetUUID")
-    nvml.failures = dict.fromkeys((n for n in of_the_gpu if n not in opening), NOT_SUPPORTED)
+    nvml.failures = dict.fromkeys((n for n in gpu_calls if n not in opening), NOT_SUPPORTED)
     with opened() as monitor:
         assert monitor.state() == GpuState()
         assert monitor.sm_clock_mhz() is None
 
 
-def test_a_gpu_that_is_lost_is_no_silence(nvml: Nvml) -> None:
+def test_a_lost_gpu_is_an_error(nvml: Nvml) -> None:
     with opened() as monitor:
         nvml.failures["nvmlDeviceGetClockInfo"] = GPU_IS_LOST
         with pytest.raises(KernelError, match="error 15"):
@@ -188,9 +188,7 @@ def test_a_gpu_that_is_lost_is_no_silence(nvml: Nvml) -> None:
         ("nvmlDeviceGetCurrentClocksEventReasons", "state cannot be read"),
     ],
 )
-def test_without_an_answer_there_is_no_monitor_and_nothing_left_open(
-    nvml: Nvml, call: str, words: str
-) -> None:
+def test_a_monitor_that_cannot_open_leaves_nvml_closed(nvml: Nvml, call: str, words: str) -> None:
     nvml.failures[call] = NOT_FOUND
     assert open_monitor(PCI) is None
     with pytest.raises(NoDeviceError, match=words):
@@ -198,7 +196,7 @@ def test_without_an_answer_there_is_no_monitor_and_nothing_left_open(
     assert nvml.depth == 0
 
 
-def test_closing_twice_leaves_once(nvml: Nvml) -> None:
+def test_closing_twice_shuts_nvml_down_once(nvml: Nvml) -> None:
     with opened() as other:
         monitor = opened()
         monitor.close()
@@ -208,7 +206,7 @@ def test_closing_twice_leaves_once(nvml: Nvml) -> None:
     assert nvml.depth == 0
 
 
-def test_without_nvidia_ml_py_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvidia_ml_py_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert open_monitor(PCI) is None
     with pytest.raises(NoDeviceError, match="pip install nvidia-ml-py"):

@@ -1,4 +1,4 @@
-"""What the CPU device sees of accesses to memory, against counters of an H200 and against arithmetic."""
+"""Memory accesses that the CPU device observes, against counters of an H200 and against arithmetic."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from cudamm.kernels.variant import variants
 FLOAT32 = ELEMENT_TYPES["float32"]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 KERNELS = Path(__file__).parents[1] / "example_kernels"
-COUNTED = json.loads((BENCHMARKS / "ncu_h200.json").read_text())["rows"]
+NCU_ROWS = json.loads((BENCHMARKS / "ncu_h200.json").read_text())["rows"]
 
 
-def seen_of(method: Method, size: str, dtype: str = "float32", **how: object) -> Observation:
+def observation_of(method: Method, size: str, dtype: str = "float32", **how: object) -> Observation:
     parameters = {name: (value,) for name, value in how.pop("params", {}).items()}  # type: ignore[attr-defined]
     (variant,) = variants(method, parameters)
     problem = Problem(parse_shape(size), ELEMENT_TYPES[dtype])
@@ -43,7 +43,7 @@ def seen_of(method: Method, size: str, dtype: str = "float32", **how: object) ->
 
 @pytest.fixture(scope="module")
 def against_ncu() -> ModuleType:
-    """The benchmark: its sums over the accesses of a launch, and what it compares."""
+    """Import benchmarks/against_ncu.py, which sums the accesses of a launch and compares them with ncu's."""
     spec = importlib.util.spec_from_file_location("against_ncu", BENCHMARKS / "against_ncu.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -59,7 +59,7 @@ def needs_nvdisasm(needs_nvcc: None) -> None:
         pytest.skip(str(error))
 
 
-def seen_in(row: dict[str, Any], against_ncu: ModuleType) -> dict[str, int]:
+def counts_of(row: dict[str, Any], against_ncu: ModuleType) -> dict[str, int]:
     own = Path(__file__).parents[1] / "example_kernels" / "vector_columns.cu"
     method = read_method(own) if row["method"] == "vector-columns" else find(row["method"])
     (variant,) = variants(method, {name: (value,) for name, value in row["params"].items()})
@@ -72,7 +72,7 @@ AT_BOTH_EDGES = ("naive", "tiled", "tiled-transposed")
 
 
 def sampled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per method, at a size that no tile divides, and those that differ from it in kind.
+    """Return one row per method at a size that no tile divides, and rows of half warps and of other sizes.
 
     `benchmarks/against_ncu.py` compares all rows.
     """
@@ -90,64 +90,76 @@ def sampled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "row", sampled(COUNTED), ids=lambda r: "-".join([r["method"], *map(str, r["params"].values()), r["size"]])
+    "row",
+    sampled(NCU_ROWS),
+    ids=lambda r: "-".join([r["method"], *map(str, r["params"].values()), r["size"]]),
 )
 def test_counts_are_those_of_nsight_compute(row, against_ncu, needs_nvdisasm):
-    """What is left out is of shared memory, and has a reason: the counter has more in it."""
-    different, left_out = against_ncu.compare(row, seen_in(row, against_ncu))
+    """Only counters of shared memory are left out, and only for methods in HARDWARE_COUNTS_MORE."""
+    different, left_out = against_ncu.compare(row, counts_of(row, against_ncu))
     assert different == []
     assert all(name.startswith("shared") for name in left_out)
     assert not left_out or row["method"] in HARDWARE_COUNTS_MORE
 
 
 HARDWARE_COUNTS_MORE = {
-    "tile-2d", "vectorized", "warp-tile",  # cycles that stores lose to other traffic of L1
-    "async-copy", "split-k", "stream-k",  # instructions predicated off for all threads of a warp
+    "tile-2d", "vectorized", "warp-tile",  # also cycles in which stores wait for other traffic of L1
+    "async-copy", "split-k", "stream-k",  # also instructions that are predicated off for a whole warp
 }  # fmt: skip
 
 
-def test_a_counter_is_left_out_only_where_there_is_a_reason(against_ncu):
-    """More in the hardware's counter, of shared memory; what ncu computes by instruction then decides."""
+def test_a_counter_is_left_out_only_for_a_known_reason(against_ncu):
+    """A counter of shared memory may be higher in hardware, unless ncu's count by instruction is known."""
     counted = dict.fromkeys(against_ncu.COUNTERS, 10)
-    seen = counted | {against_ncu.COPIES: 0}
+    observation = counted | {against_ncu.COPIES: 0}
     wavefronts, requests, loads = "shared store wavefronts", "shared load requests", "load sectors"
     row: dict[str, Any] = {"counts": counted}
-    assert against_ncu.compare(row, seen) == ([], {})
+    assert against_ncu.compare(row, observation) == ([], {})
     both = {wavefronts: 9, "shared store conflicts": 9}
-    assert against_ncu.compare(row, seen | both) == ([], dict.fromkeys(both, against_ncu.WAITED))
-    assert against_ncu.compare(row, seen | {wavefronts: 9})[0] == ["shared store wavefronts 9 (ncu 10)"]
-    assert against_ncu.compare(row, seen | {wavefronts: 11})[0] == ["shared store wavefronts 11 (ncu 10)"]
-    assert against_ncu.compare(row, seen | {requests: 9})[0] == ["shared load requests 9 (ncu 10)"]
-    with_copies = seen | {requests: 9, against_ncu.COPIES: 5}
+    assert against_ncu.compare(row, observation | both) == ([], dict.fromkeys(both, against_ncu.WAITED))
+    assert against_ncu.compare(row, observation | {wavefronts: 9})[0] == [
+        "shared store wavefronts 9 (ncu 10)"
+    ]
+    assert against_ncu.compare(row, observation | {wavefronts: 11})[0] == [
+        "shared store wavefronts 11 (ncu 10)"
+    ]
+    assert against_ncu.compare(row, observation | {requests: 9})[0] == ["shared load requests 9 (ncu 10)"]
+    with_copies = observation | {requests: 9, against_ncu.COPIES: 5}
     assert against_ncu.compare(row, with_copies) == ([], {requests: against_ncu.PREDICATED_OFF})
-    assert against_ncu.compare(row, seen | {loads: 9}) == (["load sectors 9 (ncu 10)"], {})
+    assert against_ncu.compare(row, observation | {loads: 9}) == (["load sectors 9 (ncu 10)"], {})
     row["by_instruction"] = {wavefronts: 9}
-    assert against_ncu.compare(row, seen | {wavefronts: 9}) == ([], {})
-    assert against_ncu.compare(row, seen | {wavefronts: 8})[0] == ["shared store wavefronts 8 (ncu 10)"]
-    assert against_ncu.compare(row, seen | {wavefronts: 10})[0] == []
+    assert against_ncu.compare(row, observation | {wavefronts: 9}) == ([], {})
+    assert against_ncu.compare(row, observation | {wavefronts: 8})[0] == [
+        "shared store wavefronts 8 (ncu 10)"
+    ]
+    assert against_ncu.compare(row, observation | {wavefronts: 10})[0] == []
 
 
-def test_what_a_thread_reads_at_one_place_between_barriers_is_merged():
-    """Of A's tile 8 x 8 words a thread are 16 wide reads; B's elements are a row apart. Once over 8 warps."""
-    seen = seen_of(find("tile-1d"), "64x64x8")
-    requests = {(a.array, a.op): (a.requests, a.wide_requests) for a in seen.accesses if a.space == "shared"}
+def test_a_threads_adjacent_reads_between_barriers_are_merged():
+    """A thread's 8 x 8 words of A's tile are 16 wide reads. B's elements are a row apart, and stay narrow."""
+    observation = observation_of(find("tile-1d"), "64x64x8")
+    requests = {
+        (a.array, a.op): (a.requests, a.wide_requests) for a in observation.accesses if a.space == "shared"
+    }
     warps = 64 * 64 // 8 // 32
     assert requests["As", "load"] == (64 * warps, 16 * warps)
     assert requests["Bs", "load"] == (8 * warps, 8 * warps)
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_four_words_are_one_access_and_what_is_read_again_none(rows):
-    """K = 10 takes three steps; 16 different bytes a thread are four wavefronts."""
-    seen = seen_of(read_method(KERNELS / "four_words.cu"), f"{rows}x32x10", params={"ROWS": rows})
-    found = {a.op: a for a in seen.accesses if a.space == "shared"}
+def test_four_words_are_one_access_and_repeated_reads_are_none(rows):
+    """K = 10 takes three steps. 16 different bytes per thread are four wavefronts."""
+    observation = observation_of(
+        read_method(KERNELS / "four_words.cu"), f"{rows}x32x10", params={"ROWS": rows}
+    )
+    found = {a.op: a for a in observation.accesses if a.space == "shared"}
     assert (found["store"].requests, found["store"].wide_requests) == (12, 3)
     assert (found["load"].requests, found["load"].wide_requests) == (12 * rows, 3)
     assert [found[op].wide_wavefronts for op in ("store", "load")] == [12, 12]
-    assert found["store"].wavefronts == 12 * 4  # a word every 16 bytes
+    assert found["store"].wavefronts == 12 * 4  # the words of a warp are 16 bytes apart
 
 
-def test_the_lines_of_the_machine_code(needs_nvdisasm):
+def test_merged_and_unrolled_lines_are_those_of_the_machine_code(needs_nvdisasm):
     def texts(name: str, kind: str) -> set[str]:
         (variant,) = variants(named(name), {})
         lines = getattr(merged_lines(program(variant, FLOAT32, True), "sm_90"), kind)
@@ -161,24 +173,27 @@ def test_the_lines_of_the_machine_code(needs_nvdisasm):
 
 
 def stores(length: int) -> set[tuple[int, ...]]:
-    """Which stores of an unrolled loop a thread of so many turns executes: size of a turn, and place."""
+    """Return the stores of an unrolled loop that a thread with `length` iterations executes.
+
+    A store is the unrolled block's size, the block's number if there are several, and its position there.
+    """
     found: set[tuple[int, ...]] = {(1, i) for i in range(length % 4)}
-    left, number = length - length % 4, 0
-    while left > 12:
-        found |= {(16, number, i) for i in range(16)}
-        left, number = left - 16, number + 1
-    if left > 4:
+    remaining, block_number = length - length % 4, 0
+    while remaining > 12:
+        found |= {(16, block_number, i) for i in range(16)}
+        remaining, block_number = remaining - 16, block_number + 1
+    if remaining > 4:
         found |= {(8, i) for i in range(8)}
-        left -= 8
-    return found | {(4, i) for i in range(left)}
+        remaining -= 8
+    return found | {(4, i) for i in range(remaining)}
 
 
 @pytest.mark.parametrize("size", ["32x40x1", "20x37x1", "40x24x1"])
-def test_an_unrolled_loop_of_stores(size):
-    """Threads of different lengths go different ways: a warp executes what any of its threads does."""
+def test_stores_of_an_unrolled_loop_are_counted_per_warp(size):
+    """Threads with different numbers of iterations diverge. A warp executes the stores of all its threads."""
     shape = parse_shape(size)
-    seen = seen_of(read_method(KERNELS / "ragged_rows.cu"), size)
-    first, second = (a for a in seen.accesses if a.op == "store" and "= 0" in a.text)
+    observation = observation_of(read_method(KERNELS / "ragged_rows.cu"), size)
+    first, second = (a for a in observation.accesses if a.op == "store" and "= 0" in a.text)
     expected = [0, 0]
     for row0 in range(0, shape.m, 32):
         lengths = [min(row % 32, shape.n) for row in range(row0, min(row0 + 32, shape.m))]
@@ -188,31 +203,31 @@ def test_an_unrolled_loop_of_stores(size):
     assert expected != [first.requests, second.requests]
 
 
-def test_sectors_of_copies_are_pieces_of_what_is_written():
-    """Rows of 32 bytes at a pitch of 48: every other one is written across two pieces of 32 bytes."""
+def test_sectors_of_copies_are_counted_by_the_pieces_written():
+    """Rows of 32 bytes start every 48 bytes, so every other row is written across two pieces of 32 bytes."""
     values = {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 4, "TN": 8, "STAGES": 2}
-    seen = seen_of(find("async-copy"), "64x64x64", params=values)
-    loads = {a.array: a for a in seen.accesses if a.space == "global" and a.op == "load"}
+    observation = observation_of(find("async-copy"), "64x64x64", params=values)
+    loads = {a.array: a for a in observation.accesses if a.space == "global" and a.op == "load"}
     assert (loads["A"].sectors, loads["A"].ideal_sectors) == (64 * 8 * 3 // 2, 64 * 8)
     assert loads["B"].sectors == loads["B"].ideal_sectors == 64 * 8
-    halves = [a for a in seen.accesses if a.by_copy]
+    halves = [a for a in observation.accesses if a.by_copy]
     assert {(a.array, a.op, a.size_bytes) for a in halves} == {
         ("A", "load", 16), ("B", "load", 16), ("ring", "store", 16),
     }  # fmt: skip
     assert len({a.line for a in halves}) == 2
 
 
-def test_threads_meet_again_behind_a_call_of_one_of_them():
-    """And variables in global memory are seen by name."""
-    seen = seen_of(read_method(KERNELS / "one_thread_calls.cu"), "3x64x5")
-    found = [(a.op, a.requests, a.threads) for a in seen.accesses if a.array == "sums"]
+def test_threads_reconverge_after_a_call_of_one_thread():
+    """Variables in global memory are observed by name."""
+    observation = observation_of(read_method(KERNELS / "one_thread_calls.cu"), "3x64x5")
+    found = [(a.op, a.requests, a.threads) for a in observation.accesses if a.array == "sums"]
     warps = 6
     assert found == [("store", warps, warps), ("store", 2 * warps, 64 * warps), ("load", warps, 32 * warps)]
 
 
 @pytest.mark.parametrize(("size", "block"), [("100x136x72", 16), ("40x37x33", 8), ("130x67x5", 4)])
-def test_threads_that_part_meet_again(size, block):
-    """Of a warp the thread with most rows and that with most columns decide how often it reads A."""
+def test_diverged_threads_reconverge(size, block):
+    """A warp's reads of A are the largest numbers of rows and of columns of its threads, times K."""
     shape = parse_shape(size)
     expected = 0
     blocks = [range(-(-extent // (block * block))) for extent in (shape.n, shape.m)]
@@ -223,36 +238,36 @@ def test_threads_that_part_meet_again(size, block):
                 rows = np.clip(shape.m - (by * block + warp // block) * block, 0, block)
                 columns = np.clip(shape.n - (bx * block + warp % block) * block, 0, block)
                 expected += int(rows.max()) * int(columns.max()) * shape.k
-    seen = seen_of(find("block-coarse"), size, params={"BLOCK_SIZE": block})
-    of_a = [a for a in seen.accesses if a.array == "A"]
+    observation = observation_of(find("block-coarse"), size, params={"BLOCK_SIZE": block})
+    of_a = [a for a in observation.accesses if a.array == "A"]
     assert [a.requests for a in of_a] == [expected]
 
 
-def test_lines_arrays_and_bytes_of_a_tiled_kernel():
-    seen = seen_of(find("tiled"), "64", params={"BLOCK_SIZE": 16})
+def test_accesses_of_a_tiled_kernel_have_line_array_and_bytes():
+    observation = observation_of(find("tiled"), "64", params={"BLOCK_SIZE": 16})
     source = find("tiled").source.splitlines()
-    found = {(a.array, a.op): a for a in seen.accesses}
+    found = {(a.array, a.op): a for a in observation.accesses}
     assert set(found) == {("A", "load"), ("B", "load"), ("C", "store"),
                           ("As", "load"), ("As", "store"), ("Bs", "load"), ("Bs", "store")}  # fmt: skip
     for (array, _), access in found.items():
         assert array in access.text
         assert source[access.line - 1].strip() == access.text
         assert access.bytes_requested == access.threads * 4
-    # 16 blocks of 8 warps, 4 tiles each, every thread one element; two rows of 16 floats are 4 sectors.
+    # 16 blocks of 8 warps load 4 tiles each, one element per thread; two rows of 16 floats are 4 sectors.
     of_a = found["A", "load"]
     assert (of_a.requests, of_a.threads, of_a.sectors) == (16 * 8 * 4, 16 * 8 * 4 * 32, 16 * 8 * 4 * 4)
     assert of_a.ideal_sectors == of_a.sectors and of_a.bytes_used == of_a.bytes_requested
-    assert (seen.warps, len(seen.blocks), seen.ended) == ((128, 128), 16, "")
-    assert {(s.name, s.size_bytes) for s in seen.shared} == {("As", 1024), ("Bs", 1024)}
+    assert (observation.warps, len(observation.blocks), observation.ended) == ((128, 128), 16, "")
+    assert {(s.name, s.size_bytes) for s in observation.shared} == {("As", 1024), ("Bs", 1024)}
 
 
-def test_the_requests_of_a_warp_that_is_watched():
-    """Lane by lane, of the first steps of the second warp of block 1: threads 32 to 63 of a row of C."""
-    seen = seen_of(find("coalesced"), "64", params={"BLOCK_SIZE": 32}, watch=Watch(1, 1, 4))
-    arrays = {a.site: a.array for a in seen.accesses}
-    assert [arrays[r.site] for r in seen.requests] == ["A", "B", "A", "B"]
+def test_requests_of_a_watched_warp_have_the_offset_of_each_lane():
+    """The first requests of block 1's second warp, lane by lane: columns 32 to 63 of C's row 1."""
+    observation = observation_of(find("coalesced"), "64", params={"BLOCK_SIZE": 32}, watch=Watch(1, 1, 4))
+    arrays = {a.site: a.array for a in observation.accesses}
+    assert [arrays[r.site] for r in observation.requests] == ["A", "B", "A", "B"]
     k, column = 0, 32  # block 1 begins at column 32; warp 1 is its row 1
-    for request in seen.requests:
+    for request in observation.requests:
         if arrays[request.site] == "A":
             assert request.offsets == dict.fromkeys(range(32), 4 * (64 + k))
         else:
@@ -261,31 +276,33 @@ def test_the_requests_of_a_warp_that_is_watched():
 
 
 def test_blocks_and_warps_can_be_chosen():
-    all_of_it = seen_of(find("coalesced"), "64", params={"BLOCK_SIZE": 16})
-    one = seen_of(find("coalesced"), "64", params={"BLOCK_SIZE": 16}, blocks=[3])
+    all_of_it = observation_of(find("coalesced"), "64", params={"BLOCK_SIZE": 16})
+    one = observation_of(find("coalesced"), "64", params={"BLOCK_SIZE": 16}, blocks=[3])
     assert (one.blocks, one.warps) == ((3,), (8, 8))
     assert [16 * a.requests for a in one.accesses] == [a.requests for a in all_of_it.accesses]
-    # Of so large a block one warp stands for all.
-    part = seen_of(find("block-coarse"), "512", params={"BLOCK_SIZE": 32}, blocks=[0], every_warp=False)
+    # In a block as large as this, one warp represents all.
+    part = observation_of(
+        find("block-coarse"), "512", params={"BLOCK_SIZE": 32}, blocks=[0], every_warp=False
+    )
     assert part.warps[0] < part.warps[1] == 32
     with pytest.raises(UsageError, match="there is no block 16 in a grid of 16"):
-        seen_of(find("coalesced"), "64", params={"BLOCK_SIZE": 16}, blocks=[16])
+        observation_of(find("coalesced"), "64", params={"BLOCK_SIZE": 16}, blocks=[16])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32"])
-def test_other_types(dtype):
-    seen = seen_of(find("coalesced"), "32", dtype, params={"BLOCK_SIZE": 32})
+def test_sectors_depend_on_the_element_size(dtype):
+    observation = observation_of(find("coalesced"), "32", dtype, params={"BLOCK_SIZE": 32})
     size = 8 if dtype == "float64" else 4
-    of_b = next(a for a in seen.accesses if a.array == "B")
+    of_b = next(a for a in observation.accesses if a.array == "B")
     assert (of_b.size_bytes, of_b.sectors) == (size, of_b.requests * size)
 
 
-def test_what_runs_on_the_host_has_no_warps():
+def test_a_host_method_cannot_be_observed():
     with pytest.raises(UsageError, match="numpy runs on the host"):
-        seen_of(find("numpy"), "8")
+        observation_of(find("numpy"), "8")
 
 
-def test_without_addr2line_it_says_what_to_install(monkeypatch):
+def test_without_addr2line_the_message_names_what_to_install(monkeypatch):
     from cudamm.devices import observe
 
     observe._addr2line.cache_clear()
@@ -295,7 +312,7 @@ def test_without_addr2line_it_says_what_to_install(monkeypatch):
 
 
 def named(name: str) -> Method:
-    """A method of the ladder, or a kernel of the tests' own."""
+    """Return a method of the ladder, or one of the tests' example kernels."""
     own = KERNELS / f"{name}.cu"
     return read_method(own) if own.exists() else find(name)
 
@@ -305,19 +322,19 @@ def named(name: str) -> Method:
     [
         # A warp is two rows of 16 threads, elements 8 apart: threads 0, 4, 8 and 12 of a row read one bank.
         ("tile-2d", {"As": (4, 2, 1), "Bs": (4, 4, 1)}),
-        # 16 bytes a thread with as many between them: 8 threads reach each of half the banks twice.
+        # Each thread reads 16 of every 32 bytes: 8 threads reach half of the banks, each twice.
         ("vectorized", {"As": (16, 2, 2), "Bs": (16, 8, 4)}),
         ("warp-tile", {"As": (16, 2, 2), "Bs": (16, 4, 4)}),
-        # Of either tile a thread shares its address with the next, or the next but one.
+        # In each tile a thread reads the same address as the next thread, or as the one after it.
         ("pipelined", {"ring": (16, 2, 2)}),
     ],
 )
 def test_bank_conflicts_of_larger_tiles_are_those_of_arithmetic(name, reads):
-    """Bytes a thread, wavefronts a request, and what they would be without conflicts."""
-    seen = seen_of(named(name), "128", every_warp=False)
+    """`reads` has bytes per thread, wavefronts per request, and the same without conflicts."""
+    observation = observation_of(named(name), "128", every_warp=False)
     found = {
         a.array: (a.size_bytes, a.wavefronts / a.requests, a.ideal_wavefronts / a.requests)
-        for a in seen.accesses
+        for a in observation.accesses
         if a.space == "shared" and a.op == "load"
     }
     assert found == reads
@@ -325,12 +342,12 @@ def test_bank_conflicts_of_larger_tiles_are_those_of_arithmetic(name, reads):
 
 @pytest.mark.parametrize("size", ["1x1x1", "130x67x33", "128x256x64"])
 @pytest.mark.parametrize("name", ["tile-1d", "tile-2d", "vectorized", "warp-tile", "pipelined", "async_copy"])
-def test_sound_kernels_show_no_fault(name, size):
-    seen = seen_of(named(name), size, checked=True)
-    assert (seen.faults, seen.ended) == ((), "")
+def test_correct_kernels_have_no_fault(name, size):
+    observation = observation_of(named(name), size, checked=True)
+    assert (observation.faults, observation.ended) == ((), "")
 
 
 def test_atomics_of_different_blocks_are_no_race():
-    """They add to C, though, which nobody has set to zero."""
-    seen = seen_of(read_method(KERNELS / "split_k.cu"), "20x10x9", checked=True)
-    assert [(f.kind, f.array, f.op) for f in seen.faults] == [("uninitialised", "C", "atomic")]
+    """The one fault is that they add to C, which was not set to zero."""
+    observation = observation_of(read_method(KERNELS / "split_k.cu"), "20x10x9", checked=True)
+    assert [(f.kind, f.array, f.op) for f in observation.faults] == [("uninitialised", "C", "atomic")]

@@ -1,4 +1,4 @@
-"""A kernel's process ends with the program that started it, whatever either is doing."""
+"""A kernel's process ends with the program that started it, even if the kernel is running."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __global__ void endless(int M, int N, int K, const float *A, const float *B, flo
 """
 
 
-def below(process: int) -> Iterator[int]:
-    """The processes that one has started, and those that they have."""
+def descendants(process: int) -> Iterator[int]:
+    """Yield the child processes of a process and their descendants."""
     for task in Path(f"/proc/{process}/task").iterdir():
         for word in (task / "children").read_text().split():
             yield int(word)
-            yield from below(int(word))
+            yield from descendants(int(word))
 
 
-def runs(process: int) -> bool:
-    """Whether a process does anything still: one that is dead and not waited for does not."""
+def is_running(process: int) -> bool:
+    """Return whether a process is running. A process that has ended and was not waited for is not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
     except OSError:
@@ -50,19 +50,19 @@ def test_a_killed_program_leaves_no_kernel_running(tmp_path: Path) -> None:
     try:
         assert program.stderr is not None
         assert program.stderr.readline() == "spinning\n"
-        kernels = list(below(program.pid))
-        assert kernels and all(map(runs, kernels))
+        kernels = list(descendants(program.pid))
+        assert kernels and all(map(is_running, kernels))
     finally:
-        program.kill()  # SIGKILL: it cannot tidy up
+        program.kill()  # SIGKILL: the program cannot clean up
         program.wait()
     deadline = time.monotonic() + 5
-    while any(map(runs, kernels)) and time.monotonic() < deadline:
+    while any(map(is_running, kernels)) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not any(map(runs, kernels))
+    assert not any(map(is_running, kernels))
 
 
-def test_a_kernel_whose_program_is_gone_already_does_not_begin(tmp_path: Path) -> None:
-    """As where it is killed between starting one and that one asking to be told."""
+def test_a_kernel_does_not_start_if_its_program_has_ended(tmp_path: Path) -> None:
+    """The program ends before the kernel's process has asked to be signalled at its end."""
     from cudamm.compile.host_compiler import compile_for_host
     from cudamm.compile.program import program
     from cudamm.kernels.header import read_method
@@ -72,9 +72,9 @@ def test_a_kernel_whose_program_is_gone_already_does_not_begin(tmp_path: Path) -
     (tmp_path / "endless.cu").write_text(ENDLESS)
     method = read_method(tmp_path / "endless.cu")
     executable = compile_for_host(program(Variant(method, ()), ELEMENT_TYPES["float32"], True))
-    # A command whose sender has gone before it is read.
+    # The sender of the command ends before the command is read.
     shell = 'printf "constant none 0\\n" | (sleep 0.3; exec "$0" 1 0 1)'
-    done = subprocess.run(
+    completed = subprocess.run(
         ["/bin/sh", "-c", shell, executable.path], capture_output=True, text=True, timeout=5
     )
-    assert (done.returncode, done.stdout) == (5, "")
+    assert (completed.returncode, completed.stdout) == (5, "")

@@ -1,4 +1,4 @@
-"""Kernels compiled through PyCUDA. Here a stand-in for PyCUDA runs nvcc; tests/gpu has the real one."""
+"""Compilation through PyCUDA. A stand-in for PyCUDA runs nvcc; tests/gpu tests the real PyCUDA."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INCLUDING = BROKEN.replace("__global__", '#include "two.h"\n__global__').replace
 
 
 class CompileError(Exception):
-    """As PyCUDA's: with the message, and what nvcc printed."""
+    """The stand-in for PyCUDA's error, with the message and nvcc's output."""
 
     def __init__(self, msg: str, stderr: str) -> None:
         super().__init__(msg)
@@ -61,7 +61,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 @pytest.fixture(autouse=True)
 def compiled_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Put a stand-in in PyCUDA's place; the fixture's value is every source that it was to compile."""
+    """Replace PyCUDA by a stand-in, and return the list of sources that it compiles."""
     sources: list[str] = []
 
     def compile_it(
@@ -71,9 +71,9 @@ def compiled_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         folder = Path(tempfile.mkdtemp())
         (folder / "kernel.cu").write_text(source)
         command = [nvcc, "--cubin", *options, "-arch", arch, "kernel.cu"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CompileError(f"nvcc compilation of {folder}/kernel.cu failed", done.stderr)
+        completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            raise CompileError(f"nvcc compilation of {folder}/kernel.cu failed", completed.stderr)
         image = (folder / "kernel.cubin").read_bytes()
         if "PYCUDA_DISABLE_CACHE" in os.environ:
             return image
@@ -97,12 +97,16 @@ def test_a_target_compiles_without_the_gpu(compiled_sources: list[str]) -> None:
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
     target = GpuTarget(info, limits, find_architecture("sm_90"))
     (variant,) = variants(find("tiled"), {})
-    made: Any = target.compile(program(variant, FLOAT32, True))
-    assert made.arch == "sm_90" and made.image.startswith(b"\x7fELF") and "tiled" in made.kernel
+    compiled_module: Any = target.compile(program(variant, FLOAT32, True))
+    assert (
+        compiled_module.arch == "sm_90"
+        and compiled_module.image.startswith(b"\x7fELF")
+        and "tiled" in compiled_module.kernel
+    )
     assert len(compiled_sources) == 1
 
 
-def test_what_was_compiled_is_not_compiled_again(compiled_sources: list[str]) -> None:
+def test_the_same_source_is_compiled_once(compiled_sources: list[str]) -> None:
     first, second = compiled(find("naive")), compiled(find("naive"))
     assert first == second and len(compiled_sources) == 1
     (cubin,) = Path(first.module.cache_dir).iterdir()
@@ -110,18 +114,20 @@ def test_what_was_compiled_is_not_compiled_again(compiled_sources: list[str]) ->
     assert compiled(find("naive"), "sm_80").module.cache_dir != first.module.cache_dir
 
 
-def test_without_a_cache_of_pycuda_it_compiles_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_compiles_if_pycudas_cache_is_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYCUDA_DISABLE_CACHE", "1")
     assert compiled(find("naive")).image.startswith(b"\x7fELF")
 
 
-def test_pycuda_sees_no_include_and_so_runs_no_preprocessor(compiled_sources: list[str]) -> None:
+def test_pycuda_gets_no_include_and_so_runs_no_preprocessor(compiled_sources: list[str]) -> None:
     assert "#include" in find("async-copy").source
     compiled(find("async-copy"))
     assert "#include" not in compiled_sources[0] and "# include" in compiled_sources[0]
 
 
-def test_a_changed_header_is_seen(write_kernel: Callable[..., Path], compiled_sources: list[str]) -> None:
+def test_a_changed_header_is_compiled_again(
+    write_kernel: Callable[..., Path], compiled_sources: list[str]
+) -> None:
     header = write_kernel("#define TWO 2.0f\n", "two.h")
     method = read_method(write_kernel(INCLUDING))
     first = compiled(method)
@@ -129,7 +135,7 @@ def test_a_changed_header_is_seen(write_kernel: Callable[..., Path], compiled_so
     assert compiled(method).image != first.image and len(compiled_sources) == 2
 
 
-def test_a_failure_names_the_line_is_remembered_and_leaves_nothing_behind(
+def test_a_failure_names_the_line_is_cached_and_leaves_no_files(
     write_kernel: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -145,7 +151,7 @@ def test_a_failure_names_the_line_is_remembered_and_leaves_nothing_behind(
     assert len(compiled_sources) == 1 and not list(temporary.iterdir())
 
 
-def test_a_missing_header_is_not_remembered(write_kernel: Callable[..., Path]) -> None:
+def test_a_missing_header_is_not_cached(write_kernel: Callable[..., Path]) -> None:
     path = write_kernel(INCLUDING)
     with pytest.raises(KernelError, match=r"two\.h"):
         compiled(read_method(path))

@@ -1,4 +1,4 @@
-// Tiles on their way while others are computed with: a ring of STAGES of them, filled by cp.async.
+// cp.async copies the next tiles into a ring of STAGES buffers while the threads compute on the current tiles.
 //
 // param:     BM = 64 in 64, 128
 // param:     BN = 64 in 64, 128
@@ -26,7 +26,7 @@ async_copy(int M, int N, int K, const float *A, const float *B, float *C) {
 
     float sum[TM][TN] = {};
     for (int ahead = 0; ahead < tiles + STAGES - 1; ++ahead) {
-        // Begin the tile that is needed STAGES - 1 steps from now; commit even if there is none, to keep count.
+        // Start the copies of the tile for STAGES - 1 steps later. Commit without a tile too, so that the count holds.
         if (ahead < tiles) {
             const int k0 = ahead * BK, stage = ahead % STAGES;
             for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
@@ -43,13 +43,13 @@ async_copy(int M, int N, int K, const float *A, const float *B, float *C) {
         __pipeline_commit();
         const int tile = ahead - (STAGES - 1);
         if (tile < 0) continue;
-        __pipeline_wait_prior(STAGES - 1);  // this thread's part of the tile is there
-        __syncthreads();                    // and everybody's
+        __pipeline_wait_prior(STAGES - 1);  // this thread's copies are complete
+        __syncthreads();                    // all threads' copies are complete
         const int stage = tile % STAGES;
         for (int k = 0; k < BK; ++k)
             for (int i = 0; i < TM; ++i)
                 for (int j = 0; j < TN; ++j) sum[i][j] += As[stage][row + i][k] * Bs[stage][k][col + j];
-        __syncthreads();  // before the stage is filled again
+        __syncthreads();  // all threads have read the stage, which is filled next
     }
 
     for (int i = 0; i < TM; ++i)

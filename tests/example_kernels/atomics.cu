@@ -1,4 +1,4 @@
-// Every thread of the grid adds: to a counter, whose old values are places, and to sums of other types.
+// Each thread adds to a counter, whose old value is the thread's index in C, and to sums of other types.
 //
 // types:   int32
 // args:    C, 5
@@ -16,7 +16,7 @@ __global__ void atomics(int *C, int step) {
     atomicAdd(&double_sum, 0.25);
     atomicAdd(&long_sum, 1ull << 32);
     __threadfence();
-    // The last to arrive tells what all have added.
+    // The last thread stores the sums of all threads.
     if (atomicAdd(&arrivals, 1u) == gridDim.x * blockDim.x - 1) {
         __threadfence();
         C[1] = (int)atomicAdd(&real_sum, 0.0f);

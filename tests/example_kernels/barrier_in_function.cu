@@ -1,4 +1,4 @@
-// The tiled product whose barriers stand in functions, with more threads than a tile has, and a 3-D block.
+// The tiled product with its barriers in a function, and with a three-dimensional block.
 //
 // types:   float32, int32
 // threads: 4, 4, 4

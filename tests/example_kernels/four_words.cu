@@ -1,5 +1,5 @@
-// A thread keeps a row of four elements of B's column in shared memory, and reads it word by word, for each of its
-// results again: nvcc makes wide accesses of both.
+// A thread stores four elements of B's column in shared memory word by word, and reads them once per row of its
+// result. nvcc merges the words into wide accesses.
 //
 // param:   ROWS = 2 in 1, 2, 4
 // types:   float32

@@ -1,4 +1,4 @@
-// The first thread of a warp calls a function by itself, then all do; their sums pass through global memory.
+// The first thread of a warp calls a function alone, then all threads call it. Sums are kept in global memory.
 //
 // threads: 32
 // grid:    ceil(N / 32), M

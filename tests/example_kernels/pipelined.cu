@@ -1,4 +1,4 @@
-// Tiles come by cp.async into a ring of stages, 16 bytes a copy, while a warp computes with the one before.
+// cp.async copies tiles into a ring of stages, 16 bytes per copy, while the warps compute on an earlier stage.
 //
 // param:     BM = 128 in 128, 256
 // param:     BN = 128 in 128, 256
@@ -16,8 +16,8 @@
 //            BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN
 // sum-order: k
 //
-// Threads of a warp lie so that for either tile they pair up on addresses, and A's rows are turned about, so that no
-// two meet in a bank.
+// Threads of a warp are arranged so that pairs of them read the same address of each tile. A's rows are swizzled, so
+// that reads of different addresses are free of bank conflicts.
 
 #include <cuda_pipeline.h>
 
@@ -30,12 +30,12 @@ struct alignas(16) Wide { float at[4]; };
 
 extern __shared__ Wide ring[];
 
-// Where 16 bytes of a row of A's tile lie: turned about from row to row, so that eight rows below one another,
-// which a quarter of a warp reads at once, lie in all 32 banks.
+// Return the position of 16 bytes in a row of A's tile. It differs from row to row, so that the eight consecutive
+// rows that a quarter of a warp reads at once are in all 32 banks.
 __device__ int chunk(int row, int k4) { return k4 ^ row * (BK / 4) / 8 % (BK / 4); }
 
-// Begin to copy a tile: ROWS rows of COLUMNS elements, from a matrix with `extent` elements a row. WHOLE: all of it
-// is there, aligned; else zeros stand for what is beyond the edge.
+// Start to copy a tile of ROWS x COLUMNS elements from a matrix with rows of `extent` elements. WHOLE: the tile is
+// aligned and inside the matrix. If not, elements beyond the edge become zeros.
 template <int ROWS, int COLUMNS, bool TURNED, bool WHOLE>
 __device__ __forceinline__ void fetch(Wide *tile, const float *from, int extent, int rows, int columns) {
 #pragma unroll
@@ -57,11 +57,11 @@ __device__ __forceinline__ void fetch(Wide *tile, const float *from, int extent,
 
 __global__ void __launch_bounds__(THREADS)
 pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
-    // Of each stage: A's tile as it is, rows of BK; B's tile behind it.
+    // A stage contains A's tile, with rows of BK elements, and then B's tile.
     const int STAGE = (BM * BK + BK * BN) / 4, B_AT = BM * BK / 4;
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Threads 1 apart lie in one column, threads 2 apart in one row: for either vector a warp's threads pair up.
+    // Threads 1 apart are in one column, threads 2 apart in one row, so each vector is read by pairs of threads.
     const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * 4;
     const bool a_whole = K % 4 == 0 && row0 + BM <= M, b_whole = N % 4 == 0 && col0 + BN <= N;
@@ -78,12 +78,12 @@ pipelined(int M, int N, int K, const float *A, const float *B, float *C) {
             if (b_whole && k0 + BK <= K) fetch<BK, BN, false, true>(Bs, b, N, BK, BN);
             else fetch<BK, BN, false, false>(Bs, b, N, K - k0, N - col0);
         }
-        __pipeline_commit();  // even if there is none, to keep count
+        __pipeline_commit();  // also without a tile, so that the count of groups holds
     };
     for (int tile = 0; tile < STAGES - 1; ++tile) fetch_both(tile);
     for (int tile = 0; tile < tiles; ++tile) {
-        __pipeline_wait_prior(STAGES - 2);  // this thread's part of the tile is there
-        __syncthreads();                    // and everybody's; and the stage before is done with
+        __pipeline_wait_prior(STAGES - 2);  // this thread's copies are complete
+        __syncthreads();                    // all copies are complete, and the previous stage was read
         fetch_both(tile + STAGES - 1);
         const Wide *const As = ring + tile % STAGES * STAGE, *const Bs = As + B_AT;
 #pragma unroll

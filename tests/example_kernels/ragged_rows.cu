@@ -1,5 +1,5 @@
-// A thread has up to WIDTH columns of a row, and sets them to zero before it adds: how many stores a warp makes for
-// that is up to how the loop is unrolled.
+// A thread computes up to WIDTH columns of a row, and sets them to zero first. The number of stores that a warp needs
+// for the zeros depends on how nvcc unrolls the loop.
 //
 // param:   WIDTH = 40 in 24, 40
 // threads: 32
@@ -9,7 +9,7 @@ __global__ void ragged_rows(int M, int N, int K, const element *A, const element
     const int row = blockIdx.x * 32 + threadIdx.x, col0 = blockIdx.y * WIDTH;
     if (row >= M) return;
     const int end = min(col0 + WIDTH, N);
-    const int first = min(col0 + row % 32, end);  // so many are set at once, which differs from thread to thread
+    const int first = min(col0 + row % 32, end);  // the end of the first loop differs from thread to thread
     for (int col = col0; col < first; ++col) C[row * N + col] = 0;
     for (int col = first; col < end; ++col) C[row * N + col] = 0;
     for (int k = 0; k < K; ++k)

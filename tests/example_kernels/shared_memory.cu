@@ -1,4 +1,4 @@
-// Two dynamic arrays, which start at the same place, static ones of several types, and constant memory.
+// Two dynamic arrays, which start at the same address, static arrays of several types, and constant memory.
 //
 // types:        int32
 // args:         C
@@ -28,7 +28,7 @@ __global__ void shared_memory(int *C) {
     at_file_scope[t] = -t;
     __syncthreads();
     int *out = C + blockIdx.x * 32 + t;
-    out[0 * 224] = whole[neighbour];  // the bits of the float that lies there
+    out[0 * 224] = whole[neighbour];  // the bits of the float at this address
     out[1 * 224] = (int)(2 * statics[neighbour]);
     out[2 * 224] = pairs[neighbour].letter * 10000 + pairs[neighbour].number;
     out[3 * 224] = at_file_scope[neighbour];

@@ -1,4 +1,4 @@
-// Every shuffle, a row of C each; two warps wide.
+// Every kind of shuffle stores one row of C; the block is two warps.
 //
 // types:   int32
 // args:    C

@@ -1,6 +1,6 @@
-// The product with K cut into three parts, a block in z each, and added up in C by atomicAdd.
+// The product with K divided into three parts, one per block in z. Blocks add their parts to C by atomicAdd.
 //
-// Whoever launches it has to set C to zero first.
+// C has to be zero before the launch.
 //
 // threads: 8, 8
 // grid:    ceil(N / 8), ceil(M / 8), 3

@@ -1,4 +1,4 @@
-// Prints, as a kernel under debugging does, and computes the product all the same.
+// The product, by a kernel that also prints, as kernels do while they are debugged.
 //
 // threads: 4, 4
 // grid:    ceil(N / 4), ceil(M / 4)

@@ -1,4 +1,4 @@
-// Reads shared memory that nothing has been written to, then writes it, for the next block to find.
+// Reads shared memory before anything is written to it, then writes values that the next block may find.
 //
 // types:        float32
 // args:         C

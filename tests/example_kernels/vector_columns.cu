@@ -1,4 +1,4 @@
-// Vector accesses: a float4 or float2 a thread, from global memory through a column of shared memory.
+// The product with a float4 or float2 of B per thread, which is stored to a column of shared memory.
 //
 // param:   W = 4 in 2, 4
 // param:   BLOCK_SIZE = 16 in 8, 16

@@ -1,4 +1,4 @@
-// The product with rows of B, C and A moved as float4 and float2: four columns a thread.
+// The product with B and C accessed as float4, and A as float2: four columns per thread.
 //
 // threads:  8, 8
 // grid:     ceil(N / 32), ceil(M / 8)

@@ -1,4 +1,4 @@
-// Votes of a warp and of a block, a row of C each; 96 threads in two dimensions.
+// Each vote of a warp or a block stores one row of C; 96 threads in two dimensions.
 //
 // types:   int32
 // args:    C
@@ -23,7 +23,7 @@ __global__ void votes(int *C) {
     for (int i = 0; i < 7; ++i) total += (i + 1) * __syncthreads_count(t < 10 * i);
     out[9 * 96] = total;
 
-    // A warp passes values on through shared memory, without the block's barrier.
+    // The threads of a warp exchange values through shared memory with __syncwarp alone.
     __shared__ int line[96];
     line[t] = 10 * t;
     __syncwarp();

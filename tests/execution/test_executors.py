@@ -1,4 +1,4 @@
-"""Executors: the same answers in this process and from a worker, and errors that pass between processes."""
+"""Executors: the same answers in this process and in a worker, and errors passed between processes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PROBLEM = Problem(Shape(8, 5, 6), ELEMENT_TYPES["float32"])
 
 @pytest.fixture(params=["in process", "worker"])
 def executor(request: pytest.FixtureRequest, cpu: Device[Any]) -> Iterator[Executor]:
-    """Each executor in turn, on the CPU device."""
+    """Yield each executor in turn, on the CPU device."""
     with InProcessExecutor(cpu) if request.param == "in process" else WorkerExecutor("cpu", 30) as opened:
         yield opened
 
 
 def case_of(executor: Executor, method: Method) -> Case:
-    """Prepare a method; its case has position 0."""
+    """Prepare a method. Its case has position 0."""
     (variant,) = variants(method, {"BLOCK_SIZE": (4,)})
     (case,) = prepare(executor, [(variant, PROBLEM)], True, silent)
     return case
@@ -56,13 +56,13 @@ def test_a_case_is_verified_and_sampled(executor: Executor) -> None:
     assert (batch.clock_mhz, batch.throttle_reasons) == (None, ())
 
 
-def test_what_is_known_of_the_device(executor: Executor, cpu: Device[Any]) -> None:
+def test_target_facts_and_free_memory_are_those_of_the_device(executor: Executor, cpu: Device[Any]) -> None:
     assert executor.target.info == cpu.info
     assert executor.facts() == Facts(None, None)
     assert executor.free_bytes() > 0
 
 
-def test_a_case_with_the_position_of_another_is_not_taken_for_it(executor: Executor, wrong: Method) -> None:
+def test_cases_with_the_same_position_are_distinguished(executor: Executor, wrong: Method) -> None:
     for method, is_right in ((find("coalesced"), True), (wrong, False), (find("naive"), True)):
         case = case_of(executor, method)
         assert executor.verify(case, thread_order=False).correct is is_right
@@ -106,7 +106,7 @@ def test_an_error_passes_to_the_other_process(error: BaseException, kind: type, 
     assert type(caught.value) is kind
 
 
-def test_a_broken_device_costs_its_process() -> None:
+def test_an_error_on_a_broken_device_ends_the_worker() -> None:
     answer = answer_to(fail_with(KernelError("illegal address")), lambda: True)
     with pytest.raises(WorkerLostError, match="illegal address"):
         value_of(answer)

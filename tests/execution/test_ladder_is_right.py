@@ -1,4 +1,4 @@
-"""Every method of the ladder computes the product: all types, awkward shapes, every value worth sweeping."""
+"""Every method of the ladder computes the product: all types, awkward shapes, all values of the header."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Variant, variants
 
 LADDER = [method for method in ladder() if not unfit(method, CpuDevice.limits)]
-"""Those that the CPU device can run too; tests/gpu has the others."""
+"""Methods that the CPU device can run. tests/gpu tests the others."""
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 Kernel = Callable[..., Any]
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
 def verified(device: Device[Any], cases: list[tuple[Variant, Problem]], fmad: bool) -> list[Result]:
-    """Every case in one go, so that their programs are compiled side by side."""
-    with InProcessExecutor(device) as here:
-        results = list(verify_all(here, cases, fmad, silent))
+    """Verify all cases in one call, so that their programs are compiled in parallel."""
+    with InProcessExecutor(device) as executor:
+        results = list(verify_all(executor, cases, fmad, silent))
     assert len(results) == len(cases)
     return results
 
@@ -50,13 +50,13 @@ def failures(results: list[Result]) -> list[str]:
 
 
 @pytest.mark.parametrize("method", LADDER, ids=lambda m: m.name)
-def test_every_type_and_shape(device: Device[Any], method: Method) -> None:
+def test_the_product_is_correct_for_every_type_and_shape(device: Device[Any], method: Method) -> None:
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problems = [Problem(parse_shape(s), ELEMENT_TYPES[t]) for s in SHAPES for t in method.element_types]
     results = verified(device, [(variant, problem) for problem in problems], fmad=False)
     assert failures(results) == []
     for result in results:
-        # Only where a sum's order says what its bits are can they be asked for; whole numbers always can.
+        # Bits are compared only if the header declares the order of the sum, or if the type is int32.
         exact = result.dtype == "int32" or method.sums_in_k_order
         assert result.verdict.bit_equal is (True if exact else None)
         assert result.fmad is False
@@ -65,7 +65,7 @@ def test_every_type_and_shape(device: Device[Any], method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", LADDER, ids=lambda m: m.name)
-def test_fused_multiply_add(device: Device[Any], method: Method) -> None:
+def test_the_product_is_correct_with_fused_multiply_add(device: Device[Any], method: Method) -> None:
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     cases = [(variant, Problem(parse_shape(s), ELEMENT_TYPES["float32"])) for s in SHAPES]
     results = verified(device, cases, fmad=True)
@@ -74,10 +74,10 @@ def test_fused_multiply_add(device: Device[Any], method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", [m for m in LADDER if m.parameters], ids=lambda m: m.name)
-def test_values_worth_sweeping(
+def test_the_product_is_correct_for_every_value_of_the_header(
     cpu: Device[Any], method: Method, worth_sweeping: Callable[[Method], list[Variant]]
 ) -> None:
-    """Of block sizes alone the default, the smallest and the largest: tests/gpu runs all of them."""
+    """A method with one parameter runs with three of its values here, and with all of them in tests/gpu."""
     problem = Problem(Shape(21, 34, 19), ELEMENT_TYPES["float32"])
     chosen = worth_sweeping(method)[: 3 if len(method.parameters) == 1 else None]
     cases = [(variant, problem) for variant in chosen]
@@ -87,15 +87,15 @@ def test_values_worth_sweeping(
 @pytest.mark.parametrize(
     ("method", "dtype"),
     [(m, t) for m in LADDER for t in m.element_types],
-    ids=lambda of: getattr(of, "name", of),
+    ids=lambda value: getattr(value, "name", value),
 )
-def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) -> None:
-    """Looked at directly, not through what verifies everything else."""
+def test_the_product_agrees_with_a_plain_sum(device: Device[Any], method: Method, dtype: str) -> None:
+    """This test reads the product itself, without cudamm's own verification."""
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problem = Problem(Shape(17, 31, 13), ELEMENT_TYPES[dtype], seed=9)
-    with InProcessExecutor(device) as here:
-        (case,) = prepare(here, [(variant, problem)], False, silent)
-        with here.open(case) as run:
+    with InProcessExecutor(device) as executor:
+        (case,) = prepare(executor, [(variant, problem)], False, silent)
+        with executor.open(case) as run:
             run.fill_output()
             run.launch()
             product = run.product()[:17, :31].astype(np.float64)
@@ -128,7 +128,9 @@ def test_the_product_is_numpys(device: Device[Any], method: Method, dtype: str) 
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_any_shape_at_odd_block_sizes(cpu: Device[Any], name: str, values: dict[str, int]) -> None:
+def test_the_product_is_correct_for_any_shape_at_odd_block_sizes(
+    cpu: Device[Any], name: str, values: dict[str, int]
+) -> None:
     (variant,) = variants(find(name), {key: (value,) for key, value in values.items()})
 
     @settings(max_examples=8, deadline=None, derandomize=True, database=None)
@@ -149,8 +151,8 @@ def test_any_shape_at_odd_block_sizes(cpu: Device[Any], name: str, values: dict[
     check()
 
 
-def test_results_do_not_depend_on_the_number_of_workers(cpu: Device[Any], open_run: Kernel) -> None:
-    """Blocks run on all cores at once; each element is one block's own."""
+def test_results_do_not_depend_on_the_order_of_blocks(cpu: Device[Any], open_run: Kernel) -> None:
+    """Blocks run on all cores in parallel. Each element of C belongs to one block."""
     products = []
     for _ in range(5):
         with open_run(cpu, "tiled", "40x40x40", BLOCK_SIZE=4) as run:

@@ -1,4 +1,4 @@
-"""Verification: broken kernels are found and the message points at the trouble; sound ones raise no alarm."""
+"""Verification: broken kernels fail with a message about the mistake, and correct kernels pass."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ FIRST, SECOND = 0, 1
 
 
 def broken(method: str, old: str, new: str, nth: int | None = None) -> str:
-    """A method's source with a text replaced: the nth time it occurs, or where it must occur just once."""
+    """Return a method's source with one occurrence of a text replaced: the nth, or the only one."""
     source = find(method).source
     places = [match.start() for match in re.finditer(re.escape(old), source)]
     assert len(places) == 1 if nth is None else len(places) > nth, (
-        f"{old!r} is {len(places)} times in {method}"
+        f"{old!r} occurs {len(places)} times in {method}"
     )
-    at = places[nth or 0]
-    changed = source[:at] + new + source[at + len(old) :]
+    start = places[nth or 0]
+    changed = source[:start] + new + source[start + len(old) :]
     assert changed != source
     return changed
 
 
 @pytest.fixture
 def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel:
-    """Verify a broken copy, which has to fail, and return what is said of it."""
+    """Return a function that verifies a broken source, asserts that it fails, and returns the reason."""
 
     def reason(
         source: str, shape: str = "40x24x33", dtype: str = "float32", fmad: bool = True, **values: int
@@ -57,7 +57,7 @@ def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel
     return reason
 
 
-# The tiled kernels, each with one mistake.
+# Kernels of the ladder, each with one mistake.
 
 
 @pytest.mark.parametrize(
@@ -65,192 +65,197 @@ def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel
     [("tiled", "float32"), ("tiled", "int32"), ("tiled-bounds", "float64"), ("double-buffer", "float32")],
 )
 @pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
-def test_a_missing_barrier(reason: Kernel, method: str, nth: int, dtype: str) -> None:
-    said = reason(broken(method, "        __syncthreads();", "        ", nth), "24x16x24", dtype)
-    assert "the result depends on the order in which threads run: a __syncthreads() is missing" in said
+def test_a_missing_barrier_is_reported(reason: Kernel, method: str, nth: int, dtype: str) -> None:
+    message = reason(broken(method, "        __syncthreads();", "        ", nth), "24x16x24", dtype)
+    assert "the result depends on the order in which threads run: a __syncthreads() is missing" in message
     assert re.search(
-        r"\d+ of 384 elements wrong, first C\[\d+\]\[\d+\] \(tile \d+,\d+\): expected .*, got ", said
+        r"\d+ of 384 elements wrong, first C\[\d+\]\[\d+\] \(tile \d+,\d+\): expected .*, got ", message
     )
 
 
 @pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
-def test_a_missing_barrier_where_the_order_is_all_that_shows(
+def test_a_single_tile_needs_only_the_first_barrier(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, nth: int
 ) -> None:
-    """Of a single tile the second barrier protects nothing; without the first, the last thread is right."""
+    """With one tile the second barrier protects nothing. Without the first, only the last thread is right."""
     source = broken("tiled", "        __syncthreads();", "        ", nth)
     result = verify_one(cpu, write_kernel(source), "8x8x8", BLOCK_SIZE=8)
     assert (result.status == "ok") is (nth == SECOND)
 
 
-def test_a_missing_barrier_says_where_the_value_came_from(reason: Kernel) -> None:
-    said = reason(broken("tiled", "        __syncthreads();", "        ", FIRST), "8x8x8")
-    assert "got nan, read from uninitialised shared memory" in said
+def test_a_value_from_uninitialised_shared_memory_is_reported(reason: Kernel) -> None:
+    message = reason(broken("tiled", "        __syncthreads();", "        ", FIRST), "8x8x8")
+    assert "got nan, read from uninitialised shared memory" in message
 
 
-def test_a_product_that_ignores_k(reason: Kernel) -> None:
-    said = reason(broken("tiled", "As[ty][k] * Bs[k][tx]", "As[ty][tx] * Bs[ty][tx]"), "16x16x16")
-    assert said.startswith("256 of 256 elements wrong, first C[0][0] (tile 0,0): expected ")
+def test_a_product_that_ignores_k_is_reported_with_the_uses_of_each_k(reason: Kernel) -> None:
+    message = reason(broken("tiled", "As[ty][k] * Bs[k][tx]", "As[ty][tx] * Bs[ty][tx]"), "16x16x16")
+    assert message.startswith("256 of 256 elements wrong, first C[0][0] (tile 0,0): expected ")
     assert (
         "C[0][0] should use every k once: A[0][k] is used 8 times at k = 0, 8, "
-        "never at k = 1, 2, 3, 4, … (14 in all)" in said
+        "never at k = 1, 2, 3, 4, … (14 in all)" in message
     )
-    assert "B[k][0] is used 8 times at k = 0, 8" in said
+    assert "B[k][0] is used 8 times at k = 0, 8" in message
 
 
-def test_a_row_check_off_by_one(reason: Kernel) -> None:
-    said = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (row <= M && col < N)"), "13x11x10")
-    assert said == (
+def test_a_row_check_off_by_one_is_reported(reason: Kernel) -> None:
+    message = reason(
+        broken("tiled-bounds", "if (row < M && col < N)", "if (row <= M && col < N)"), "13x11x10"
+    )
+    assert message == (
         "wrote past the end of C: 11 elements beyond its 13 x 11, the first where C[13][0] would be "
         "(is a bounds check off by one?)"
     )
 
 
-def test_a_column_check_off_by_one(reason: Kernel) -> None:
-    said = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (row < M && col <= N)"), "13x11x10")
-    assert said.startswith(
+def test_a_column_check_off_by_one_is_reported(reason: Kernel) -> None:
+    message = reason(
+        broken("tiled-bounds", "if (row < M && col < N)", "if (row < M && col <= N)"), "13x11x10"
+    )
+    assert message.startswith(
         "wrote past the end of C: 1 element beyond its 13 x 11, the first where C[13][0] would be"
     )
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 @pytest.mark.parametrize("method", ["naive", "coalesced"])
-def test_a_check_off_by_one_where_what_is_written_was_read_beyond_the_edge(
+def test_a_write_of_values_that_were_read_beyond_the_edge_is_reported(
     reason: Kernel, method: str, dtype: str
 ) -> None:
-    """The row beyond C is made from the row beyond A: were both alike, nothing would seem to be written."""
-    said = reason(broken(method, "row >= M || col >= N", "row > M || col >= N"), "13x11x10", dtype)
-    assert said.startswith(
+    """The row beyond C is computed from the row beyond A. Guards that are alike would hide the write."""
+    message = reason(broken(method, "row >= M || col >= N", "row > M || col >= N"), "13x11x10", dtype)
+    assert message.startswith(
         "wrote past the end of C: 11 elements beyond its 13 x 11, the first where C[13][0] would be"
     )
 
 
-def test_no_row_check(reason: Kernel) -> None:
-    said = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (col < N)"), "13x11x10")
-    assert said.startswith("wrote past the end of C: 33 elements beyond its 13 x 11")
+def test_a_missing_row_check_is_reported(reason: Kernel) -> None:
+    message = reason(broken("tiled-bounds", "if (row < M && col < N)", "if (col < N)"), "13x11x10")
+    assert message.startswith("wrote past the end of C: 33 elements beyond its 13 x 11")
 
 
-def test_a_row_that_is_left_out(reason: Kernel) -> None:
-    said = reason(
+def test_an_unwritten_row_is_reported(reason: Kernel) -> None:
+    message = reason(
         broken("tiled-bounds", "if (row < M && col < N)", "if (row < M - 1 && col < N)"), "13x11x10"
     )
-    assert said.startswith("11 of 143 elements never written, first C[12][0] (tile 1,0)")
+    assert message.startswith("11 of 143 elements never written, first C[12][0] (tile 1,0)")
 
 
-def test_one_element_that_is_left_out(reason: Kernel) -> None:
+def test_one_unwritten_element_is_reported(reason: Kernel) -> None:
     source = broken(
         "tiled-bounds", "if (row < M && col < N)", "if (row < M && col < N && !(row == 9 && col == 4))"
     )
     for dtype in ("float32", "float64", "int32"):
-        said = reason(source, "13x11x10", dtype)
-        assert said.startswith("1 of 143 elements never written, first C[9][4] (tile 1,0)")
+        message = reason(source, "13x11x10", dtype)
+        assert message.startswith("1 of 143 elements never written, first C[9][4] (tile 1,0)")
 
 
-def test_a_load_past_the_edge(reason: Kernel) -> None:
-    """A's own guard is read only in the last row; elsewhere the next row is, and multiplied by zero."""
-    said = reason(broken("tiled-bounds", "k0 + tx < K ?", "k0 + tx <= K ?"), "13x11x10")
-    assert said.startswith("11 of 143 elements wrong, first C[12][0] (tile 1,0): expected ")
-    assert "got nan, read from beyond the edge of A" in said
+def test_a_load_past_the_edge_is_reported(reason: Kernel) -> None:
+    """Only the last row reads A's guard. The other rows read the next row, and multiply it by zero."""
+    message = reason(broken("tiled-bounds", "k0 + tx < K ?", "k0 + tx <= K ?"), "13x11x10")
+    assert message.startswith("11 of 143 elements wrong, first C[12][0] (tile 1,0): expected ")
+    assert "got nan, read from beyond the edge of A" in message
 
 
 @pytest.mark.parametrize("condition", ["row >= M", "col >= N", "row >= M || col >= N"])
-def test_a_continue_around_the_barriers(reason: Kernel, condition: str) -> None:
+def test_a_continue_around_the_barriers_is_reported_with_the_line(reason: Kernel, condition: str) -> None:
     source = broken("tiled-bounds", "k0 += BLOCK_SIZE) {", f"k0 += BLOCK_SIZE) {{ if ({condition}) continue;")
-    said = reason(source, "13x11x10")
+    message = reason(source, "13x11x10")
     barrier = next(i for i, line in enumerate(source.splitlines(), 1) if "__syncthreads();" in line)
-    assert f"at the barrier in line {barrier} of kernel.cu" in said
-    assert "left the kernel" in said
-    assert "all threads of a block must reach it" in said
+    assert f"at the barrier in line {barrier} of kernel.cu" in message
+    assert "left the kernel" in message
+    assert "all threads of a block must reach it" in message
 
 
-def test_an_early_return_before_the_barriers(reason: Kernel) -> None:
+def test_an_early_return_before_the_barriers_is_reported(reason: Kernel) -> None:
     source = broken(
         "tiled-bounds", "    element sum = 0;", "    if (row >= M || col >= N) return; element sum = 0;"
     )
-    said = reason(source, "13x11x10")
-    assert "has left the kernel" in said or "left the kernel while" in said
+    message = reason(source, "13x11x10")
+    assert "has left the kernel" in message or "left the kernel while" in message
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-def test_adding_to_what_c_held(reason: Kernel, dtype: str) -> None:
-    said = reason(broken("tiled", "C[row * N + col] = sum", "C[row * N + col] += sum"), "16x16x16", dtype)
-    assert "it adds to what C held before: C has to be set to zero first" in said
-    # Every element was written: saying otherwise would send the reader after another mistake.
-    assert "never written" not in said
-    assert said.startswith("256 of 256 elements wrong, first C[0][0]")
+def test_adding_to_the_previous_c_is_reported(reason: Kernel, dtype: str) -> None:
+    message = reason(broken("tiled", "C[row * N + col] = sum", "C[row * N + col] += sum"), "16x16x16", dtype)
+    assert "it adds to what C held before: C has to be set to zero first" in message
+    # Every element was written. Reporting unwritten elements would point to another mistake.
+    assert "never written" not in message
+    assert message.startswith("256 of 256 elements wrong, first C[0][0]")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_zeroing_only_the_diagonal(reason: Kernel, dtype: str) -> None:
+def test_zeroing_only_the_diagonal_is_reported(reason: Kernel, dtype: str) -> None:
     source = broken(
         "block-coarse",
         "            C[row * N + col] = 0;",
         "            if (row == col) C[row * N + col] = 0;",
     )
-    said = reason(source, "6x6x6", dtype, BLOCK_SIZE=2)
-    assert "it adds to what C held before: C has to be set to zero first" in said
-    assert "30 of 36 elements" in said
-    assert "first C[0][1] (tile 0,0)" in said
-    assert "never written" not in said
+    message = reason(source, "6x6x6", dtype, BLOCK_SIZE=2)
+    assert "it adds to what C held before: C has to be set to zero first" in message
+    assert "30 of 36 elements" in message
+    assert "first C[0][1] (tile 0,0)" in message
+    assert "never written" not in message
 
 
-def test_a_transposed_result(reason: Kernel) -> None:
-    said = reason(broken("tiled", "C[row * N + col] = sum", "C[col * N + row] = sum"), "16x16x16")
-    assert said.startswith("240 of 256 elements wrong, first C[0][1] (tile 0,0)")
-    assert "A[0][k] is never used" in said
-    assert "B[k][1] is never used" in said
+def test_a_transposed_result_is_reported(reason: Kernel) -> None:
+    message = reason(broken("tiled", "C[row * N + col] = sum", "C[col * N + row] = sum"), "16x16x16")
+    assert message.startswith("240 of 256 elements wrong, first C[0][1] (tile 0,0)")
+    assert "A[0][k] is never used" in message
+    assert "B[k][1] is never used" in message
 
 
-def test_a_transposed_operand(reason: Kernel) -> None:
-    said = reason(broken("coalesced", "B[k * N + col]", "B[col * N + k]"), "16x16x16")
-    assert said.startswith("256 of 256 elements wrong")
-    assert "B[k][0] is never used at k = 1, 2, 3, 4, … (15 in all)" in said
-    assert "A[0][k]" not in said  # A is used as it should be
+def test_a_transposed_operand_is_reported(reason: Kernel) -> None:
+    message = reason(broken("coalesced", "B[k * N + col]", "B[col * N + k]"), "16x16x16")
+    assert message.startswith("256 of 256 elements wrong")
+    assert "B[k][0] is never used at k = 1, 2, 3, 4, … (15 in all)" in message
+    assert "A[0][k]" not in message  # A is used correctly
 
 
-def test_one_term_too_many(reason: Kernel) -> None:
-    said = reason(broken("coalesced", "k < K; ++k", "k <= K; ++k"), "12x10x7")
-    assert "120 of 120 elements wrong, first C[0][0]" in said
-    assert "read from beyond the edge of A" in said
+def test_one_term_too_many_is_reported(reason: Kernel) -> None:
+    message = reason(broken("coalesced", "k < K; ++k", "k <= K; ++k"), "12x10x7")
+    assert "120 of 120 elements wrong, first C[0][0]" in message
+    assert "read from beyond the edge of A" in message
 
 
-def test_one_term_too_few(reason: Kernel) -> None:
-    said = reason(broken("coalesced", "k < K; ++k", "k < K - 1; ++k"), "12x10x7")
-    assert said.startswith("120 of 120 elements wrong, first C[0][0]")
+def test_one_term_too_few_is_reported(reason: Kernel) -> None:
+    message = reason(broken("coalesced", "k < K; ++k", "k < K - 1; ++k"), "12x10x7")
+    assert message.startswith("120 of 120 elements wrong, first C[0][0]")
     assert (
-        "should use every k once: A[0][k] is never used at k = 6 and B[k][0] is never used at k = 6" in said
+        "should use every k once: A[0][k] is never used at k = 6 and B[k][0] is never used at k = 6"
+        in message
     )
 
 
-def test_one_term_twice(reason: Kernel) -> None:
+def test_a_term_that_is_added_twice_is_reported(reason: Kernel) -> None:
     source = broken("coalesced", "sum += A", "for (int i = 0; i < 1 + (k == 4); ++i) sum += A")
-    said = reason(source, "12x10x7")
-    assert "is used 2 times at k = 4" in said
+    message = reason(source, "12x10x7")
+    assert "is used 2 times at k = 4" in message
 
 
 def test_a_wrong_element_far_from_the_first_is_named(reason: Kernel) -> None:
     source = broken("coalesced", "= sum;", "= row == 37 && col == 21 ? sum * element(2) : sum;")
     for dtype in ("float32", "float64", "int32"):
-        said = reason(source, "40x24x33", dtype)
-        assert said.startswith("1 of 960 elements wrong, first C[37][21] (tile 4,2): expected ")
+        message = reason(source, "40x24x33", dtype)
+        assert message.startswith("1 of 960 elements wrong, first C[37][21] (tile 4,2): expected ")
 
 
-def test_expected_and_found_values_are_the_elements_own(reason: Kernel) -> None:
-    said = reason(
+def test_expected_and_found_values_are_those_of_the_element(reason: Kernel) -> None:
+    message = reason(
         broken("coalesced", "= sum;", "= row == 3 && col == 2 ? sum + 1000 : sum;"), "5x5x5", "int32"
     )
     a, b = Problem(Shape(5, 5, 5), ELEMENT_TYPES["int32"]).inputs
     exact = int((a.astype(object) @ b.astype(object))[3, 2])
-    assert f"expected {exact}, got {exact + 1000}" in said
+    assert f"expected {exact}, got {exact + 1000}" in message
 
 
-# How sharp the judgement is.
+# The precision of verification.
 
 
 def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
 ) -> None:
-    """1 x 1 x 1: the bound is u |a b| and the product is rounded once, so the next float but one is wrong."""
+    """At 1 x 1 x 1 the bound is u |a b| and the product is rounded once, so an error of 2 ulp is wrong."""
     for steps, status in ((0, "ok"), (2, "failed"), (-2, "failed"), (20, "failed")):
         source = broken("coalesced", "= sum;", f"= sum + {steps} * sum * element(1.1920929e-7);")
         result = verify_one(cpu, write_kernel(source), "1x1x1", fmad=False, BLOCK_SIZE=1)
@@ -267,12 +272,12 @@ def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
         ("int32", "element sum = 0;", "short sum = 0;"),
     ],
 )
-def test_a_type_too_narrow(reason: Kernel, dtype: str, old: str, new: str) -> None:
+def test_a_type_that_is_too_narrow_is_reported(reason: Kernel, dtype: str, old: str, new: str) -> None:
     assert "elements wrong" in reason(broken("coalesced", old, new), "20x20x4000", dtype)
 
 
-def test_inputs_cut_to_half_precision(reason: Kernel) -> None:
-    """As tensor cores would: eleven bits of each input, and sums in float32."""
+def test_inputs_cut_to_half_precision_are_reported(reason: Kernel) -> None:
+    """Like tensor cores, the kernel uses eleven bits of each input and sums in float32."""
     half = """\
 __device__ float half_of(float x) {
     unsigned bits;
@@ -304,7 +309,7 @@ IN_ORDER = "for (int k = 0; k < K; ++k)\n        sum += A[row * K + k] * B[k * N
     ("order", "dtype"),
     [*((order, "float32") for order in SUMS), ("backwards", "float64"), ("in four parts", "int32")],
 )
-def test_other_orders_of_summing_are_right_too(
+def test_sums_in_another_order_are_correct(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, order: str, dtype: str
 ) -> None:
     source = broken("coalesced", IN_ORDER, SUMS[order])
@@ -318,15 +323,15 @@ def test_other_orders_of_summing_are_right_too(
 @pytest.mark.parametrize(
     ("order", "dtype"), [*((order, "float32") for order in SUMS), ("backwards", "float64")]
 )
-def test_a_header_that_promises_the_wrong_order(reason: Kernel, order: str, dtype: str) -> None:
-    """Within the error bound, and still not what the file says: only the bits show it."""
-    said = reason(broken("coalesced", IN_ORDER, SUMS[order]), "10x10x70", dtype, fmad=False)
+def test_a_header_that_declares_the_wrong_order_is_reported(reason: Kernel, order: str, dtype: str) -> None:
+    """The product is within the error bound, so only its bits show the other order."""
+    message = reason(broken("coalesced", IN_ORDER, SUMS[order]), "10x10x70", dtype, fmad=False)
     assert re.match(
-        r"within the error bound, but not the bits of a sum in k order, first at C\[\d+\]\[\d+\]", said
+        r"within the error bound, but not the bits of a sum in k order, first at C\[\d+\]\[\d+\]", message
     )
 
 
-def test_the_promised_order_is_not_asked_for_where_terms_may_be_fused(
+def test_the_declared_order_is_not_checked_if_terms_may_be_fused(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
 ) -> None:
     path = write_kernel(broken("coalesced", IN_ORDER, SUMS["backwards"]))
@@ -336,12 +341,12 @@ def test_the_promised_order_is_not_asked_for_where_terms_may_be_fused(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_false_alarm_for_long_sums(cpu: Device[Any], verify_one: Kernel, seed: int) -> None:
+def test_long_sums_are_correct(cpu: Device[Any], verify_one: Kernel, seed: int) -> None:
     for fmad in (True, False):
         assert verify_one(cpu, "coalesced", "7x9x20000", fmad=fmad, seed=seed, BLOCK_SIZE=8).reason == ""
 
 
-def test_whole_numbers_that_wrap_around_on_the_way_are_no_error(
+def test_integers_that_wrap_around_in_a_partial_sum_are_correct(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
 ) -> None:
     source = broken("coalesced", "element sum = 0;", "element sum = 2147483647;").replace(
@@ -350,14 +355,14 @@ def test_whole_numbers_that_wrap_around_on_the_way_are_no_error(
     assert verify_one(cpu, write_kernel(source), "5x5x50", "int32").reason == ""
 
 
-# What surrounds a single verdict.
+# Several cases, and cases that are refused.
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
-def test_a_failing_case_costs_its_own_row_only(cpu: Device[Any], write_kernel: Kernel) -> None:
+def test_a_failing_case_fails_only_its_own_row(cpu: Device[Any], write_kernel: Kernel) -> None:
     problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
     crash = read_method(
         write_kernel(broken("coalesced", "    element sum = 0;", "    element sum = M / (K - 9);"))
@@ -365,12 +370,12 @@ def test_a_failing_case_costs_its_own_row_only(cpu: Device[Any], write_kernel: K
     syntax = read_method(
         write_kernel(broken("coalesced", "element sum = 0;", "element sum = ;"), "syntax.cu")
     )
-    asking = broken("coalesced", "// threads:", "// requires: M == N + 1\n// threads:")
-    square = read_method(write_kernel(asking, "square.cu"))
+    with_requirement = broken("coalesced", "// threads:", "// requires: M == N + 1\n// threads:")
+    square = read_method(write_kernel(with_requirement, "square.cu"))
     methods = [find("naive"), crash, syntax, square, find("numpy"), find("tiled")]
     cases = [(variants(m, {})[0], problem) for m in methods]
-    told: list[tuple[str, int, int]] = []
-    results = list(verify_all(InProcessExecutor(cpu), cases, True, lambda *step: told.append(step)))
+    progress: list[tuple[str, int, int]] = []
+    results = list(verify_all(InProcessExecutor(cpu), cases, True, lambda *step: progress.append(step)))
     assert [r.status for r in results] == ["ok", "failed", "failed", "skipped", "ok", "ok"]
     assert results[1].reason.startswith("crashed: division by zero")
     assert results[2].reason.startswith("does not compile: syntax.cu:")
@@ -379,12 +384,10 @@ def test_a_failing_case_costs_its_own_row_only(cpu: Device[Any], write_kernel: K
     assert {(r.m, r.n, r.k, r.dtype) for r in results} == {(9, 9, 9, "float32")}
     assert [r.execution for r in results] == ["emulated"] * 4 + ["native", "emulated"]
     assert [r.padded for r in results] == [False] * 5 + [True]
-    assert all(done <= total for _, done, total in told)
+    assert all(done <= total for _, done, total in progress)
 
 
-def test_a_case_alone_that_cannot_be_is_an_error_of_the_request(
-    cpu: Device[Any], write_kernel: Kernel
-) -> None:
+def test_a_single_case_with_unmet_requirements_is_an_error(cpu: Device[Any], write_kernel: Kernel) -> None:
     problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
     text = "// requires: M == N + 1\n// threads: 1\n// grid: 1\n__global__ void k(float *C) {}\n"
     method = read_method(write_kernel(text))
@@ -392,7 +395,7 @@ def test_a_case_alone_that_cannot_be_is_an_error_of_the_request(
         list(verify_all(InProcessExecutor(cpu), [(variants(method, {})[0], problem)], True, silent))
 
 
-def test_what_cannot_be_launched_is_refused_before_anything_runs(cpu: Device[Any]) -> None:
+def test_a_launch_that_the_device_cannot_make_is_refused_before_any_case_runs(cpu: Device[Any]) -> None:
     problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
     cases = [
         (variants(find(name), {"BLOCK_SIZE": (33,)})[0], problem) for name in ("cpu-simple", "coalesced")
@@ -409,9 +412,7 @@ def test_a_problem_larger_than_memory_is_refused(cpu: Device[Any], monkeypatch: 
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-def test_host_methods_are_verified_too(
-    cpu: Device[Any], verify_one: Kernel, tmp_path: Path, dtype: str
-) -> None:
+def test_host_methods_are_verified(cpu: Device[Any], verify_one: Kernel, tmp_path: Path, dtype: str) -> None:
     for name in ("cpu-simple", "cpu-block", "numpy"):
         assert verify_one(cpu, name, "20x30x40", dtype).verdict.correct is True
     source = find("cpu-simple").source.replace("void cpu_simple", "void loops")
@@ -421,16 +422,16 @@ def test_host_methods_are_verified_too(
         "1 of 600 elements wrong, first C[3][4]"
     )
     loops.write_text(source.replace("i < M", "i < 5"))
-    said = verify_one(cpu, loops, "20x30x40", dtype).reason
-    assert said.startswith("450 of 600 elements never written, first C[5][0]")
+    message = verify_one(cpu, loops, "20x30x40", dtype).reason
+    assert message.startswith("450 of 600 elements never written, first C[5][0]")
     loops.write_text(source.replace("j < N", "j <= N"))
     assert "wrote past the end of C" in verify_one(cpu, loops, "20x30x40", dtype).reason
 
 
-def test_what_verification_measures(cpu: Device[Any], verify_one: Kernel) -> None:
+def test_a_verdict_has_the_launch_time_and_the_largest_error(cpu: Device[Any], verify_one: Kernel) -> None:
     verdict = verify_one(cpu, "tiled", "20x30x40", BLOCK_SIZE=8).verdict
     assert verdict.launch_ms > 0
     problem = Problem(Shape(20, 30, 40), ELEMENT_TYPES["float32"])
     assert 0 < verdict.max_error <= verdict.error_bound
-    # It belongs to one element, so it is among the bounds of them all.
+    # The verdict's bound is that of one element.
     assert np.isclose(problem.error_bound, verdict.error_bound, rtol=1e-12).any()

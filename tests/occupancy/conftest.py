@@ -1,4 +1,4 @@
-"""NVIDIA's own calculation, cuda_occupancy.h, compiled into a program that answers lines of numbers."""
+"""A program around NVIDIA's calculation, cuda_occupancy.h, which reads numbers and prints results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ int main() {
             printf("%d %d %d %d %d %d %zu\n", found.activeBlocksPerMultiprocessor, found.blockLimitWarps,
                    found.blockLimitBlocks, found.blockLimitRegs, found.blockLimitSharedMem,
                    found.blockLimitBarriers, found.allocatedSharedMemPerBlock);
-        } else {  // no block size: ask for the best, with so many bytes a thread
+        } else {  // without a block size, print the best; `dynamic` is then shared memory per thread
             int grid, block;
             per_thread = dynamic;
             if (cudaOccMaxPotentialOccupancyBlockSize(&grid, &block, &device, &kernel, &state, shared_of, 0))
@@ -63,40 +63,50 @@ int main() {
 
 @dataclass(frozen=True)
 class Header:
-    """The compiled calculation, and the release of CUDA that it is from, as in 13000."""
+    """The compiled calculation and the release of CUDA that it comes from, such as 13000."""
 
     program: Path
     release: int
 
     def ask(self, architecture: Architecture, lines: Iterable[str]) -> list[tuple[int, ...]]:
-        """The answers to lines of: threads registers static dynamic barriers carve-out cache most-threads."""
-        of = architecture
-        device = (
-            f"{of.capability[0]} {of.capability[1]} {of.multiprocessors} {of.threads_per_block} {of.threads} "
-            f"{of.registers_per_block} {of.registers} {of.shared_bytes} {of.shared_bytes_per_block} "
-            f"{of.reserved_shared_bytes}"
+        """Return the program's answer to each line, a tuple of the numbers that it prints.
+
+        A line is: threads registers static dynamic barriers carve-out cache most-threads. With 0 threads the
+        program searches the best block size.
+        """
+        limits = (
+            *architecture.capability,
+            architecture.multiprocessors,
+            architecture.threads_per_block,
+            architecture.threads,
+            architecture.registers_per_block,
+            architecture.registers,
+            architecture.shared_bytes,
+            architecture.shared_bytes_per_block,
+            architecture.reserved_shared_bytes,
         )
-        asked = [f"{device} {line}" for line in lines]
-        done = subprocess.run(
-            [self.program], input="\n".join(asked), capture_output=True, text=True, check=True
+        device = " ".join(map(str, limits))
+        requests = [f"{device} {line}" for line in lines]
+        completed = subprocess.run(
+            [self.program], input="\n".join(requests), capture_output=True, text=True, check=True
         )
-        answers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-        assert len(answers) == len(asked)
+        answers = [tuple(map(int, line.split())) for line in completed.stdout.splitlines()]
+        assert len(answers) == len(requests)
         return answers
 
 
 @pytest.fixture(scope="session")
 def header(tmp_path_factory: pytest.TempPathFactory) -> Header:
-    """NVIDIA's cuda_occupancy.h, which states the hardware's rules as code."""
-    found = [f for f in header_candidates(find_nvcc(), None) if (f / "cuda_occupancy.h").is_file()]
-    if not found:
+    """Compile NVIDIA's cuda_occupancy.h, which states the hardware's rules as code."""
+    folders = [f for f in header_candidates(find_nvcc(), None) if (f / "cuda_occupancy.h").is_file()]
+    if not folders:
         pytest.skip("NVIDIA's cuda_occupancy.h was not found: it comes with the toolkit, and with make setup")
     program = tmp_path_factory.mktemp("occupancy") / "occupancy"
     subprocess.run(
-        ["g++", "-O1", "-w", f"-I{found[0]}", "-x", "c++", "-", "-o", program],
+        ["g++", "-O1", "-w", f"-I{folders[0]}", "-x", "c++", "-", "-o", program],
         input=PROGRAM,
         text=True,
         check=True,
     )
-    release = re.search(r"define\s+CUDART_VERSION\s+(\d+)", (found[0] / "cuda_runtime_api.h").read_text())
+    release = re.search(r"define\s+CUDART_VERSION\s+(\d+)", (folders[0] / "cuda_runtime_api.h").read_text())
     return Header(program, int(release[1]) if release else 0)

@@ -1,4 +1,4 @@
-"""Architectures by their names, and their table against NVIDIA's header, guide and compiler."""
+"""Architectures found by name, and their table against NVIDIA's header, guide and compiler."""
 
 from __future__ import annotations
 
@@ -47,24 +47,32 @@ RESIDENT_WARPS = {
         ("sm_8.6", "sm_86"),
     ],
 )
-def test_spellings(text: str, name: str) -> None:
+def test_each_spelling_of_a_name_is_understood(text: str, name: str) -> None:
     assert find_architecture(text).name == name
 
 
-@pytest.mark.parametrize("of", ALL, ids=lambda a: a.name)
-def test_every_name_leads_back(of: Architecture) -> None:
-    major, minor = of.capability
-    for text in (of.name, f"{major}.{minor}", f"{major}{minor}", f"compute_{major}{minor}", of.name.upper()):
-        assert find_architecture(text) is of or find_architecture(text) == of
-    # A suffix is the compiler's affair: the limits are the same. There is `a` from 9.0 on, `f` from 10.0 on.
+@pytest.mark.parametrize("architecture", ALL, ids=lambda a: a.name)
+def test_each_architecture_is_found_by_each_of_its_names(architecture: Architecture) -> None:
+    major, minor = architecture.capability
+    for text in (
+        architecture.name,
+        f"{major}.{minor}",
+        f"{major}{minor}",
+        f"compute_{major}{minor}",
+        architecture.name.upper(),
+    ):
+        assert find_architecture(text) is architecture or find_architecture(text) == architecture
+    # A suffix changes the compiled code, not the limits. `a` exists from 9.0 on, `f` from 10.0 on.
     for suffix, since in (("a", (9, 0)), ("f", (10, 0))):
-        if of.capability >= since:
-            suffixed = find_architecture(f"{of.name}{suffix}")
-            assert suffixed.name == of.name + suffix and suffixed.capability == of.capability
-            assert dataclasses.replace(suffixed, name=of.name) == of
+        if architecture.capability >= since:
+            suffixed = find_architecture(f"{architecture.name}{suffix}")
+            assert (
+                suffixed.name == architecture.name + suffix and suffixed.capability == architecture.capability
+            )
+            assert dataclasses.replace(suffixed, name=architecture.name) == architecture
         else:
-            with pytest.raises(UsageError, match=f"nearest is {of.name};"):
-                find_architecture(f"{of.name}{suffix}")
+            with pytest.raises(UsageError, match=f"nearest is {architecture.name};"):
+                find_architecture(f"{architecture.name}{suffix}")
 
 
 @pytest.mark.parametrize(
@@ -82,71 +90,80 @@ def test_every_name_leads_back(of: Architecture) -> None:
         ("sm_90b", "sm_90", "did you mean"),
     ],
 )
-def test_a_name_that_is_none_leads_to_the_nearest(text: str, near: str, words: str) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_name(text: str, near: str, words: str) -> None:
     with pytest.raises(UsageError) as raised:
         find_architecture(text)
     message = str(raised.value)
-    hint, _, every = message.partition("there are ")
+    hint, _, listed = message.partition("there are ")
     assert words in hint and text in hint
     assert re.findall(r"sm_\d+", hint.replace(text, "")) == [near]
-    assert every == ", ".join(ARCHITECTURES) + ", and all"
+    assert listed == ", ".join(ARCHITECTURES) + ", and all"
 
 
-def test_only_what_nobody_publishes_is_called_unpublished() -> None:
+def test_only_unpublished_architectures_are_called_unpublished() -> None:
     for text in ("sm_91", "hopper", "", "sm_", "-1", "9.0.0", "sm_90aa", "compute", "９.٠"):
         with pytest.raises(UsageError, match="unknown architecture") as raised:
             find_architecture(text)
         assert "publishes" not in str(raised.value)
 
 
-def test_a_name_of_thousands_of_digits_is_unknown_too() -> None:
-    """Python converts no text of more than 4300."""
+def test_a_name_of_thousands_of_digits_is_unknown() -> None:
+    """Python converts no text of more than 4300 digits to a number."""
     with pytest.raises(UsageError, match="unknown architecture"):
         find_architecture("8" * 5000)
 
 
-@pytest.mark.parametrize("of", ALL, ids=lambda a: a.name)
-def test_the_table_is_consistent(of: Architecture) -> None:
-    assert of.threads % 32 == 0 and of.threads >= of.threads_per_block >= 512
-    assert of.registers >= of.registers_per_block and of.registers % of.partitions == 0
-    assert list(of.shared_configurations) == sorted(set(of.shared_configurations))
-    assert of.shared_configurations[-1] == of.shared_bytes
-    assert of.shared_bytes_per_block + of.reserved_shared_bytes <= of.shared_bytes
-    assert of.shared_bytes % of.shared_granularity_bytes == 0
-    # Blocks of one warp: as many as an SM may hold.
-    assert of.blocks * 32 <= of.threads
-    assert of.multiprocessors >= 1 and of.gpu
-    assert str(of) == f"{of.name} ({of.gpu}, {of.multiprocessors} SMs)"
+@pytest.mark.parametrize("architecture", ALL, ids=lambda a: a.name)
+def test_the_table_is_consistent(architecture: Architecture) -> None:
+    assert architecture.threads % 32 == 0 and architecture.threads >= architecture.threads_per_block >= 512
+    assert (
+        architecture.registers >= architecture.registers_per_block
+        and architecture.registers % architecture.partitions == 0
+    )
+    assert list(architecture.shared_configurations) == sorted(set(architecture.shared_configurations))
+    assert architecture.shared_configurations[-1] == architecture.shared_bytes
+    assert (
+        architecture.shared_bytes_per_block + architecture.reserved_shared_bytes <= architecture.shared_bytes
+    )
+    assert architecture.shared_bytes % architecture.shared_granularity_bytes == 0
+    # An SM holds its largest number of blocks if each is one warp.
+    assert architecture.blocks * 32 <= architecture.threads
+    assert architecture.multiprocessors >= 1 and architecture.gpu
+    assert (
+        str(architecture) == f"{architecture.name} ({architecture.gpu}, {architecture.multiprocessors} SMs)"
+    )
 
 
-def test_the_guides_resident_warps() -> None:
-    published = {capability: warps for warps, all_of in RESIDENT_WARPS.items() for capability in all_of}
+def test_resident_warps_are_those_of_the_guide() -> None:
+    published = {
+        capability: warps for warps, capabilities in RESIDENT_WARPS.items() for capability in capabilities
+    }
     assert {".".join(map(str, a.capability)): a.warps for a in ALL} == published
     assert [a.capability for a in ALL] == sorted(a.capability for a in ALL)
     assert [a.name for a in ALL] == list(ARCHITECTURES)
 
 
-@pytest.mark.parametrize("of", KNOWN_TO_HEADER, ids=lambda a: a.name)
-def test_blocks_and_registers_are_nvidias(header, of: Architecture) -> None:
-    most = of.registers_per_thread
-    none, lots, too_many = header.ask(
-        of, [f"32 {registers} 0 0 0 -1 0 1024" for registers in (0, most, most + 2)]
+@pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
+def test_blocks_and_registers_are_those_of_nvidias_header(header, architecture: Architecture) -> None:
+    most = architecture.registers_per_thread
+    without_registers, at_most, too_many = header.ask(
+        architecture, [f"32 {registers} 0 0 0 -1 0 1024" for registers in (0, most, most + 2)]
     )
-    assert none[2] == of.blocks
-    assert lots[3] > 0
-    # The header counts to 256 from 7.0 on, and does not know that the first Kepler has no more than 63.
-    assert too_many[3] == 0 or of.name == "sm_30"
-    # One byte takes a whole portion, and what is reserved.
-    (one,) = header.ask(of, ["32 0 1 0 0 -1 0 1024"])
-    assert one[6] == of.reserved_shared_bytes + of.shared_granularity_bytes
-    # The largest block may have all of the memory that the table gives it, and not a byte more.
-    fits, not_any_more = header.ask(
-        of, [f"32 0 0 {of.shared_bytes_per_block + more} 0 -1 0 1024" for more in (0, 1)]
+    assert without_registers[2] == architecture.blocks
+    assert at_most[3] > 0
+    # The header's limit is 256 registers from 7.0 on. It ignores that the first Kepler's limit is 63.
+    assert too_many[3] == 0 or architecture.name == "sm_30"
+    # One byte takes a whole portion and the reserved bytes.
+    (one,) = header.ask(architecture, ["32 0 1 0 0 -1 0 1024"])
+    assert one[6] == architecture.reserved_shared_bytes + architecture.shared_granularity_bytes
+    # A block may have as many bytes of shared memory as the table allows, and not one more.
+    fits, too_large = header.ask(
+        architecture, [f"32 0 0 {architecture.shared_bytes_per_block + more} 0 -1 0 1024" for more in (0, 1)]
     )
-    assert (fits[4] >= 1, not_any_more[4]) == (True, 0)
+    assert (fits[4] >= 1, too_large[4]) == (True, 0)
 
 
-def test_everything_that_nvcc_compiles_for_is_there(needs_nvcc: None) -> None:
+def test_the_table_contains_every_architecture_that_nvcc_lists(needs_nvcc: None) -> None:
     nvcc = find_nvcc()
     assert nvcc is not None
     listed = subprocess.run([nvcc, "--list-gpu-code"], capture_output=True, text=True, check=True).stdout

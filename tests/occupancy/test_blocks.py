@@ -1,4 +1,4 @@
-"""Active blocks and every limit, against NVIDIA's own calculation, published examples, and by hand."""
+"""Active blocks and all limits, against NVIDIA's calculation, published examples and hand calculation."""
 
 from __future__ import annotations
 
@@ -19,73 +19,77 @@ REGISTERS = (0, 1, 8, 9, 16, 17, 21, 24, 25, 32, 33, 36, 37, 40, 41, 42, 48, 49,
              80, 81, 85, 96, 97, 112, 113, 128, 129, 144, 160, 168, 169, 192, 200, 224, 232, 255)  # fmt: skip
 
 
-def configurations(of: Architecture) -> list[tuple[int, int, int, int]]:
-    """Threads, registers, static and dynamic shared memory: edges and what lies beside them."""
-    most = of.shared_bytes_per_block
+def configurations(architecture: Architecture) -> list[tuple[int, int, int, int]]:
+    """Return threads, registers, static and dynamic shared memory, at and beside the edges of rounding."""
+    most = architecture.shared_bytes_per_block
     shared = [(0, 0), (1, 0), (100, 28), (1023, 1), (4 * KB, 0), (8 * KB, 129), (0, 10 * KB + 1),
               (16 * KB, 8 * KB), (48 * KB, 0), (16 * KB, most // 2 - 16 * KB), (0, most // 2 + 1),
               (0, most // 3), (0, most), (0, most + 1)]  # fmt: skip
-    registers = [r for r in REGISTERS if r <= of.registers_per_thread]
+    registers = [r for r in REGISTERS if r <= architecture.registers_per_thread]
     return [(t, r, s, d) for t, r, (s, d) in itertools.product(THREADS, registers, shared)]
 
 
-@pytest.mark.parametrize("of", KNOWN_TO_HEADER, ids=lambda a: a.name)
-def test_every_limit_is_nvidias(header, of: Architecture) -> None:
-    """At least 100 000 configurations over all; the grid's size is checked below."""
-    asked = configurations(of)
-    answers = np.array(header.ask(of, [f"{t} {r} {s} {d} 1 -1 0 1024" for t, r, s, d in asked]))
-    threads, registers, static, dynamic = np.array(asked).T
-    found = active_blocks(of, threads, registers, static + dynamic)
-    ours = np.stack([found.active, *(found.limits[n] for n in LIMITS), found.allocated_shared_bytes], axis=1)
+@pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
+def test_every_limit_is_that_of_nvidias_calculation(header, architecture: Architecture) -> None:
+    """The next test checks the number of configurations."""
+    requests = configurations(architecture)
+    answers = np.array(header.ask(architecture, [f"{t} {r} {s} {d} 1 -1 0 1024" for t, r, s, d in requests]))
+    threads, registers, static, dynamic = np.array(requests).T
+    result = active_blocks(architecture, threads, registers, static + dynamic)
+    ours = np.stack(
+        [result.active, *(result.limits[n] for n in LIMITS), result.allocated_shared_bytes], axis=1
+    )
     compared = list(range(7))
-    if of.capability == (10, 3) and header.release < 13050:
-        compared.remove(5)  # later releases halve the barriers of 10.3: 32 for the 64 of this one
+    if architecture.capability == (10, 3) and header.release < 13050:
+        compared.remove(5)  # later releases have 32 barriers for 10.3, this one 64
     different = (ours[:, compared] != answers[:, compared]).any(axis=1)
-    first = [(asked[i], ours[i].tolist(), answers[i].tolist()) for i in np.flatnonzero(different)[:5]]
+    first = [(requests[i], ours[i].tolist(), answers[i].tolist()) for i in np.flatnonzero(different)[:5]]
     assert first == []
-    # The grid reaches every kind of answer, and each resource is the scarcest somewhere.
-    assert {0, 2, 3, 4} <= set(found.active.tolist())
+    # The configurations give every kind of answer, and each resource is the scarcest in one of them.
+    assert {0, 2, 3, 4} <= set(result.active.tolist())
     for name in ("warps", "blocks", "registers", "shared"):
-        others = [found.limits[other] for other in LIMITS if other not in (name, "barriers")]
-        assert (found.limits[name] < np.minimum.reduce(others)).any(), name
+        others = [result.limits[other] for other in LIMITS if other not in (name, "barriers")]
+        assert (result.limits[name] < np.minimum.reduce(others)).any(), name
 
 
-def test_the_grid_is_large() -> None:
-    assert sum(len(configurations(of)) for of in KNOWN_TO_HEADER) > 400_000
+def test_more_than_400_000_configurations_are_compared() -> None:
+    assert sum(len(configurations(architecture)) for architecture in KNOWN_TO_HEADER) > 400_000
     assert len(KNOWN_TO_HEADER) == 23
 
 
-@pytest.mark.parametrize("of", KNOWN_TO_HEADER, ids=lambda a: a.name)
-def test_barriers_are_nvidias(header, of: Architecture) -> None:
-    asked = list(itertools.product((32, 64, 128, 256), (0, 1, 2, 3, 5, 8, 16)))
-    answers = np.array(header.ask(of, [f"{t} 16 0 0 {b} -1 0 1024" for t, b in asked]))
-    found = active_blocks(of, [t for t, _ in asked], 16, 0, [b for _, b in asked])
-    if of.capability == (10, 3) and header.release < 13050:
-        # That release has 64 barriers for it, as for 10.0; later ones have 32.
-        assert answers[:, 5].tolist() == [64 // b if b else UNLIMITED for _, b in asked]
+@pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
+def test_barriers_are_those_of_nvidias_calculation(header, architecture: Architecture) -> None:
+    requests = list(itertools.product((32, 64, 128, 256), (0, 1, 2, 3, 5, 8, 16)))
+    answers = np.array(header.ask(architecture, [f"{t} 16 0 0 {b} -1 0 1024" for t, b in requests]))
+    result = active_blocks(architecture, [t for t, _ in requests], 16, 0, [b for _, b in requests])
+    if architecture.capability == (10, 3) and header.release < 13050:
+        # That release has 64 barriers for 10.3, as for 10.0; later releases have 32.
+        assert answers[:, 5].tolist() == [64 // b if b else UNLIMITED for _, b in requests]
         return
-    assert found.limits["barriers"].tolist() == answers[:, 5].tolist()
-    assert found.active.tolist() == answers[:, 0].tolist()
+    assert result.limits["barriers"].tolist() == answers[:, 5].tolist()
+    assert result.active.tolist() == answers[:, 0].tolist()
 
 
-@pytest.mark.parametrize("of", KNOWN_TO_HEADER, ids=lambda a: a.name)
-def test_the_carveout_is_nvidias(header, of: Architecture) -> None:
-    """Any percentage from 7.0 on; before, the two ends of what the L1 preference could say."""
+@pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
+def test_the_carveout_is_that_of_nvidias_calculation(header, architecture: Architecture) -> None:
+    """Percentages are compared from 7.0 on; before, only the two extremes of the L1 preference exist."""
     settings = {p: (p, 0) for p in (0, 1, 3, 8, 14, 15, 20, 33, 43, 50, 57, 66, 75, 85, 99, 100)}
-    if of.capability < (7, 0):
+    if architecture.capability < (7, 0):
         settings = {0: (-1, 2), 100: (-1, 1)}
     shared = [0, 1, 1000, 3 * KB, 7 * KB, 8 * KB, 15 * KB, 20 * KB, 31 * KB, 33 * KB, 40 * KB, 48 * KB]
-    shared += [s for s in (63 * KB, 70 * KB, 99 * KB, 131 * KB, 200 * KB) if s <= of.shared_bytes_per_block]
+    shared += [
+        s for s in (63 * KB, 70 * KB, 99 * KB, 131 * KB, 200 * KB) if s <= architecture.shared_bytes_per_block
+    ]
     for percent, (carveout, cache) in settings.items():
-        asked = [f"{t} 16 0 {s} 1 {carveout} {cache} 1024" for t in (32, 128, 1024) for s in shared]
-        answers = np.array(header.ask(of, asked))
+        requests = [f"{t} 16 0 {s} 1 {carveout} {cache} 1024" for t in (32, 128, 1024) for s in shared]
+        answers = np.array(header.ask(architecture, requests))
         threads = np.repeat([32, 128, 1024], len(shared))
-        found = active_blocks(of, threads, 16, np.tile(shared, 3), 1, percent)
-        assert found.limits["shared"].tolist() == answers[:, 4].tolist(), percent
-        assert found.active.tolist() == answers[:, 0].tolist(), percent
+        result = active_blocks(architecture, threads, 16, np.tile(shared, 3), 1, percent)
+        assert result.limits["shared"].tolist() == answers[:, 4].tolist(), percent
+        assert result.active.tolist() == answers[:, 0].tolist(), percent
 
 
-# Published: architecture, threads, registers, shared bytes, and the active blocks that were stated.
+# Published examples: architecture, threads, registers, shared bytes, and the published active blocks.
 @pytest.mark.parametrize(
     ("name", "threads", "registers", "shared", "blocks", "source"),
     [
@@ -100,29 +104,29 @@ def test_the_carveout_is_nvidias(header, of: Architecture) -> None:
         ("sm_70", 320, 37, 0, 4, "CUDA Best Practices Guide, Occupancy: 63%"),
     ],
 )
-def test_published_examples(
+def test_active_blocks_are_those_of_published_examples(
     name: str, threads: int, registers: int, shared: int, blocks: int, source: str
 ) -> None:
     assert int(active_blocks(find_architecture(name), threads, registers, shared).active) == blocks, source
 
 
-def test_fermi_and_tesla_by_hand() -> None:
+def test_limits_of_fermi_and_tesla_are_those_computed_by_hand() -> None:
     def limits(name: str, threads: int, registers: int, shared: int = 0) -> list[int]:
-        found = active_blocks(find_architecture(name), threads, registers, shared)
-        return [int(found.limits[limit]) for limit in LIMITS]
+        result = active_blocks(find_architecture(name), threads, registers, shared)
+        return [int(result.limits[limit]) for limit in LIMITS]
 
-    # 3 warps count as 4 where registers are given out: 4 x 32 x 16 = 2048 of 8192; 24 // 3 = 8 by warps.
+    # Registers are allocated for 4 warps instead of 3: 4 x 32 x 16 = 2048 of 8192; by warps 24 // 3 = 8.
     assert limits("sm_10", 96, 16) == [8, 8, 4, UNLIMITED, UNLIMITED]
     # 2 warps x 32 x 10 = 640, in portions of 512: 1024 of 16384. 600 bytes in portions of 512: 1024.
     assert limits("sm_13", 64, 10, 600) == [16, 8, 16, 16, UNLIMITED]
-    # 20 x 32 = 640 a warp, of 16384 in each of two partitions: 25 warps each, 50; of 6 warps a block, 8.
+    # 20 x 32 = 640 a warp, of 16384 in each of two partitions: 25 warps each, 50 in all; 50 // 6 = 8.
     assert limits("sm_20", 192, 20) == [8, 8, 8, UNLIMITED, UNLIMITED]
-    # 21 registers are given as 24: 768 a warp, 21 warps in each partition, 42; // 6 = 7.
+    # 21 registers are rounded up to 24: 768 a warp, 21 warps in each partition, 42 in all; 42 // 6 = 7.
     assert limits("sm_20", 192, 21) == [8, 8, 7, UNLIMITED, UNLIMITED]
-    # 63 x 32 = 2016, in portions of 64: 2048; 8 warps in each partition, 16; a block of 17 does not fit.
+    # 63 x 32 = 2016, in portions of 64: 2048; 8 warps in each partition, 16 in all; 17 warps do not fit.
     assert limits("sm_21", 544, 63)[2] == 0
     assert limits("sm_21", 512, 63)[2] == 1
-    # 100 bytes in portions of 128; 48 KB of them.
+    # 100 bytes are rounded up to 128; 48 KB / 128 = 384.
     assert limits("sm_21", 512, 63, 100)[3] == 384
 
 
@@ -137,7 +141,7 @@ def test_fermi_and_tesla_by_hand() -> None:
         ("sm_90", 256, 33, 0, (8, 32, 6, 228, 64)),
         # 8192 + 1024 reserved = 9216; 233472 / 9216 = 25.3.
         ("sm_90", 64, 16, 8192, (32, 32, 64, 25, 64)),
-        # 227 KB and the reserved one: the whole of it.
+        # 227 KB and 1 KB reserved are all of the shared memory.
         ("sm_90", 1024, 64, 227 * KB, (2, 32, 1, 1, 64)),
         # One byte more than a block may have.
         ("sm_90", 1024, 32, 227 * KB + 1, (2, 32, 2, 0, 64)),
@@ -145,20 +149,22 @@ def test_fermi_and_tesla_by_hand() -> None:
         ("sm_75", 64, 32, 4097, (16, 16, 32, 15, UNLIMITED)),
         # 255 x 32 = 8160 -> 8192; 2 warps a partition, 8 in all: a block of 96 threads is 3 warps.
         ("sm_80", 96, 255, 0, (21, 32, 2, 164, UNLIMITED)),
-        # What calculators on the web miss: 85 x 32 = 2720 -> 2816 a warp, x 4 = 11264, of 32768 a block may
-        # have; 16384 // 2816 = 5 in each partition, 20 warps, 5 blocks. At 16 warps a block the launch fails.
+        # Calculators on the web miss this: 85 x 32 = 2720 -> 2816 a warp, x 4 = 11264, of 32768 for a block;
+        # 16384 // 2816 = 5 in each partition, 20 warps, 5 blocks. At 16 warps a block the launch fails.
         ("sm_53", 128, 85, 0, (16, 32, 5, UNLIMITED, UNLIMITED)),
         ("sm_53", 512, 85, 0, (4, 32, 0, UNLIMITED, UNLIMITED)),
     ],
 )
-def test_by_hand(name: str, threads: int, registers: int, shared: int, limits: tuple[int, ...]) -> None:
-    found = active_blocks(find_architecture(name), threads, registers, shared)
-    assert tuple(int(found.limits[limit]) for limit in LIMITS) == limits
-    assert int(found.active) == min(limits)
-    assert int(found.warps) == min(limits) * -(-threads // 32)
+def test_limits_are_those_computed_by_hand(
+    name: str, threads: int, registers: int, shared: int, limits: tuple[int, ...]
+) -> None:
+    result = active_blocks(find_architecture(name), threads, registers, shared)
+    assert tuple(int(result.limits[limit]) for limit in LIMITS) == limits
+    assert int(result.active) == min(limits)
+    assert int(result.warps) == min(limits) * -(-threads // 32)
 
 
-def test_a_gpus_own_attributes_win() -> None:
+def test_a_gpus_own_attributes_replace_those_of_the_table() -> None:
     attributes = {
         "multiprocessor_count": 7,
         "max_threads_per_block": 1024,
@@ -171,10 +177,15 @@ def test_a_gpus_own_attributes_win() -> None:
         "max_shared_memory_per_block_optin": 99 * KB,
         "reserved_shared_memory_per_block": 2 * KB,
     }
-    of = of_gpu("sm_90", "a GPU", attributes)
-    assert (of.multiprocessors, of.blocks, of.threads, of.gpu) == (7, 20, 1536, "a GPU")
-    assert of.shared_configurations == tuple(k * KB for k in (0, 8, 16, 32, 64, 100))
-    assert int(active_blocks(of, 32, 0, 8 * KB).limits["shared"]) == 10
-    # A GPU newer than the table is like the newest that is not newer than it.
+    architecture = of_gpu("sm_90", "a GPU", attributes)
+    assert (architecture.multiprocessors, architecture.blocks, architecture.threads, architecture.gpu) == (
+        7,
+        20,
+        1536,
+        "a GPU",
+    )
+    assert architecture.shared_configurations == tuple(k * KB for k in (0, 8, 16, 32, 64, 100))
+    assert int(active_blocks(architecture, 32, 0, 8 * KB).limits["shared"]) == 10
+    # A GPU that is not in the table gets the rules of the newest architecture before it.
     assert of_gpu("sm_139", "future", attributes).partitions == ARCHITECTURES["sm_121"].partitions
-    assert of_gpu("sm_107", "future", attributes).barriers == 20  # one for each block, as of 10.3
+    assert of_gpu("sm_107", "future", attributes).barriers == 20  # one for each block, as on 10.3

@@ -33,13 +33,13 @@ SM_86 = find_architecture("sm_86")
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
 def cases(
     method: str | Method, shape: str = "64x64x64", dtype: str = "float32", **chosen: Sequence[Value]
 ) -> list[tuple]:
-    """Variants on a problem; parameters not named take all their values, as in a sweep."""
+    """Return variants on a problem. Parameters that are not given take all their values, as in a sweep."""
     found = find(method) if isinstance(method, str) else method
     swept = {p.name: p.values for p in found.parameters} | chosen
     problem = Problem(parse_shape(shape), ELEMENT_TYPES[dtype], 0)
@@ -51,28 +51,28 @@ def occupancy(planned: Sequence[tuple], *names: str) -> list[OccupancyResult]:
     return list(occupancy_of_kernels(architectures, planned, True, None, silent))
 
 
-def best(planned: Sequence[tuple], of: Architecture = SM_86) -> list[OccupancyResult]:
-    return list(best_block_sizes([of], planned, True, None, silent))
+def best(planned: Sequence[tuple], architecture: Architecture = SM_86) -> list[OccupancyResult]:
+    return list(best_block_sizes([architecture], planned, True, None, silent))
 
 
 def read(path: Path, **given: str | tuple[int, ...]) -> Method:
-    """A file's kernel with the fields of a header (in capitals: a parameter and its values)."""
+    """Read a file's kernel with header fields in lower case, and parameters with their values in capitals."""
     fields = {name.replace("_", "-"): text for name, text in given.items() if isinstance(text, str)}
     parameters = [Parameter(name, v[0], v) for name, v in given.items() if isinstance(v, tuple)]
     return read_method(path, Overrides({"grid": "3"} | fields, tuple(parameters)))
 
 
 def ptxas(path: Path, arch: str, tmp_path: Path, *defines: str) -> tuple[int, int]:
-    """Registers a thread and static shared memory, from a run of nvcc on the method's file as it is."""
+    """Return registers per thread and static shared memory, as ptxas prints them for the file."""
     command = [find_nvcc(), f"-arch={arch}", "-cubin", "-Xptxas", "-v", *defines, "-o", tmp_path / "o", path]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    registers, shared = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes smem", said)
+    log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    registers, shared = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes smem", log)
     assert registers
     return int(registers[1]), int(shared[1]) if shared else 0
 
 
-def test_the_ladders_kernels(header, tmp_path: Path) -> None:
-    of = find_architecture("sm_90")
+def test_the_ladders_kernels_have_the_occupancy_of_nvidias_header(header, tmp_path: Path) -> None:
+    architecture = find_architecture("sm_90")
     planned = cases("tiled", "1000x500x70", BLOCK_SIZE=(16, 32)) + cases(
         "tiled-dynamic", "1000x500x70", BLOCK_SIZE=(16, 32)
     )
@@ -91,38 +91,45 @@ def test_the_ladders_kernels(header, tmp_path: Path) -> None:
         assert (result.dynamic_shared_bytes, result.shared_bytes_per_block) == (tiles - static, tiles)
         assert result.threads_per_block == edge * edge
         ((active, *limits, allocated),) = header.ask(
-            of, [f"{edge * edge} {registers} {static} {tiles - static} 1 -1 0 1024"]
+            architecture, [f"{edge * edge} {registers} {static} {tiles - static} 1 -1 0 1024"]
         )
         assert result.active_blocks == active and list(result.limits.values()) == limits
         assert result.allocated_shared_bytes_per_block == allocated
         assert set(result.limited_by) == {n for n, limit in result.limits.items() if limit == active}
-        # Of 1000 rows and 500 columns, the last blocks are partly beyond the matrix.
+        # The last blocks are partly beyond the 1000 rows and 500 columns.
         blocks = math.ceil(1000 / edge) * math.ceil(500 / edge)
         assert result.grid_blocks == blocks
         assert result.waves == pytest.approx(blocks / (active * 132))
-        assert (result.arch, result.gpu, result.dtype, result.reason) == ("sm_90", of.gpu, "float32", "")
+        assert (result.arch, result.gpu, result.dtype, result.reason) == (
+            "sm_90",
+            architecture.gpu,
+            "float32",
+            "",
+        )
 
 
-def test_one_architecture_after_the_other_and_a_block_too_large_for_one(write_kernel: WriteKernel) -> None:
-    done: list[tuple[int, int]] = []
+def test_a_block_too_large_for_one_architecture_runs_on_the_other(write_kernel: WriteKernel) -> None:
+    progress: list[tuple[int, int]] = []
     method = read(
         write_kernel(BODY), threads="BLOCK_SIZE", shared_bytes="1600 * BLOCK_SIZE", BLOCK_SIZE=(32, 64)
     )
     architectures = [find_architecture(name) for name in ("sm_75", "sm_90")]
     results = list(
-        occupancy_of_kernels(architectures, cases(method), True, None, lambda *told: done.append(told[1:]))
+        occupancy_of_kernels(
+            architectures, cases(method), True, None, lambda *step: progress.append(step[1:])
+        )
     )
     assert [(r.arch, r.threads_per_block, bool(r.reason)) for r in results] == [
         ("sm_75", 32, False), ("sm_75", 64, True), ("sm_90", 32, False), ("sm_90", 64, False)
     ]  # fmt: skip
     assert "102,400 bytes of shared memory" in results[1].reason and "65,536" in results[1].reason
     assert (results[1].active_blocks, results[1].occupancy, results[1].waves) == (0, 0, None)
-    assert done == [(1, 1), (1, 1)]  # one program for both sizes, on either architecture
+    assert progress == [(1, 1), (1, 1)]  # one program for both sizes, on each architecture
     with pytest.raises(UsageError, match=r"102,400 bytes.*allows 65,536"):
         occupancy(cases(method, BLOCK_SIZE=(64,)), "sm_75")
 
 
-def test_a_variant_that_does_not_compile_costs_its_row(write_kernel: WriteKernel) -> None:
+def test_a_variant_that_does_not_compile_fails_only_its_own_row(write_kernel: WriteKernel) -> None:
     path = write_kernel("#if BLOCK_SIZE == 8\n#error not this one\n#endif\n" + BODY)
     method = read(path, threads="BLOCK_SIZE", BLOCK_SIZE=(8, 16))
     broken, sound = occupancy(cases(method))
@@ -138,7 +145,7 @@ def test_a_variant_that_does_not_compile_costs_its_row(write_kernel: WriteKernel
         occupancy(cases(method, BLOCK_SIZE=(8,)))
 
 
-def test_launch_bounds_and_static_with_dynamic_memory(write_kernel: WriteKernel) -> None:
+def test_launch_bounds_and_the_sum_of_static_and_dynamic_memory_are_limits(write_kernel: WriteKernel) -> None:
     source = BODY.replace("void k", "void __launch_bounds__(128) k").replace(
         "C[threadIdx.x] = 1",
         "__shared__ float s[10240]; s[threadIdx.x] = *A; __syncthreads(); *C = s[(int)*B]",
@@ -150,29 +157,35 @@ def test_launch_bounds_and_static_with_dynamic_memory(write_kernel: WriteKernel)
     results = {(r.params["BLOCK_SIZE"], r.params["MORE"]): r for r in occupancy(cases(method), "sm_75")}
     assert results[128, 0].reason == "" and results[128, 0].active_blocks == 1
     assert results[256, 0].reason == "256 threads a block; its __launch_bounds__ allow 128"
-    # 40 KB static and 30 KB dynamic are each allowed; together they are more than the 64 KB there are.
+    # 40 KB static and 30 KB dynamic are each allowed; together they exceed the 64 KB of an SM.
     assert results[128, 30].reason == "71,680 bytes of shared memory a block; sm_75 allows 65,536"
     assert [r.active_blocks for key, r in results.items() if key != (128, 0)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("name", "dtype", "size"), [("sm_86", "float64", 8), ("sm_75", "float32", 4)])
-def test_the_labs_exercise(header, name: str, dtype: str, size: int) -> None:
-    """`tiled-dynamic`: requiredSM is 2 tiles of edge² elements, so 2 elements a thread."""
-    of = find_architecture(name)
-    (result,) = best(cases("tiled-dynamic", dtype=dtype), of)
+def test_the_block_size_of_the_labs_exercise_is_that_of_nvidias_search(
+    header, name: str, dtype: str, size: int
+) -> None:
+    """The lab's requiredSM for `tiled-dynamic` is 2 tiles of edge² elements, so 2 elements per thread."""
+    architecture = find_architecture(name)
+    (result,) = best(cases("tiled-dynamic", dtype=dtype), architecture)
     suggestion, registers = result.suggestion, result.registers_per_thread
     assert suggestion is not None
-    ((grid, block),) = header.ask(of, [f"0 {registers} 0 {2 * size} 1 -1 0 1024"])
+    ((grid, block),) = header.ask(architecture, [f"0 {registers} 0 {2 * size} 1 -1 0 1024"])
     assert (suggestion.min_grid_blocks, suggestion.threads_per_block) == (grid, block)
     edge = suggestion.block_edge
     assert edge * edge == suggestion.rounded_threads == result.threads_per_block
     assert (result.params, result.dynamic_shared_bytes) == ({"BLOCK_SIZE": edge}, 2 * edge * edge * size)
-    ((active, *_),) = header.ask(of, [f"{edge * edge} {registers} 0 {2 * edge * edge * size} 1 -1 0 1024"])
+    ((active, *_),) = header.ask(
+        architecture, [f"{edge * edge} {registers} 0 {2 * edge * edge * size} 1 -1 0 1024"]
+    )
     assert result.active_blocks == active
 
 
-def test_memory_at_edges_that_are_not_whole(header, write_kernel: WriteKernel) -> None:
-    """A tile with a padded row: at 96 threads the edge is √96, and so many bytes it asks for."""
+def test_shared_memory_is_evaluated_at_edges_that_are_no_whole_numbers(
+    header, write_kernel: WriteKernel
+) -> None:
+    """A tile has a padded row. At 96 threads its edge is √96, and the bytes are computed with that."""
     square, padded = "BLOCK_SIZE, BLOCK_SIZE", "60 * BLOCK_SIZE * (BLOCK_SIZE + 1)"
     (result,) = best(cases(read(write_kernel(BODY), threads=square, shared_bytes=padded, BLOCK_SIZE=(8, 16))))
     sizes = range(32, 1025, 32)
@@ -188,7 +201,7 @@ def test_memory_at_edges_that_are_not_whole(header, write_kernel: WriteKernel) -
     assert result.suggestion.occupancy == pytest.approx(max(active) / SM_86.threads)
 
 
-def test_compiled_in_block_sizes_are_chosen_from_those_given() -> None:
+def test_a_compiled_in_block_size_is_chosen_from_the_given_values() -> None:
     planned = cases("tiled", BLOCK_SIZE=(8, 16, 32))
     (result,) = best(planned)
     rows = occupancy(planned)
@@ -207,14 +220,14 @@ def test_compiled_in_block_sizes_are_chosen_from_those_given() -> None:
         ("BLOCK_SIZE, 8", (32, 64), 768),
         ("BLOCK_SIZE + 32", (32, 64), 768),
         ("BLOCK_SIZE // 4, 4", (32, 64), 768),
-        ("BLOCK_SIZE, 5", (32, 64), 765),  # 153 x 5 are 24 warps, twice; 154 x 5 would be 25
+        ("BLOCK_SIZE, 5", (32, 64), 765),  # 153 x 5 threads are 24 warps; of 25 warps, only one block fits
         ("BLOCK_SIZE, BLOCK_SIZE / 4", (32, 64), 256),  # 32 x 8; 48 x 12 are 18 warps
         ("BLOCK_SIZE, BLOCK_SIZE, BLOCK_SIZE", (4, 8), 512),
-        ("1, 2, BLOCK_SIZE", (32, 64), 128),  # z may have no more than 64
+        ("1, 2, BLOCK_SIZE", (32, 64), 128),  # z may not exceed 64
         ("min(BLOCK_SIZE, 8), min(BLOCK_SIZE, 8)", (4, 8), 64),
     ],
 )
-def test_kernels_that_learn_their_size_at_launch(
+def test_a_block_size_set_at_launch_is_chosen_from_all_sizes(
     write_kernel: WriteKernel, threads: str, sizes: tuple[int, ...], taken: int
 ) -> None:
     (result,) = best(cases(read(write_kernel(BODY), threads=threads, BLOCK_SIZE=sizes)))
@@ -227,7 +240,7 @@ def test_kernels_that_learn_their_size_at_launch(
     assert result.active_threads == max(r.active_threads for r in occupancy(cases(method)))
 
 
-def test_square_blocks_are_rounded_and_fixed_ones_stay(write_kernel: WriteKernel) -> None:
+def test_square_blocks_are_rounded_and_fixed_blocks_are_kept(write_kernel: WriteKernel) -> None:
     path = write_kernel(BODY)
     (square,) = best(cases(read(path, threads="BLOCK_SIZE, BLOCK_SIZE", BLOCK_SIZE=(8, 16))))
     assert square.suggestion is not None
@@ -238,7 +251,7 @@ def test_square_blocks_are_rounded_and_fixed_ones_stay(write_kernel: WriteKernel
 
 
 @pytest.mark.parametrize("method", ["tiled", "tiled-dynamic"])
-def test_a_carveout_holds_for_what_is_suggested(method: str) -> None:
+def test_a_carveout_applies_to_the_suggestion(method: str) -> None:
     (result,) = best_block_sizes([SM_86], cases(method, BLOCK_SIZE=(16,)), True, 5, silent, True)
     (row,) = occupancy_of_kernels([SM_86], cases(method, BLOCK_SIZE=(16,)), True, 5, silent)
     assert result.suggestion is not None
@@ -247,8 +260,8 @@ def test_a_carveout_holds_for_what_is_suggested(method: str) -> None:
     assert result.suggestion.min_grid_blocks == row.active_blocks * SM_86.multiprocessors
 
 
-def test_a_launch_that_cannot_be_planned_has_no_answers(write_kernel: WriteKernel) -> None:
-    """Though the program that it shares with another launch is compiled."""
+def test_a_launch_that_cannot_be_planned_has_no_steps_or_curves(write_kernel: WriteKernel) -> None:
+    """The program is compiled all the same, because another launch shares it."""
     method = read(write_kernel(BODY), threads="BLOCK_SIZE, BLOCK_SIZE / 4", BLOCK_SIZE=(6, 8))
     broken, sound = add_answers(occupancy(cases(method)), [SM_86], Questions(steps=True), None)
     assert "“BLOCK_SIZE / 4” is 1.5" in broken.reason and broken.threads_per_block == 0
@@ -257,7 +270,7 @@ def test_a_launch_that_cannot_be_planned_has_no_answers(write_kernel: WriteKerne
     assert [result for result, _ in curves_of_results([broken, sound], [SM_86], None)] == [sound]
 
 
-def test_the_search_keeps_to_the_launch_bounds(header, write_kernel: WriteKernel) -> None:
+def test_the_suggestion_respects_the_launch_bounds(header, write_kernel: WriteKernel) -> None:
     path = write_kernel(BODY.replace("void k", "void __launch_bounds__(200) k"))
     (result,) = best(cases(read(path, threads="BLOCK_SIZE", BLOCK_SIZE=(32, 64))))
     ((grid, block),) = header.ask(SM_86, [f"0 {result.registers_per_thread} 0 0 0 -1 0 200"])
@@ -266,14 +279,14 @@ def test_the_search_keeps_to_the_launch_bounds(header, write_kernel: WriteKernel
     assert (result.threads_per_block, result.reason) == (block, "")
 
 
-def test_each_choice_of_the_other_parameters_has_a_best(write_kernel: WriteKernel) -> None:
+def test_each_combination_of_the_other_parameters_has_its_own_best(write_kernel: WriteKernel) -> None:
     path = write_kernel(BODY.replace("= 1", "= BLOCK_SIZE"))
     method = read(path, threads="BLOCK_SIZE, BLOCK_SIZE", BLOCK_SIZE=(8, 16), COARSE=(1, 2))
     found = [r.params for r in best(cases(method))]
     assert found == [{"BLOCK_SIZE": 16, "COARSE": coarse} for coarse in (1, 2)]
 
 
-def test_of_blocks_with_as_many_threads_the_one_that_was_found_is_taken(write_kernel: WriteKernel) -> None:
+def test_the_best_of_variants_with_equal_block_sizes_is_shown(write_kernel: WriteKernel) -> None:
     source = BODY.replace(
         "C[threadIdx.x] = 1",
         "__shared__ float s[BLOCK_SIZE][80]; s[0][threadIdx.x] = *A; __syncthreads(); *C = s[0][(int)*B]",
@@ -283,7 +296,7 @@ def test_of_blocks_with_as_many_threads_the_one_that_was_found_is_taken(write_ke
     assert result.occupancy == result.suggestion.occupancy
 
 
-def test_a_method_none_of_whose_sizes_can_run(write_kernel: WriteKernel) -> None:
+def test_a_method_with_no_block_size_that_can_run_is_an_error(write_kernel: WriteKernel) -> None:
     method = read(write_kernel(BODY), threads="BLOCK_SIZE, 32", BLOCK_SIZE=(64, 128))
     with pytest.raises(UsageError, match=r"no block size can run.*2048 threads.*allows 1024"):
         best(cases(method))

@@ -20,50 +20,54 @@ REGISTERS = (0, 10, 16, 21, 24, 32, 33, 37, 40, 42, 48, 56, 63, 64, 65, 72, 80, 
 MOST_THREADS = (1024, 1023, 1000, 768, 640, 513, 256, 100, 65, 33, 32, 31, 1)
 
 
-def searched(of: Architecture, most: int, registers: int, static: int, per_thread: int, percent: int | None):
-    """Blocks that fill the GPU and the block size, as the header answers."""
-    found = suggest(
-        of, every_block_size(of, most), registers, lambda threads: static + per_thread * threads, 1, "",
-        percent,
+def suggested(
+    architecture: Architecture, most: int, registers: int, static: int, per_thread: int, percent: int | None
+):
+    """Return the blocks that fill the GPU and the best block size, in the order of the header's answer."""
+    suggestion = suggest(
+        architecture, every_block_size(architecture, most), registers,
+        lambda threads: static + per_thread * threads, 1, "", percent,
     )  # fmt: skip
-    return (found.min_grid_blocks, found.threads_per_block) if found else (0, 0)
+    return (suggestion.min_grid_blocks, suggestion.threads_per_block) if suggestion else (0, 0)
 
 
-@pytest.mark.parametrize("of", KNOWN_TO_HEADER, ids=lambda a: a.name)
-def test_nvidias_search_finds_the_same(header, of: Architecture) -> None:
-    registers = [r for r in REGISTERS if r <= of.registers_per_thread]
+@pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
+def test_the_suggestion_is_that_of_nvidias_search(header, architecture: Architecture) -> None:
+    registers = [r for r in REGISTERS if r <= architecture.registers_per_thread]
     cases = [(most, r, 0, 0) for most, r in itertools.product(MOST_THREADS, registers)]
     memory = itertools.product((0, 100, 20_000, 48 * KB), (0, 1, 8, 33, 100, 1600))
     cases += [(most, r, s, d) for (s, d), most, r in itertools.product(memory, (1024, 500), (16, 40, 63))]
-    cases.append((1024, 16, of.shared_bytes_per_block + 1, 0))
-    answers = header.ask(of, [f"0 {r} {s} {d} 1 -1 0 {most}" for most, r, s, d in cases])
-    ours = [searched(of, *case, None) for case in cases]
+    cases.append((1024, 16, architecture.shared_bytes_per_block + 1, 0))
+    answers = header.ask(architecture, [f"0 {r} {s} {d} 1 -1 0 {most}" for most, r, s, d in cases])
+    ours = [suggested(architecture, *case, None) for case in cases]
     different = [(c, us, nvidia) for c, us, nvidia in zip(cases, ours, answers, strict=True) if us != nvidia]
     assert different == []
-    # The cases reach large blocks, small ones, those that are no whole warps, and none at all.
+    # The answers contain large blocks, small ones, blocks of incomplete warps, and no block.
     sizes = {threads for _, threads in ours}
     assert {0, 1, 31, 33} <= sizes and max(sizes) >= 512
     assert len(set(ours)) > 20
 
 
 @pytest.mark.parametrize("name", ["sm_70", "sm_75", "sm_86", "sm_90", "sm_121"])
-def test_so_it_does_with_a_carveout(header, name: str) -> None:
-    of = find_architecture(name)
+def test_with_a_carveout_the_suggestion_is_that_of_nvidias_search(header, name: str) -> None:
+    architecture = find_architecture(name)
     cases = list(itertools.product((1024, 700), (32, 80), (0, 3000), (0, 8, 50)))
     for percent in (0, 10, 50, 80):
-        answers = header.ask(of, [f"0 {r} {s} {d} 1 {percent} 0 {m}" for m, r, s, d in cases])
-        assert [searched(of, *case, percent) for case in cases] == answers, percent
+        answers = header.ask(architecture, [f"0 {r} {s} {d} 1 {percent} 0 {m}" for m, r, s, d in cases])
+        assert [suggested(architecture, *case, percent) for case in cases] == answers, percent
 
 
 @pytest.mark.parametrize("name", ["sm_80", "sm_90", "sm_120"])
-def test_so_it_does_with_many_barriers(header, name: str) -> None:
-    of = find_architecture(name)
+def test_with_many_barriers_the_suggestion_is_that_of_nvidias_search(header, name: str) -> None:
+    architecture = find_architecture(name)
     for barriers in (0, 1, 2, 5, 16):
         for registers in (16, 80):
-            ((grid, block),) = header.ask(of, [f"0 {registers} 0 0 {barriers} -1 0 1024"])
-            found = suggest(of, every_block_size(of), registers, lambda threads: 0, barriers, "")
-            assert found is not None
-            assert (found.min_grid_blocks, found.threads_per_block) == (grid, block)
+            ((grid, block),) = header.ask(architecture, [f"0 {registers} 0 0 {barriers} -1 0 1024"])
+            suggestion = suggest(
+                architecture, every_block_size(architecture), registers, lambda threads: 0, barriers, ""
+            )
+            assert suggestion is not None
+            assert (suggestion.min_grid_blocks, suggestion.threads_per_block) == (grid, block)
 
 
 @pytest.mark.parametrize(
@@ -76,58 +80,60 @@ def test_so_it_does_with_many_barriers(header, name: str) -> None:
         ("sm_120", 24, lambda threads: 200 * 1024 // threads),
     ],
 )
-def test_any_function_of_the_threads(
+def test_shared_memory_may_be_any_function_of_the_threads(
     header, name: str, registers: int, required: Callable[[int], int]
 ) -> None:
-    """Against every block size in turn, asked of the header one by one."""
-    of = find_architecture(name)
+    """The suggestion is the best of all block sizes, for each of which the header is asked."""
+    architecture = find_architecture(name)
     sizes = range(32, 1025, 32)
     blocks = [
         answer[0]
-        for answer in header.ask(of, [f"{t} {registers} 0 {required(t)} 1 -1 0 1024" for t in sizes])
+        for answer in header.ask(
+            architecture, [f"{t} {registers} 0 {required(t)} 1 -1 0 1024" for t in sizes]
+        )
     ]
     most = max(t * b for t, b in zip(sizes, blocks, strict=True))
     expected = max(t for t, b in zip(sizes, blocks, strict=True) if t * b == most)
-    found = suggest(of, every_block_size(of), registers, required, 1, "here")
-    assert found is not None
-    assert found.threads_per_block == expected
-    assert found.min_grid_blocks == most // expected * of.multiprocessors
-    assert found.occupancy == pytest.approx(most / of.threads)
-    assert found.chosen_from == "here"
+    suggestion = suggest(architecture, every_block_size(architecture), registers, required, 1, "a list")
+    assert suggestion is not None
+    assert suggestion.threads_per_block == expected
+    assert suggestion.min_grid_blocks == most // expected * architecture.multiprocessors
+    assert suggestion.occupancy == pytest.approx(most / architecture.threads)
+    assert suggestion.chosen_from == "a list"
 
 
-def test_of_given_sizes_the_largest_of_the_best_whatever_their_order() -> None:
-    of = find_architecture("sm_80")
+def test_the_largest_of_the_best_sizes_is_suggested_in_any_order() -> None:
+    architecture = find_architecture("sm_80")
     for sizes in itertools.permutations((64, 128, 256, 1024)):
-        found = suggest(of, sizes, 32, lambda threads: 0, 1, "")
-        assert found is not None and (found.threads_per_block, found.occupancy) == (1024, 1.0)
-    assert suggest(of, (512, 1024), 200, lambda threads: 0, 1, "") is None
-    assert suggest(of, every_block_size(of), 32, lambda threads: 164 * KB, 1, "") is None
+        suggestion = suggest(architecture, sizes, 32, lambda threads: 0, 1, "")
+        assert suggestion is not None and (suggestion.threads_per_block, suggestion.occupancy) == (1024, 1.0)
+    assert suggest(architecture, (512, 1024), 200, lambda threads: 0, 1, "") is None
+    assert suggest(architecture, every_block_size(architecture), 32, lambda threads: 164 * KB, 1, "") is None
 
 
-@pytest.mark.parametrize("of", ARCHITECTURES.values(), ids=lambda a: a.name)
-def test_every_block_size_is_what_nvidia_tries(of: Architecture) -> None:
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)
+def test_every_block_size_is_one_that_nvidias_search_tries(architecture: Architecture) -> None:
     for most in MOST_THREADS:
-        sizes = every_block_size(of, most)
-        largest = min(most, of.threads_per_block)
+        sizes = every_block_size(architecture, most)
+        largest = min(most, architecture.threads_per_block)
         assert sizes[0] == largest
         assert set(sizes[1:]) == set(range(32, largest, 32))
         assert list(sizes) == sorted(sizes, reverse=True)
-    assert every_block_size(of)[0] == of.threads_per_block
+    assert every_block_size(architecture)[0] == architecture.threads_per_block
 
 
-def test_the_labs_power_of_four() -> None:
+def test_square_blocks_are_rounded_down_to_the_labs_power_of_four() -> None:
     for threads in range(1, 1025):
         power = power_of_four(threads)
         assert power <= threads < 4 * power
         edge = math.isqrt(power)
         assert edge * edge == power and edge & (edge - 1) == 0
-        # The lab's own formula, but for what floating point makes of log(64) / log(4).
+        # The lab's own formula, except that the rounding error of log(64) / log(4) is removed.
         assert power == 4 ** math.floor(round(math.log(threads) / math.log(4), 9))
-    of = find_architecture("sm_86")
-    found = suggest(of, every_block_size(of), 32, lambda threads: 0, 1, "")
-    assert found is not None
-    assert (found.threads_per_block, found.rounded_threads, found.block_edge) == (768, 256, 16)
+    architecture = find_architecture("sm_86")
+    suggestion = suggest(architecture, every_block_size(architecture), 32, lambda threads: 0, 1, "")
+    assert suggestion is not None
+    assert (suggestion.threads_per_block, suggestion.rounded_threads, suggestion.block_edge) == (768, 256, 16)
 
 
 def test_bare_numbers_are_shown_at_the_rounded_size(header) -> None:
@@ -137,34 +143,34 @@ def test_bare_numbers_are_shown_at_the_rounded_size(header) -> None:
     assert [(r.arch, r.registers_per_thread, r.shared_bytes_per_block) for r in results] == list(
         itertools.product(("sm_86", "sm_90"), (32, 70), (0, 10_000))
     )
-    for of, result in zip([architectures[0]] * 4 + [architectures[1]] * 4, results, strict=True):
+    for architecture, result in zip([architectures[0]] * 4 + [architectures[1]] * 4, results, strict=True):
         registers, shared = result.registers_per_thread, result.shared_bytes_per_block
         suggestion = result.suggestion
-        (grid, block), now = header.ask(
-            of, [f"0 {registers} {shared} 0 1 -1 0 1024",
+        (grid, block), at_rounded_size = header.ask(
+            architecture, [f"0 {registers} {shared} 0 1 -1 0 1024",
                  f"{result.threads_per_block} {registers} {shared} 0 1 -1 0 1024"],
         )  # fmt: skip
         assert suggestion is not None
         assert (suggestion.min_grid_blocks, suggestion.threads_per_block) == (grid, block)
         assert result.threads_per_block == suggestion.rounded_threads == suggestion.block_edge**2
-        assert result.active_blocks == now[0]
-        assert result.waves == pytest.approx(1000 / (now[0] * of.multiprocessors))
+        assert result.active_blocks == at_rounded_size[0]
+        assert result.waves == pytest.approx(1000 / (at_rounded_size[0] * architecture.multiprocessors))
 
 
-def test_shared_memory_of_bare_numbers_as_a_function_of_the_threads(header) -> None:
-    of = find_architecture("sm_75")
-    (result,) = best_of_numbers([of], Numbers((), (32,), lambda threads: 100 * threads), None)
-    ((grid, block),) = header.ask(of, ["0 32 0 100 1 -1 0 1024"])
+def test_shared_memory_of_bare_numbers_may_be_a_function_of_the_threads(header) -> None:
+    architecture = find_architecture("sm_75")
+    (result,) = best_of_numbers([architecture], Numbers((), (32,), lambda threads: 100 * threads), None)
+    ((grid, block),) = header.ask(architecture, ["0 32 0 100 1 -1 0 1024"])
     assert result.suggestion is not None
     assert (result.suggestion.min_grid_blocks, result.suggestion.threads_per_block) == (grid, block)
     assert result.shared_bytes_per_block == 100 * result.threads_per_block
 
 
-def test_numbers_with_which_nothing_runs() -> None:
-    of = find_architecture("sm_80")
+def test_numbers_with_which_no_block_runs_are_an_error() -> None:
+    architecture = find_architecture("sm_80")
     for numbers, words in (
         (Numbers((), (256,), (0,)), "256 registers"),
         (Numbers((), (32,), (164 * KB,)), "sm_80"),
     ):
         with pytest.raises(UsageError, match=words):
-            list(best_of_numbers([of], numbers, None))
+            list(best_of_numbers([architecture], numbers, None))

@@ -1,4 +1,4 @@
-// The mistake: half of the threads wait in the if, the others in its else.
+// The mistake: half of the threads wait at the barrier in the if, the others at the one in the else.
 //
 // param:    BLOCK_SIZE = 16 in 8, 16
 // threads:  BLOCK_SIZE, BLOCK_SIZE

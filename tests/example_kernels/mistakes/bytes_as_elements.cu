@@ -1,4 +1,4 @@
-// The mistake: the host passes the size of a tile in bytes, and the kernel takes it for an offset in elements.
+// The mistake: the host passes the size of a tile in bytes, and the kernel uses it as an offset in elements.
 //
 // sources:      PMPP chapter 5 (shared memory sized at run time)
 // param:        TILE_WIDTH = 16 in 8, 16

@@ -1,4 +1,4 @@
-// The mistake: threads beyond the edge skip the loop's body, and its barriers with it.
+// The mistake: threads beyond the edge skip the loop's body with its barriers.
 //
 // sources: CMU 15-418 recitation 2 (slide 49)
 // param:   LBLK = 16 in 8, 16

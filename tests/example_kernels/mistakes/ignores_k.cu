@@ -1,4 +1,4 @@
-// The mistake: the inner loop multiplies the thread's own elements every time, and never looks at k.
+// The mistake: the inner loop multiplies the same two elements in each iteration, because it does not use k.
 //
 // sources: PMPP chapter 5 (first tiled kernel)
 // param:   TILE_WIDTH = 16 in 8, 16

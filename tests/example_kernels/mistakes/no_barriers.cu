@@ -1,4 +1,4 @@
-// The mistake: the tiles are shared, and no thread waits for another.
+// The mistake: threads share the tiles, and there is no barrier.
 //
 // sources:  CMU 15-418 recitation 2 (block CUDA, attempt 2, first form)
 // param:    BLOCK_SIZE = 16 in 8, 16

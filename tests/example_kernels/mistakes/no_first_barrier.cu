@@ -1,4 +1,4 @@
-// The mistake: nothing keeps a thread from reading a tile before it is filled.
+// The mistake: without a barrier, a thread may read a tile before other threads have filled it.
 //
 // sources:  PMPP chapter 5 (why each barrier is needed)
 // param:    BLOCK_SIZE = 16 in 8, 16

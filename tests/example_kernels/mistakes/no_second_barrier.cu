@@ -1,4 +1,4 @@
-// The mistake: nothing keeps a thread that is ahead from filling a tile that others still read.
+// The mistake: without a barrier, a fast thread may overwrite a tile that other threads still read.
 //
 // sources:  PMPP chapter 5 (why each barrier is needed)
 // param:    BLOCK_SIZE = 16 in 8, 16

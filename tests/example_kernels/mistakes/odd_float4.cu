@@ -1,4 +1,4 @@
-// The mistake: float4 is read from the element behind the first, which is no multiple of 16 bytes.
+// The mistake: a float4 is read from the second element of a row, whose address is no multiple of 16 bytes.
 //
 // threads:  32
 // grid:     ceil(N / 32), M

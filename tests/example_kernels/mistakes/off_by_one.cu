@@ -1,4 +1,4 @@
-// The mistake: <= where < is meant: one row of threads too many reads A and writes C.
+// The mistake: <= instead of <, so one row of threads too many reads A and writes C.
 //
 // param:   BLOCK_SIZE = 16 in 8, 16
 // threads: BLOCK_SIZE, BLOCK_SIZE

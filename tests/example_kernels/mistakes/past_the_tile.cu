@@ -1,4 +1,4 @@
-// The mistake: the inner loop runs one step too far, past the last element of the tiles.
+// The mistake: the inner loop has one iteration too many, and reads past the last element of the tiles.
 //
 // param:    BLOCK_SIZE = 16 in 8, 16
 // threads:  BLOCK_SIZE, BLOCK_SIZE

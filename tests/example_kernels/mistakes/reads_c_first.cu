@@ -1,4 +1,4 @@
-// The mistake: sums are added to C, and nobody has set it to zero.
+// The mistake: sums are added to C, which was not set to zero.
 //
 // param:   BLOCK_SIZE = 16 in 8, 16
 // threads: BLOCK_SIZE, BLOCK_SIZE

@@ -1,4 +1,4 @@
-// The mistake: rows of A are taken to be N long. Inside of A, but another row, where K is larger than N.
+// The mistake: rows of A are assumed to have N elements. If K is larger than N, reads stay inside A, but in other rows.
 //
 // param:   BLOCK_SIZE = 16 in 8, 16
 // threads: BLOCK_SIZE, BLOCK_SIZE

@@ -1,4 +1,4 @@
-// The mistake: tiles are filled with x along the row, and used with x and y swapped. Right, and slow.
+// The mistake: tiles are filled with x along the row, and read with x and y swapped. The result is correct, but slow.
 //
 // sources:  Sheffield lab 06 (step 3d against step 2a)
 // param:    BLOCK_SIZE = 32 in 16, 32

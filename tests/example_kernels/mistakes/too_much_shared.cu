@@ -1,4 +1,4 @@
-// The mistake: two static tiles of 100 x 100, 80 KB, where a kernel may declare 48 KB.
+// The mistake: two static tiles of 100 x 100 take 80 KB, and a kernel may declare 48 KB.
 //
 // threads:  32, 8
 // grid:     ceil(N / 32), ceil(M / 8)

@@ -1,4 +1,4 @@
-// The mistake: the loop that sets a sub-matrix of C to zero counts rows and columns with the same variable.
+// The mistake: the loop that sets a sub-matrix of C to zero uses one variable for both rows and columns.
 //
 // sources:  CMU 15-418 recitation 2 (block CUDA, attempt 1)
 // param:    LBLK = 8 in 4, 8

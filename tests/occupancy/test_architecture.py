@@ -86,10 +86,10 @@ def test_a_name_that_is_none_leads_to_the_nearest(text: str, near: str, words: s
     with pytest.raises(UsageError) as raised:
         find_architecture(text)
     message = str(raised.value)
-    hint, _, every = message.partition("there are ")
+    hint, _, every = message.partition("choose one of ")
     assert words in hint and text in hint
     assert re.findall(r"sm_\d+", hint.replace(text, "")) == [near]
-    assert every == ", ".join(ARCHITECTURES) + ", and all"
+    assert every == ", ".join(ARCHITECTURES) + ", or all"
 
 
 def test_only_what_nobody_publishes_is_called_unpublished() -> None:

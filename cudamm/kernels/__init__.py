@@ -1,4 +1,4 @@
 """The content of a file in `cuda_src/`: method, variant, shapes, launch.
 
-Uses `errors` and no other room.
+Uses no other room, only `errors`.
 """

@@ -20,7 +20,7 @@ from cudamm.devices.observe import Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.execution.case import Case
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
-from cudamm.kernels.launch_plan import Launch, plan, unfit
+from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
@@ -222,7 +222,7 @@ def _planned(
     """Plan each case. One that needs too much shared memory is a mistake, which `prepare` would refuse."""
     looks = [_Look(variant, problem) for variant, problem in cases]
     for look in looks:
-        if unfit(look.variant.method, executor.target.limits):
+        if unsupported_reason(look.variant.method, executor.target.limits):
             continue  # which is told in its place
         try:
             launch = plan(look.variant, look.problem.shape, look.problem.element)

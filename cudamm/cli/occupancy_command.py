@@ -90,7 +90,7 @@ def occupancy_command(
     cudamm occupancy -m tiled-dynamic --suggest             the best block size
     """
     from cudamm.cli.session import Session
-    from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
+    from cudamm.kernels.chosen_cases import cases, kernels_of, supported_cases, unsupported_on
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
     from cudamm.occupancy.configurations import of_numbers
     from cudamm.occupancy.kernel_occupancy import of_kernels
@@ -120,9 +120,11 @@ def occupancy_command(
     if numbers is None:
         swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
         without = "have no occupancy: name a method that runs on a GPU"
-        variants = kernels_of(swept.variants(), swept.names, without, "compute the occupancy of")
+        variants = kernels_of(swept.variants(), swept.is_named, without, "compute the occupancy of")
         chosen = cases(variants, sizes or ("1024",), dtypes, seed=0)
-        chosen, remarks = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
+        chosen, remarks = supported_cases(
+            chosen, swept.is_named, unsupported_on([of.name for of in architectures])
+        )
         if is_asked(variants):  # another choice for each architecture
             here = info.name if info.kind == "gpu" else ""
             for of in architectures:
@@ -138,7 +140,7 @@ def occupancy_command(
             yield from compute(architectures, numbers, carveout)
         for group, on_group in groups:
             if suggest:
-                given = selection.gives(BLOCK_SIZE)
+                given = selection.has_values_for(BLOCK_SIZE)
                 yield from best_block_sizes(group, on_group, fmad, carveout, tell, given)
             else:
                 yield from of_kernels(group, on_group, fmad, carveout, tell)

@@ -113,7 +113,7 @@ def trace_command(
         steps=steps or Settings.steps,
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
-    is_named = selection.names if compare is None else lambda method: True
+    is_named = selection.is_named if compare is None else lambda method: True
     untraced = "have no warps to trace; name a method that runs on a GPU"
     variants = kernels_of(variants, is_named, untraced, "trace")
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)

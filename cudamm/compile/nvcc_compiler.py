@@ -113,7 +113,7 @@ def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
     """
     compiler = nvcc()
     check_architecture(arch)
-    needs = program.method.lacks_on(arch)
+    needs = program.method.unsupported_reason(arch)
     if needs:
         raise KernelError(f"does not compile for {arch}: {needs}")
     fmad = "-fmad=true" if program.fmad else "-fmad=false"

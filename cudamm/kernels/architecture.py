@@ -199,7 +199,7 @@ def find_architecture(text: str) -> Architecture:
     raise UsageError(f"unknown architecture “{text}”: {hint}{_KNOWN}")
 
 
-def of_gpu(name: str, gpu: str, attributes: Mapping[str, int]) -> Architecture:
+def gpu_architecture(name: str, gpu: str, attributes: Mapping[str, int]) -> Architecture:
     """Return the architecture of an installed GPU; the GPU's attributes take precedence over the table.
 
     Args:

@@ -82,7 +82,7 @@ def kernels_of(
     return [variant for variant in variants if is_kept(variant.method)]
 
 
-def able(
+def supported_cases(
     cases: Sequence[tuple[Variant, T]],
     is_named: Callable[[Method], bool],
     unsupported: Callable[[Method], str],
@@ -102,11 +102,11 @@ def able(
     return [case for case in cases if case[0].method not in remarks], list(remarks.values())
 
 
-def unfit_on(archs: Sequence[str]) -> Callable[[Method], str]:
+def unsupported_on(archs: Sequence[str]) -> Callable[[Method], str]:
     """Return a function that returns why none of the architectures can run a method; empty if one can."""
 
     def unsupported(method: Method) -> str:
-        reasons = [method.lacks_on(arch) for arch in archs]
+        reasons = [method.unsupported_reason(arch) for arch in archs]
         return reasons[0] if all(reasons) else ""
 
     return unsupported

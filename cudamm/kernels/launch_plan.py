@@ -134,9 +134,9 @@ def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
     )
 
 
-def unfit(method: Method, limits: Limits) -> str:
+def unsupported_reason(method: Method, limits: Limits) -> str:
     """Return why a device with these limits cannot run a method; empty if it can."""
-    reason = method.lacks_on(limits.arch) if limits.arch else ""
+    reason = method.unsupported_reason(limits.arch) if limits.arch else ""
     if not reason or limits.device == limits.arch:
         return reason
     return f"{reason}, and {limits.device} executes kernels for {limits.arch} at most"
@@ -151,7 +151,7 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
     """
     if not variant.method.is_kernel:
         return
-    reason = unfit(variant.method, limits)
+    reason = unsupported_reason(variant.method, limits)
     if reason:
         raise RequirementError(reason)
     block, grid = " x ".join(map(str, launch.block)), " x ".join(map(str, launch.grid))

@@ -116,7 +116,7 @@ class Method:
     ceiling: Fraction = Fraction(1)
     ptxas: tuple[str, ...] = ()
 
-    def lacks_on(self, arch: str) -> str:
+    def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""
         if not self.needs:
             return ""

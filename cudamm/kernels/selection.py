@@ -105,12 +105,12 @@ class Selection:
         # A changed copy of a built-in method must not get its name.
         return replace(method, name=method.path.name) if method.name in taken else method
 
-    def names(self, method: Method) -> bool:
+    def is_named(self, method: Method) -> bool:
         """Return whether the user named the method itself, or its file, and not only `all`."""
         words = {word.lower() for word in self.words}
         return not method.builtin or not words.isdisjoint((method.name, *method.aliases))
 
-    def gives(self, name: str) -> bool:
+    def has_values_for(self, name: str) -> bool:
         """Return whether the user gave values for a parameter."""
         return name in self._given_values()
 

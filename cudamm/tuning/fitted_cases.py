@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cudamm.devices.device import Target
-from cudamm.kernels.chosen_cases import Cases, able
+from cudamm.kernels.chosen_cases import Cases, supported_cases
 from cudamm.kernels.method import Method
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
@@ -30,7 +30,7 @@ def fitted(
     Raises:
         UsageError: nothing can stand for `best`.
     """
-    left, omitted = able(cases, is_named, lacks)
+    left, omitted = supported_cases(cases, is_named, lacks)
     resolved, choices = resolve(left, place)
     return resolved, [*omitted, *choices]
 

@@ -106,18 +106,18 @@ def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
 def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: str, needs: str) -> None:
     method = read_method(write_kernel(GEOMETRY + fields + KERNEL))
     assert method.needs == needs
-    assert method.lacks_on("sm_120a") == ""
-    assert bool(method.lacks_on("sm_89")) is bool(needs)
+    assert method.unsupported_reason("sm_120a") == ""
+    assert bool(method.unsupported_reason("sm_89")) is bool(needs)
 
 
 def test_what_only_one_architecture_has_is_for_no_later_one(write_kernel: WriteKernel) -> None:
     method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
-    assert method.lacks_on("sm_90") == method.lacks_on("sm_90a") == ""
+    assert method.unsupported_reason("sm_90") == method.unsupported_reason("sm_90a") == ""
     for other in ("sm_80", "sm_89", "sm_100", "sm_120a"):
-        assert method.lacks_on(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
+        assert method.unsupported_reason(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
     assert method.target("sm_90") == "sm_90a"
     usual = read_method(write_kernel(f"{GEOMETRY}// needs: sm_80\n{KERNEL}", "usual.cu"))
-    assert usual.target("sm_90") == "sm_90" and usual.lacks_on("sm_100") == ""
+    assert usual.target("sm_90") == "sm_90" and usual.unsupported_reason("sm_100") == ""
 
 
 def test_a_tensor_map_does_not_make_later_architectures_fit(write_kernel: WriteKernel) -> None:

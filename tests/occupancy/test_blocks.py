@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture, of_gpu
+from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture, gpu_architecture
 from cudamm.occupancy.active_blocks import LIMITS, UNLIMITED, active_blocks
 
 KB = 1024
@@ -171,10 +171,10 @@ def test_a_gpus_own_attributes_win() -> None:
         "max_shared_memory_per_block_optin": 99 * KB,
         "reserved_shared_memory_per_block": 2 * KB,
     }
-    of = of_gpu("sm_90", "a GPU", attributes)
+    of = gpu_architecture("sm_90", "a GPU", attributes)
     assert (of.multiprocessors, of.blocks, of.threads, of.gpu) == (7, 20, 1536, "a GPU")
     assert of.shared_configurations == tuple(k * KB for k in (0, 8, 16, 32, 64, 100))
     assert int(active_blocks(of, 32, 0, 8 * KB).limits["shared"]) == 10
     # A GPU newer than the table is like the newest that is not newer than it.
-    assert of_gpu("sm_139", "future", attributes).partitions == ARCHITECTURES["sm_121"].partitions
-    assert of_gpu("sm_107", "future", attributes).barriers == 20  # one for each block, as of 10.3
+    assert gpu_architecture("sm_139", "future", attributes).partitions == ARCHITECTURES["sm_121"].partitions
+    assert gpu_architecture("sm_107", "future", attributes).barriers == 20  # one for each block, as of 10.3

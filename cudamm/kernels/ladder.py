@@ -35,7 +35,8 @@ def find(name: str) -> Method:
     Raises:
         UsageError: the name is unknown; the message contains the most similar names.
     """
-    names = {known: method for method in (*methods(), BEST) for known in (method.name, *method.aliases)}
+    known_methods = (*ladder(), *libraries(), BEST)
+    names = {known: method for method in known_methods for known in (method.name, *method.aliases)}
     if name.lower() in names:
         return names[name.lower()]
     similar = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)

@@ -1,11 +1,11 @@
-// Three loops on the host: the definition of the product, and the reference every kernel must match.
+// Three nested loops on the host: the definition of the product, which every kernel must match.
 //
 // sources:   CMU 15-418 recitation 2 ("Simple C++")
 // aliases:   simple
 // sum-order: k
 //
-// C[i][j] is row i of A times column j of B. The row is read along memory, the column across it: each step
-// of k jumps a whole row of B, so nearly every read of B is a new cache line of which one element is used.
+// C[i][j] is the sum of A[i][k] B[k][j] over k. A is read along a row, through consecutive memory. B is read
+// down a column: nearly every read is in a new cache line, of which the loop uses one element.
 
 void cpu_simple(int M, int N, int K, const element *A, const element *B, element *C) {
     for (int i = 0; i < M; ++i)

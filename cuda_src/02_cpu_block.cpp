@@ -1,12 +1,12 @@
-// The host loops over sub-matrices that stay in the cache while they are used.
+// The host loops in blocks: over sub-matrices that stay in the cache while they are used.
 //
 // sources:   CMU 15-418 recitation 2 ("Block C++")
 // aliases:   block
 // param:     BLOCK_SIZE = 32 in 8, 16, 32, 64, 128
 //
-// The product is cut into BLOCK_SIZE x BLOCK_SIZE sub-matrices. A block of C gathers, for each block of K,
-// the product of one block of A and one of B; both are small enough for the cache, so what one element
-// fetched, its neighbours find there. C starts at zero because each step only adds its partial sum.
+// The matrices are cut into sub-matrices of BLOCK_SIZE x BLOCK_SIZE elements. For each sub-matrix of C the loop
+// over bk adds products of one sub-matrix of A and one of B. Both fit into the cache, so an element that was
+// fetched once is still there when it is used again. C starts at zero because each step only adds to it.
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
@@ -15,7 +15,7 @@ void cpu_block(int M, int N, int K, const element *A, const element *B, element 
     for (int bi = 0; bi < M; bi += BLOCK_SIZE)
         for (int bj = 0; bj < N; bj += BLOCK_SIZE)
             for (int bk = 0; bk < K; bk += BLOCK_SIZE) {
-                // The last block of each direction is cut off at the matrix's edge.
+                // The last sub-matrix in each direction ends at the edge of the matrix.
                 const int i_end = smaller(bi + BLOCK_SIZE, M);
                 const int j_end = smaller(bj + BLOCK_SIZE, N);
                 const int k_end = smaller(bk + BLOCK_SIZE, K);

@@ -1,7 +1,7 @@
-# NumPy's own product on the host: the library call a user would make instead.
+# NumPy's matrix product on the host: the library call that a user would make.
 #
-# For float32 and float64 this is an optimised BLAS over all cores; for int32 NumPy has none and runs plain
-# loops. It stands in the tables as the row to compare the hand-written methods with.
+# For float32 and float64 NumPy calls an optimised BLAS on all cores; for int32 it has none and runs plain
+# loops. This row of the tables is there for comparison with the hand-written methods.
 
 import numpy as np
 

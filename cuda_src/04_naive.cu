@@ -1,4 +1,4 @@
-// One thread an element, the row taken from x: neighbouring threads read A a whole row apart.
+// One thread per element, its row taken from x: neighbouring threads read A a whole row apart.
 //
 // sources:   CMU 15-418 recitation 2 ("Simple CUDA"), PMPP chapter 5 (0.25 operations a byte)
 // aliases:   cosimple
@@ -9,14 +9,14 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// The 32 threads of a warp are neighbours in x, and memory is read in sectors of 32 bytes. Here x is the row:
-// at each step k a warp reads A[row][k] for 32 rows, each in a sector of its own, of which it uses one
-// element. All 32 read the same B[k][col]. The stores to C are scattered in the same way.
+// The 32 threads of a warp are neighbours in x, and memory is read in sectors of 32 bytes. Here x is the row, so
+// at each k a warp reads A[row][k] of 32 rows: 32 sectors, of which it uses one element each. All 32 threads
+// read the same B[k][col]. The stores to C are scattered like the loads of A.
 
 __global__ void naive(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row = blockIdx.x * BLOCK_SIZE + threadIdx.x;  // the only two lines that differ from `coalesced`
     const int col = blockIdx.y * BLOCK_SIZE + threadIdx.y;
-    if (row >= M || col >= N) return;  // the grid covers C in whole blocks and so may reach past its edge
+    if (row >= M || col >= N) return;  // the grid consists of whole blocks and may reach past the edge of C
 
     element sum = 0;
     for (int k = 0; k < K; ++k)

@@ -1,4 +1,4 @@
-// One thread an element, the column taken from x: neighbouring threads read neighbouring elements of B.
+// One thread per element, its column taken from x: neighbouring threads read neighbouring elements of B.
 //
 // sources:   CMU 15-418 recitation 2 ("Simple++ CUDA"), Tsinghua method 1, Sheffield lab 06 (the kernel given)
 // aliases:   csimple, method1
@@ -9,9 +9,9 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// The instructions are those of `naive`; only which thread does which element has changed. A warp now spans
-// 32 columns of one row: B[k][col] and C[row][col] are 32 consecutive elements, fetched in a few sectors that
-// are used whole, and A[row][k] is one element that the hardware reads once and hands to all.
+// The instructions are those of `naive`; only the assignment of threads to elements differs. A warp covers 32
+// columns of one row. B[k][col] and C[row][col] are then 32 consecutive elements, in a few sectors that are used
+// completely. A[row][k] is a single element, which the hardware reads once and broadcasts to all 32 threads.
 
 __global__ void coalesced(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row = blockIdx.y * BLOCK_SIZE + threadIdx.y;

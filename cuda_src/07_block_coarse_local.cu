@@ -1,4 +1,4 @@
-// A thread owns a sub-matrix of C and works on local copies of it and of the blocks of A and B.
+// A thread computes a sub-matrix of C from its local copies of sub-matrices of A and B.
 //
 // sources:   CMU 15-418 recitation 2 ("Block CUDA, attempt 1", with subA, subB and subC)
 // aliases:   ccblock
@@ -9,11 +9,11 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// As `block-coarse`, but what is used again is copied first. "Local" is the trap: arrays this large do not
-// fit into registers, so they lie in local memory, which is private to a thread but is device memory all the
-// same. What the threads of a block could share is read by each of them for itself; that is the next step.
+// As `block-coarse`, but a thread first copies the elements that it uses several times. The name "local" is
+// misleading: arrays of this size do not fit into registers. They lie in local memory, which is private to a
+// thread but part of device memory. And the threads of a block do not yet share what they read of A and B.
 
-// The launch bounds tell the compiler how many threads must fit: 65536 registers over 1024 threads are 64 each.
+// The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
 block_coarse_local(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * BLOCK_SIZE;
@@ -26,7 +26,7 @@ block_coarse_local(int M, int N, int K, const element *A, const element *B, elem
             subC[i][j] = 0;
 
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
-        // Zeros beyond the edge of A and B add nothing to the sums, so the loops below need no checks.
+        // Elements beyond the edge are 0 and add nothing to the sums, so the loops below need no checks.
         for (int i = 0; i < BLOCK_SIZE; ++i)
             for (int j = 0; j < BLOCK_SIZE; ++j) {
                 subA[i][j] = row0 + i < M && k0 + j < K ? A[(row0 + i) * K + k0 + j] : element(0);

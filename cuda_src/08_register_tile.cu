@@ -1,4 +1,4 @@
-// A thread keeps a TILE_SIZE x TILE_SIZE tile of C in registers: two vectors loaded, their product added.
+// A thread keeps a TILE_SIZE x TILE_SIZE tile of C in registers and adds an outer product at each k.
 //
 // sources:   Tsinghua CUDA experiment, method 2
 // aliases:   method2
@@ -11,12 +11,12 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// At each k a thread loads TILE_SIZE elements of a column of A and of a row of B, and every one is used
-// TILE_SIZE times: 2 T loads for T^2 multiply-adds, no shared memory needed. The price is parallelism: T^2
-// times fewer threads, and T^2 registers each. A thread has 255 at most, so from TILE_SIZE 16 on the tile
-// spills into local memory; between the two lies an optimum.
+// Let T = TILE_SIZE. At each k a thread loads T elements of a column of A and T of a row of B, and uses each of
+// them T times: 2 T loads for T^2 multiply-adds, without shared memory. The cost is parallelism: there are T^2
+// times fewer threads, and each needs T^2 registers for its sums. A thread has at most 255 registers, so from
+// T = 16 on the tile spills into local memory. The optimum lies in between.
 
-// The launch bounds tell the compiler how many threads must fit: 65536 registers over 1024 threads are 64 each.
+// The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
 register_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * TILE_SIZE;

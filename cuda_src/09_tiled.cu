@@ -1,4 +1,4 @@
-// The threads of a block share a tile of A and a tile of B: each element is fetched once for all of them.
+// The threads of a block share a tile of A and a tile of B: each element is fetched once for the block.
 //
 // sources:   CMU 15-418 recitation 2 ("Block++ CUDA", attempt 2), Tsinghua method 3, Sheffield lab 06,
 //            SJTU CS427 lecture 8, PMPP chapter 5
@@ -11,10 +11,10 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// In `coalesced` the 32 threads of a column all fetch the same row of B. Here a block walks along K tile by
-// tile: every thread fetches one element of each tile into shared memory, then all use all of them. An
-// element is read from global memory once and used BLOCK_SIZE times, so traffic falls by that factor.
-// No bank conflicts: a warp reads one As[ty][k] (a broadcast) and 32 neighbouring Bs[k][tx].
+// In `coalesced` the 32 threads of a column all fetch the same column of B. Here a block walks along K tile by
+// tile: each thread fetches one element of each tile into shared memory, and then all threads read both tiles
+// there. An element is fetched once and used BLOCK_SIZE times, so global memory traffic falls by that factor.
+// There are no bank conflicts: a warp reads one As[ty][k], a broadcast, and 32 neighbouring Bs[k][tx].
 
 __global__ void tiled(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
@@ -27,10 +27,10 @@ __global__ void tiled(int M, int N, int K, const element *A, const element *B, e
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
         As[ty][tx] = A[row * K + k0 + tx];
         Bs[ty][tx] = B[(k0 + ty) * N + col];
-        __syncthreads();  // read after write: no thread may use a tile before all have filled it
+        __syncthreads();  // read after write: all threads must fill the tiles before any thread reads them
         for (int k = 0; k < BLOCK_SIZE; ++k)
             sum += As[ty][k] * Bs[k][tx];
-        __syncthreads();  // write after read: no thread may fill the next tile before all are done with this
+        __syncthreads();  // write after read: all threads must read the tiles before any thread overwrites them
     }
     C[row * N + col] = sum;
 }

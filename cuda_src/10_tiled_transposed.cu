@@ -1,4 +1,4 @@
-// Bank conflicts cured by storing a tile transposed.
+// Bank conflicts removed by storing a tile transposed.
 //
 // sources:   Sheffield lab 06 (step 2, bank conflicts)
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
@@ -9,13 +9,13 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// The kernel is `tiled` with the roles of tx and ty swapped in the product: thread (tx, ty) computes row tx,
-// column ty of the tile. Written As[tx][k], the read of A's tile has a stride of BLOCK_SIZE elements between
-// neighbouring threads. Shared memory has 32 banks of 4 bytes; with BLOCK_SIZE = 32 and float32 all 32
-// threads of a warp hit the same bank, and the read takes 32 turns.
-// The cure: store the tile transposed, As[k][row]. The read As[k][tx] is then consecutive, one turn. The
-// conflict has moved to the store, which happens once a tile and not BLOCK_SIZE times; `tiled-padded` has
-// no conflict at all.
+// The kernel is `tiled` with tx and ty exchanged in the product: thread (tx, ty) computes row tx, column ty of
+// the tile. With A's tile stored as it is, neighbouring threads would read As[tx][k], BLOCK_SIZE elements apart.
+// Shared memory has 32 banks of 4 bytes. With BLOCK_SIZE = 32 and float32 all 32 threads of a warp would read
+// from the same bank, one after the other.
+// Therefore the tile is stored transposed, as As[k][row]: a warp reads consecutive elements As[k][tx], all at
+// once. The conflict has moved to the store, which happens once per tile and not BLOCK_SIZE times. The kernel
+// `tiled-padded` has no conflict at all.
 
 __global__ void tiled_transposed(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];  // [k][row]: transposed
@@ -26,7 +26,7 @@ __global__ void tiled_transposed(int M, int N, int K, const element *A, const el
 
     element sum = 0;
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
-        As[tx][ty] = A[(row0 + ty) * K + k0 + tx];  // global memory still read along the row
+        As[tx][ty] = A[(row0 + ty) * K + k0 + tx];  // global memory is still read along rows
         Bs[ty][tx] = B[(k0 + ty) * N + col0 + tx];
         __syncthreads();
         for (int k = 0; k < BLOCK_SIZE; ++k)

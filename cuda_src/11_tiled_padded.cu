@@ -1,4 +1,4 @@
-// Bank conflicts cured by padding the rows of a tile.
+// Bank conflicts removed by padding the rows of a tile.
 //
 // sources:   Sheffield lab 06 (step 2, bank conflicts)
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
@@ -10,14 +10,14 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// The kernel of `tiled-transposed`, with the conflicting read As[tx][k] left as it is: neighbouring threads
-// are one row of the tile apart. PAD = 0 shows it: rows of 32 float32 put all of column k into one bank.
-// The cure: rows of 33. Row tx then starts tx banks further on, so column k lies in 32 different banks, the
-// read takes one turn, and so does the store along the row. It costs one unused column of shared memory.
+// As `tiled-transposed`, but A's tile is not transposed: neighbouring threads read As[tx][k], one row apart.
+// With PAD = 0 a row has 32 float32, and the whole column k lies in one bank. With PAD = 1 a row has 33: row tx
+// starts tx banks further on, and column k lies in 32 different banks. Neither the read of a column nor the
+// store of a row has a conflict. The cost is one unused column of shared memory.
 
 __global__ void tiled_padded(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE + PAD];
-    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];  // read as a broadcast: needs none
+    __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];  // a warp reads one element, a broadcast: no padding
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int row0 = blockIdx.y * BLOCK_SIZE;
     const int col0 = blockIdx.x * BLOCK_SIZE;

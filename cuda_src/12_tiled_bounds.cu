@@ -1,4 +1,4 @@
-// The tiled kernel for any size: zeros beyond the edge, and every thread at every barrier.
+// The tiled kernel for any size: zeros beyond the edges, and every thread reaches every barrier.
 //
 // sources:   PMPP chapter 5 (boundary checks; J x K by K x L), CMU 15-418 recitation 2 (slide 49)
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
@@ -8,10 +8,10 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// A thread beyond the edge of C may not leave or skip ahead: its loads fill the tiles that others use, and a
-// barrier needs all threads of the block. So it stays, puts 0 where there is nothing to load (which adds
-// nothing to a sum), and leaves out only the final store. There are three different edges: rows of A and C,
-// columns of B and C, and the last tile along K, which concerns all threads.
+// A thread beyond the edge of C must not return early: other threads use the elements that it loads, and a
+// barrier needs all threads of the block. So the thread stays, stores 0 for an element outside the matrices
+// (which adds nothing to a sum), and skips only the final store. There are three edges: the rows of A and C,
+// the columns of B and C, and the last tile along K, which concerns all threads.
 
 __global__ void tiled_bounds(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];

@@ -1,4 +1,4 @@
-// The tiled kernel with its block edge chosen at launch: shared memory sized then, the edge in constant memory.
+// The tiled kernel with a block edge chosen at launch: dynamic shared memory, the edge in constant memory.
 //
 // sources:      Sheffield lab 06 (exercise 2), PMPP chapter 5 (shared memory sized at run time)
 // param:        BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
@@ -10,10 +10,10 @@
 //               M * N * sizeof(element)
 // sum-order:    k
 //
-// Compiled once, this runs at any block size, so a program can ask the device for the best one and use it.
-// A launch has one dynamic shared array: both tiles lie in it, one behind the other, and since the compiler
-// does not know the edge, rows are found by hand: [ty][tx] becomes [ty * block_edge + tx]. The offset of the
-// second tile counts elements, not bytes. The price: loops the compiler cannot unroll fully.
+// Compiled once, the kernel runs with any block size, so a program can ask the device for the best one. A launch
+// has one dynamic shared array, which holds both tiles, one after the other. The compiler does not know the edge
+// of a tile, so indices are computed by hand: [ty][tx] becomes [ty * block_edge + tx]. The offset of the second
+// tile counts elements, not bytes. The cost: the compiler cannot unroll the loops completely.
 
 __constant__ int block_edge;  // written by the host before the launch
 

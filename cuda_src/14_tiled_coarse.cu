@@ -1,4 +1,4 @@
-// More work a thread: COARSE elements of C share each tile of A.
+// More work per thread: COARSE elements of C share each tile of A.
 //
 // sources:   SJTU CS427 lecture 8 (each thread computes two elements)
 // param:     COARSE = 2 in 1, 2, 4, 8
@@ -10,19 +10,19 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// Blocks that are neighbours in x load the same tiles of A. Let one block do the work of COARSE of them: the
-// tile of A is loaded once for all, each As[ty][k] read from shared memory serves COARSE multiply-adds, and
-// loop and barriers are paid once. In return there are fewer blocks, more registers a thread, and more
-// shared memory a block. A thread's elements lie BLOCK_SIZE columns apart, so a warp still reads neighbours.
+// Blocks that are neighbours in x load the same tiles of A. Here one block does the work of COARSE of them: it
+// loads the tile of A once, each As[ty][k] read from shared memory serves COARSE multiply-adds, and the loop and
+// its barriers run once. In return there are fewer blocks, more registers per thread, and more shared memory per
+// block. A thread's elements lie BLOCK_SIZE columns apart, so a warp still reads neighbouring elements.
 
-// The launch bounds tell the compiler how many threads must fit: 65536 registers over 1024 threads are 64 each.
+// The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
 tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE * COARSE];
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int row = blockIdx.y * BLOCK_SIZE + ty;
-    const int col = blockIdx.x * (BLOCK_SIZE * COARSE) + tx;  // of the first of its elements
+    const int col = blockIdx.x * (BLOCK_SIZE * COARSE) + tx;  // of the thread's first element
 
     element sum[COARSE] = {};
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {

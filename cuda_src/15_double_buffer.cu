@@ -1,4 +1,4 @@
-// The next tile is on its way into registers while the block computes on the one in shared memory.
+// The next tiles are loaded into registers while the block computes on those in shared memory.
 //
 // sources:   SJTU CS427 lecture 8 (double buffering)
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
@@ -9,10 +9,10 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// In `tiled` every thread waits at the first barrier for loads from global memory, some hundred cycles in
-// which the block computes nothing. Here the loads for the next tile are issued before the computation on
-// the current one: nothing needs their result until the tile is deposited, so the latency passes behind the
-// arithmetic. It costs two registers a thread, and pays where too few warps are there to hide it anyway.
+// In `tiled` every thread waits at the first barrier for its loads from global memory: some hundred cycles in
+// which the block computes nothing. Here a thread issues its loads of the next tiles before it computes on the
+// current ones. It needs the loaded values only after that, so the arithmetic hides the latency. The cost is two
+// registers per thread. The gain is large if there are too few other warps to hide the latency.
 
 __global__ void double_buffer(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
@@ -22,13 +22,13 @@ __global__ void double_buffer(int M, int N, int K, const element *A, const eleme
     const int col = blockIdx.x * BLOCK_SIZE + tx;
 
     element sum = 0;
-    element next_a = A[row * K + tx];  // the first tile: nothing to compute on yet
+    element next_a = A[row * K + tx];  // the first tiles: there is nothing to compute on yet
     element next_b = B[ty * N + col];
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
-        As[ty][tx] = next_a;  // deposit
+        As[ty][tx] = next_a;  // store the loaded elements
         Bs[ty][tx] = next_b;
         __syncthreads();
-        if (k0 + BLOCK_SIZE < K) {  // load the next; the same for all threads, and the last step has none
+        if (k0 + BLOCK_SIZE < K) {  // load the next tiles; the condition is the same for all threads
             next_a = A[row * K + k0 + BLOCK_SIZE + tx];
             next_b = B[(k0 + BLOCK_SIZE + ty) * N + col];
         }

@@ -1,4 +1,4 @@
-// A thread computes a column of TM results, from tiles in shared memory that are wider than they are deep.
+// A thread computes a column of TM results, from tiles in shared memory that are wide but not deep.
 //
 // sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 4)
 // param:     BM = 64 in 32, 64, 128
@@ -12,11 +12,11 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// In `tiled` a multiply-add takes two reads of shared memory, and those reads are what limits it. Here a thread
-// keeps TM sums, one below the other, and an element of B's tile, once read, serves all of them: TM + 1 reads
-// for TM multiply-adds. The threads of a warp lie in one row, so each read of A's tile is a broadcast. A block
-// computes BM x BN results, from tiles that are only BK deep; its threads, numbered in one dimension, first share
-// the loading, then the results, each in the order that suits it.
+// In `tiled` each multiply-add takes two reads of shared memory, and these reads limit the kernel. Here a thread keeps
+// TM sums, one below the other, and an element of B's tile, once read, serves all of them: TM + 1 reads for TM
+// multiply-adds. The threads of a warp lie in one row, so each read of A's tile is a broadcast. A block computes
+// BM x BN results from tiles that are only BK deep. Its threads have one index: it first distributes the loads over the
+// threads and then the results, each in the order that suits the memory accesses.
 
 #define THREADS (BN * BM / TM)
 
@@ -25,11 +25,11 @@ tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // of the first result, in the block's tile
+    const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // of the thread's first result in the block's tile
 
     element sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbours load neighbours; zeros beyond the edge, which add nothing.
+        // Neighbouring threads load neighbouring elements; elements beyond the edge are 0, which adds nothing.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
             const int r = i / BK, k = i % BK;
             As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);

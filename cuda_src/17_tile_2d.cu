@@ -1,4 +1,4 @@
-// A thread keeps TM x TN results in registers, and reads tiles in shared memory: two vectors, their product added.
+// A thread keeps TM x TN results in registers and reads the vectors of its outer product from shared memory.
 //
 // sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 5)
 // param:     BM = 128 in 64, 128
@@ -13,11 +13,11 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// `register-tile` again, but what a thread loads at each k lies in shared memory: TM + TN reads for TM x TN
-// multiply-adds, 16 for 64 where TM = TN = 8. A block of 256 threads computes 128 x 128 results, so an element that
-// it fetches serves 128 multiply-adds. The price is registers, more than 80 for sums and factors alone: three
-// quarters of the threads that a multiprocessor has room for stay out. A thread has 64 independent sums instead,
-// and they hide the latencies that other warps hid before.
+// As in `register-tile` a thread adds an outer product at each k, but reads its vectors from tiles in shared memory:
+// TM + TN reads for TM x TN multiply-adds, 16 for 64 with TM = TN = 8. A block of 256 threads computes 128 x 128
+// results, so an element that it fetches serves 128 multiply-adds. The cost is registers, more than 80 for sums and
+// vectors alone: a multiprocessor has room for only a quarter of its maximum number of threads. But a thread has 64
+// independent sums, which hide the latencies that other warps hid before.
 
 #define THREADS (BM / TM * (BN / TN))
 
@@ -26,13 +26,13 @@ tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    // Of the thread's first result, in the block's tile; neighbours in a warp own columns TN apart.
+    // Row and column of the thread's first result in the block's tile; neighbouring threads own columns TN apart.
     const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
 
     element sum[TM][TN] = {};
     element a[TM], b[TN];
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbours load neighbours; zeros beyond the edge, which add nothing.
+        // Neighbouring threads load neighbouring elements; elements beyond the edge are 0, which adds nothing.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
             const int r = i / BK, k = i % BK;
             As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);

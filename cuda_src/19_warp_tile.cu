@@ -1,4 +1,4 @@
-// A warp computes a tile of its own, WM x WN, so that its reads of shared memory meet in no bank.
+// Each warp computes a tile of WM x WN, so that its reads of shared memory are free of bank conflicts.
 //
 // sources:   Boehm, How to Optimize a CUDA Matmul Kernel (kernel 10); CUTLASS, Efficient GEMM in CUDA
 // param:     BM = 128 in 64, 128, 256
@@ -17,88 +17,92 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// Reads of 16 bytes are served for a quarter of a warp at a time: 8 threads, 128 bytes, each of the 32 banks once.
-// In `vectorized` the 8 threads are neighbours in a row and own 8 columns each, so what they read of B's tile at
-// once lies 32 bytes apart: half of the banks, each twice. Here a thread's columns, and its rows, come in groups
-// of 16 bytes, and its next group lies behind the first groups of all its neighbours. So a quarter of the warp
-// reads groups that lie side by side, or the same ones, and no bank is asked for two words. And since a warp's
-// threads form a grid over a tile that is nearer to a square, it reads fewer elements at each k: WM + WN, 96, and
-// not 2 x 8 + 128.
+// Shared memory serves reads of 16 bytes for a quarter of a warp at a time: 8 threads read 128 bytes, one word from
+// each of the 32 banks. In `vectorized` 8 neighbouring threads own 8 columns each, so they read pieces of B's tile that
+// lie 32 bytes apart: these lie in half of the banks, two words in each, which is a bank conflict.
+//
+// Here a thread's columns are split into groups of 16 bytes: the first groups of all threads in a row of the warp come
+// first, then the second groups, and so on. Its rows are split in the same way. So a quarter of the warp reads
+// neighbouring groups, or the same group, and no bank has to deliver two words. The warp also reads fewer elements at
+// each k, because its tile is closer to a square: WM + WN = 96 instead of 16 + 128.
 //
 //     cudamm trace -m vectorized -m warp-tile
 
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
-// A warp's threads: LANES_Y rows of LANES_X.
+// The threads of a warp form LANES_Y rows of LANES_X threads.
 #define LANES_X (WN / TN)
 #define LANES_Y (WM / TM)
 
-const int WIDE = 16 / sizeof(element);
-struct alignas(16) Wide {
-    element at[WIDE];
+// 16 bytes of elements. Because of the alignment the compiler loads and stores a Vector by one instruction.
+const int VEC = 16 / sizeof(element);
+struct alignas(16) Vector {
+    element v[VEC];
 };
 
 __global__ void __launch_bounds__(THREADS)
 warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
-    __shared__ Wide As[BK][BM / WIDE];  // transposed
-    __shared__ Wide Bs[BK][BN / WIDE];
+    __shared__ Vector As[BK][BM / VEC];  // transposed
+    __shared__ Vector Bs[BK][BN / VEC];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Of the thread's first group in each direction, WIDE results; its next lies LANES_Y or LANES_X groups further on.
-    const int row = warp / WARPS_X * WM + lane / LANES_X * WIDE;
-    const int col = warp % WARPS_X * WN + lane % LANES_X * WIDE;
-    const bool a_wide = K % WIDE == 0, b_wide = N % WIDE == 0;
+    // Row and column of the thread's first group, VEC rows and VEC columns; its next group lies LANES_Y groups further
+    // down or LANES_X groups further right.
+    const int row = warp / WARPS_X * WM + lane / LANES_X * VEC;
+    const int col = warp % WARPS_X * WN + lane % LANES_X * VEC;
+    // True if every row begins at a multiple of 16 bytes.
+    const bool a_aligned = K % VEC == 0, b_aligned = N % VEC == 0;
 
     element sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads take neighbouring rows of A: what they store, transposed, lies side by side.
-        for (int i = threadIdx.x; i < BM * BK / WIDE; i += THREADS) {
-            const int r = i % BM, k = i / BM * WIDE;
-            Wide from = {};
+        // Neighbouring threads load neighbouring rows of A, and store neighbouring elements of the transposed tile.
+        for (int i = threadIdx.x; i < BM * BK / VEC; i += THREADS) {
+            const int r = i % BM, k = i / BM * VEC;
+            Vector loaded = {};
             if (row0 + r < M) {
-                const element *const at = &A[(row0 + r) * K + k0 + k];
-                if (a_wide && k0 + k < K) from = *(const Wide *)at;
+                const element *const source = &A[(row0 + r) * K + k0 + k];
+                if (a_aligned && k0 + k < K) loaded = *(const Vector *)source;
                 else
-                    for (int w = 0; w < WIDE; ++w)
-                        if (k0 + k + w < K) from.at[w] = at[w];
+                    for (int w = 0; w < VEC; ++w)
+                        if (k0 + k + w < K) loaded.v[w] = source[w];
             }
-            for (int w = 0; w < WIDE; ++w) As[k + w][r / WIDE].at[r % WIDE] = from.at[w];
+            for (int w = 0; w < VEC; ++w) As[k + w][r / VEC].v[r % VEC] = loaded.v[w];
         }
-        for (int i = threadIdx.x; i < BK * BN / WIDE; i += THREADS) {
-            const int k = i / (BN / WIDE), c = i % (BN / WIDE) * WIDE;
-            Wide from = {};
+        for (int i = threadIdx.x; i < BK * BN / VEC; i += THREADS) {
+            const int k = i / (BN / VEC), c = i % (BN / VEC) * VEC;
+            Vector loaded = {};
             if (k0 + k < K) {
-                const element *const at = &B[(k0 + k) * N + col0 + c];
-                if (b_wide && col0 + c < N) from = *(const Wide *)at;
+                const element *const source = &B[(k0 + k) * N + col0 + c];
+                if (b_aligned && col0 + c < N) loaded = *(const Vector *)source;
                 else
-                    for (int w = 0; w < WIDE; ++w)
-                        if (col0 + c + w < N) from.at[w] = at[w];
+                    for (int w = 0; w < VEC; ++w)
+                        if (col0 + c + w < N) loaded.v[w] = source[w];
             }
-            Bs[k][c / WIDE] = from;
+            Bs[k][c / VEC] = loaded;
         }
         __syncthreads();
         for (int k = 0; k < BK; ++k) {
-            Wide a[TM / WIDE], b[TN / WIDE];
-            for (int i = 0; i < TM / WIDE; ++i) a[i] = As[k][row / WIDE + i * LANES_Y];
-            for (int j = 0; j < TN / WIDE; ++j) b[j] = Bs[k][col / WIDE + j * LANES_X];
+            Vector a[TM / VEC], b[TN / VEC];
+            for (int i = 0; i < TM / VEC; ++i) a[i] = As[k][row / VEC + i * LANES_Y];
+            for (int j = 0; j < TN / VEC; ++j) b[j] = Bs[k][col / VEC + j * LANES_X];
             for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j) sum[i][j] += a[i / WIDE].at[i % WIDE] * b[j / WIDE].at[j % WIDE];
+                for (int j = 0; j < TN; ++j) sum[i][j] += a[i / VEC].v[i % VEC] * b[j / VEC].v[j % VEC];
         }
         __syncthreads();
     }
 
     for (int i = 0; i < TM; ++i) {
-        const int r = row0 + row + i / WIDE * LANES_Y * WIDE + i % WIDE;
+        const int r = row0 + row + i / VEC * LANES_Y * VEC + i % VEC;
         if (r >= M) continue;
-        for (int j = 0; j < TN / WIDE; ++j) {
-            const int c = col0 + col + j * LANES_X * WIDE;
-            element *const to = &C[r * N + c];
-            Wide out;
-            for (int w = 0; w < WIDE; ++w) out.at[w] = sum[i][j * WIDE + w];
-            if (b_wide && c < N) *(Wide *)to = out;
+        for (int j = 0; j < TN / VEC; ++j) {
+            const int c = col0 + col + j * LANES_X * VEC;
+            element *const target = &C[r * N + c];
+            Vector result;
+            for (int w = 0; w < VEC; ++w) result.v[w] = sum[i][j * VEC + w];
+            if (b_aligned && c < N) *(Vector *)target = result;
             else
-                for (int w = 0; w < WIDE; ++w)
-                    if (c + w < N) to[w] = out.at[w];
+                for (int w = 0; w < VEC; ++w)
+                    if (c + w < N) target[w] = result.v[w];
         }
     }
 }

@@ -1,4 +1,4 @@
-// Tiles come by cp.async, 16 bytes a copy, into a ring of STAGES, while the threads compute with those before.
+// cp.async copies the next tiles into a ring of STAGES buffers while the threads compute on the current one.
 //
 // sources:   CUDA C++ Programming Guide (asynchronous copies); CUTLASS (multistage pipelines); PTX ISA (cp.async)
 // needs:     sm_80
@@ -22,144 +22,157 @@
 // ptxas:     -O1
 // sum-order: k
 //
-// In `warp-tile` a tile passes through registers: loaded, waited for, stored. cp.async copies from global to shared
-// memory by itself. A thread asks, goes on, and waits much later. The tiles lie in a ring of STAGES: while one is
-// computed with, STAGES - 1 are on their way, and one barrier a tile is enough: who passes it knows that the tile has
-// come, and that everybody has done with the one whose place is filled next.
+// In `warp-tile` a tile passes through registers: a thread loads its part, waits for it and stores it. The instruction
+// cp.async copies from global to shared memory without registers: a thread starts a copy, goes on and waits much later.
+// The tiles lie in a ring of STAGES buffers. While the block computes on one tile, STAGES - 1 others are being copied.
+// One barrier per tile is enough: after it the next tile is complete, and all threads have finished with the previous
+// tile, whose buffer is filled next.
 //
-// The sums are 8 x 16 a thread: 6 reads of 16 bytes for 128 multiply-adds. What the next k needs is read while this
-// one is computed with. A's tile stays as it is, rows of BK, so that it can be copied 16 bytes at a time; a thread
-// reads four ks of a row at once. A row is four elements longer than it need be: eight threads that read eight rows
-// below one another then meet in no bank.
+// A thread has 8 x 16 sums: 6 reads of 16 bytes for 128 multiply-adds. It reads the elements for the next k while it
+// computes on the current k. A's tile is not transposed, so that its rows can be copied 16 bytes at a time; a thread
+// reads four elements of a row at once, for four values of k. Rows of A's tile are padded by four elements, so that
+// eight threads that read eight rows, one below the other, have no bank conflict.
 //
-// Three things make the loop fast that are not seen in the C:
-// - Registers have two banks, odd and even, and an instruction that reads two new ones of a bank takes a cycle more.
-//   So each row of sums keeps its element of A (the hardware reuses an operand of the instruction before), columns
-//   go to and fro, so that at a turn B's element stays, and sums are stored from a copy (+ 0): four stored together
-//   would have to lie side by side, each in the bank of the element of B that it is multiplied with.
-// - NVIDIA's assembler reorders. At its usual level it sinks reads to where they are used, and mixes rows;
-//   `ptxas: -O1` keeps the order written here, which is faster by a tenth.
-// - Bounds cost nothing: a row or column beyond the edge is a copy of the last one, whose results nobody stores, and
-//   where BK does not divide K it is the first tile that is shorter.
+// Three things that the code does not show make the loop fast:
+// - Registers lie in two banks, odd and even, and an instruction that reads two new registers of one bank takes a cycle
+//   more. An operand that the previous instruction read in the same position can be reused. So all multiply-adds of a
+//   row of sums use the same element of A, one after the other. The columns run forth in one row and back in the next,
+//   so that at the turn the element of B is reused. Finally the sums are stored from a copy (+ 0). Four sums that are
+//   stored by one instruction must lie in consecutive registers, as four elements of B do; without the copy, each sum
+//   would lie in the same bank as the element of B that it is multiplied with.
+// - NVIDIA's assembler reorders instructions. At its default level it moves reads down to their first use and mixes
+//   rows; `ptxas: -O1` keeps the order of this file, which is faster by a tenth.
+// - Bounds cost nothing: a row or column beyond the edge is a copy of the last one, and its results are not stored. If
+//   BK does not divide K, the first tile is the shorter one.
 
 #include <cuda_pipeline.h>
 
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
-// A warp's threads: LANES_Y rows of LANES_X.
+// The threads of a warp form LANES_Y rows of LANES_X threads.
 #define LANES_X (WN / TN)
 #define LANES_Y (WM / TM)
 
-struct alignas(16) Wide {
-    float at[4];
+// 16 bytes. Because of the alignment the compiler loads and stores a Vector by one instruction.
+struct alignas(16) Vector {
+    float v[4];
 };
 
-// Elements from row to row of A's tile; of A's tile; of both.
+// In elements: distance between rows of A's tile, size of A's tile, size of a stage (both tiles).
 const int A_PITCH = BK + 4, A_TILE = BM * A_PITCH, STAGE = A_TILE + BK * BN;
 
-extern __shared__ Wide ring[];
+extern __shared__ Vector ring[];
 
-// How the block's threads copy ROWS x COLUMNS, BYTES at a time: ACROSS of them a row, COUNT copies each.
+// How the block copies a tile of ROWS x COLUMNS elements, BYTES per copy: ROW_THREADS threads copy one row, all threads
+// together copy ROW_STEP rows at a time, and each thread makes COUNT copies.
 template <int ROWS, int COLUMNS, int BYTES>
-struct Copies {
-    static const int PER = BYTES / 4, ACROSS = COLUMNS / PER, STEP = THREADS / ACROSS, COUNT = ROWS / STEP;
+struct CopyPlan {
+    static const int ELEMENTS = BYTES / 4, ROW_THREADS = COLUMNS / ELEMENTS;
+    static const int ROW_STEP = THREADS / ROW_THREADS, COUNT = ROWS / ROW_STEP;
 };
 
-// BYTES is 16 where rows of both matrices are multiples of 16 bytes, else 4.
+// BYTES is the size of a copy: 16 if every row of A and B begins at a multiple of 16 bytes, otherwise 4.
 template <int BYTES>
 __device__ __forceinline__ void product(int M, int N, int K, const float *A, const float *B, float *C) {
-    typedef Copies<BM, BK, BYTES> OfA;
-    typedef Copies<BK, BN, BYTES> OfB;
-    const int PER = BYTES / 4;
+    typedef CopyPlan<BM, BK, BYTES> PlanA;
+    typedef CopyPlan<BK, BN, BYTES> PlanB;
+    const int ELEMENTS = BYTES / 4;  // per copy
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    const int tiles = (K + BK - 1) / BK, first = K - (tiles - 1) * BK;  // the first tile's ks
+    const int tiles = (K + BK - 1) / BK, first_depth = K - (tiles - 1) * BK;  // depth of the first tile
 
-    // What this thread copies: from where, and where to.
-    const int ak = threadIdx.x % OfA::ACROSS * PER, ar = threadIdx.x / OfA::ACROSS;
-    const int bc = threadIdx.x % OfB::ACROSS * PER, bk = threadIdx.x / OfB::ACROSS;
+    // The first element that this thread copies of each tile, and the targets and sources of all its copies.
+    const int a_k = threadIdx.x % PlanA::ROW_THREADS * ELEMENTS, a_row = threadIdx.x / PlanA::ROW_THREADS;
+    const int b_col = threadIdx.x % PlanB::ROW_THREADS * ELEMENTS, b_k = threadIdx.x / PlanB::ROW_THREADS;
     float *const shared = (float *)ring;
-    float *a_to = shared + ar * A_PITCH + ak, *b_to = shared + A_TILE + bk * BN + bc;
-    const float *a_from[OfA::COUNT], *b_from[OfB::COUNT];
+    float *a_target = shared + a_row * A_PITCH + a_k, *b_target = shared + A_TILE + b_k * BN + b_col;
+    const float *a_source[PlanA::COUNT], *b_source[PlanB::COUNT];
 #pragma unroll
-    for (int i = 0; i < OfA::COUNT; ++i) a_from[i] = A + (size_t)min(row0 + ar + i * OfA::STEP, M - 1) * K + ak;
+    for (int i = 0; i < PlanA::COUNT; ++i)
+        a_source[i] = A + (size_t)min(row0 + a_row + i * PlanA::ROW_STEP, M - 1) * K + a_k;
 #pragma unroll
-    for (int i = 0; i < OfB::COUNT; ++i) b_from[i] = B + (size_t)(bk + i * OfB::STEP) * N + min(col0 + bc, N - PER);
-    // Copy number i of each tile, or zeros where there is nothing; then on by so many ks.
-    const auto copy_a = [&](int i, bool inside, int ks) {
-        float *const target = a_to + i * OfA::STEP * A_PITCH;
-        if (inside) __pipeline_memcpy_async(target, a_from[i], BYTES);
-        else for (int w = 0; w < PER; ++w) target[w] = 0;
-        a_from[i] += ks;
+    for (int i = 0; i < PlanB::COUNT; ++i)
+        b_source[i] = B + (size_t)(b_k + i * PlanB::ROW_STEP) * N + min(col0 + b_col, N - ELEMENTS);
+    // Start copy number i of a tile, or store zeros if its elements do not exist; then move the source by `depth`.
+    const auto copy_a = [&](int i, bool exists, int depth) {
+        float *const target = a_target + i * PlanA::ROW_STEP * A_PITCH;
+        if (exists) __pipeline_memcpy_async(target, a_source[i], BYTES);
+        else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
+        a_source[i] += depth;
     };
-    const auto copy_b = [&](int i, bool inside, int ks) {
-        float *const target = b_to + i * OfB::STEP * BN;
-        if (inside) __pipeline_memcpy_async(target, b_from[i], BYTES);
-        else for (int w = 0; w < PER; ++w) target[w] = 0;
-        b_from[i] += (size_t)ks * N;
+    const auto copy_b = [&](int i, bool exists, int depth) {
+        float *const target = b_target + i * PlanB::ROW_STEP * BN;
+        if (exists) __pipeline_memcpy_async(target, b_source[i], BYTES);
+        else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
+        b_source[i] += (size_t)depth * N;
     };
-    // Zeros stand for tiles that are not there: the last step reads, in vain, of the one behind it.
+    // Missing tiles are filled with zeros: the last step reads ahead into the tile after it and ignores what it reads.
     for (int tile = 0; tile < STAGES; ++tile) {
-        const int ks = tile >= tiles ? 0 : tile == 0 ? first : BK;
-        if (tile < STAGES - 1 || ks == 0) {
+        const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : BK;
+        if (tile < STAGES - 1 || depth == 0) {
 #pragma unroll
-            for (int i = 0; i < OfA::COUNT; ++i) copy_a(i, ak < ks, ks);
+            for (int i = 0; i < PlanA::COUNT; ++i) copy_a(i, a_k < depth, depth);
 #pragma unroll
-            for (int i = 0; i < OfB::COUNT; ++i) copy_b(i, bk + i * OfB::STEP < ks, ks);
+            for (int i = 0; i < PlanB::COUNT; ++i) copy_b(i, b_k + i * PlanB::ROW_STEP < depth, depth);
         }
         if (tile == STAGES - 1) break;
-        __pipeline_commit();  // even if there is none, to keep count
-        a_to += STAGE, b_to += STAGE;
+        __pipeline_commit();  // a group of copies per tile, even an empty one: the waits below count groups
+        a_target += STAGE, b_target += STAGE;
     }
 
-    // Threads 1 apart lie in one column of the warp, threads 2 apart in one row: reads of either tile pair up.
+    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile two threads
+    // read the same 16 bytes.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
-    // Of the thread's first row, and first group of four columns; the next lie LANES further.
-    const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * 4;
+    const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
+    // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further
+    // down, its next group LANES_X groups further right.
+    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * 4;
 
     float sum[TM][TN] = {};
-    Wide a[TM], b[2][TN / 4];  // of A four ks of each row, of B this k and the next
-    const Wide *a_at = &ring[row * A_PITCH / 4], *b_at = &ring[(A_TILE + col) / 4];
-    const auto load_a = [&](int i, int k) { a[i] = a_at[(i * LANES_Y * A_PITCH + k) / 4]; };
+    Vector a[TM], b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
+    const Vector *a_tile = &ring[row * A_PITCH / 4], *b_tile = &ring[(A_TILE + col) / 4];
+    const auto load_a = [&](int i, int k) { a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
     const auto load_b = [&](int k) {
-        for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_at[k * BN / 4 + j * LANES_X];
+        for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
     };
-    __pipeline_wait_prior(STAGES - 2);  // this thread's part of the first tile is there
-    __syncthreads();                    // and everybody's
+    __pipeline_wait_prior(STAGES - 2);  // this thread's copies of the first tile are complete
+    __syncthreads();                    // and those of all other threads
 #pragma unroll
     for (int i = 0; i < TM; ++i) load_a(i, 0);
     load_b(0);
 
-    int stage = 0, filling = STAGES - 1;
+    int read_stage = 0, fill_stage = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
-        const bool more = tile + STAGES - 1 < tiles;
+        const bool prefetch = tile + STAGES - 1 < tiles;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {  // on to the next tile
+            if (k == BK - 1) {  // the next reads are of the next tile
                 __pipeline_commit();
                 __pipeline_wait_prior(STAGES - 2);
                 __syncthreads();
-                const int on = stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
-                const int further = filling == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
-                stage = stage == STAGES - 1 ? 0 : stage + 1;
-                filling = filling == STAGES - 1 ? 0 : filling + 1;
-                a_at += on / 4, b_at += on / 4, a_to += further, b_to += further;
+                const int read_offset = read_stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
+                const int fill_offset = fill_stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
+                read_stage = read_stage == STAGES - 1 ? 0 : read_stage + 1;
+                fill_stage = fill_stage == STAGES - 1 ? 0 : fill_stage + 1;
+                a_tile += read_offset / 4, b_tile += read_offset / 4;
+                a_target += fill_offset, b_target += fill_offset;
             }
             load_b((k + 1) % BK);
-            if (more && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
+            if (prefetch && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
 #pragma unroll
-                for (int i = k * OfA::COUNT / (BK - 1); i < (k + 1) * OfA::COUNT / (BK - 1); ++i) copy_a(i, true, BK);
+                for (int i = k * PlanA::COUNT / (BK - 1); i < (k + 1) * PlanA::COUNT / (BK - 1); ++i)
+                    copy_a(i, true, BK);
 #pragma unroll
-                for (int i = k * OfB::COUNT / (BK - 1); i < (k + 1) * OfB::COUNT / (BK - 1); ++i) copy_b(i, true, BK);
+                for (int i = k * PlanB::COUNT / (BK - 1); i < (k + 1) * PlanB::COUNT / (BK - 1); ++i)
+                    copy_b(i, true, BK);
             }
 #pragma unroll
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
                 for (int n = 0; n < TN; ++n) {
-                    const int j = i % 2 ? TN - 1 - n : n;
-                    sum[i][j] += a[i].at[k % 4] * b[k % 2][j / 4].at[j % 4];
+                    const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
+                    sum[i][j] += a[i].v[k % 4] * b[k % 2][j / 4].v[j % 4];
                 }
-                if (k % 4 == 3) load_a(i, (k + 1) % BK);  // this row's four ks are used up
+                if (k % 4 == 3) load_a(i, (k + 1) % BK);  // the four elements of this row are used up
             }
         }
     }
@@ -172,12 +185,12 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         for (int j = 0; j < TN / 4; ++j) {
             const int c = col0 + col + j * LANES_X * 4;
             float *const target = &C[(size_t)r * N + c];
-            Wide out;
-            for (int w = 0; w < 4; ++w) out.at[w] = sum[i][j * 4 + w] + 0.0f;
-            if (BYTES == 16 && c < N) *(Wide *)target = out;
+            Vector result;
+            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // the copy: see above
+            if (BYTES == 16 && c < N) *(Vector *)target = result;
             else
                 for (int w = 0; w < 4; ++w)
-                    if (c + w < N) target[w] = out.at[w];
+                    if (c + w < N) target[w] = result.v[w];
         }
     }
 }

@@ -1,4 +1,4 @@
-// A copy engine fetches whole tiles, and barriers in shared memory tell each warp when one has come.
+// A copy engine fetches whole tiles, and barriers in shared memory signal when a tile is complete.
 //
 // sources:   CUDA C++ Programming Guide (asynchronous copies by the Tensor Memory Accelerator, mbarrier); CUTLASS
 //            (pipelines for sm_90)
@@ -26,65 +26,71 @@
 // ptxas:     -O1
 // sum-order: k
 //
-// With cp.async every thread still works out addresses and asks for its own 16 bytes. Here one thread asks for a
-// whole tile, by one instruction. The copy engine of the multiprocessor (Tensor Memory Accelerator) knows the matrix
-// from a *tensor map*, 128 bytes that the host made: it walks over the tile's rows by itself, and puts zeros where
-// the tile reaches beyond the matrix. So loading needs no bounds, no addresses and no registers.
+// With cp.async every thread computes addresses and starts the copies of its own 16 bytes. Here one thread starts the
+// copy of a whole tile by one instruction. The multiprocessor's copy engine (Tensor Memory Accelerator) reads a *tensor
+// map*, 128 bytes with which the host describes the matrix. The engine walks over the tile's rows by itself, and stores
+// zeros where the tile reaches beyond the matrix. So the threads need no bounds checks, no addresses and no registers.
 //
-// When has a tile come? Each stage of the ring has a barrier in shared memory. The thread that asks announces so many
-// bytes to it, the engine counts them off as it writes them, and all threads wait for the last before they read.
+// When is a tile complete? Each stage of the ring has a barrier in shared memory. The thread that starts the copy
+// announces the number of bytes to the barrier, the engine counts them as it writes them, and all threads wait for the
+// last byte before they read.
 //
-// And when may the next tile overwrite it? When all have read it: they meet at __syncthreads once a tile, as in
-// `async-copy`, and then one of them asks for the tile that is STAGES ahead. A second barrier, at which each warp
-// reports that it has done, would let warps drift apart, and needs no meeting; but on an H200 it was a tenth slower.
-// And an extra warp that does nothing but ask would cost registers: each quarter of a multiprocessor has 16,384 for its
-// own warps, and the quarter with three of them could give a thread 168.
+// When may the next tile overwrite it? When all threads have read it: they meet at __syncthreads once per tile, as in
+// `async-copy`, and then one thread starts the copy of the tile that is STAGES ahead. A second barrier, at which each
+// warp reports that it has read the tile, would let warps drift apart without meeting; on an H200 it was a tenth
+// slower. An extra warp that only starts copies would cost registers: each quarter of a multiprocessor has 16,384 for
+// its warps, and in the quarter with three warps a thread could have only 168.
 //
-// The engine cannot transpose A's tile, nor make its rows longer. A thread reads 16 bytes along k, and other threads of
-// its warp the rows below: four rows of 64 bytes, or eight of 32, would meet in the same banks. The engine *swizzles*:
-// of a row's 16-byte pieces it puts number c at place c ^ (row / 4 % 2) (or, of four, c ^ (row / 2 % 4)), and then
-// they use all banks.
+// The engine can neither transpose A's tile nor pad its rows. A thread reads 16 bytes along k, and other threads of its
+// warp read the rows below. Four rows of 64 bytes, or eight rows of 32 bytes, would have bank conflicts. Therefore the
+// engine *swizzles* the tile. With two 16-byte pieces in a row it stores piece c at position c ^ (row / 4 % 2); with
+// four pieces in a row, at position c ^ (row / 2 % 4). Then the reads use all banks.
 //
-// The loop is that of `async-copy`. A matrix must have rows of a multiple of 16 bytes; cudamm pads others with zeros on
-// the host, and does not time that. In float64 sums take twice the registers: -D BN=128 -D BK=8 -D WN=64 -D TN=8.
+// The loop is that of `async-copy`. Rows of a matrix must have a multiple of 16 bytes; cudamm pads other matrices with
+// zeros on the host, which is not timed. In float64 the sums take twice the registers, so choose smaller tiles:
+// -D BN=128 -D BK=8 -D WN=64 -D TN=8.
 
 #include <cuda.h>
 
 #define WARPS_X (BN / WN)
 #define WARPS (BM / WM * WARPS_X)
 #define THREADS (WARPS * 32)
-// A warp's threads: LANES_Y rows of LANES_X.
+// The threads of a warp form LANES_Y rows of LANES_X threads.
 #define LANES_X (WN / TN)
 #define LANES_Y (WM / TM)
 
-const int WIDE = 16 / sizeof(element);
-struct alignas(16) Wide {
-    element at[WIDE];
+// 16 bytes of elements. Because of the alignment the compiler loads and stores a Vector by one instruction.
+const int VEC = 16 / sizeof(element);
+struct alignas(16) Vector {
+    element v[VEC];
 };
 
 typedef unsigned long long Barrier;
 
-// In Wide: a row of each tile, and both tiles.
-const int ROW_A = BK / WIDE, ROW_B = BN / WIDE;
+// In Vectors: a row of A's tile, a row of B's tile, and a stage (both tiles).
+const int ROW_A = BK / VEC, ROW_B = BN / VEC;
 const int STAGE = BM * ROW_A + BK * ROW_B;
 
-__device__ __forceinline__ unsigned shared_address(const void *of) { return __cvta_generic_to_shared(of); }
-
-// A phase of the barrier ends when so many arrivals have been counted, and all bytes that were announced.
-__device__ __forceinline__ void init(Barrier *barrier, int arrivals) {
-    const unsigned at = shared_address(barrier);
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(at), "r"(arrivals) : "memory");
+__device__ __forceinline__ unsigned shared_address(const void *pointer) {
+    return __cvta_generic_to_shared(pointer);
 }
 
-// One arrival, which announces so many bytes.
-__device__ __forceinline__ void arrive_and_expect(Barrier *barrier, int bytes) {
-    const unsigned at = shared_address(barrier);
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(at), "r"(bytes) : "memory");
+// A phase of the barrier ends after this number of arrivals, and after all announced bytes.
+__device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
+    const unsigned address = shared_address(barrier);
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(address), "r"(arrivals) : "memory");
 }
 
-// Waits until the phase of this parity has ended. Phases are 0, 1, 0, 1, …; one of parity 1 counts as ended before.
-__device__ __forceinline__ void wait(Barrier *barrier, int parity) {
-    const unsigned at = shared_address(barrier);
+// Arrive at the barrier and announce this number of bytes.
+__device__ __forceinline__ void barrier_arrive_expect(Barrier *barrier, int bytes) {
+    const unsigned address = shared_address(barrier);
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(address), "r"(bytes) : "memory");
+}
+
+// Wait until the phase of this parity has ended. Phases have parity 0, 1, 0, 1, …, and before the first phase a phase
+// of parity 1 counts as ended.
+__device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
+    const unsigned address = shared_address(barrier);
     int ended;
     do {
         asm volatile("{\n"
@@ -92,22 +98,23 @@ __device__ __forceinline__ void wait(Barrier *barrier, int parity) {
                      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
                      "selp.b32 %0, 1, 0, p;\n"
                      "}"
-                     : "=r"(ended) : "r"(at), "r"(parity) : "memory");
+                     : "=r"(ended) : "r"(address), "r"(parity) : "memory");
     } while (!ended);
 }
 
-// The engine copies the box of a matrix that begins at (row, column); the barrier counts its bytes as they come.
-__device__ __forceinline__ void copy(Wide *to, const CUtensorMap *from, int row, int column, Barrier *barrier) {
-    const unsigned at = shared_address(to), counts = shared_address(barrier);
+// Start the engine's copy of the box that begins at (row, column) of the matrix; the barrier counts its bytes.
+__device__ __forceinline__ void copy_box(Vector *target, const CUtensorMap *map, int row, int column,
+                                         Barrier *barrier) {
+    const unsigned target_address = shared_address(target), barrier_address = shared_address(barrier);
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3}], [%4];"
-                 : : "r"(at), "l"(from), "r"(column), "r"(row), "r"(counts) : "memory");
+                 : : "r"(target_address), "l"(map), "r"(column), "r"(row), "r"(barrier_address) : "memory");
 }
 
-// A row's 16-byte piece number c lies at c ^ swizzled(row).
-__device__ __forceinline__ constexpr int swizzled(int row) { return row * ROW_A / 8 % ROW_A; }
+// Piece c of a row lies at position c ^ swizzle(row).
+__device__ __forceinline__ constexpr int swizzle(int row) { return row * ROW_A / 8 % ROW_A; }
 
-extern __shared__ __align__(1024) Wide ring[];
+extern __shared__ __align__(1024) Vector ring[];
 
 __global__ void __launch_bounds__(THREADS)
 tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
@@ -118,40 +125,40 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
     const int tiles = (K + BK - 1) / BK;
 
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) init(&full[i], 1);
-        asm volatile("fence.proxy.async.shared::cta;" : : : "memory");  // the engine sees them from here on
+        for (int i = 0; i < STAGES; ++i) barrier_init(&full[i], 1);
+        asm volatile("fence.proxy.async.shared::cta;" : : : "memory");  // makes the barriers visible to the engine
     }
     __syncthreads();
 
     const auto fetch = [&](int tile) {
         const int stage = tile % STAGES;
-        Wide *const at = &ring[stage * STAGE];
-        arrive_and_expect(&full[stage], STAGE * sizeof(Wide));
-        copy(at, &map_A, row0, tile * BK, &full[stage]);
-        copy(at + BM * ROW_A, &map_B, tile * BK, col0, &full[stage]);
+        Vector *const target = &ring[stage * STAGE];
+        barrier_arrive_expect(&full[stage], STAGE * sizeof(Vector));
+        copy_box(target, &map_A, row0, tile * BK, &full[stage]);
+        copy_box(target + BM * ROW_A, &map_B, tile * BK, col0, &full[stage]);
     };
     if (threadIdx.x == 0)
         for (int tile = 0; tile < STAGES && tile < tiles; ++tile) fetch(tile);
     __syncwarp();
 
-    // A thread's rows lie LANES_Y apart, its columns in groups of WIDE that lie WIDE * LANES_X apart.
-    const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
-    const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * WIDE;
+    // A thread's rows lie LANES_Y apart. Its columns form groups of VEC columns, which lie VEC * LANES_X apart.
+    const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
+    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * VEC;
 
     element sum[TM][TN] = {};
-    Wide a[TM], b[2][TN / WIDE];  // of A WIDE ks of each row, of B this k and the next
-    // Where a piece of the thread's first row lies, for each place that it can have.
-    const Wide *a_at[ROW_A], *b_at = &ring[BM * ROW_A + col / WIDE];
+    Vector a[TM], b[2][TN / VEC];  // A: VEC values of k of each row; B: this k and the next
+    // The address of each piece of the thread's first row; row i of the thread adds swizzle(i * LANES_Y).
+    const Vector *a_piece[ROW_A], *b_tile = &ring[BM * ROW_A + col / VEC];
 #pragma unroll
-    for (int piece = 0; piece < ROW_A; ++piece) a_at[piece] = &ring[row * ROW_A + (piece ^ swizzled(y))];
+    for (int piece = 0; piece < ROW_A; ++piece) a_piece[piece] = &ring[row * ROW_A + (piece ^ swizzle(lane_y))];
     const auto load_a = [&](int i, int k) {
-        a[i] = a_at[k / WIDE ^ swizzled(i * LANES_Y)][i * LANES_Y * ROW_A];
+        a[i] = a_piece[k / VEC ^ swizzle(i * LANES_Y)][i * LANES_Y * ROW_A];
     };
     const auto load_b = [&](int k) {
-        for (int j = 0; j < TN / WIDE; ++j) b[k % 2][j] = b_at[k * ROW_B + j * LANES_X];
+        for (int j = 0; j < TN / VEC; ++j) b[k % 2][j] = b_tile[k * ROW_B + j * LANES_X];
     };
 
-    wait(&full[0], 0);
+    barrier_wait(&full[0], 0);
 #pragma unroll
     for (int i = 0; i < TM; ++i) load_a(i, 0);
     load_b(0);
@@ -159,15 +166,15 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
     for (int tile = 0; tile < tiles; ++tile) {
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {  // on to the next tile
-                const int on = stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
+            if (k == BK - 1) {  // the next reads are of the next tile
+                const int offset = stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
                 parity = stage == STAGES - 1 ? parity ^ 1 : parity;
                 stage = stage == STAGES - 1 ? 0 : stage + 1;
 #pragma unroll
-                for (int piece = 0; piece < ROW_A; ++piece) a_at[piece] += on;
-                b_at += on;
-                if (tile + 1 < tiles) wait(&full[stage], parity);
-                __syncthreads();  // all have read what they need of this tile: another into its place
+                for (int piece = 0; piece < ROW_A; ++piece) a_piece[piece] += offset;
+                b_tile += offset;
+                if (tile + 1 < tiles) barrier_wait(&full[stage], parity);
+                __syncthreads();  // all threads have read this tile: another tile may overwrite it
                 if (threadIdx.x == 0 && tile + STAGES < tiles) fetch(tile + STAGES);
                 __syncwarp();
             }
@@ -176,10 +183,10 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
                 for (int n = 0; n < TN; ++n) {
-                    const int j = i % 2 ? TN - 1 - n : n;
-                    sum[i][j] += a[i].at[k % WIDE] * b[k % 2][j / WIDE].at[j % WIDE];
+                    const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
+                    sum[i][j] += a[i].v[k % VEC] * b[k % 2][j / VEC].v[j % VEC];
                 }
-                if ((k + 1) % WIDE == 0) load_a(i, (k + 1) % BK);  // this row's ks are used up
+                if ((k + 1) % VEC == 0) load_a(i, (k + 1) % BK);  // the elements of this row are used up
             }
         }
     }
@@ -187,12 +194,12 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
     for (int i = 0; i < TM; ++i) {
         const int r = row0 + row + i * LANES_Y;
         if (r >= M) continue;
-        for (int j = 0; j < TN / WIDE; ++j) {
-            const int c = col0 + col + j * LANES_X * WIDE;
+        for (int j = 0; j < TN / VEC; ++j) {
+            const int c = col0 + col + j * LANES_X * VEC;
             if (c >= N) continue;
-            Wide out;
-            for (int w = 0; w < WIDE; ++w) out.at[w] = sum[i][j * WIDE + w] + element(0);  // a copy: see async-copy
-            *(Wide *)&C[(size_t)r * N + c] = out;
+            Vector result;
+            for (int w = 0; w < VEC; ++w) result.v[w] = sum[i][j * VEC + w] + element(0);  // a copy: see `async-copy`
+            *(Vector *)&C[(size_t)r * N + c] = result;
         }
     }
 }

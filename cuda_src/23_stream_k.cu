@@ -1,4 +1,4 @@
-// As many blocks as run at once share the work evenly: the last tiles are cut along k, and the parts added up.
+// As many blocks as run at once share the work evenly: the last tiles are cut along k, and their parts are added up.
 //
 // sources:   Osama, Merrill, Cecka, Garland, Owens: Stream-K (PPoPP 2023); CUTLASS (split-K and stream-K)
 // needs:     sm_80
@@ -21,16 +21,16 @@
 //            STAGES * (BM * (BK + 4) + BK * BN) * 4 <= 227 * 1024
 // ptxas:     -O1
 //
-// A GPU runs so many blocks at once, and a tile is a block's work from beginning to end. With 132 multiprocessors, 288
-// tiles take three rounds, of which the last has 24: two thirds of the GPU wait. And a few large tiles, or a long K,
-// leave most of it idle from the start.
+// A GPU runs a limited number of blocks at once, and so far one block computes a whole tile. With 132 multiprocessors,
+// 288 tiles take three rounds, of which the last has only 24 tiles: most of the GPU waits. If C has fewer tiles than
+// multiprocessors, however long K is, part of the GPU has nothing to do from the start.
 //
-// Here BLOCKS blocks run, one for each place that the GPU has (set it to the number of multiprocessors, or twice that
-// with tiles half as large). They take whole tiles in turn, but not the last: those of the last whole round and of
-// what is left over are put in a row, their steps along k one behind the other, and cut into BLOCKS equal shares,
-// wherever the cuts fall. A tile that was cut has parts in two or more blocks. Each writes its sums to memory and
-// counts itself; the one that comes last adds them up, always in the order of k, so that the result is the same each
-// time, though not rounded as one sum over all k would be. Nobody waits for anybody: whoever is not the last goes on.
+// Here BLOCKS blocks run, as many as the GPU runs at once: set BLOCKS to the number of multiprocessors, or to twice
+// that with tiles half as large. The blocks take whole tiles in turn, except the tiles of the last complete round and
+// of the incomplete round after it. The steps along k of these tiles are put in a row, and the row is cut into BLOCKS
+// equal shares, wherever the cuts fall. A tile that is cut has parts in two or more blocks. Each of these blocks writes
+// its sums to memory and increments a counter. The last of them adds up all parts, always in the order of k: the result
+// is reproducible, but rounded differently from one sum over all k. No block waits for another.
 //
 // The loop is that of `async-copy`.
 
@@ -38,204 +38,223 @@
 
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
-// A warp's threads: LANES_Y rows of LANES_X.
+// The threads of a warp form LANES_Y rows of LANES_X threads.
 #define LANES_X (WN / TN)
 #define LANES_Y (WM / TM)
 
-struct alignas(16) Wide {
-    float at[4];
+// 16 bytes. Because of the alignment the compiler loads and stores a Vector by one instruction.
+struct alignas(16) Vector {
+    float v[4];
 };
 
-// Elements from row to row of A's tile; of A's tile; of both.
+// In elements: distance between rows of A's tile, size of A's tile, size of a stage (both tiles).
 const int A_PITCH = BK + 4, A_TILE = BM * A_PITCH, STAGE = A_TILE + BK * BN;
 
-extern __shared__ Wide ring[];
+extern __shared__ Vector ring[];
 
-// A block has a part in two cut tiles at most. Of each the sums of all threads, and how many parts are there.
+// A block has a part of at most two cut tiles: `parts` holds the sums of all its threads for each. `arrived` counts, on
+// each level of adding up, the blocks that have written their sums.
 __device__ float parts[2 * BLOCKS][TM * TN][THREADS];
 __device__ int arrived[4][2 * BLOCKS];
 
-const int LEAST = 8;  // steps that are worth a block
-const int GROUP = 8;  // parts that are added up at a time
-const int BATCH = TM * TN < 64 ? TM * TN : 64;  // sums of a part that are read at a time
+const int MIN_STEPS = 8;    // minimum number of steps for a block
+const int GROUP_PARTS = 8;  // number of parts that one block adds up on a level
+const int BATCH = TM * TN < 64 ? TM * TN : 64;  // number of sums of a part that a thread reads at a time
 
-// How the block's threads copy ROWS x COLUMNS, BYTES at a time: ACROSS of them a row, COUNT copies each.
+// How the block copies a tile of ROWS x COLUMNS elements, BYTES per copy: ROW_THREADS threads copy one row, all threads
+// together copy ROW_STEP rows at a time, and each thread makes COUNT copies.
 template <int ROWS, int COLUMNS, int BYTES>
-struct Copies {
-    static const int PER = BYTES / 4, ACROSS = COLUMNS / PER, STEP = THREADS / ACROSS, COUNT = ROWS / STEP;
+struct CopyPlan {
+    static const int ELEMENTS = BYTES / 4, ROW_THREADS = COLUMNS / ELEMENTS;
+    static const int ROW_STEP = THREADS / ROW_THREADS, COUNT = ROWS / ROW_STEP;
 };
 
-// BYTES is 16 where rows of both matrices are multiples of 16 bytes, else 4.
+// BYTES is the size of a copy: 16 if every row of A and B begins at a multiple of 16 bytes, otherwise 4.
 template <int BYTES>
 __device__ __forceinline__ void product(int M, int N, int K, const float *A, const float *B, float *C) {
-    typedef Copies<BM, BK, BYTES> OfA;
-    typedef Copies<BK, BN, BYTES> OfB;
-    const int PER = BYTES / 4;
-    const int steps = (K + BK - 1) / BK, first = K - (steps - 1) * BK;  // the first step's ks
+    typedef CopyPlan<BM, BK, BYTES> PlanA;
+    typedef CopyPlan<BK, BN, BYTES> PlanB;
+    const int ELEMENTS = BYTES / 4;  // per copy
+    const int steps = (K + BK - 1) / BK, first_depth = K - (steps - 1) * BK;  // depth of the first step along k
 
-    // Of the tiles, `shared_tiles` are cut. So many blocks share them: of few tiles only as many as get LEAST steps.
-    const int across = (N + BN - 1) / BN, tiles = (M + BM - 1) / BM * across, rest = tiles % BLOCKS;
-    const int shared_tiles = rest == 0 ? 0 : tiles < BLOCKS ? tiles : rest + BLOCKS, all = shared_tiles * steps;
-    const int sharers = tiles < BLOCKS ? min(BLOCKS, max(tiles, all / LEAST)) : BLOCKS;
-    const int share = all / sharers, larger = all % sharers;  // the first `larger` shares have a step more
-    const auto share_begins = [&](int block) { return block * share + min(block, larger); };
+    // The first `cut_tiles` tiles are cut, and `sharers` blocks share them: all blocks, or fewer if there are so few
+    // tiles that a share would have less than MIN_STEPS steps.
+    const int tile_columns = (N + BN - 1) / BN, tiles = (M + BM - 1) / BM * tile_columns;
+    const int last_round = tiles % BLOCKS;  // number of tiles in the incomplete round
+    const int cut_tiles = last_round == 0 ? 0 : tiles < BLOCKS ? tiles : last_round + BLOCKS;
+    const int cut_steps = cut_tiles * steps;
+    const int sharers = tiles < BLOCKS ? min(BLOCKS, max(tiles, cut_steps / MIN_STEPS)) : BLOCKS;
+    const int share = cut_steps / sharers, larger_shares = cut_steps % sharers;  // the larger shares have a step more
+    const auto share_begin = [&](int block) { return block * share + min(block, larger_shares); };
     const auto block_of = [&](int step) {
-        const int in_larger = larger * (share + 1);
-        return step < in_larger ? step / (share + 1) : larger + (step - in_larger) / share;
+        const int steps_in_larger = larger_shares * (share + 1);
+        return step < steps_in_larger ? step / (share + 1) : larger_shares + (step - steps_in_larger) / share;
     };
-    int at = blockIdx.x < sharers ? share_begins(blockIdx.x) : all;
-    const int end = blockIdx.x < sharers ? share_begins(blockIdx.x + 1) : all;
-    int whole = shared_tiles + blockIdx.x;  // the next tile that is not cut
+    // The steps that remain of this block's share, and its next whole tile.
+    int share_next = blockIdx.x < sharers ? share_begin(blockIdx.x) : cut_steps;
+    const int share_end = blockIdx.x < sharers ? share_begin(blockIdx.x + 1) : cut_steps;
+    int next_whole_tile = cut_tiles + blockIdx.x;
 
-    // What this thread copies: from where, and where to.
-    const int ak = threadIdx.x % OfA::ACROSS * PER, ar = threadIdx.x / OfA::ACROSS;
-    const int bc = threadIdx.x % OfB::ACROSS * PER, bk = threadIdx.x / OfB::ACROSS;
+    // The first element that this thread copies of each tile.
+    const int a_k = threadIdx.x % PlanA::ROW_THREADS * ELEMENTS, a_row = threadIdx.x / PlanA::ROW_THREADS;
+    const int b_col = threadIdx.x % PlanB::ROW_THREADS * ELEMENTS, b_k = threadIdx.x / PlanB::ROW_THREADS;
     float *const shared = (float *)ring;
-    // Threads 1 apart lie in one column of the warp, threads 2 apart in one row: reads of either tile pair up.
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
-    // Of the thread's first row, and first group of four columns; the next lie LANES further.
-    const int row = warp / WARPS_X * WM + y, col = warp % WARPS_X * WN + x * 4;
 
-    // The last step of a tile reads, in vain, of one behind it, which has to hold something.
-    for (int i = threadIdx.x; i < STAGES * STAGE / 4; i += THREADS) ring[i] = Wide{};
+    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile two threads
+    // read the same 16 bytes.
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
+    // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further
+    // down, its next group LANES_X groups further right.
+    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * 4;
+
+    // The last step of a tile reads ahead into the stage after it, which must hold numbers, although they are ignored.
+    for (int i = threadIdx.x; i < STAGES * STAGE / 4; i += THREADS) ring[i] = Vector{};
     __syncthreads();
 
-    while (at < end || whole < tiles) {
-        // Next are steps `from` to `to` of a tile.
-        int tile, from, to;
-        if (at < end) {
-            tile = at / steps, from = at % steps, to = min(steps, from + end - at);
-            at += to - from;
+    while (share_next < share_end || next_whole_tile < tiles) {
+        // The block computes the steps from `step_begin` up to `step_end` of a tile.
+        int tile, step_begin, step_end;
+        if (share_next < share_end) {
+            tile = share_next / steps, step_begin = share_next % steps;
+            step_end = min(steps, step_begin + share_end - share_next);
+            share_next += step_end - step_begin;
         } else {
-            tile = whole, from = 0, to = steps;
-            whole += BLOCKS;
+            tile = next_whole_tile, step_begin = 0, step_end = steps;
+            next_whole_tile += BLOCKS;
         }
-        const int row0 = tile / across * BM, col0 = tile % across * BN;
-        const int k0 = from == 0 ? 0 : first + (from - 1) * BK;
-        float *a_to = shared + ar * A_PITCH + ak, *b_to = shared + A_TILE + bk * BN + bc;
-        const float *a_from[OfA::COUNT], *b_from[OfB::COUNT];
+        const int row0 = tile / tile_columns * BM, col0 = tile % tile_columns * BN;
+        const int k0 = step_begin == 0 ? 0 : first_depth + (step_begin - 1) * BK;
+        float *a_target = shared + a_row * A_PITCH + a_k, *b_target = shared + A_TILE + b_k * BN + b_col;
+        const float *a_source[PlanA::COUNT], *b_source[PlanB::COUNT];
 #pragma unroll
-        for (int i = 0; i < OfA::COUNT; ++i) a_from[i] = A + (size_t)min(row0 + ar + i * OfA::STEP, M - 1) * K + k0 + ak;
+        for (int i = 0; i < PlanA::COUNT; ++i)
+            a_source[i] = A + (size_t)min(row0 + a_row + i * PlanA::ROW_STEP, M - 1) * K + k0 + a_k;
 #pragma unroll
-        for (int i = 0; i < OfB::COUNT; ++i) b_from[i] = B + (size_t)(k0 + bk + i * OfB::STEP) * N + min(col0 + bc, N - PER);
-        // Copy number i of each tile, or zeros where there is nothing; then on by so many ks.
-        const auto copy_a = [&](int i, bool inside, int ks) {
-            float *const target = a_to + i * OfA::STEP * A_PITCH;
-            if (inside) __pipeline_memcpy_async(target, a_from[i], BYTES);
-            else for (int w = 0; w < PER; ++w) target[w] = 0;
-            a_from[i] += ks;
+        for (int i = 0; i < PlanB::COUNT; ++i)
+            b_source[i] = B + (size_t)(k0 + b_k + i * PlanB::ROW_STEP) * N + min(col0 + b_col, N - ELEMENTS);
+        // Start copy number i of a tile, or store zeros if its elements do not exist; then move the source by `depth`.
+        const auto copy_a = [&](int i, bool exists, int depth) {
+            float *const target = a_target + i * PlanA::ROW_STEP * A_PITCH;
+            if (exists) __pipeline_memcpy_async(target, a_source[i], BYTES);
+            else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
+            a_source[i] += depth;
         };
-        const auto copy_b = [&](int i, bool inside, int ks) {
-            float *const target = b_to + i * OfB::STEP * BN;
-            if (inside) __pipeline_memcpy_async(target, b_from[i], BYTES);
-            else for (int w = 0; w < PER; ++w) target[w] = 0;
-            b_from[i] += (size_t)ks * N;
+        const auto copy_b = [&](int i, bool exists, int depth) {
+            float *const target = b_target + i * PlanB::ROW_STEP * BN;
+            if (exists) __pipeline_memcpy_async(target, b_source[i], BYTES);
+            else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
+            b_source[i] += (size_t)depth * N;
         };
         {
-            const int ks = from == 0 ? first : BK;
+            const int depth = step_begin == 0 ? first_depth : BK;
 #pragma unroll
-            for (int i = 0; i < OfA::COUNT; ++i) copy_a(i, ak < ks, ks);
+            for (int i = 0; i < PlanA::COUNT; ++i) copy_a(i, a_k < depth, depth);
 #pragma unroll
-            for (int i = 0; i < OfB::COUNT; ++i) copy_b(i, bk + i * OfB::STEP < ks, ks);
+            for (int i = 0; i < PlanB::COUNT; ++i) copy_b(i, b_k + i * PlanB::ROW_STEP < depth, depth);
             __pipeline_commit();
-            a_to += STAGE, b_to += STAGE;
+            a_target += STAGE, b_target += STAGE;
         }
         for (int stage = 1; stage < STAGES - 1; ++stage) {
-            if (from + stage < to) {
+            if (step_begin + stage < step_end) {
 #pragma unroll
-                for (int i = 0; i < OfA::COUNT; ++i) copy_a(i, true, BK);
+                for (int i = 0; i < PlanA::COUNT; ++i) copy_a(i, true, BK);
 #pragma unroll
-                for (int i = 0; i < OfB::COUNT; ++i) copy_b(i, true, BK);
+                for (int i = 0; i < PlanB::COUNT; ++i) copy_b(i, true, BK);
             }
-            __pipeline_commit();  // even if there is none, to keep count
-            a_to += STAGE, b_to += STAGE;
+            __pipeline_commit();  // a group of copies per step, even an empty one: the waits below count groups
+            a_target += STAGE, b_target += STAGE;
         }
         float sum[TM][TN] = {};
-        Wide a[TM], b[2][TN / 4];  // of A four ks of each row, of B this k and the next
-        const Wide *a_at = &ring[row * A_PITCH / 4], *b_at = &ring[(A_TILE + col) / 4];
-        const auto load_a = [&](int i, int k) { a[i] = a_at[(i * LANES_Y * A_PITCH + k) / 4]; };
+        Vector a[TM], b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
+        const Vector *a_tile = &ring[row * A_PITCH / 4], *b_tile = &ring[(A_TILE + col) / 4];
+        const auto load_a = [&](int i, int k) { a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
         const auto load_b = [&](int k) {
-            for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_at[k * BN / 4 + j * LANES_X];
+            for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
         };
-        __pipeline_wait_prior(STAGES - 2);  // this thread's part of the first tile is there
-        __syncthreads();                    // and everybody's
+        __pipeline_wait_prior(STAGES - 2);  // this thread's copies of the first step are complete
+        __syncthreads();                    // and those of all other threads
 #pragma unroll
         for (int i = 0; i < TM; ++i) load_a(i, 0);
         load_b(0);
 
-        int stage = 0, filling = STAGES - 1;
-        for (int step = from; step < to; ++step) {
-            const bool more = step + STAGES - 1 < to;
+        int read_stage = 0, fill_stage = STAGES - 1;
+        for (int step = step_begin; step < step_end; ++step) {
+            const bool prefetch = step + STAGES - 1 < step_end;
 #pragma unroll
             for (int k = 0; k < BK; ++k) {
-                if (k == BK - 1) {  // on to the next step
+                if (k == BK - 1) {  // the next reads are of the next step
                     __pipeline_commit();
                     __pipeline_wait_prior(STAGES - 2);
                     __syncthreads();
-                    const int on = stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
-                    const int further = filling == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
-                    stage = stage == STAGES - 1 ? 0 : stage + 1;
-                    filling = filling == STAGES - 1 ? 0 : filling + 1;
-                    a_at += on / 4, b_at += on / 4, a_to += further, b_to += further;
+                    const int read_offset = read_stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
+                    const int fill_offset = fill_stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
+                    read_stage = read_stage == STAGES - 1 ? 0 : read_stage + 1;
+                    fill_stage = fill_stage == STAGES - 1 ? 0 : fill_stage + 1;
+                    a_tile += read_offset / 4, b_tile += read_offset / 4;
+                    a_target += fill_offset, b_target += fill_offset;
                 }
                 load_b((k + 1) % BK);
-                if (more && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
+                if (prefetch && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
 #pragma unroll
-                    for (int i = k * OfA::COUNT / (BK - 1); i < (k + 1) * OfA::COUNT / (BK - 1); ++i) copy_a(i, true, BK);
+                    for (int i = k * PlanA::COUNT / (BK - 1); i < (k + 1) * PlanA::COUNT / (BK - 1); ++i)
+                        copy_a(i, true, BK);
 #pragma unroll
-                    for (int i = k * OfB::COUNT / (BK - 1); i < (k + 1) * OfB::COUNT / (BK - 1); ++i) copy_b(i, true, BK);
+                    for (int i = k * PlanB::COUNT / (BK - 1); i < (k + 1) * PlanB::COUNT / (BK - 1); ++i)
+                        copy_b(i, true, BK);
                 }
 #pragma unroll
                 for (int i = 0; i < TM; ++i) {
 #pragma unroll
                     for (int n = 0; n < TN; ++n) {
-                        const int j = i % 2 ? TN - 1 - n : n;
-                        sum[i][j] += a[i].at[k % 4] * b[k % 2][j / 4].at[j % 4];
+                        const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
+                        sum[i][j] += a[i].v[k % 4] * b[k % 2][j / 4].v[j % 4];
                     }
-                    if (k % 4 == 3) load_a(i, (k + 1) % BK);  // this row's four ks are used up
+                    if (k % 4 == 3) load_a(i, (k + 1) % BK);  // the four elements of this row are used up
                 }
             }
         }
 
-        // Blocks `head` to `tail` have parts in this tile. GROUP of them are added up by whichever comes last, in the
-        // place of the first; then GROUP of those sums, and so on. Every sum has its place and its order, whoever adds.
+        // The blocks `first_block` to `last_block` have parts of this tile. On each level, GROUP_PARTS neighbouring
+        // parts are added up by the block that arrives last, and their sum takes the place of the first of them, the
+        // leader's part. The next level adds up these sums in the same way. So the order of additions does not depend
+        // on which block adds.
         bool is_last = true;
-        if (to - from < steps) {
-            const int head = block_of(tile * steps), tail = block_of((tile + 1) * steps - 1);
-            const auto place = [&](int block) { return 2 * block + (share_begins(block) / steps == tile ? 0 : 1); };
-            int of = blockIdx.x, level = 0;  // `sum` is that of block `of` and of those up to `stride` further
-            for (int stride = 1; is_last && head + stride <= tail; stride *= GROUP, ++level) {
-                const int leader = head + (of - head) / (stride * GROUP) * (stride * GROUP);
-                const int members = min(GROUP, (tail - leader) / stride + 1);
-                float (*const mine)[THREADS] = parts[place(of)];
+        if (step_end - step_begin < steps) {
+            const int first_block = block_of(tile * steps), last_block = block_of((tile + 1) * steps - 1);
+            const auto part_of = [&](int block) { return 2 * block + (share_begin(block) / steps == tile ? 0 : 1); };
+            int block = blockIdx.x, level = 0;  // `sum` is the sum of `stride` parts, beginning with that of `block`
+            for (int stride = 1; is_last && first_block + stride <= last_block; stride *= GROUP_PARTS, ++level) {
+                const int reach = stride * GROUP_PARTS, leader = first_block + (block - first_block) / reach * reach;
+                const int members = min(GROUP_PARTS, (last_block - leader) / stride + 1);
+                float (*const own_part)[THREADS] = parts[part_of(block)];
 #pragma unroll
-                for (int e = 0; e < TM * TN; ++e) mine[e][threadIdx.x] = sum[e / TN][e % TN];
+                for (int e = 0; e < TM * TN; ++e) own_part[e][threadIdx.x] = sum[e / TN][e % TN];
                 __threadfence();
-                __syncthreads();  // all of the block's sums are there before it is counted
-                int *const before = (int *)ring;
-                if (threadIdx.x == 0) *before = atomicAdd(&arrived[level][place(leader)], 1);
+                __syncthreads();  // all threads have written their sums before the block is counted
+                int *const arrived_before = (int *)ring;
+                if (threadIdx.x == 0) *arrived_before = atomicAdd(&arrived[level][part_of(leader)], 1);
                 __syncthreads();
-                is_last = *before == members - 1;
+                is_last = *arrived_before == members - 1;
                 __syncthreads();
                 if (!is_last) break;
                 __threadfence();
-                if (threadIdx.x == 0) arrived[level][place(leader)] = 0;  // for the next launch
-                float (*const head_part)[THREADS] = parts[place(leader)];
+                if (threadIdx.x == 0) arrived[level][part_of(leader)] = 0;  // for the next launch
+                float (*const leader_part)[THREADS] = parts[part_of(leader)];
 #pragma unroll
-                for (int e = 0; e < TM * TN; ++e) sum[e / TN][e % TN] = __ldcg(&head_part[e][threadIdx.x]);
+                for (int e = 0; e < TM * TN; ++e) sum[e / TN][e % TN] = __ldcg(&leader_part[e][threadIdx.x]);
                 for (int member = 1; member < members; ++member) {
-                    float (*const part)[THREADS] = parts[place(leader + member * stride)];
+                    float (*const part)[THREADS] = parts[part_of(leader + member * stride)];
 #pragma unroll
                     for (int e0 = 0; e0 < TM * TN; e0 += BATCH) {
-                        float more[BATCH];
+                        float batch[BATCH];
 #pragma unroll
-                        for (int e = 0; e < BATCH; ++e) more[e] = __ldcg(&part[e0 + e][threadIdx.x]);
+                        for (int e = 0; e < BATCH; ++e) batch[e] = __ldcg(&part[e0 + e][threadIdx.x]);
 #pragma unroll
-                        for (int e = 0; e < BATCH; ++e) sum[(e0 + e) / TN][(e0 + e) % TN] += more[e];
+                        for (int e = 0; e < BATCH; ++e) sum[(e0 + e) / TN][(e0 + e) % TN] += batch[e];
                     }
                 }
-                of = leader;
+                block = leader;
             }
         }
         if (!is_last) continue;
@@ -248,12 +267,12 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
             for (int j = 0; j < TN / 4; ++j) {
                 const int c = col0 + col + j * LANES_X * 4;
                 float *const target = &C[(size_t)r * N + c];
-                Wide out;
-                for (int w = 0; w < 4; ++w) out.at[w] = sum[i][j * 4 + w] + 0.0f;
-                if (BYTES == 16 && c < N) *(Wide *)target = out;
+                Vector result;
+                for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // a copy: see `async-copy`
+                if (BYTES == 16 && c < N) *(Vector *)target = result;
                 else
                     for (int w = 0; w < 4; ++w)
-                        if (c + w < N) target[w] = out.at[w];
+                        if (c + w < N) target[w] = result.v[w];
             }
         }
         __pipeline_wait_prior(0);

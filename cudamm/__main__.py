@@ -1,4 +1,4 @@
-"""`python -m cudamm`."""
+"""Run the command line: `python -m cudamm`."""
 
 from cudamm.cli import main
 

@@ -1,7 +1,8 @@
-"""What can go wrong, as exceptions whose message tells the user what to do.
+"""The exceptions that are reported to users, each with the exit status of the program.
 
-Every exception carries the exit status the program ends with; `cudamm.cli` prints the message as one
-line and exits, and nothing else does. A wrong result raises nothing: see `FAILED_RESULT`.
+An exception's message states what is wrong and what the user can do. Only `cudamm.cli` catches these
+exceptions: it prints the message as one line and exits. A wrong result raises no exception; the command
+ends with `FAILED_RESULT`.
 """
 
 from __future__ import annotations
@@ -9,40 +10,43 @@ from __future__ import annotations
 import signal
 
 ALL_WELL, FAILED_RESULT = 0, 1
-"""Exit statuses of a command that ran to its end: every result is right, or one is wrong or has failed."""
+"""Exit statuses of a command that ran to its end: all results are right, or one is wrong or failed."""
 
 
 class CudammError(Exception):
-    """Base of every error that is reported to the user rather than shown as a traceback."""
+    """Base class of the errors that are reported as one line, without a traceback."""
 
     exit_status = 1
 
 
 class UsageError(CudammError):
-    """The request itself is wrong: an unknown method, an impossible size, a broken kernel file."""
+    """Error in the request: an unknown method, an impossible size, a broken kernel file."""
 
     exit_status = 2
 
 
 class RequirementError(UsageError):
-    """A variant's own condition does not hold; among others it is skipped, alone it is an error."""
+    """A condition that a variant requires does not hold.
+
+    The variant is skipped if the command runs other variants too; otherwise the command fails.
+    """
 
 
 class NoDeviceError(CudammError):
-    """A device or a compiler that the request needs is not on this machine."""
+    """Error for a device or a compiler that the request needs and this machine lacks."""
 
     exit_status = 3
 
 
 class KernelError(CudammError):
-    """One variant failed: it did not compile, could not be launched, or crashed. Costs its row only."""
+    """Failure of one variant to compile, to launch or to finish; other variants are not affected."""
 
 
 class Signalled(KeyboardInterrupt):
     """A signal that asks the program to end, as Ctrl-C does.
 
     Attributes:
-        number: of the signal.
+        number: the signal's number.
     """
 
     def __init__(self, number: int) -> None:
@@ -51,17 +55,17 @@ class Signalled(KeyboardInterrupt):
 
 
 class Interrupted(CudammError):
-    """The user pressed Ctrl-C, or another signal asked the program to end; what was measured is reported."""
+    """End of the program by Ctrl-C or another signal; the results measured so far are reported."""
 
-    def __init__(self, by: KeyboardInterrupt, what: str = "") -> None:
-        number = by.number if isinstance(by, Signalled) else signal.SIGINT
-        name = "" if number == signal.SIGINT else f" by {signal_name(number)}"
-        super().__init__(f"interrupted{name}" + (f": {what}" if what else ""))
+    def __init__(self, signalled: KeyboardInterrupt, progress: str = "") -> None:
+        number = signalled.number if isinstance(signalled, Signalled) else signal.SIGINT
+        by_signal = "" if number == signal.SIGINT else f" by {signal_name(number)}"
+        super().__init__(f"interrupted{by_signal}" + (f": {progress}" if progress else ""))
         self.exit_status = 128 + number
 
 
 def signal_name(number: int) -> str:
-    """Such as SIGKILL; most real-time signals have none."""
+    """Return a signal's name, such as SIGKILL; most real-time signals have none and become `signal 40`."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,14 +1,14 @@
-# NVIDIA's own library for the GPU, cuBLAS: what the kernels of the ladder are held against.
+# NVIDIA's library for the GPU, cuBLAS, for comparison with the kernels of the ladder.
 #
 # library: nvmath-python
 # types:   float32, float64
 #
-# cuBLAS reads matrices column by column. A row-major matrix of M x K elements is, read by columns, its
-# transpose of K x M. Since transpose(A B) = transpose(B) transpose(A), what it is asked for is the product of
-# B and A, in this order: what it then writes column by column is C row by row. Nothing has to be transposed.
+# cuBLAS expects column-major matrices. A row-major matrix of M x K elements, read column by column, is its
+# transpose of K x M. Since transpose(A B) = transpose(B) transpose(A), this file asks cuBLAS for the product
+# of B and A, in this order: the column-major result is C in row-major order. No matrix has to be transposed.
 #
-# Calls are queued on a stream and nothing in them waits, so they are timed as the kernels are. The workspace
-# is given once: one that cuBLAS has to allocate during a call would wait for the GPU.
+# Calls are queued on a stream and do not wait, so they are timed like the kernels. The workspace is allocated
+# once, because a call that allocates a workspace waits for the GPU.
 
 import os
 
@@ -16,7 +16,7 @@ import numpy as np
 from nvmath.bindings import cublas
 
 WORKSPACE_BYTES = 32 * 1024 * 1024
-"""What NVIDIA recommends for Hopper; older architectures need less."""
+"""Size of the workspace that NVIDIA recommends for Hopper; older architectures need less."""
 
 PRECISION_VARIABLES = (
     "NVIDIA_TF32_OVERRIDE",
@@ -25,39 +25,40 @@ PRECISION_VARIABLES = (
     "CUBLAS_EMULATION_STRATEGY",
     "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT",
 )
-"""Of the environment: they have cuBLAS compute in another precision, whatever the program asks for."""
+"""Environment variables that make cuBLAS compute in another precision than the program requests."""
 
 Failure = cublas.cuBLASError
 
-# C = 1 A B + 0 C, and what is multiplied by 0 is not read. cuBLAS takes the two by their addresses.
+# alpha and beta of C = alpha A B + beta C; cuBLAS takes their addresses, and does not read C if beta is 0.
 _SCALARS = {name: np.array([1, 0], name) for name in ("float32", "float64")}
 
 
 def create(stream: int, workspace: int) -> int:
-    """A handle whose calls go to a stream and use WORKSPACE_BYTES of device memory at an address.
+    """Return a handle whose calls go to a stream, with WORKSPACE_BYTES of device memory at an address.
 
-    Raises ValueError where the environment asks for another precision than the elements'.
+    Raises:
+        ValueError: an environment variable selects another precision than that of the elements.
     """
     for name in PRECISION_VARIABLES:
         if os.environ.get(name, "") not in ("", "0"):
-            raise ValueError(f"{name} is set, and changes the precision in which it computes; unset it")
+            raise ValueError(f"{name} is set, which changes the precision of cuBLAS: unset it")
     handle = cublas.create()
-    cublas.set_stream(handle, stream)  # which takes a workspace away, so it comes first
+    cublas.set_stream(handle, stream)  # resets the workspace, so it comes first
     cublas.set_workspace(handle, workspace, WORKSPACE_BYTES)
     cublas.set_pointer_mode(handle, cublas.PointerMode.HOST)
-    cublas.set_math_mode(handle, cublas.Math.DEFAULT_MATH)  # the elements' own precision: no TF32
+    cublas.set_math_mode(handle, cublas.Math.DEFAULT_MATH)  # the elements' own precision, no TF32
     return handle
 
 
 def matmul(handle: int, m: int, n: int, k: int, a: int, b: int, c: int, element: str) -> None:
     """Queue C = A B of row-major matrices at addresses: A is m x k, B is k x n, C is m x n."""
     gemm = cublas.sgemm if element == "float32" else cublas.dgemm
-    plain = cublas.Operation.N
-    one = _SCALARS[element].ctypes.data
-    zero = one + _SCALARS[element].itemsize
-    gemm(handle, plain, plain, n, m, k, one, b, n, a, k, zero, c, n)
+    no_transpose = cublas.Operation.N
+    alpha = _SCALARS[element].ctypes.data
+    beta = alpha + _SCALARS[element].itemsize
+    gemm(handle, no_transpose, no_transpose, n, m, k, alpha, b, n, a, k, beta, c, n)
 
 
 def destroy(handle: int) -> None:
-    """Give the handle back; no call may be under way."""
+    """Destroy the handle; no call may be running."""
     cublas.destroy(handle)

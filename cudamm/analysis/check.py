@@ -23,7 +23,7 @@ from cudamm.devices.observe import Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.execution.case import Case
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
-from cudamm.kernels.launch_plan import Launch, plan, unfit
+from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
@@ -236,7 +236,7 @@ def _planned(
     """
     checks = [_SizeCheck(variant, problem) for variant, problem in cases]
     for check in checks:
-        if unfit(check.variant.method, executor.target.limits):
+        if unsupported_reason(check.variant.method, executor.target.limits):
             continue  # `plan_all` reports it below
         try:
             launch = plan(check.variant, check.problem.shape, check.problem.element)

@@ -12,7 +12,7 @@ from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.chosen_cases import Cases, able, cases, kernels_of, unfit_on
+from cudamm.kernels.chosen_cases import Cases, cases, kernels_of, supported_cases, unsupported_on
 from cudamm.kernels.selection import Selection
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
 from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
@@ -110,15 +110,17 @@ def occupancy_request(
     )
     request = OccupancyRequest(
         architectures, info, numbers, fmad, carveout_percent, questions or Questions(), suggest,
-        selection.gives(BLOCK_SIZE),
+        selection.has_values_for(BLOCK_SIZE),
     )  # fmt: skip
     if numbers is not None:
         return request
     swept = dataclasses.replace(selection, swept=(BLOCK_SIZE,) if sweep_block_size else ())
     without = "have no occupancy: name a method that runs on a GPU"
-    variants = kernels_of(swept.variants(), swept.names, without, "compute the occupancy of")
+    variants = kernels_of(swept.variants(), swept.is_named, without, "compute the occupancy of")
     chosen = cases(variants, sizes or (SIZE,), dtypes, seed=0)
-    chosen, remarks = able(chosen, swept.names, unfit_on([of.name for of in architectures]))
+    chosen, remarks = supported_cases(
+        chosen, swept.is_named, unsupported_on([of.name for of in architectures])
+    )
     if not is_asked(variants):
         return dataclasses.replace(request, groups=[(architectures, chosen)], remarks=remarks)
     groups: list[tuple[list[Architecture], Cases]] = []

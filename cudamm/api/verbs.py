@@ -120,7 +120,7 @@ def bench(
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
         wanted = cases(variants, sizes or (TIMED_SIZES[info.kind],), dtypes, seed)
-        wanted, remarks = fitted_to(worker.target, wanted, chosen.names)
+        wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
     exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
     by_position = {result.position: result for result in (*measured, *exact)}
@@ -169,7 +169,7 @@ def verify(
     wanted = cases(chosen.variants(), sizes or VERIFIED_SIZES, dtypes, seed, all_types=True)
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
-        wanted, remarks = fitted_to(worker.target, wanted, chosen.names)
+        wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
 
     def render(console: Console, results: Sequence[Result]) -> None:
@@ -218,7 +218,7 @@ def trace(
     )
     chosen = selection(methods, params, header)
     wanted, remarks = traceable_cases(
-        chosen.variants(), chosen.names, sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0),
+        chosen.variants(), chosen.is_named, sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0),
         arch or TRACE_ARCH,
     )  # fmt: skip
     traced = list(tracing.trace(wanted, settings, fmad, progress or _no_progress))

@@ -232,7 +232,7 @@ class DataSheet:
         """Return why a method has no bound on this GPU; empty if it has one."""
         if method.package:
             return f"{method.name} needs a GPU in this machine"
-        return method.lacks_on(self.architecture.name) if self.arch is not None else ""
+        return method.unsupported_reason(self.architecture.name) if self.arch is not None else ""
 
 
 def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:

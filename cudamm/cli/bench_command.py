@@ -91,7 +91,7 @@ def bench_command(
             chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
         else:
             chosen = cases(variants, sizes, dtypes, measuring.seed)
-        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
+        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
         settings = measuring.settings(fmad)

@@ -92,14 +92,14 @@ def check_command(
     from cudamm.tuning.place import on_host
 
     unchecked = "have no threads, blocks or barriers to check: name a kernel"
-    variants = kernels_of(selection.variants(), selection.names, unchecked, "check")
+    variants = kernels_of(selection.variants(), selection.is_named, unchecked, "check")
     limit = _shared_limit(arch)
     chosen = cases(variants, sizes or SIZES, dtypes, seed)
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))
         target = worker.target
-        chosen, remarks = fitted(chosen, selection.names, target.lacks, on_host(target, arch))
+        chosen, remarks = fitted(chosen, selection.is_named, target.lacks, on_host(target, arch))
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
             session.show(check_text.render)

@@ -65,14 +65,14 @@ def profile_command(
     from cudamm.tuning.fitted_cases import fitted_to
 
     unprofiled = "do not run on a GPU: name a method that does"
-    variants = kernels_of(selection.variants(), selection.names, unprofiled, "profile; ncu does")
+    variants = kernels_of(selection.variants(), selection.is_named, unprofiled, "profile; ncu does")
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
     with WorkerExecutor(device_spec, timeout_s) as worker:
         _check_gpu(worker)
         ncu = find_ncu(find_nvcc())
         if ncu is None:
             raise NoDeviceError(WHERE_TO_GET_NCU)
-        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
+        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         info = worker.target.info
         with Session[ProfileResult](SCHEMA, outputs, info) as session:
             session.collect(lambda tell: profile(worker, ncu, chosen, fmad, timeout_s, tell))

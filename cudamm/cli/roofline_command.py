@@ -152,10 +152,10 @@ def roofline_command(
     if sheet.arch is not None and sheet.arch.strip().lower() == "all":
         raise UsageError("--arch all: a roofline is of one device, so name one")
     without_roofs = "do not run on a GPU and have no roofline: name a method that does"
-    variants = kernels_of(selection.variants(), selection.names, without_roofs)
+    variants = kernels_of(selection.variants(), selection.is_named, without_roofs)
     chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
     if sheet.is_given and device_spec in ("auto", "cpu"):
-        chosen, remarks = fitted(chosen, selection.names, sheet.lacks, of_architecture(sheet.architecture))
+        chosen, remarks = fitted(chosen, selection.is_named, sheet.lacks, of_architecture(sheet.architecture))
         note = "nothing is measured: times on the CPU device are no GPU's" if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
         return _show(
@@ -164,7 +164,7 @@ def roofline_command(
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
         roofs = sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)
-        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
+        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
 
         def measured(tell: Tell) -> Iterator[RooflineResult]:
             yield from roofline.measure(worker, chosen, settings, roofs, tell)

@@ -92,7 +92,7 @@ def show_command(
     from cudamm.compile import listing
     from cudamm.compile.program import program
     from cudamm.execution.compiled_programs import refuse_failures
-    from cudamm.kernels.chosen_cases import able, cases, kernels_of, unfit_on
+    from cudamm.kernels.chosen_cases import cases, kernels_of, supported_cases, unsupported_on
     from cudamm.kernels.variant_pair import pair
     from cudamm.output import show_text as pages
     from cudamm.output.console import console, messages
@@ -108,7 +108,7 @@ def show_command(
             selection = dataclasses.replace(selection, kernel_fields=_NO_LAUNCH | selection.kernel_fields)
         variants = selection.variants()
     if what != "source":
-        is_named = selection.names if diff is None else lambda method: True
+        is_named = selection.is_named if diff is None else lambda method: True
         without = f"so there is no --{what}; --source works"
         variants = kernels_of(
             variants, is_named, f"are not compiled for a GPU, {without}", f"compile, {without}"
@@ -127,7 +127,7 @@ def show_command(
         raise UsageError("--diff compares two variants: name one --dtype that both have")
     target = compiled_architecture(arch, DEFAULT) if what != "source" else ""
     if what != "source":
-        chosen, left_out = able(chosen, is_named, unfit_on([target]))
+        chosen, left_out = supported_cases(chosen, is_named, unsupported_on([target]))
         for line in left_out:
             messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
     programs = [program(variant, element, fmad) for variant, element in chosen]

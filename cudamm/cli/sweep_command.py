@@ -71,7 +71,7 @@ def sweep_command(
 
         sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         asked = cases(variants, sizes, dtypes, measuring.seed)
-        asked, remarks = fitted_to(worker.target, asked, selection.names)
+        asked, remarks = fitted_to(worker.target, asked, selection.is_named)
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:
             raise UsageError(f"--where leaves none of {len(asked)} variants")

@@ -106,7 +106,7 @@ def trace_command(
         steps=steps or Settings.steps,
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
-    is_named = selection.names if compare is None else lambda method: True
+    is_named = selection.is_named if compare is None else lambda method: True
     chosen, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare is of two variants on one problem: name one size, and one --dtype")

@@ -111,13 +111,13 @@ def tune_command(
         return _show_stored(selection, device_spec, outputs, forget)
 
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import able, cases, kernels_of, restricted, restrictions_of
+    from cudamm.kernels.chosen_cases import cases, kernels_of, restricted, restrictions_of, supported_cases
     from cudamm.tuning.tuned_store import Store
 
     untuned = "have no launch to choose; cudamm sweep times their variants"
     every_value = dataclasses.replace(selection, swept=None).variants()
     variants, restrictions = (
-        kernels_of(every_value, selection.names, untuned, "tune"),
+        kernels_of(every_value, selection.is_named, untuned, "tune"),
         restrictions_of(conditions),
     )
     store = Store()
@@ -127,7 +127,7 @@ def tune_command(
 
         sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         chosen = restricted(cases(variants, sizes, dtypes, seed), restrictions)
-        chosen, remarks = able(chosen, selection.names, worker.target.lacks)
+        chosen, remarks = supported_cases(chosen, selection.is_named, worker.target.lacks)
         request = Request(budget_s, seed, "cold" if cold else "hot")
         spec = None if device_spec == "auto" else device_spec
         return _tune_and_show(worker, chosen, request, store, selection, outputs, spec, remarks)

@@ -56,7 +56,7 @@ def verify_command(
     chosen = cases(selection.variants(), sizes or VERIFIED_SIZES, dtypes, seed, all_types=True)
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
-        chosen, remarks = fitted_to(worker.target, chosen, selection.names)
+        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(lambda tell: verify_all(worker, chosen, fmad, tell))
             session.show(lambda console, results: tables.render(console, info, results))

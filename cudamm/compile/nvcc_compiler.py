@@ -114,7 +114,7 @@ def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
     """
     compiler = nvcc()
     check_architecture(arch)
-    missing = program.method.lacks_on(arch)
+    missing = program.method.unsupported_reason(arch)
     if missing:
         raise KernelError(f"does not compile for {arch}: {missing}")
     fmad = "-fmad=true" if program.fmad else "-fmad=false"

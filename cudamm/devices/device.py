@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
-from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, unfit
+from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, unsupported_reason
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix, Problem
 
@@ -197,7 +197,7 @@ class Target(ABC, Generic[Compiled]):
         """Return the reason why this device cannot run a method; empty if it can."""
         if method.package:
             return f"{method.name} runs on an NVIDIA GPU, and on nothing else"
-        return "" if method.runs_on_host else unfit(method, self.limits)
+        return "" if method.runs_on_host else unsupported_reason(method, self.limits)
 
     @abstractmethod
     def compile(self, program: Program) -> Compiled:

@@ -34,7 +34,7 @@ from cudamm.devices.nvml import open_monitor
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.architecture import Architecture, of_gpu
+from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix, Problem, Shape
@@ -138,7 +138,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
                 "driver": self._monitor.driver_version() if self._monitor else None,
             },
         )
-        super().__init__(info, limits, of_gpu(arch, self._device.name(), attributes))
+        super().__init__(info, limits, gpu_architecture(arch, self._device.name(), attributes))
         self._matrices: dict[tuple[int, int, Shape], _Matrices] = {}
         self._reference: _Reference | None = None
         self._libraries: dict[LibraryFunction, Library] = {}

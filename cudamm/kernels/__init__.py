@@ -1,4 +1,4 @@
-"""What a file in `cuda_src/` declares: method, variant, shapes, launch.
+"""The content of a file in `cuda_src/`: method, variant, shapes, launch.
 
-Uses no other room, and `errors`.
+Uses no other room, only `errors`.
 """

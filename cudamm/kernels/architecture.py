@@ -1,12 +1,14 @@
-"""What a multiprocessor (SM) of each compute capability has, and in what portions it gives it out.
+"""The limits of a multiprocessor (SM) of each compute capability, and its allocation granularities.
 
-Sources. Limits: NVIDIA's CUDA Programming Guide, “Technical Specifications per Compute Capability”, of CUDA
-13 for 7.5 and later, and of the last release that lists the capability for older ones. Granularities,
-partitions and reserved memory: the guide's section “Hardware Multithreading” and NVIDIA's occupancy
-spreadsheet for 1.x, and cuda_occupancy.h of CUDA 7 (2.x) and CUDA 13 (3.0 to 12.1), which state the
-hardware's rules as code.
+Sources of the limits: NVIDIA's CUDA Programming Guide, “Technical Specifications per Compute Capability”:
+the guide of CUDA 13 for compute capability 7.5 and later, and for an older one the guide of the last release
+that lists it.
 
-NVIDIA publishes no limits for 8.8 and 10.7, so they are not here.
+Sources of the granularities, partitions and reserved memory: for 1.x the guide's section “Hardware
+Multithreading” and NVIDIA's occupancy spreadsheet; for 2.x cuda_occupancy.h of CUDA 7, and for 3.0 to 12.1
+cuda_occupancy.h of CUDA 13. These headers contain the hardware's rules as code.
+
+NVIDIA publishes no limits for 8.8 and 10.7, so the table lacks them.
 """
 
 from __future__ import annotations
@@ -24,23 +26,26 @@ KB = 1024
 
 @dataclass(frozen=True)
 class Architecture:
-    """A multiprocessor's limits, and a GPU that has so many of them.
+    """The limits of a multiprocessor (SM), with one GPU of that architecture as an example.
 
     Attributes:
-        name: as compilers call it, such as `sm_86`.
-        gpu: whose number of multiprocessors is given; one of several that have this architecture.
-        threads, blocks, registers, shared_bytes: of a multiprocessor.
-        threads_per_block, registers_per_block, registers_per_thread: the most there may be.
-        shared_bytes_per_block: the most a block may have, opted in to where it is more than 48 KB.
-        reserved_shared_bytes: of the multiprocessor's shared memory, the driver takes for itself a block.
-        shared_configurations: bytes of shared memory that an SM can be set to; the rest of that memory is L1.
-        partitions: sub-partitions, each with its own share of the registers; warps are spread over them.
-        register_granularity: registers come in multiples of this, to a warp (on 1.x to a block).
-        registers_by_block: whether registers are given to a block as a whole.
-        shared_granularity_bytes: shared memory a block is given comes in multiples of this.
-        barriers_of_blocks: hardware barriers an SM has for each block it can hold; None where NVIDIA's
-            calculation leaves them out.
-        fp32_per_cycle: float32 additions, multiplications or fused pairs that an SM finishes a clock cycle.
+        name: the compiler's name, such as `sm_86`.
+        gpu: a GPU of this architecture, one of several.
+        multiprocessors: number of SMs of that GPU.
+        threads, blocks, registers, shared_bytes: maximum of an SM.
+        threads_per_block, registers_per_block, registers_per_thread: maximum of a block or a thread.
+        shared_bytes_per_block: maximum of a block. A kernel has to opt in to more than 48 KB.
+        reserved_shared_bytes: shared memory that the driver reserves for itself in each block.
+        shared_configurations: sizes of shared memory that an SM can be set to, in bytes; the remaining memory
+            is L1 cache.
+        partitions: number of sub-partitions of an SM. Warps are spread over them, and each has its own
+            registers.
+        register_granularity: allocation unit of registers for a warp (on 1.x for a block).
+        registers_by_block: True if registers are allocated to a block as a whole.
+        shared_granularity_bytes: allocation unit of shared memory for a block.
+        barriers_of_blocks: hardware barriers of an SM for each block that it can hold; None if NVIDIA's
+            calculation ignores barriers.
+        fp32_per_cycle: float32 additions, multiplications or fused multiply-adds of an SM in a clock cycle.
     """
 
     name: str
@@ -65,25 +70,25 @@ class Architecture:
 
     @property
     def capability(self) -> tuple[int, int]:
-        """The compute capability, such as (8, 6)."""
+        """Return the compute capability, such as (8, 6)."""
         return _capability(self.name)
 
     @property
     def barriers(self) -> int | None:
-        """Hardware barriers of a multiprocessor; None where NVIDIA's calculation leaves them out."""
+        """Return the number of hardware barriers of an SM; None if NVIDIA's calculation ignores barriers."""
         return None if self.barriers_of_blocks is None else self.barriers_of_blocks * self.blocks
 
     @property
     def warps(self) -> int:
-        """Warps that a multiprocessor has room for."""
+        """Return the maximum number of warps of an SM."""
         return self.threads // WARP_THREADS
 
     def __str__(self) -> str:
         return f"{self.name} ({self.gpu}, {self.multiprocessors} SMs)"
 
 
-# Each: threads a block; threads, blocks and registers an SM; registers a block and a thread; KB of shared
-# memory an SM and a block; float32 results a cycle and SM; a GPU of this kind and its SMs.
+# The columns: threads per block; threads, blocks and registers per SM; registers per block and per thread;
+# KB of shared memory per SM and per block; float32 results per cycle and SM; a GPU and its number of SMs.
 # fmt: off
 _TABLE: dict[tuple[int, int], tuple[int, int, int, int, int, int, int, int, int, str, int]] = {
     (1, 0):  ( 512,  768,  8,   8192,  8192, 124,  16,  16,   8, "GeForce 8800 GTX", 16),
@@ -118,8 +123,8 @@ _TABLE: dict[tuple[int, int], tuple[int, int, int, int, int, int, int, int, int,
 }
 # fmt: on
 
-# KB of the memory that L1 and shared memory divide between them; where a capability is not named, the whole
-# of its shared memory is the only choice.
+# Sizes in KB that shared memory can be set to, if it shares its memory with L1. A capability that is missing
+# here has a fixed size of shared memory.
 _CONFIGURATIONS_KB: dict[tuple[int, int], tuple[int, ...]] = {
     **dict.fromkeys([(2, 0), (2, 1)], (16, 48)),
     **dict.fromkeys([(3, 0), (3, 2), (3, 5)], (16, 32, 48)),
@@ -133,22 +138,22 @@ _CONFIGURATIONS_KB: dict[tuple[int, int], tuple[int, ...]] = {
 
 
 def _architecture(capability: tuple[int, int]) -> Architecture:
-    """A row of the table, and what follows from the capability by NVIDIA's rules."""
+    """Return an architecture: its row of the table, and what NVIDIA's rules derive from its capability."""
     major, minor = capability
-    (threads_of_block, threads, blocks, registers, registers_of_block, registers_of_thread,
-     shared_kb, shared_of_block_kb, fp32, gpu, multiprocessors) = _TABLE[capability]  # fmt: skip
+    (threads_per_block, threads, blocks, registers, registers_per_block, registers_per_thread,
+     shared_kb, shared_kb_per_block, fp32, gpu, multiprocessors) = _TABLE[capability]  # fmt: skip
     return Architecture(
         name=f"sm_{major}{minor}",
         gpu=gpu,
         multiprocessors=multiprocessors,
-        threads_per_block=threads_of_block,
+        threads_per_block=threads_per_block,
         threads=threads,
         blocks=blocks,
         registers=registers,
-        registers_per_block=registers_of_block,
-        registers_per_thread=registers_of_thread,
+        registers_per_block=registers_per_block,
+        registers_per_thread=registers_per_thread,
         shared_bytes=shared_kb * KB,
-        shared_bytes_per_block=shared_of_block_kb * KB,
+        shared_bytes_per_block=shared_kb_per_block * KB,
         reserved_shared_bytes=KB if major >= 8 else 0,
         shared_configurations=tuple(kb * KB for kb in _CONFIGURATIONS_KB.get(capability, (shared_kb,))),
         partitions=1 if major == 1 else 2 if major == 2 or capability == (6, 0) else 4,
@@ -157,7 +162,7 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
         ),
         registers_by_block=major == 1,
         shared_granularity_bytes={1: 512, 2: 128}.get(major, 256 if major <= 7 else 128),
-        # cuda_occupancy.h of CUDA 13; of 10.3 as from CUDA 13.5 on.
+        # From cuda_occupancy.h of CUDA 13; the value of 10.3 is that of CUDA 13.5 and later.
         barriers_of_blocks={(9, 0): 2, (10, 0): 2}.get(capability, 1) if major >= 9 else None,
         fp32_per_cycle=fp32,
     )
@@ -166,62 +171,62 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
 ARCHITECTURES: dict[str, Architecture] = {
     architecture.name: architecture for architecture in map(_architecture, _TABLE)
 }
-"""Every architecture by its name, oldest first."""
+"""All architectures by name, oldest first."""
 
 
 def find_architecture(text: str) -> Architecture:
-    """The architecture of a name such as `sm_86`, `8.6` or `sm_90a`; a suffix stays in its name.
+    """Return the architecture for a name such as `sm_86`, `8.6` or `sm_90a`; its name keeps the suffix.
 
     Raises:
-        UsageError: there is none; the message names the nearest.
+        UsageError: the architecture is unknown; the message contains the nearest known one.
     """
     match = re.fullmatch(r"(?:sm_?|compute_)?(\d{1,2})\.?(\d)([af]?)", text.strip().lower())
     if match:
         found = ARCHITECTURES.get(f"sm_{match[1]}{match[2]}")
-        # Code of one architecture's or one family's own instructions, from 9.0 and 10.0 on.
+        # Suffix a (one architecture's own instructions) exists from 9.0 on, f (one family's) from 10.0 on.
         if found and found.capability >= {"": (1, 0), "a": (9, 0), "f": (10, 0)}[match[3]]:
             return replace(found, name=found.name + match[3])
-        asked = 10 * int(match[1]) + int(match[2])
-        # Of the same family, if there is one; then by the number.
-        near = min(
+        number = 10 * int(match[1]) + int(match[2])
+        # Prefer an architecture of the same major version.
+        nearest = min(
             ARCHITECTURES,
-            key=lambda name: (_capability(name)[0] != int(match[1]), abs(int(name[3:]) - asked)),
+            key=lambda name: (_capability(name)[0] != int(match[1]), abs(int(name[3:]) - number)),
         )
-        unknown = " (NVIDIA publishes no limits for it)" if asked in (88, 107) else ""
-        raise UsageError(f"unknown architecture “{text}”{unknown}: the nearest is {near}; {_KNOWN}")
+        unpublished = " (NVIDIA publishes no limits for it)" if number in (88, 107) else ""
+        raise UsageError(f"unknown architecture “{text}”{unpublished}: the nearest is {nearest}; {_KNOWN}")
     close = difflib.get_close_matches(text.strip().lower(), ARCHITECTURES, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]}? " if close else ""
     raise UsageError(f"unknown architecture “{text}”: {hint}{_KNOWN}")
 
 
-def of_gpu(name: str, gpu: str, attributes: Mapping[str, int]) -> Architecture:
-    """The architecture of a GPU that is here; its own attributes win over the table.
+def gpu_architecture(name: str, gpu: str, attributes: Mapping[str, int]) -> Architecture:
+    """Return the architecture of an installed GPU; the GPU's attributes take precedence over the table.
 
     Args:
-        name: such as `sm_90`.
-        gpu: the GPU's own name.
-        attributes: as PyCUDA names them, in lower case.
+        name: the architecture's name, such as `sm_90`.
+        gpu: the GPU's product name.
+        attributes: device attributes by PyCUDA's names, in lower case.
     """
-    # A GPU newer than the table has the portions of the newest that is not newer than it.
-    like = [a for a in ARCHITECTURES.values() if a.capability <= _capability(name)][-1]
+    # A GPU that the table lacks gets the granularities of the newest architecture before it.
+    known = [a for a in ARCHITECTURES.values() if a.capability <= _capability(name)][-1]
     shared_bytes = attributes["max_shared_memory_per_multiprocessor"]
-    own = {size for size in like.shared_configurations if size < shared_bytes}
+    smaller = {size for size in known.shared_configurations if size < shared_bytes}
     return replace(
-        like,
+        known,
         name=name,
         gpu=gpu,
         multiprocessors=attributes["multiprocessor_count"],
         threads_per_block=attributes["max_threads_per_block"],
         threads=attributes["max_threads_per_multiprocessor"],
-        blocks=attributes.get("max_blocks_per_multiprocessor", like.blocks),
+        blocks=attributes.get("max_blocks_per_multiprocessor", known.blocks),
         registers=attributes["max_registers_per_multiprocessor"],
         registers_per_block=attributes["max_registers_per_block"],
         shared_bytes=shared_bytes,
         shared_bytes_per_block=attributes.get(
             "max_shared_memory_per_block_optin", attributes["max_shared_memory_per_block"]
         ),
-        reserved_shared_bytes=attributes.get("reserved_shared_memory_per_block", like.reserved_shared_bytes),
-        shared_configurations=tuple(sorted(own | {shared_bytes})),
+        reserved_shared_bytes=attributes.get("reserved_shared_memory_per_block", known.reserved_shared_bytes),
+        shared_configurations=tuple(sorted(smaller | {shared_bytes})),
     )
 
 
@@ -230,4 +235,4 @@ def _capability(name: str) -> tuple[int, int]:
     return int(digits[:-1]), int(digits[-1])
 
 
-_KNOWN = f"there are {', '.join(ARCHITECTURES)}, and all"
+_KNOWN = f"choose one of {', '.join(ARCHITECTURES)}, or all"

@@ -1,4 +1,4 @@
-"""`best`: a name that stands for a method and its parameters, chosen once the device is known."""
+"""The method `best`: a placeholder for the method and parameters that are chosen once the device is known."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ BEST = Method(
     sums_in_k_order=False,
     builtin=True,
 )
-"""Takes the place of a method until `cudamm.tuning` puts the one it stands for there; it has no file."""
+"""The placeholder that `cudamm.tuning` replaces by the chosen method; `best` has no file."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cudamm.kernels.problem import Problem
 
 Cases = list[tuple[Variant, "Problem"]]
-On = TypeVar("On")
+T = TypeVar("T")
 
 
 def cases(
@@ -25,31 +25,31 @@ def cases(
     seed: int,
     all_types: bool = False,
 ) -> list[tuple[Variant, Problem]]:
-    """Every variant on every size in every element type, a size and type after the other.
+    """Return every variant on every size in every element type, grouped by size and type.
 
     Args:
-        all_types: where no type is named, take all that a variant's method has, and not just one.
+        all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
 
     Raises:
-        UsageError: a size or type that does not exist, or that a method is not written for.
+        UsageError: a size is malformed, or an element type does not exist.
     """
-    from cudamm.kernels.problem import Problem, parse_shape  # NumPy, which commands import late
+    from cudamm.kernels.problem import Problem, parse_shape  # imports NumPy, which commands load late
 
     shapes = list(dict.fromkeys(parse_shape(size) for size in sizes))
     elements = [_element(name) for name in dict.fromkeys(dtypes)]
 
-    def wanted(variant: Variant) -> list[ElementType]:
+    def types_of(variant: Variant) -> list[ElementType]:
         if elements:
             return elements
-        own = [ELEMENT_TYPES[name] for name in variant.method.element_types]
-        return own if all_types else own[:1]
+        supported = [ELEMENT_TYPES[name] for name in variant.method.element_types]
+        return supported if all_types else supported[:1]
 
     problems = {(s, e): Problem(s, e, seed) for s in shapes for e in elements or ELEMENT_TYPES.values()}
     return [
         (variant, problem)
         for (_, element), problem in problems.items()
         for variant in variants
-        if element in wanted(variant)
+        if element in types_of(variant)
     ]
 
 
@@ -59,57 +59,61 @@ def kernels_of(
     host_methods: str,
     libraries: str | None = None,
 ) -> list[Variant]:
-    """Those that have a kernel, without host methods, and those whose kernel cudamm has, without libraries.
+    """Return the variants without host methods, and on request without library methods.
 
     Args:
-        is_named: whether a method is named itself, and not just among all, so that it may not be left out.
-        host_methods: what is said of host methods, such as `have no warps to trace`.
-        libraries: what cudamm cannot do with a library's kernels, such as `trace`; None: they stay.
+        is_named: returns True if the user named the method itself, so that it must not be omitted silently.
+        host_methods: the reason why host methods are refused, such as `have no warps to trace`.
+        libraries: what cudamm cannot do with a library's kernels, such as `trace`; None keeps the libraries.
 
     Raises:
-        UsageError: one that is to be left out is named.
+        UsageError: the user named a method that would be omitted.
     """
 
-    def is_meant(method: Method) -> bool:
+    def is_kept(method: Method) -> bool:
         return not method.runs_on_host and (libraries is None or not method.package)
 
-    refused = dict.fromkeys(v.method for v in variants if not is_meant(v.method) and is_named(v.method))
+    refused = dict.fromkeys(v.method for v in variants if not is_kept(v.method) and is_named(v.method))
     names = ", ".join(method.name for method in refused)
     if any(method.runs_on_host for method in refused):
         raise UsageError(f"{names}: host methods {host_methods}")
     if refused:
         raise UsageError(f"{names}: a library launches kernels of its own, which cudamm cannot {libraries}")
-    return [variant for variant in variants if is_meant(variant.method)]
+    return [variant for variant in variants if is_kept(variant.method)]
 
 
-def able(
-    chosen: Sequence[tuple[Variant, On]], is_named: Callable[[Method], bool], lacks: Callable[[Method], str]
-) -> tuple[list[tuple[Variant, On]], list[str]]:
-    """Without what a device cannot run, where that is only among all; and a remark on each method left out.
+def supported_cases(
+    cases: Sequence[tuple[Variant, T]],
+    is_named: Callable[[Method], bool],
+    unsupported: Callable[[Method], str],
+) -> tuple[list[tuple[Variant, T]], list[str]]:
+    """Return the cases that a device can run, and a remark on each omitted method.
+
+    A method that the user named stays, so that running it reports the error.
 
     Args:
-        is_named: as for `kernels_of`.
-        lacks: why the device cannot run a method at all; empty where it can.
+        cases: variants, each with what it runs on.
+        is_named: returns True if the user named the method itself, not only `all`.
+        unsupported: returns why the device cannot run a method; empty if it can.
     """
-    methods = dict.fromkeys(variant.method for variant, _ in chosen)
-    missing = {method: lacks(method) for method in methods if not is_named(method)}
-    remarks = {method: f"{why}: it is left out" for method, why in missing.items() if why}
-    return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
+    methods = dict.fromkeys(variant.method for variant, _ in cases)
+    reasons = {method: unsupported(method) for method in methods if not is_named(method)}
+    remarks = {method: f"{reason}: it is left out" for method, reason in reasons.items() if reason}
+    return [case for case in cases if case[0].method not in remarks], list(remarks.values())
 
 
-def unfit_on(archs: Sequence[str]) -> Callable[[Method], str]:
-    """What `able` asks where nothing but architectures is known: why none of these has what it needs."""
+def unsupported_on(archs: Sequence[str]) -> Callable[[Method], str]:
+    """Return a function that returns why none of the architectures can run a method; empty if one can."""
 
-    def lacks(method: Method) -> str:
-        needs = [method.lacks_on(arch) for arch in archs]
-        return needs[0] if all(needs) else ""
+    def unsupported(method: Method) -> str:
+        reasons = [method.unsupported_reason(arch) for arch in archs]
+        return reasons[0] if all(reasons) else ""
 
-    return lacks
+    return unsupported
 
 
 def restrictions_of(conditions: Sequence[str]) -> list[Expression]:
-    """What `--where` says. Raises UsageError for what is no condition."""
-
+    """Parse the conditions of `--where`. Raises UsageError for a malformed condition."""
     try:
         return [parse(text) for text in conditions]
     except UsageError as error:
@@ -117,7 +121,7 @@ def restrictions_of(conditions: Sequence[str]) -> list[Expression]:
 
 
 def all_hold(restrictions: Sequence[Expression], variant: Variant, problem: Problem) -> bool:
-    """Whether a variant on a problem is one that they leave."""
+    """Return whether all restrictions hold for a variant on a problem."""
     shape = problem.shape
     names = variant.names(problem.element, shape.m, shape.n, shape.k)
     return all(restriction.holds(names) for restriction in restrictions)
@@ -130,17 +134,14 @@ def restricted(cases: Cases, restrictions: Sequence[Expression]) -> Cases:
         UsageError: a method has no variant left on a problem.
     """
     chosen = [case for case in cases if all_hold(restrictions, *case)]
-    left = {(variant.method, problem.shape) for variant, problem in chosen}
+    remaining = {(variant.method, problem.shape) for variant, problem in chosen}
     for variant, problem in cases:
-        if (variant.method, problem.shape) not in left:
-            raise UsageError(
-                f"--where leaves none of the variants of {variant.method.name} at {problem.shape}"
-            )
+        if (variant.method, problem.shape) not in remaining:
+            raise UsageError(f"--where excludes every variant of {variant.method.name} at {problem.shape}")
     return chosen
 
 
 def _element(name: str) -> ElementType:
-
     if name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]
     near = difflib.get_close_matches(name, ELEMENT_TYPES, n=1, cutoff=0.3)

@@ -1,4 +1,4 @@
-"""The error bound of a product: how far rounding may take each element from its exact value."""
+"""The error bound of a product: the maximum rounding error of each element."""
 
 from __future__ import annotations
 
@@ -11,35 +11,40 @@ from cudamm.kernels.method import ElementType
 from cudamm.kernels.reference_product import Matrix
 
 PIECES = 8
-"""Number of pieces of a matrix, one a thread; the same on every machine, because sums depend on it."""
+"""Number of pieces of a matrix, one per thread; fixed, because the rounding of the sums depends on it."""
 
 
 def error_factors(norms: tuple[Matrix, Matrix], element: ElementType, k: int) -> tuple[Matrix, Matrix]:
     """Return a factor for each row (m) and each column (n); their products are the error bound.
 
     |err| ≤ γ_k (|A| |B|)ᵢⱼ holds for sums in any order, fused or not: Higham, Accuracy and Stability of
-    Numerical Algorithms, 2nd ed., equation (3.13). By Cauchy and Schwarz (|A| |B|)ᵢⱼ is at most the norm of
-    A's row times the norm of B's column: for cudamm's inputs a third more, and no second product to compute.
+    Numerical Algorithms, 2nd ed., equation (3.13). By the Cauchy-Schwarz inequality (|A| |B|)ᵢⱼ is at most
+    the norm of A's row times the norm of B's column. For cudamm's inputs this is a third larger, but needs no
+    second matrix product.
 
     Args:
-        norms: those of A's rows and B's columns, as `norms_of` returns them.
+        norms: the norms of A's rows and of B's columns, from `norms_of`.
 
     Raises:
         UsageError: k u ≥ 1, for which no bound holds.
     """
     rows, columns = norms
-    # The float64 arithmetic of reference and bound is itself inexact, by far less than this factor.
+    # The small factor covers the float64 rounding errors of the reference and of the bound itself.
     return rows * (gamma(element, k) * (1 + 2.0**-20)), columns
 
 
 def gamma(element: ElementType, k: int) -> float:
-    """Return γ_k = k u / (1 − k u), u the unit roundoff; 0 for whole numbers. Raises as `error_factors`."""
+    """Return γ_k = k u / (1 − k u), where u is the unit roundoff; 0 for whole numbers.
+
+    Raises:
+        UsageError: k u ≥ 1.
+    """
     if element.name == "int32":
         return 0.0
     unit_roundoff = float(np.finfo(element.name).eps) / 2
     if k * unit_roundoff >= 1:
         raise UsageError(
-            f"K = {k:,} terms can lose every digit of {element.name}: there is no error bound to "
+            f"rounding K = {k:,} terms can lose every digit of {element.name}: there is no error bound to "
             "verify against; use --dtype float64 or --no-verify"
         )
     return k * unit_roundoff / (1 - k * unit_roundoff)
@@ -53,12 +58,11 @@ def norms_of(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def sums_of_pieces(indices: str, matrix: Matrix, other: Matrix) -> list[Matrix]:
-    """Return the float64 sums over each piece of a matrix's rows; a thread computes each.
-
-    The indices are those of `numpy.einsum`.
+    """Return `numpy.einsum` in float64 of each piece of a matrix's rows, one thread per piece.
 
     Args:
-        other: the same matrix, or a vector that each piece needs all of.
+        indices: the subscripts of `numpy.einsum`.
+        other: the second operand: the same matrix, or a vector that is passed whole to each piece.
     """
 
     def sum_of(piece: Matrix) -> Matrix:

@@ -1,8 +1,8 @@
-"""Arithmetic over named whole numbers, as kernel headers and options write it: `ceil(N / BLOCK_SIZE)`.
+"""Arithmetic over named whole numbers in kernel headers and options, such as `ceil(N / BLOCK_SIZE)`.
 
-The text is parsed with Python's grammar and walked node by node; only the operators and functions named
-here exist, and nothing is ever evaluated as Python. Numbers are exact fractions, so `ceil(N / 16)` has no
-rounding to get wrong.
+Python's parser reads the text, and this module evaluates the syntax tree node by node. Only the operators
+and functions listed here are allowed, and Python code is never executed. Numbers are exact fractions, so
+`ceil(N / 16)` has no rounding error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fractions import Fraction
 from cudamm.errors import UsageError
 
 LARGEST_TEXT = 500
-"""Characters an expression may have; far above any real one, and it bounds the parser's depth."""
+"""Maximum length of an expression in characters; bounds the recursion depth of the parser."""
 
 _BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -40,7 +40,7 @@ _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     "floor": lambda x: Fraction(math.floor(x)),
     "min": lambda *x: min(x),
     "max": lambda *x: max(x),
-    # `sizeof(element)`: the name `element` already stands for its size in bytes.
+    # In `sizeof(element)` the value of `element` is already its size in bytes.
     "sizeof": lambda x: x,
 }
 
@@ -50,8 +50,8 @@ class Expression:
     """An arithmetic expression, parsed once and evaluated for many values of its names.
 
     Attributes:
-        text: as the user wrote it, for messages.
-        names: the names it uses, functions left out.
+        text: the expression as the user wrote it, for messages.
+        names: the names in the expression, without functions.
     """
 
     text: str
@@ -62,7 +62,11 @@ class Expression:
         return self.text
 
     def value(self, names: Mapping[str, int | Fraction]) -> Fraction:
-        """The exact value; a comparison is 1 or 0. Raises UsageError for an unknown name or x / 0."""
+        """Return the exact value; a comparison is 1 or 0.
+
+        Raises:
+            UsageError: a name is unknown, a divisor is 0, or a function gets the wrong number of arguments.
+        """
         try:
             return _value(self._tree, names)
         except KeyError as error:
@@ -74,18 +78,18 @@ class Expression:
             raise UsageError(f"“{self.text}”: wrong number of arguments to a function") from None
 
     def whole(self, names: Mapping[str, int | Fraction]) -> int:
-        """The value, which must be a whole number. Raises UsageError where it is not."""
+        """Return the value as an int. Raises UsageError if the value is not whole."""
         value = self.value(names)
         if value.denominator != 1:
             raise UsageError(f"“{self.text}” is {float(value):g}, not a whole number; use ceil(…) or //")
         return int(value)
 
     def holds(self, names: Mapping[str, int | Fraction]) -> bool:
-        """Whether a condition such as `M % 64 == 0` is true (any value but 0)."""
+        """Return whether a condition such as `M % 64 == 0` is true: whether the value is not 0."""
         return self.value(names) != 0
 
     def multiple(self) -> tuple[str, Expression] | None:
-        """`("M", 64)` where the expression says `M % 64 == 0`, None where it says anything else."""
+        """Return `("M", 64)` for the expression `M % 64 == 0`, and None for expressions of another form."""
         tree = self._tree
         if (
             isinstance(tree, ast.Compare)
@@ -103,21 +107,21 @@ class Expression:
 
 
 def parse(text: str) -> Expression:
-    """Parse one expression. Raises UsageError for anything that is not arithmetic over names."""
+    """Parse one expression. Raises UsageError if the text is not arithmetic over names."""
     tree = _tree(text)
     _check(tree, text)
     return Expression(text.strip(), _names(tree), tree)
 
 
 def parse_list(text: str) -> tuple[Expression, ...]:
-    """Parse expressions separated by commas, as in `ceil(N / 16), min(M, 4)`; empty text gives none."""
+    """Parse expressions separated by commas, as in `ceil(N / 16), min(M, 4)`; empty text is an empty list."""
     if not text.strip():
         return ()
     return tuple(parse(part) for part in split_at_commas(text.strip().removesuffix(",")))
 
 
 def split_at_commas(text: str) -> list[str]:
-    """The parts of a list, brackets respected: `min(K, 4), A` has two."""
+    """Split a list at its commas, but not inside brackets: `min(K, 4), A` has two parts."""
     parts, depth = [""], 0
     for char in text:
         depth += (char in "([{") - (char in ")]}")
@@ -138,7 +142,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _check(tree: ast.expr, text: str) -> None:
-    """Refuse, before anything is computed, every node that `_value` has no meaning for."""
+    """Raise UsageError for a node that `_value` cannot evaluate."""
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=bool()):

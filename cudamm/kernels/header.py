@@ -1,8 +1,8 @@
-"""Reading a method from its file: the comment it opens with, overridden by the options of `--kernel`.
+"""Reading a method from its file's header, the comment at the top of the file.
 
-The comment's first line is the summary. The next paragraph holds the fields, one `key: value` a line, long
-values continued on indented lines. Everything after that is prose for people. The options that stand in
-for a missing header have the fields' names.
+The first line of the comment is the summary. The next paragraph contains the fields, one `key: value` per
+line; long values continue on indented lines. The rest of the comment is prose for readers. Options with the
+fields' names override the header of a `--kernel` file, or replace a missing one.
 """
 
 from __future__ import annotations
@@ -38,25 +38,30 @@ _ONCE = (
 )
 _REPEATED = ("param", "constant")
 TENSOR_MAP = "tensor_map("
-"""What an argument begins with that is a tensor map: `tensor_map(B, BK, BN)`."""
+"""The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
 TENSOR_MAPS_NEED = "sm_90"
 LARGEST_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What `--entry`, `--args`, `--threads`, … give or override; keys are the header's field names."""
+    """Header fields from the options `--entry`, `--args`, `--threads`, …
+
+    Attributes:
+        fields: values by the header's field names.
+        parameters: parameters from `-D`.
+    """
 
     fields: Mapping[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
 
 
 def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool = False) -> Method:
-    """The method that the file at `path` declares.
+    """Read the method that the file at `path` declares.
 
     Raises:
-        UsageError: the file is missing, empty, not text, no kernel, or its header is wrong or lacks
-            something that `overrides` does not give either.
+        UsageError: the file is missing, empty, not text or not a kernel; or its header is wrong, or lacks a
+            required field that `overrides` lacks too.
     """
     return parse_method(_read(path, builtin), path, overrides, builtin=builtin)
 
@@ -88,14 +93,14 @@ def parse_method(
     kernels = kernels_in(source) if language == "cuda" else []
     if entry not in kernels if kernels else not re.search(rf"\b{re.escape(entry)}\b", code):
         found = ", ".join(kernels) or "none"
-        raise UsageError(f"{path}: there is no function {entry} in it (kernels found: {found})")
+        raise UsageError(f"{path} has no function {entry} (kernels found: {found})")
     if language == "cuda":
         missing = [key for key in ("threads", "grid") if key not in fields]
         if missing:
             options = " and ".join(f'--{key} "…"' for key in missing)
             raise UsageError(
-                f"{path} has no header that gives its {' and '.join(missing)}: add "
-                f"“// {missing[0]}: …” below its first comment line, or give {options}"
+                f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
+                f"first comment line, or pass {options}"
             )
     types = _words(fields.get("types", "")) or (
         tuple(ELEMENT_TYPES) if language == "python" or re.search(r"\belement\b", code) else ("float32",)
@@ -103,7 +108,7 @@ def parse_method(
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
     if fields.get("sum-order", "k") != "k":
-        raise UsageError(f"{path}: sum-order can only be k, or be left out")
+        raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     return Method(
         name=name,
@@ -133,7 +138,7 @@ def parse_method(
 
 
 def without_comments(source: str) -> str:
-    """C source with its comments blanked out, line breaks kept; a string's `//` starts no comment."""
+    """Replace the comments of C source by spaces; line breaks stay, and `//` in a string is no comment."""
 
     def blank(match: re.Match[str]) -> str:
         return match.group() if match.group()[0] in "\"'" else re.sub(r"[^\n]", " ", match.group())
@@ -143,37 +148,37 @@ def without_comments(source: str) -> str:
 
 
 def kernels_in(source: str) -> list[str]:
-    """Names of the `__global__` functions that C source defines or declares, in order."""
+    """Return the names of the `__global__` functions that C source defines or declares, in order."""
     kernels: list[str] = []
     code = without_comments(source)
     for start in re.finditer(r"\b__global__\b", code):
-        at = start.end()
-        # Attributes such as __launch_bounds__(…) come with a bracket of their own; the next one is the list.
-        while match := re.compile(r"[^;{}()]*?(\w+)\s*\(").match(code, at):
+        position = start.end()
+        # Skip attributes with brackets, such as __launch_bounds__(…), up to the parameter list.
+        while match := re.compile(r"[^;{}()]*?(\w+)\s*\(").match(code, position):
             if not match[1].startswith("__"):
                 kernels.append(match[1])
                 break
-            at = closing_bracket(code, match.end())
+            position = closing_bracket(code, match.end())
     return list(dict.fromkeys(kernels))
 
 
-def closing_bracket(code: str, at: int) -> int:
-    """The position behind the bracket that closes the one opened just before `at`."""
+def closing_bracket(code: str, position: int) -> int:
+    """Return the position after the bracket that closes the bracket just before `position`."""
     depth = 1
-    while depth and at < len(code):
-        depth += (code[at] == "(") - (code[at] == ")")
-        at += 1
-    return at
+    while depth and position < len(code):
+        depth += (code[position] == "(") - (code[position] == ")")
+        position += 1
+    return position
 
 
 def _read(path: Path, builtin: bool) -> str:
     if path.suffix not in _LANGUAGES or (path.suffix == ".py" and not builtin):
-        raise UsageError(f"{path}: a kernel file ends in .cu (or .cpp for a host function)")
+        raise UsageError(f"{path}: the name of a kernel file ends in .cu (or .cpp for a host function)")
     try:
         if path.is_dir():
             raise UsageError(f"{path} is a folder, not a kernel file")
         if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes; is it a kernel file?")
+            raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES:,} bytes; is it a kernel file?")
         source = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"there is no kernel file {path}") from None
@@ -185,30 +190,30 @@ def _read(path: Path, builtin: bool) -> str:
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
-    """The summary, the fields given once and those that may be repeated."""
-    sign = _COMMENTS[path.suffix]
+    """Return the summary, the fields that occur once, and the fields that may be repeated."""
+    marker = _COMMENTS[path.suffix]
     lines: list[str] = []
     for line in source.lstrip("\ufeff\n").splitlines():
-        if not line.startswith(sign):
+        if not line.startswith(marker):
             break
-        lines.append(line.removeprefix(sign).rstrip())
+        lines.append(line.removeprefix(marker).rstrip())
     fields: dict[str, str] = {}
     repeated: dict[str, list[str]] = {key: [] for key in _REPEATED}
     if not lines:
         return "", fields, repeated
     paragraphs = "\n".join(lines).split("\n\n")
-    first = re.compile(r"^ ([a-z-]+):\s+(.*)$")
-    block = next((p for p in paragraphs if any(_is_field(first, line) for line in p.splitlines())), "")
+    field_start = re.compile(r"^ ([a-z-]+):\s+(.*)$")
+    block = next((p for p in paragraphs if any(_is_field(field_start, line) for line in p.splitlines())), "")
     key = ""
     for line in block.splitlines():
-        match = first.match(line)
+        match = field_start.match(line)
         if match and match[1] in _REPEATED:
             key = match[1]
             repeated[key].append(match[2].strip())
         elif match and match[1] in _ONCE:
             key = match[1]
             if key in fields:
-                raise UsageError(f"{path}: its header gives “{key}:” twice")
+                raise UsageError(f"{path}: the header contains “{key}:” twice")
             fields[key] = match[2].strip()
         elif key and re.match(r"^\s{3,}\S", line):
             if key in _REPEATED:
@@ -217,8 +222,8 @@ def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[s
                 fields[key] += " " + line.strip()
         elif line.strip() and line != lines[0]:
             known = ", ".join((*_ONCE, *_REPEATED))
-            raise UsageError(f"{path}: its header has no field “{line.strip()}” (fields: {known})")
-    summary = "" if _is_field(first, lines[0]) else lines[0].strip()
+            raise UsageError(f"{path}: “{line.strip()}” is not a field of the header (fields: {known})")
+    summary = "" if _is_field(field_start, lines[0]) else lines[0].strip()
     return summary, fields, repeated
 
 
@@ -228,10 +233,10 @@ def _is_field(pattern: re.Pattern[str], line: str) -> bool:
 
 
 def _parse_parameter(path: Path, text: str) -> Parameter:
-    """`BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32`; without `in`, only the default is worth sweeping."""
+    """Parse `BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32`; without `in` the default is the only value to sweep."""
     match = re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?", text)
     if not match:
-        raise UsageError(f"{path}: “param: {text}” is not like “param: BLOCK_SIZE = 16 in 8, 16, 32”")
+        raise UsageError(f"{path}: “param: {text}” must have the form “param: BLOCK_SIZE = 16 in 8, 16, 32”")
     default = int(match[2])
     values = tuple(int(v) for v in match[3].split(",")) if match[3] else (default,)
     if default not in values:
@@ -242,25 +247,25 @@ def _parse_parameter(path: Path, text: str) -> Parameter:
 def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
     name, _, expression = (part.strip() for part in text.partition("="))
     if not re.fullmatch(r"[A-Za-z_]\w*", name) or not expression:
-        raise UsageError(f"{path}: “constant: {text}” is not like “constant: block_edge = BLOCK_SIZE”")
+        raise UsageError(f"{path}: “constant: {text}” must have the form “constant: block_edge = BLOCK_SIZE”")
     return name, parse(expression)
 
 
 def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | None:
-    """`loaded, stored`: both, because courses count the loads alone."""
+    """Parse `loaded, stored`; they are separate because some courses count the loads only."""
     parts = parse_list(text)
     if not parts:
         return None
     if len(parts) != 2:
         raise UsageError(
-            f"{path}: “traffic: {text}” has {len(parts)} number{'s' * (len(parts) > 1)}; it has to be two, "
-            "the bytes that all threads load from global memory and those that they store"
+            f"{path}: “traffic: {text}” has {len(parts)} number{'s' * (len(parts) > 1)}; it must have two, "
+            "the bytes that all threads load from global memory and the bytes that they store"
         )
     return parts[0], parts[1]
 
 
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
-    """`sm_80` or `sm_90a`, say; a tensor map needs sm_90, whether the header says so or not."""
+    """Parse an architecture such as `sm_80` or `sm_90a`; a tensor map raises it to at least sm_90."""
     needs = text.strip()
     if needs and not re.fullmatch(r"sm_\d{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
@@ -271,27 +276,29 @@ def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
 
 
 def _parse_ceiling(path: Path, text: str) -> Fraction:
-    """`16 / 9`, or a whole number."""
+    """Parse a fraction such as `16 / 9`, or a whole number."""
     match = re.fullmatch(r"([1-9]\d*)(?:\s*/\s*([1-9]\d*))?", text.strip())
     if not match:
-        raise UsageError(f"{path}: “ceiling: {text}” is not like “ceiling: 16 / 9”")
+        raise UsageError(f"{path}: “ceiling: {text}” must have the form “ceiling: 16 / 9”")
     return Fraction(int(match[1]), int(match[2] or 1))
 
 
 def _parse_ptxas(path: Path, text: str) -> tuple[str, ...]:
-    """Options such as `-O1`; none that names a file."""
+    """Parse options such as `-O1`; options that name a file are refused."""
     options = tuple(text.split())
     for option in options:
         if not re.fullmatch(r"--?[A-Za-z][\w-]*(=\w+)?", option):
-            raise UsageError(f"{path}: “ptxas: {text}” is not like “ptxas: -O1 --register-usage-level=10”")
+            raise UsageError(
+                f"{path}: “ptxas: {text}” must have the form “ptxas: -O1 --register-usage-level=10”"
+            )
     return options
 
 
 def _parse_package(path: Path, text: str, language: Language) -> str:
-    """A package's name, such as nvmath-python."""
+    """Parse the name of a Python package, such as nvmath-python."""
     package = text.strip()
     if package and language != "python":
-        raise UsageError(f"{path}: “library: {text}” is for a .py file, which calls the library")
+        raise UsageError(f"{path}: only a .py file can have “library: {text}”")
     return package
 
 
@@ -305,7 +312,7 @@ def _find_entry(path: Path, source: str, language: Language, name: str) -> str:
         return kernels[0]
     if not kernels:
         raise UsageError(f"{path} has no __global__ function; is it a kernel file?")
-    raise UsageError(f"{path} has several kernels: say which with --entry ({', '.join(kernels)})")
+    raise UsageError(f"{path} has several kernels: choose one with --entry ({', '.join(kernels)})")
 
 
 def _words(text: str) -> tuple[str, ...]:

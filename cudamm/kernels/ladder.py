@@ -1,4 +1,4 @@
-"""The methods that come with cudamm: the ladder, in the order of its files, and the libraries beside it."""
+"""The methods that come with cudamm: the ladder, in the order of its files, and the library methods."""
 
 from __future__ import annotations
 
@@ -14,30 +14,36 @@ from cudamm.kernels.method import Method
 
 @functools.cache
 def ladder() -> tuple[Method, ...]:
-    """Every method under `cuda_src`, in the order of its listing."""
+    """Return the methods in `cuda_src`, in the order of the file names."""
     return _read(_folder())
 
 
 @functools.cache
 def libraries() -> tuple[Method, ...]:
-    """Those under `cuda_src/library`: they call a library on the GPU, to hold the ladder against."""
+    """Return the methods in `cuda_src/library`, which call a GPU library for comparison with the ladder."""
     return _read(_folder() / "library")
 
 
 def methods() -> tuple[Method, ...]:
-    """All of them, the ladder first."""
+    """Return all methods: the ladder, then the library methods."""
     return (*ladder(), *libraries())
 
 
 def find(name: str) -> Method:
-    """The method of that name or alias, or `best`. Raises UsageError, naming the nearest, for others."""
-    every = (*ladder(), *libraries(), BEST)
-    names = {known: method for method in every for known in (method.name, *method.aliases)}
+    """Return the method with a name or alias, or `best`.
+
+    Raises:
+        UsageError: the name is unknown; the message contains the most similar names.
+    """
+    known_methods = (*ladder(), *libraries(), BEST)
+    names = {known: method for method in known_methods for known in (method.name, *method.aliases)}
     if name.lower() in names:
         return names[name.lower()]
-    near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    similar = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     hint = (
-        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(m.name for m in methods())}"
+        f"did you mean {' or '.join(similar)}?"
+        if similar
+        else f"the methods are {', '.join(m.name for m in methods())}"
     )
     raise UsageError(f"unknown method {name}: {hint}")
 
@@ -51,7 +57,7 @@ def _read(folder: Path) -> tuple[Method, ...]:
 
 
 def _folder() -> Path:
-    """`cuda_src` inside the installed package, or beside it in a checkout."""
+    """Return `cuda_src` inside the installed package, or next to the package in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "cuda_src"
     return installed if installed.is_dir() else package.parent / "cuda_src"

@@ -1,4 +1,4 @@
-"""How a variant is launched on a problem: geometry, arguments and padding, all from its method's header."""
+"""The launch of a variant on a problem: grid, block, arguments and padding, from the method's header."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ MatrixName = Literal["A", "B", "C"]
 Extents = tuple[int, int, int]
 
 LONGEST_BOX_SIDE = 256
-"""Elements, of what one bulk tensor copy moves (CUDA driver API, cuTensorMapEncodeTiled: `boxDim`)."""
+"""Maximum edge of a tensor map's box, in elements (CUDA driver API, cuTensorMapEncodeTiled: `boxDim`)."""
 
 TENSOR_MAP_GRANULE_BYTES = 16
-"""A matrix that a tensor map describes has rows of a multiple of this, and so have its boxes (ibid.)."""
+"""Rows of a tensor map's matrix, and of its boxes, are a multiple of this many bytes (ibid.)."""
 
 SWIZZLES = (0, 32, 64, 128)
-"""Bytes within which a bulk tensor copy can swap 16-byte pieces on their way; 0: it does not."""
+"""Swizzle spans of a tensor map: bytes within which a copy reorders 16-byte pieces; 0: no swizzle."""
 
 
 @dataclass(frozen=True)
 class TensorMap:
-    """An argument that describes a matrix to the hardware that copies boxes of it to shared memory.
+    """An argument that describes a matrix to the copy engine, which copies boxes of it to shared memory.
 
     Attributes:
-        box_rows, box_columns: what one copy moves, in elements.
+        box_rows, box_columns: size of the box that one copy moves, in elements.
         swizzle_bytes: one of SWIZZLES.
     """
 
@@ -47,12 +47,14 @@ Argument = MatrixName | int | float | TensorMap
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device can launch.
+    """The largest launch that a device accepts.
 
     Attributes:
-        shared_bytes_per_block: static and dynamic together, opted in to where that is needed.
-        device: what has these limits, for messages.
-        arch: the newest architecture whose kernels it can run, such as `sm_90`; empty for any.
+        block, grid: maximum extents in x, y and z.
+        shared_bytes_per_block: maximum of static and dynamic shared memory together, after opting in to more
+            than the default.
+        device: name of the device, for messages.
+        arch: the newest architecture whose kernels the device runs, such as `sm_90`; empty for any.
     """
 
     threads_per_block: int
@@ -64,7 +66,7 @@ class Limits:
 
 
 def limits_of(architecture: Architecture) -> Limits:
-    """What any GPU of an architecture can launch; the largest grid is that of every one from 3.0 on."""
+    """Return the limits of any GPU of an architecture; the grid limit is that of all GPUs from 3.0 on."""
     threads = architecture.threads_per_block
     return Limits(
         threads,
@@ -81,11 +83,12 @@ class Launch:
     """One launch of a compiled kernel.
 
     Attributes:
-        shape: of the matrices on the device, padded as the method requires.
+        shape: shape of the matrices on the device, padded as the method requires.
         block: threads in x, y and z.
         grid: blocks in x, y and z.
-        shared_bytes: dynamic shared memory a block.
-        constants: what is copied to symbols in constant memory first.
+        shared_bytes: dynamic shared memory per block.
+        constants: symbols in constant memory, and the values that are copied there before the launch.
+        arguments: the kernel's arguments, in order.
     """
 
     shape: Shape
@@ -97,75 +100,76 @@ class Launch:
 
     @property
     def threads_per_block(self) -> int:
-        """Threads in one block."""
+        """Return the number of threads in a block."""
         return self.block[0] * self.block[1] * self.block[2]
 
     @property
     def blocks(self) -> int:
-        """Blocks in the grid."""
+        """Return the number of blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
 
 
 def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
-    """The launch of a variant on matrices of a shape.
+    """Return the launch of a variant on matrices of a shape.
 
     Raises:
-        UsageError: an expression of the header makes no sense there, or a requirement cannot be met.
+        UsageError: an expression of the header has no valid value for this shape.
+        RequirementError: a condition that the variant requires does not hold.
     """
     method = variant.method
     padded = Shape(*variant.padded(element, shape.m, shape.n, shape.k))
     check_size(padded)
     names = variant.names(element, padded.m, padded.n, padded.k)
-    one = (1, 1, 1)
+    single = (1, 1, 1)
     shared_bytes = method.shared_bytes.whole(names)
     if shared_bytes < 0:
-        raise UsageError(f"{variant}: shared-bytes is {shared_bytes}")
+        raise UsageError(f"{variant}: shared-bytes is {shared_bytes}, and must not be negative")
     return Launch(
         shape=padded,
-        block=one if not method.is_kernel else variant.extents("threads", method.threads, names),
-        grid=one if not method.is_kernel else variant.extents("grid", method.grid, names),
+        block=single if not method.is_kernel else variant.extents("threads", method.threads, names),
+        grid=single if not method.is_kernel else variant.extents("grid", method.grid, names),
         shared_bytes=shared_bytes,
         constants=tuple((name, value.whole(names)) for name, value in method.constants),
         arguments=tuple(_argument(variant, text, names) for text in method.arguments),
     )
 
 
-def unfit(method: Method, limits: Limits) -> str:
-    """Why a method is not for what has these limits, in words; empty where it is."""
-    needs = method.lacks_on(limits.arch) if limits.arch else ""
-    if not needs or limits.device == limits.arch:
-        return needs
-    return f"{needs}, and {limits.device} executes kernels for {limits.arch} at most"
+def unsupported_reason(method: Method, limits: Limits) -> str:
+    """Return why a device with these limits cannot run a method; empty if it can."""
+    reason = method.unsupported_reason(limits.arch) if limits.arch else ""
+    if not reason or limits.device == limits.arch:
+        return reason
+    return f"{reason}, and {limits.device} executes kernels for {limits.arch} at most"
 
 
 def check(variant: Variant, launch: Launch, limits: Limits) -> None:
-    """Refuse a launch that the device cannot make, before anything runs.
+    """Check a launch against the device's limits, before anything runs.
 
     Raises:
-        UsageError: it is beyond the device's limits.
+        UsageError: the launch exceeds a limit.
         RequirementError: the method needs another architecture.
     """
     if not variant.method.is_kernel:
         return
-    lacks = unfit(variant.method, limits)
-    if lacks:
-        raise RequirementError(lacks)
+    reason = unsupported_reason(variant.method, limits)
+    if reason:
+        raise RequirementError(reason)
     block, grid = " x ".join(map(str, launch.block)), " x ".join(map(str, launch.grid))
     if launch.threads_per_block > limits.threads_per_block:
         raise UsageError(
             f"{variant}: a block of {block} has {launch.threads_per_block} threads; "
             f"{limits.device} allows {limits.threads_per_block}"
         )
-    for axis, asked, most in zip("xyz", launch.block, limits.block, strict=True):
-        if asked > most:
+    for axis, extent, maximum in zip("xyz", launch.block, limits.block, strict=True):
+        if extent > maximum:
             raise UsageError(
-                f"{variant}: a block of {block} is too long in {axis}; {limits.device} allows {most}"
+                f"{variant}: a block of {block} is too long in {axis}; {limits.device} allows {maximum}"
             )
-    for axis, asked, most in zip("xyz", launch.grid, limits.grid, strict=True):
-        if asked > most:
+    for axis, extent, maximum in zip("xyz", launch.grid, limits.grid, strict=True):
+        if extent > maximum:
             raise UsageError(
-                f"{variant}: a grid of {grid} blocks is too long in {axis}; {limits.device} allows {most:,}; "
-                "larger blocks or a smaller matrix would do"
+                f"{variant}: a grid of {grid} blocks is too long in {axis}; {limits.device} allows "
+                f"{maximum:,}: choose larger blocks or a smaller matrix"
             )
     if launch.shared_bytes > limits.shared_bytes_per_block:
         raise UsageError(
@@ -190,15 +194,15 @@ def _argument(variant: Variant, text: str, names: dict[str, int]) -> Argument:
 
 
 def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap:
-    """`tensor_map(A, box rows, box columns)`, with a swizzle in bytes behind that or without.
+    """Parse `tensor_map(A, box rows, box columns)`, optionally with a swizzle in bytes as the last argument.
 
-    The conditions are those of cuTensorMapEncodeTiled, which says of none of them which one fails.
+    The conditions are those of cuTensorMapEncodeTiled, whose error does not name the condition that fails.
     """
     matrix, *numbers = split_at_commas(text.removeprefix(TENSOR_MAP).removesuffix(")"))
     if matrix not in ("A", "B", "C") or len(numbers) not in (2, 3) or not text.endswith(")"):
         raise UsageError(
-            f"{variant}: “{text}” is not like “tensor_map(A, BM, BK)”: a matrix, the rows and columns of a "
-            "box, and perhaps a swizzle in bytes"
+            f"{variant}: “{text}” must have the form “tensor_map(A, BM, BK)”: a matrix, the rows and columns "
+            "of a box, and optionally a swizzle in bytes"
         )
     rows, columns, *swizzles = (parse(number).whole(names) for number in numbers)
     swizzle = swizzles[0] if swizzles else 0
@@ -208,22 +212,22 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
             f"{variant}: {text} has boxes of {rows} x {columns}; a side is 1 to {LONGEST_BOX_SIDE} elements"
         )
     if swizzle not in SWIZZLES:
-        raise UsageError(f"{variant}: {text} has a swizzle of {swizzle} bytes; there are {SWIZZLES}")
+        raise UsageError(f"{variant}: {text} has a swizzle of {swizzle} bytes; choose one of {SWIZZLES}")
     if columns * size % TENSOR_MAP_GRANULE_BYTES:
         raise UsageError(
-            f"{variant}: a row of a box has {columns * size} bytes, and {text} wants a multiple of "
+            f"{variant}: a row of a box of {text} has {columns * size} bytes, and must have a multiple of "
             f"{TENSOR_MAP_GRANULE_BYTES}"
         )
     extent = "K" if matrix == "A" else "N"
     if names[extent] * size % TENSOR_MAP_GRANULE_BYTES:
         raise UsageError(
-            f"{variant}: a row of {matrix} has {names[extent] * size} bytes, and {text} wants a multiple of "
-            f"{TENSOR_MAP_GRANULE_BYTES}: {extent} % {TENSOR_MAP_GRANULE_BYTES // size} == 0 among what it "
-            "requires has the matrix padded"
+            f"{variant}: a row of {matrix} has {names[extent] * size} bytes, and for {text} must have a "
+            f"multiple of {TENSOR_MAP_GRANULE_BYTES}: add {extent} % {TENSOR_MAP_GRANULE_BYTES // size} == 0 "
+            "to the header's “requires:”, which pads the matrix"
         )
     if swizzle and columns * size > swizzle:
         raise UsageError(
-            f"{variant}: a row of a box has {columns * size} bytes, and the swizzle of {text} works within "
+            f"{variant}: a row of a box of {text} has {columns * size} bytes, and its swizzle allows at most "
             f"{swizzle}"
         )
     return TensorMap(matrix, rows, columns, swizzle)  # type: ignore[arg-type]

@@ -10,23 +10,23 @@ from typing import Literal
 from cudamm.kernels.expression import Expression
 
 Value = int | str
-"""Of a parameter. Text (a type, a macro) can only be substituted; whole numbers can be computed with too."""
+"""A parameter's value. Expressions can use whole numbers; text (a type, a macro) can only be substituted."""
 
 Language = Literal["cuda", "c++", "python"]
-"""`cuda` runs on a GPU or on the CPU device; the other two run natively on the host, but for a `library`."""
+"""`cuda` runs on a GPU or on the CPU device; `c++` and `python` run on the host, except library methods."""
 
 Execution = Literal["gpu", "native", "emulated"]
-"""Where a variant ran: on a GPU, natively on the host, or on the CPU device, whose times are not a GPU's."""
+"""The place of a run: a GPU, the host itself, or the CPU device, whose times are not those of a GPU."""
 
 
 @dataclass(frozen=True)
 class ElementType:
-    """A type a matrix's elements may have.
+    """A type of matrix elements.
 
     Attributes:
         name: NumPy's name, used in options and JSON.
-        c_name: the C type that `element` stands for.
-        size_bytes: of one element.
+        c_name: the C type that replaces `element` in a source.
+        size_bytes: size of one element.
     """
 
     name: str
@@ -46,11 +46,11 @@ ELEMENT_TYPES = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A name that is substituted when a method is compiled, such as BLOCK_SIZE.
+    """A name that is replaced by a value when a method is compiled, such as BLOCK_SIZE.
 
     Attributes:
-        default: the value taken where none is asked for.
-        values: those worth sweeping, the default among them.
+        default: the value if the user gives none.
+        values: the values that a sweep tries, including the default.
     """
 
     name: str
@@ -63,33 +63,33 @@ class Method:
     """One way to compute C = A B, with A of shape M x K, B of K x N, C of M x N, all row-major.
 
     Attributes:
-        name: as users say it.
-        path: of the file that declares it.
+        name: the name that users type.
+        path: the file that declares the method.
         source: the file's text.
-        summary: what it is, in one line.
-        sources: the documents it comes from, those of courses first.
-        aliases: other names it answers to.
-        parameters: in the order declared.
+        summary: description in one line.
+        sources: the documents that the method comes from, courses first.
+        aliases: other names of the method.
+        parameters: parameters in the order of the header.
         entry: name of the function to call.
-        arguments: what it is called with: A, B and C, numbers, or arithmetic over M, N, K and the parameters.
+        arguments: the function's arguments: A, B, C, numbers, or arithmetic over M, N, K and the parameters.
         threads: extents of a block in x, y and z; empty for a host function.
         grid: blocks in x, y and z; empty for a host function.
-        shared_bytes: dynamic shared memory a block.
+        shared_bytes: dynamic shared memory per block.
         traffic: bytes that all threads of a launch load from global memory, and bytes that they store there,
-            as the source asks for them; None where the file does not say.
-        constants: symbols in constant memory and what the host copies there.
+            counted from the source; None if the header has no `traffic`.
+        constants: symbols in constant memory, and the values that the host copies there.
         requires: conditions; `M % BLOCK_SIZE == 0` is met by padding with zeros, any other has to hold.
-        needs: the oldest architecture that has what it is written with, such as `sm_90`; or `sm_90a`, where
-            later ones do not have it either; empty for any.
-        element_types: those it can be compiled for.
-        sums_in_k_order: whether each element is one running sum over k = 0, 1, …, so that without fused
+        needs: the oldest architecture that can run the method, such as `sm_90`; `sm_90a` if no other
+            architecture can; empty for any.
+        element_types: the element types that the method can be compiled for.
+        sums_in_k_order: True if each element is one running sum over k = 0, 1, …, so that without fused
             multiply-add its bits are determined.
-        builtin: whether it belongs to cudamm, not to a user.
-        package: the Python package through which its file calls a library on the GPU, which then chooses and
-            launches kernels of its own; empty for every other method.
-        ceiling: how fast the units that multiply are, over the float32 units with their fused multiply-adds:
-            tensor cores can be faster. No kernel is believed a higher rate than that allows.
-        ptxas: options for NVIDIA's assembler, which turns PTX into machine code and puts it in order.
+        builtin: True if the method comes with cudamm, False for a user's file.
+        package: the Python package through which a library method calls its library, which chooses and
+            launches its own kernels; empty for every other method.
+        ceiling: rate of the units that the method multiplies on, relative to the float32 units; above 1 for
+            tensor cores. A measured rate above this ceiling counts as impossible.
+        ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
     """
 
     name: str
@@ -116,29 +116,29 @@ class Method:
     ceiling: Fraction = Fraction(1)
     ptxas: tuple[str, ...] = ()
 
-    def lacks_on(self, arch: str) -> str:
-        """Why it is not for an architecture such as `sm_86`, in words; empty where that has what it needs."""
+    def unsupported_reason(self, arch: str) -> str:
+        """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""
         if not self.needs:
             return ""
-        needed, there = int(self.needs[3:].rstrip("a")), int(arch[3:].rstrip("af"))
+        needed, present = int(self.needs[3:].rstrip("a")), int(arch[3:].rstrip("af"))
         if self.needs.endswith("a"):
-            return "" if there == needed else f"{self.name} needs sm_{needed}, and no other ({self.needs})"
-        return "" if there >= needed else f"{self.name} needs {self.needs} or later"
+            return "" if present == needed else f"{self.name} needs sm_{needed}, and no other ({self.needs})"
+        return "" if present >= needed else f"{self.name} needs {self.needs} or later"
 
     def target(self, arch: str) -> str:
-        """What it is compiled for to run on an architecture that lacks nothing: that, or its own `sm_90a`.
+        """Return the compiler's target for an architecture that can run the method: itself, or `sm_90a`.
 
-        Code for `sm_90a` may use instructions that later architectures lack, and runs on no other:
+        Code for `sm_90a` may use instructions that later architectures lack, so it runs on sm_90 only:
         CUDA C++ Programming Guide, feature-specific compilation targets.
         """
         return self.needs if self.needs.endswith("a") else arch
 
     @property
     def runs_on_host(self) -> bool:
-        """Whether it runs natively on the host, whatever the device."""
+        """Return whether the method runs natively on the host, whatever the device is."""
         return self.language != "cuda" and not self.package
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it is CUDA code that cudamm compiles and launches: on a GPU or on the CPU device."""
+        """Return whether the method is CUDA code, launched on a GPU or executed by the CPU device."""
         return self.language == "cuda"

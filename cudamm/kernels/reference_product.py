@@ -1,4 +1,4 @@
-"""The reference product on the host: what a kernel's result is compared with."""
+"""The reference product, computed on the host, with which a kernel's result is compared."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Matrix = npt.NDArray[Any]
 def reference_product(a: Matrix, b: Matrix, element: ElementType) -> tuple[Matrix, Matrix]:
     """Return A B as an unevaluated sum of two float64 matrices (m x n), high part and low part.
 
-    Exact for int32; for float32 a plain float64 product, whose error is 2⁻²⁹ of what float32 allows. For
-    float64 a plain product would be no better than what it judges: see `product_of_slices`.
+    For int32 the product is exact. For float32 it is a plain float64 product, whose error is 2⁻²⁹ of the
+    error that float32 allows. For float64 a plain product would be as inexact as the result that it judges,
+    so `product_of_slices` computes it.
     """
     a, b = a.astype(np.float64), b.astype(np.float64)
     if element.name == "float64":
@@ -26,9 +27,10 @@ def reference_product(a: Matrix, b: Matrix, element: ElementType) -> tuple[Matri
 
 
 def sum_in_k_order(a: Matrix, b: Matrix) -> Matrix:
-    """Return A B as one running sum a step of k, each product and each sum rounded to the element type.
+    """Return A B, where each element is one running sum over k = 0, 1, …
 
-    A kernel that sums in k order must give the same bits if nothing is fused.
+    Each product and each sum is rounded to the element type. A kernel that sums in k order without fused
+    multiply-add must compute the same bits.
     """
     total = np.zeros((a.shape[0], b.shape[1]), a.dtype)
     for k in range(a.shape[1]):
@@ -39,16 +41,16 @@ def sum_in_k_order(a: Matrix, b: Matrix) -> Matrix:
 def product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
     """Return A B in about twice float64's precision, from exact float64 products of slices of A and B.
 
-    Each slice holds so few leading bits of its row of A (column of B) that sums of k products of them
-    are exact; the slices' products are then added up with their rounding errors kept. After Ozaki,
-    Ogita, Oishi and Rump, "Error-free transformations of matrix multiplication by using fast routines of
-    matrix multiplication and its applications", Numerical Algorithms 59 (2012).
+    Each slice contains so few bits of its row of A (column of B) that sums of k products of them are exact.
+    The slices' products are then added up, and the rounding errors of these additions are added to the low
+    part. After Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix multiplication by using
+    fast routines of matrix multiplication and its applications", Numerical Algorithms 59 (2012).
     """
     bits = (53 - int(np.ceil(np.log2(max(2, a.shape[1]))))) // 2
     slices_a, slices_b = _slices(a, bits, axis=1), _slices(b, bits, axis=0)
     high = np.zeros((a.shape[0], b.shape[1]))
     low = np.zeros_like(high)
-    # Largest products first; what lies beyond the last slice is below the bits that are looked at.
+    # Largest products first; products below 2⁻¹¹⁰ of the largest are skipped.
     pairs = sorted((i + j, i, j) for i in range(len(slices_a)) for j in range(len(slices_b)))
     for order, i, j in pairs:
         if order * bits > 110:
@@ -63,13 +65,13 @@ def product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _slices(x: Matrix, bits: int, axis: int) -> list[Matrix]:
-    """Split x into matrices of at most `bits` significant bits a row or column that add up to x."""
+    """Split x into matrices that add up to x, with at most `bits` significant bits in each row or column."""
     slices: list[Matrix] = []
-    rest = x.copy()
-    while rest.any() and len(slices) < 8:
-        largest = np.max(np.abs(rest), axis=axis, keepdims=True)
+    remainder = x.copy()
+    while remainder.any() and len(slices) < 8:
+        largest = np.max(np.abs(remainder), axis=axis, keepdims=True)
         unit = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1))) - bits)
-        part = np.rint(rest / unit) * unit
+        part = np.rint(remainder / unit) * unit
         slices.append(part)
-        rest = rest - part
-    return slices or [rest]
+        remainder = remainder - part
+    return slices or [remainder]

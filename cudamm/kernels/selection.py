@@ -1,4 +1,4 @@
-"""Which variants a user asks for: methods by their names, parameters with their values, a kernel file."""
+"""The variants that a user chooses: methods by name, values of parameters, a kernel file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, parse_values, variants
 
 AUTO = "auto"
-"""`--block auto`: the block size of highest occupancy, beside the default."""
+"""Value of `--block` that adds the block size of highest occupancy to the default one."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The options that choose variants, as they were given.
+    """The values of the options that choose variants.
 
     Attributes:
+        methods: values of `-m`: names separated by commas.
+        block, tile: values for BLOCK_SIZE and TILE_SIZE, as text.
+        defines: values of `-D`, such as `STAGES=2,3`.
         kernels: the user's own kernels: a path is a kernel file, and a string is source text.
-        kernel_fields: the options that stand in for the fields of their headers, by the fields' names.
-        swept: parameters that take every value worth trying where none is asked for; None: all of them.
+        kernel_fields: options that replace fields of the kernel's header, by field name.
+        swept: parameters that take every value of their header if the user gives none; None: all parameters.
     """
 
     methods: tuple[str, ...]
@@ -38,35 +41,35 @@ class Selection:
     swept: tuple[str, ...] | None = ()
 
     def variants(self) -> list[Variant]:
-        """The variants chosen, in order.
+        """Return the chosen variants, in order.
 
         Raises:
-            UsageError: a method, parameter or value that does not exist, or a kernel file that is wrong.
+            UsageError: a method, parameter or value does not exist, or the kernel file is wrong.
         """
         methods = self._methods()
-        asked = self._asked()
+        given = self._given_values()
         known = {p.name for method in methods for p in method.parameters}
-        for name in asked.keys() - known:
-            has = "; ".join(
+        for name in given.keys() - known:
+            existing = "; ".join(
                 f"{m.name} has {', '.join(p.name for p in m.parameters) or 'none'}" for m in methods[:3]
             )
             raise UsageError(
-                f"no method chosen has the parameter {name} ({has}{'; …' if len(methods) > 3 else ''})"
+                f"no chosen method has the parameter {name} ({existing}{'; …' if len(methods) > 3 else ''})"
             )
 
-        def chosen(method: Method) -> Mapping[str, Sequence[Value]]:
+        def values_of(method: Method) -> Mapping[str, Sequence[Value]]:
             swept = {
                 p.name: p.values for p in method.parameters if self.swept is None or p.name in self.swept
             }
             return swept | {
-                p.name: _values(p.name, asked[p.name], p.values) for p in method.parameters if p.name in asked
+                p.name: _values(p.name, given[p.name], p.values) for p in method.parameters if p.name in given
             }
 
-        return [variant for method in methods for variant in variants(method, chosen(method))]
+        return [variant for method in methods for variant in variants(method, values_of(method))]
 
     @property
     def words(self) -> list[str]:
-        """The names of methods, as they were given."""
+        """Return the method names as the user typed them."""
         return [word.strip() for text in self.methods for word in text.split(",")]
 
     def _methods(self) -> list[Method]:
@@ -75,10 +78,10 @@ class Selection:
             methods += ladder.methods() if name == "all" else [ladder.find(name)]
         if self.kernel_fields and not self.kernels:
             given = " and ".join(f"--{name}" for name in self.kernel_fields)
-            raise UsageError(f"{given} describes a kernel file: say which with --kernel")
+            raise UsageError(f"{given} describes a kernel file: name the file with --kernel")
         methods += self._user_kernels()
         known = {p.name for method in methods for p in method.parameters}
-        for name in self._asked():
+        for name in self._given_values():
             if self.kernels and name not in known:
                 files = " and ".join(str(method.path) for method in methods if not method.builtin)
                 raise UsageError(f"{files} {'do' if len(self.kernels) > 1 else 'does'} not mention {name}")
@@ -103,8 +106,8 @@ class Selection:
         file = self._read(kernel)
         code = "\n".join((without_comments(file.source), *self.kernel_fields.values()))
         added: list[Parameter] = []
-        # What -D names need not be declared: the file may be somebody else's, unchanged.
-        for name, text in self._asked().items():
+        # A user's file need not declare the parameters that -D sets.
+        for name, text in self._given_values().items():
             if name in {p.name for p in file.parameters}:
                 continue
             if re.search(rf"\b{name}\b", code):
@@ -120,25 +123,25 @@ class Selection:
         entry = self.kernel_fields.get("entry") or next(iter(kernels_in(kernel)), "source")
         return parse_method(kernel, Path(f"{entry}.cu"), overrides)
 
-    def names(self, method: Method) -> bool:
-        """Whether a method is named itself, as a user's file is, and not just among all."""
+    def is_named(self, method: Method) -> bool:
+        """Return whether the user named the method itself, or its file, and not only `all`."""
         words = {word.lower() for word in self.words}
         return not method.builtin or not words.isdisjoint((method.name, *method.aliases))
 
-    def gives(self, name: str) -> bool:
-        """Whether values of a parameter are asked for."""
-        return name in self._asked()
+    def has_values_for(self, name: str) -> bool:
+        """Return whether the user gave values for a parameter."""
+        return name in self._given_values()
 
-    def _asked(self) -> dict[str, str]:
-        """Parameter names and the values asked for, still as text."""
-        asked: dict[str, str] = {}
+    def _given_values(self) -> dict[str, str]:
+        """Return the values that the user gave for parameters, by name, as text."""
+        given: dict[str, str] = {}
         for name, text in (("BLOCK_SIZE", self.block), ("TILE_SIZE", self.tile), *map(_define, self.defines)):
             if text is None:
                 continue
-            if name in asked:
-                raise UsageError(f"{name} is given twice; list its values: {name}={asked[name]},{text}")
-            asked[name] = text
-        return asked
+            if name in given:
+                raise UsageError(f"{name} is given twice; list its values: {name}={given[name]},{text}")
+            given[name] = text
+        return given
 
 
 def is_kernel_file(name: str) -> bool:
@@ -149,14 +152,14 @@ def is_kernel_file(name: str) -> bool:
 def _define(text: str) -> tuple[str, str]:
     name, equals, values = text.partition("=")
     if not equals or not name.isidentifier() or not name.isascii() or not values:
-        raise UsageError(f"“-D {text}” is not like -D NAME=VALUE or -D NAME=8,16,32")
+        raise UsageError(f"“-D {text}” must have the form -D NAME=VALUE or -D NAME=8,16,32")
     return name, values
 
 
 def _values(name: str, text: str, worth_sweeping: Sequence[Value]) -> tuple[Value, ...]:
     if text == AUTO:
-        raise UsageError("--block auto is for bench; cudamm occupancy --suggest names the block size")
+        raise UsageError("--block auto is for bench only; cudamm occupancy --suggest prints the block size")
     values = parse_values(text, worth_sweeping)
     if name.endswith("_SIZE") and any(not isinstance(v, int) or v < 1 for v in values):
-        raise UsageError(f"{name} has to be a whole number of at least 1, not “{text}”")
+        raise UsageError(f"{name} must be a whole number of at least 1, not “{text}”")
     return values

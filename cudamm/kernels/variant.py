@@ -14,26 +14,26 @@ from cudamm.kernels.expression import Expression
 from cudamm.kernels.method import ElementType, Method, Value
 
 ChosenBy = Literal["", "tuned", "table", "preference", "model"]
-"""What chose a variant in the place of `best`; empty if a user did. Only older files contain `model`."""
+"""The source of the choice for `best`; empty if the user chose. Only older files contain `model`."""
 
 MOST_VALUES = 10_000
-"""A list or range may stand for; more is a slip of the keyboard."""
+"""Maximum number of values in a list or range; more is taken for a typing error."""
 
 
 def chosen_record(chosen_by: ChosenBy | None) -> dict[str, str]:
-    """The field of a record that says what chose its variant; none where a user did."""
+    """Return the field `chosen_by` of a record; no field if the user chose the variant."""
     return {"chosen_by": chosen_by} if chosen_by else {}
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that the threads of one launch ask global memory for, each access of each thread counted.
+    """The bytes that all threads of a launch request from global memory, each access of each thread counted.
 
-    What caches hold, and what threads of a warp fetch together, is counted as often as it is asked for.
+    Bytes that a cache delivers, and bytes that several threads of a warp request, count each time.
 
     Attributes:
-        load_bytes: loaded by all threads together.
-        store_bytes: stored by them.
+        load_bytes: bytes loaded by all threads together.
+        store_bytes: bytes stored by all threads together.
     """
 
     load_bytes: int
@@ -46,7 +46,7 @@ class Variant:
 
     Attributes:
         values: parameter names and values, in the method's order.
-        chosen_by: what `best` was resolved by.
+        chosen_by: the source of the choice, if the user chose `best`.
     """
 
     method: Method
@@ -58,18 +58,19 @@ class Variant:
 
     @property
     def params(self) -> dict[str, Value]:
-        """The values by name, as records hold them."""
+        """Return the values by name, as in records."""
         return dict(self.values)
 
     def names(self, element: ElementType, m: int, n: int, k: int) -> dict[str, int]:
-        """What the method's expressions may use: M, N, K, its parameters, and `element`, a size in bytes."""
+        """Return the names that expressions may use, with their values; `element` is its size in bytes."""
         numbers = {name: value for name, value in self.values if isinstance(value, int)}
         return {"M": m, "N": n, "K": k, "element": element.size_bytes, **numbers}
 
     def padded(self, element: ElementType, m: int, n: int, k: int) -> tuple[int, int, int]:
-        """M, N and K rounded up to the multiples that the method requires.
+        """Return M, N and K rounded up to the multiples that the method requires.
 
         Raises:
+            UsageError: the header requires a multiple of a number below 1.
             RequirementError: a requirement that padding cannot meet does not hold.
         """
         names = self.names(element, m, n, k)
@@ -79,7 +80,9 @@ class Variant:
             if multiple and multiple[0] in multiples:
                 divisor = multiple[1].whole(names)
                 if divisor < 1:
-                    raise UsageError(f"{self}: “{required}” asks for a multiple of {divisor}")
+                    raise UsageError(
+                        f"{self}: “{required}” requires a multiple of {divisor}, which must be at least 1"
+                    )
                 multiples[multiple[0]] = math.lcm(multiples[multiple[0]], divisor)
         rounded = {name: -(-names[name] // step) * step for name, step in multiples.items()}
         for required in self.method.requires:
@@ -88,43 +91,48 @@ class Variant:
         return rounded["M"], rounded["N"], rounded["K"]
 
     def traffic(self, element: ElementType, m: int, n: int, k: int) -> Traffic | None:
-        """What a launch on an M x N x K problem requests, padding included; None where the file does not say.
+        """Return the traffic of a launch on a problem, padding included; None if the header has none.
 
         Raises:
-            RequirementError: as `padded` does.
-            UsageError: the header's numbers are not whole or cannot be right.
+            RequirementError: a requirement that padding cannot meet does not hold.
+            UsageError: the header's numbers are not whole, or too small.
         """
         if self.method.traffic is None:
             return None
         names = self.names(element, *self.padded(element, m, n, k))
         loaded, stored = (expression.whole(names) for expression in self.method.traffic)
         if loaded < 1 or stored < 0:
-            raise UsageError(f"{self}: traffic of {loaded} bytes loaded and {stored} stored cannot be")
+            raise UsageError(
+                f"{self}: traffic is {loaded} bytes loaded and {stored} stored; the minimum is 1 and 0"
+            )
         return Traffic(loaded, stored)
 
     def extents(
-        self, what: str, expressions: Sequence[Expression], names: Mapping[str, int]
+        self, field: str, expressions: Sequence[Expression], names: Mapping[str, int]
     ) -> tuple[int, int, int]:
-        """Evaluate `threads` or `grid` to three numbers. Raises UsageError where one is less than 1."""
+        """Evaluate `threads` or `grid` to three numbers. Raises UsageError if one is less than 1."""
         if not 1 <= len(expressions) <= 3:
-            raise UsageError(f"{self}: {what} needs one to three numbers, not {len(expressions)}")
+            raise UsageError(f"{self}: {field} needs one to three numbers, not {len(expressions)}")
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
         if min(x, y, z) < 1:
-            raise UsageError(f"{self}: {what} of {x} x {y} x {z} is empty")
+            raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
         return x, y, z
 
 
 def variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> list[Variant]:
-    """The product of the chosen values, parameters left out at their default; names of others are ignored."""
+    """Return a variant for each combination of the chosen values.
+
+    A parameter without chosen values has its default. Names that the method lacks are ignored.
+    """
     axes = [[(p.name, value) for value in chosen.get(p.name, (p.default,))] for p in method.parameters]
     return [Variant(method, values) for values in itertools.product(*axes)]
 
 
 def parse_values(text: str, worth_sweeping: Sequence[Value] = ()) -> tuple[Value, ...]:
-    """`8,16,32`, a range `1:64:*2` or `8:64:8` (ends included), or `all`: those worth sweeping.
+    """Parse `8,16,32`, a range `1:64:*2` or `8:64:8` (ends included), or `all`: the values worth sweeping.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text has none of these forms.
     """
     values: list[Value] = []
     for part in text.split(","):

@@ -1,4 +1,4 @@
-"""Two variants named side by side, as `show --diff` and `trace --compare` take them."""
+"""The two variants that `show --diff` and `trace --compare` compare."""
 
 from __future__ import annotations
 
@@ -17,42 +17,47 @@ from cudamm.kernels.variant import Variant
 def pair(
     selection: Selection, texts: tuple[str, str], option: str, fields: Mapping[str, str] | None = None
 ) -> list[Variant]:
-    """The two variants that an option names; others that only one of them has a parameter for go to that one.
+    """Return the two variants that an option names.
+
+    A value from `--block`, `--tile` or `-D` applies to each variant that has the parameter.
 
     Args:
-        option: that names them.
-        fields: of a kernel file, where it does not say how it is launched.
+        texts: the option's two values: a method or kernel file, with values of parameters after commas.
+        option: the option's name.
+        fields: header fields for a kernel file whose header lacks them.
 
     Raises:
-        UsageError: a name stands for nothing or for several variants, or a parameter belongs to neither.
+        UsageError: a text matches no variant or several, or neither variant has a parameter.
     """
-    shared = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
-    values = [(name, value) for name, value in shared if value is not None]
+    sizes = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
+    values = [(name, value) for name, value in sizes if value is not None]
     values += [(text.partition("=")[0], text.partition("=")[2]) for text in selection.defines]
     if selection.kernel_fields and not any(is_kernel_file(text.split(",")[0].strip()) for text in texts):
         given = " and ".join(f"--{name}" for name in selection.kernel_fields)
-        raise UsageError(f"{given} describes a kernel file, and {option} names none")
+        raise UsageError(f"{given} describes a kernel file, and {option} names no kernel file")
     sides = [_side(selection, text, fields or {}) for text in texts]
     methods = [side.variants()[0].method for side in sides]
     for name, _ in values:
-        if not any(_has(method, name) for method in methods):
+        if not any(_has_parameter(method, name) for method in methods):
             raise UsageError(f"neither {texts[0]} nor {texts[1]} has the parameter {name}")
     found: list[Variant] = []
     for text, side, method in zip(texts, sides, methods, strict=True):
         own = {define.partition("=")[0] for define in side.defines}
-        added = tuple(f"{name}={value}" for name, value in values if _has(method, name) and name not in own)
+        added = tuple(
+            f"{name}={value}" for name, value in values if _has_parameter(method, name) and name not in own
+        )
         variants = dataclasses.replace(side, defines=(*side.defines, *added)).variants()
         if len(variants) != 1:
             raise UsageError(
-                f"{option} compares two variants, and {text} stands for {len(variants)} here: name one "
-                "method and one value of each parameter"
+                f"{option} compares two variants, and {text} matches {len(variants)}: name one method and "
+                "one value of each parameter"
             )
         found += variants
     return found
 
 
 def _side(selection: Selection, text: str, fields: Mapping[str, str]) -> Selection:
-    """What one of the two names says by itself: a method or file, and values of its own."""
+    """Return the selection of one of the two texts: a method or file, and the values after it."""
     name, *values = (part.strip() for part in text.split(","))
     is_file = is_kernel_file(name)
     return dataclasses.replace(
@@ -66,8 +71,8 @@ def _side(selection: Selection, text: str, fields: Mapping[str, str]) -> Selecti
     )
 
 
-def _has(method: Method, name: str) -> bool:
-    """Whether a value of that name changes the method's program. A user's file need not declare it."""
+def _has_parameter(method: Method, name: str) -> bool:
+    """Return whether a parameter changes the method's program; a user's file need not declare it."""
     declared = any(parameter.name == name for parameter in method.parameters)
     mentioned = name.isidentifier() and re.search(rf"\b{name}\b", without_comments(method.source))
     return declared or (not method.builtin and mentioned is not None)

@@ -83,7 +83,7 @@ def runs_on(method: Method, cpu_arch: str) -> str:
     """`GPU, CPU` for a kernel that the CPU device executes too, else `GPU`; of a host method `host`."""
     if method.runs_on_host:
         return "host"
-    return "GPU, CPU" if method.is_kernel and not method.lacks_on(cpu_arch) else "GPU"
+    return "GPU, CPU" if method.is_kernel and not method.unsupported_reason(cpu_arch) else "GPU"
 
 
 def _parameters(method: Method, one_line: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cudamm.devices.device import Target
-from cudamm.kernels.chosen_cases import Cases, able
+from cudamm.kernels.chosen_cases import Cases, supported_cases
 from cudamm.kernels.method import Method
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
@@ -30,7 +30,7 @@ def fitted(
     Raises:
         UsageError: no variant can stand for `best`.
     """
-    able_cases, omission_remarks = able(cases, is_named, lacks)
+    able_cases, omission_remarks = supported_cases(cases, is_named, lacks)
     resolved, choice_remarks = resolve(able_cases, place)
     return resolved, [*omission_remarks, *choice_remarks]
 

@@ -16,7 +16,7 @@ from cudamm.errors import UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch_plan import unfit
+from cudamm.kernels.launch_plan import unsupported_reason
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import Variant, variants
@@ -267,7 +267,7 @@ def test_correct_kernels_of_all_kinds_raise_no_alarm(checked: Checked, kernels: 
 
 @pytest.mark.parametrize(
     "method",
-    [m for m in ladder() if not m.runs_on_host and not unfit(m, CpuDevice.limits)],
+    [m for m in ladder() if not m.runs_on_host and not unsupported_reason(m, CpuDevice.limits)],
     ids=lambda m: m.name,
 )
 def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) -> None:

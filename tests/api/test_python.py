@@ -239,7 +239,7 @@ def test_remarks_tell_what_stands_for_best() -> None:
         (lambda: cudamm.bench("tiled", device="tpu"), "unknown device tpu"),
         (lambda: cudamm.bench("tiled", dtype="half"), "unknown element type half"),
         (lambda: cudamm.verify("nowhere.cu"), "there is no kernel file nowhere.cu"),
-        (lambda: cudamm.verify(WITHOUT_HEADER), "mine.cu has no header that gives its threads and grid"),
+        (lambda: cudamm.verify(WITHOUT_HEADER), "the header of mine.cu lacks threads and grid"),
         (lambda: cudamm.trace("numpy"), "host methods have no warps to trace"),
         (lambda: cudamm.trace("tiled", blocks=0), "blocks=0: it has to be between 1 and"),
         (lambda: cudamm.occupancy("tiled", registers=32), "go with no kernel"),

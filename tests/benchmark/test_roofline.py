@@ -30,7 +30,7 @@ from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch_plan import Launch, Limits, plan, unfit
+from cudamm.kernels.launch_plan import Launch, Limits, plan, unsupported_reason
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Traffic, Variant, variants
@@ -40,7 +40,9 @@ WriteKernel = Callable[..., Path]
 WorthSweeping = Callable[[Method], list[Variant]]
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 CUDA_METHODS = [
-    method for method in ladder() if method.language == "cuda" and not unfit(method, CpuDevice.limits)
+    method
+    for method in ladder()
+    if method.language == "cuda" and not unsupported_reason(method, CpuDevice.limits)
 ]
 A100 = given(19_500, 1_555)
 

@@ -133,7 +133,7 @@ def files(kernel, tmp_path):
         ("--kernel my.cu --grid 'ceil()'", ["ceil()", "arguments"]),
         ("--kernel my.cu --grid N/0", ["zero"]),
         ("--kernel my.cu --grid N/3", ["5.33333", "ceil"]),
-        ("--kernel my.cu --grid 0", ["grid", "empty"]),
+        ("--kernel my.cu --grid 0", ["grid is 0", "at least 1"]),
         ("--kernel my.cu --grid ''", ["grid"]),
         ("--kernel my.cu --grid 1,1,1,1", ["grid", "not 4"]),
         ("--kernel my.cu --grid 1,70000", ["70000", "65,535"]),

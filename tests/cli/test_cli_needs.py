@@ -27,7 +27,7 @@ def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
 
 def test_among_all_it_is_left_out_with_a_remark() -> None:
     from cudamm.devices.find_device import host
-    from cudamm.kernels.chosen_cases import able, unfit_on
+    from cudamm.kernels.chosen_cases import supported_cases, unsupported_on
     from cudamm.kernels.method import ELEMENT_TYPES
     from cudamm.kernels.problem import Problem, Shape
     from cudamm.kernels.variant import variants
@@ -35,13 +35,13 @@ def test_among_all_it_is_left_out_with_a_remark() -> None:
     problem = Problem(Shape(8, 8, 8), ELEMENT_TYPES["float32"])
     chosen = [(v, problem) for name in ("naive", "tma") for v in variants(find(name), {})]
     lacks = host().lacks
-    assert able(chosen, lambda method: False, lacks) == (chosen[:1], [f"{WHY}: it is left out"])
-    assert able(chosen, lambda method: True, lacks) == (chosen, [])
+    assert supported_cases(chosen, lambda method: False, lacks) == (chosen[:1], [f"{WHY}: it is left out"])
+    assert supported_cases(chosen, lambda method: True, lacks) == (chosen, [])
     left_out = ["tma needs sm_90 or later: it is left out"]
-    older = unfit_on(["sm_80", "sm_86"])
-    assert able(chosen, lambda method: False, older) == (chosen[:1], left_out)
-    assert able(chosen, lambda method: False, unfit_on(["sm_80", "sm_90"])) == (chosen, [])
-    assert able(chosen, lambda method: method.name == "tma", older) == (chosen, [])
+    older = unsupported_on(["sm_80", "sm_86"])
+    assert supported_cases(chosen, lambda method: False, older) == (chosen[:1], left_out)
+    assert supported_cases(chosen, lambda method: False, unsupported_on(["sm_80", "sm_90"])) == (chosen, [])
+    assert supported_cases(chosen, lambda method: method.name == "tma", older) == (chosen, [])
 
 
 @pytest.fixture

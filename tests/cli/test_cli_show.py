@@ -81,10 +81,10 @@ class TestSource:
         shown = on_terminal("show -m naive", COLUMNS="120").stdout
         assert "\x1b[" in shown
         plain = ESCAPES.sub("", shown).splitlines()
-        assert any(re.match(r" *1 // One thread an element", line) for line in plain)
+        assert any(re.match(r" *1 // One thread per element", line) for line in plain)
         assert max(map(len, plain)) <= 120
         without = ESCAPES.sub("", on_terminal("show -m naive --no-numbers", COLUMNS="120").stdout)
-        assert without.splitlines()[5].startswith("// One thread an element")
+        assert without.splitlines()[5].startswith("// One thread per element")
         assert "\x1b[" not in on_terminal("show -m naive", NO_COLOR="1").stdout
 
     def test_markup_and_emoji_in_a_file_are_shown_as_they_are(self, run, on_terminal, tmp_path: Path) -> None:
@@ -325,8 +325,8 @@ def applied(lines: list[str], diff: list[str]) -> list[str]:
         ("show --diff naive", ["--diff"]),
         ("show --diff naive tild", ["did you mean tiled"]),
         ("show --diff naive nowhere.cu", ["nowhere.cu"]),
-        ("show --diff naive all", ["all stands for"]),
-        ("show --diff naive tiled --block 8,16", ["naive stands for 2"]),
+        ("show --diff naive all", ["all matches"]),
+        ("show --diff naive tiled --block 8,16", ["naive matches 2"]),
         ("show --diff naive tiled --tile 4", ["neither naive nor tiled", "TILE_SIZE"]),
         ("show --diff naive,PAD=1 tiled", ["PAD"]),
         ("show --diff naive tiled --resources", ["--resources"]),

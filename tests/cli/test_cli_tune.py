@@ -219,7 +219,7 @@ def test_a_damaged_file_is_set_aside_with_a_message(run, data):
         ("-m naive --budget 0", ["--budget", "0"]),
         ("-m naive --budget soon", ["soon", "60s or 2m"]),
         ("-m naive --budget -5s", ["-5s"]),
-        ('-m naive --where "BLOCK_SIZE>99"', ["--where leaves none", "naive"]),
+        ('-m naive --where "BLOCK_SIZE>99"', ["--where excludes every variant", "naive"]),
         ('-m naive --where "EDGE<4"', ["EDGE"]),
         ('-m naive --where "BLOCK_SIZE<"', ["--where", "BLOCK_SIZE<"]),
         ("-m naive --block 33,64", ["none of the 2 variants of naive", "1089 threads"]),

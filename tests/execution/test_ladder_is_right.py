@@ -17,12 +17,12 @@ from cudamm.devices.device import Device
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.launch_plan import unfit
+from cudamm.kernels.launch_plan import unsupported_reason
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Variant, variants
 
-LADDER = [method for method in ladder() if not unfit(method, CpuDevice.limits)]
+LADDER = [method for method in ladder() if not unsupported_reason(method, CpuDevice.limits)]
 """Methods that the CPU device can run. tests/gpu tests the others."""
 
 SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")

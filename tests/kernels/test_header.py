@@ -106,18 +106,18 @@ def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
 def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: str, needs: str) -> None:
     method = read_method(write_kernel(GEOMETRY + fields + KERNEL))
     assert method.needs == needs
-    assert method.lacks_on("sm_120a") == ""
-    assert bool(method.lacks_on("sm_89")) is bool(needs)
+    assert method.unsupported_reason("sm_120a") == ""
+    assert bool(method.unsupported_reason("sm_89")) is bool(needs)
 
 
 def test_what_only_one_architecture_has_is_for_no_later_one(write_kernel: WriteKernel) -> None:
     method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
-    assert method.lacks_on("sm_90") == method.lacks_on("sm_90a") == ""
+    assert method.unsupported_reason("sm_90") == method.unsupported_reason("sm_90a") == ""
     for other in ("sm_80", "sm_89", "sm_100", "sm_120a"):
-        assert method.lacks_on(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
+        assert method.unsupported_reason(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
     assert method.target("sm_90") == "sm_90a"
     usual = read_method(write_kernel(f"{GEOMETRY}// needs: sm_80\n{KERNEL}", "usual.cu"))
-    assert usual.target("sm_90") == "sm_90" and usual.lacks_on("sm_100") == ""
+    assert usual.target("sm_90") == "sm_90" and usual.unsupported_reason("sm_100") == ""
 
 
 def test_a_tensor_map_does_not_make_later_architectures_fit(write_kernel: WriteKernel) -> None:
@@ -135,7 +135,7 @@ def test_a_ceiling_is_a_number_or_a_fraction(write_kernel: WriteKernel, text: st
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "16 / 0", "M / 2", "fast"])
 def test_what_is_no_ceiling(write_kernel: WriteKernel, text: str) -> None:
-    with pytest.raises(UsageError, match="is not like “ceiling: 16 / 9”"):
+    with pytest.raises(UsageError, match="must have the form “ceiling: 16 / 9”"):
         read_method(write_kernel(f"{GEOMETRY}// ceiling: {text}\n{KERNEL}"))
 
 
@@ -164,7 +164,10 @@ def test_ptxas_takes_options_and_nothing_that_names_a_file(write_kernel: WriteKe
     path = write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")
     with pytest.raises(UsageError) as raised:
         read_method(path)
-    assert str(raised.value) == f"{path}: “ptxas: {text}” is not like “ptxas: -O1 --register-usage-level=10”"
+    assert (
+        str(raised.value)
+        == f"{path}: “ptxas: {text}” must have the form “ptxas: -O1 --register-usage-level=10”"
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,29 +231,29 @@ def test_a_header_in_a_cpp_and_a_py_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (GEOMETRY + "// treads: 4\n", "no field “treads: 4”.*fields: .*threads"),
-        (GEOMETRY + "// Grid: 4\n", "no field “Grid: 4”"),
-        (GEOMETRY + "// just words\n", "no field “just words”"),
-        (GEOMETRY + "// grid: 2\n", "gives “grid:” twice"),
+        (GEOMETRY + "// treads: 4\n", "“treads: 4” is not a field.*fields: .*threads"),
+        (GEOMETRY + "// Grid: 4\n", "“Grid: 4” is not a field"),
+        (GEOMETRY + "// just words\n", "“just words” is not a field"),
+        (GEOMETRY + "// grid: 2\n", "contains “grid:” twice"),
         (GEOMETRY + "// param: T = 3 in 1, 2\n", "default of T, 3, is not among its values"),
-        (GEOMETRY + "// param: T\n", "is not like “param:"),
-        (GEOMETRY + "// param: T = float\n", "is not like “param:"),
-        (GEOMETRY + "// param: 1T = 3\n", "is not like “param:"),
-        (GEOMETRY + "// param: T = 3 in\n", "is not like “param:"),
-        (GEOMETRY + "// constant: edge\n", "is not like “constant:"),
-        (GEOMETRY + "// constant: a b = 3\n", "is not like “constant:"),
+        (GEOMETRY + "// param: T\n", "must have the form “param:"),
+        (GEOMETRY + "// param: T = float\n", "must have the form “param:"),
+        (GEOMETRY + "// param: 1T = 3\n", "must have the form “param:"),
+        (GEOMETRY + "// param: T = 3 in\n", "must have the form “param:"),
+        (GEOMETRY + "// constant: edge\n", "must have the form “constant:"),
+        (GEOMETRY + "// constant: a b = 3\n", "must have the form “constant:"),
         (GEOMETRY + "// types: float16\n", "unknown element type float16"),
-        (GEOMETRY + "// sum-order: j\n", "sum-order can only be k"),
+        (GEOMETRY + "// sum-order: j\n", "sum-order must be k"),
         (GEOMETRY + "// requires: M %\n", "not arithmetic"),
-        (GEOMETRY + "// traffic: 8 * M\n", "“traffic: 8 \\* M” has 1 number; it has to be two"),
-        (GEOMETRY + "// traffic: M, N, K\n", "has 3 numbers; it has to be two"),
+        (GEOMETRY + "// traffic: 8 * M\n", "“traffic: 8 \\* M” has 1 number; it must have two"),
+        (GEOMETRY + "// traffic: M, N, K\n", "has 3 numbers; it must have two"),
         (GEOMETRY + "// traffic: M, N +\n", "not arithmetic"),
-        (GEOMETRY + "// traffic: M, N\n// traffic: M, N\n", "gives “traffic:” twice"),
-        (GEOMETRY + "// entry: other\n", r"no function other in it \(kernels found: own\)"),
-        ("// threads: 1\n", 'gives its grid.*give --grid "…"'),
-        ("// grid: 1\n", 'gives its threads.*give --threads "…"'),
-        ("// A summary.\n", "gives its threads and grid.*--threads.*and --grid"),
-        ("", "gives its threads and grid"),
+        (GEOMETRY + "// traffic: M, N\n// traffic: M, N\n", "contains “traffic:” twice"),
+        (GEOMETRY + "// entry: other\n", r"has no function other \(kernels found: own\)"),
+        ("// threads: 1\n", 'lacks grid.*pass --grid "…"'),
+        ("// grid: 1\n", 'lacks threads.*pass --threads "…"'),
+        ("// A summary.\n", "lacks threads and grid.*--threads.*and --grid"),
+        ("", "lacks threads and grid"),
         ("// threads: 1 +\n// grid: 1\n", "not arithmetic"),
     ],
 )

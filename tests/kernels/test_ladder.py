@@ -76,7 +76,7 @@ def test_the_courses_names_are_known(alias: str, name: str) -> None:
     [
         ("tild", "did you mean tiled"),
         ("tiled_dynamic", "did you mean tiled-dynamic"),
-        ("zzzzzz", "there are cpu-simple, cpu-block"),
+        ("zzzzzz", "the methods are cpu-simple, cpu-block"),
     ],
 )
 def test_unknown_names(wrong: str, hint: str) -> None:

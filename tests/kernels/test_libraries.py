@@ -48,5 +48,5 @@ def test_a_kernel_file_calls_no_library(tmp_path: Path) -> None:
     path = tmp_path / "mine.cu"
     path.write_text("// Mine.\n//\n// threads: 1\n// grid: 1\n// library: nvmath-python\n\n"
                     "__global__ void mine(int M) {}\n")  # fmt: skip
-    with pytest.raises(UsageError, match=r"mine\.cu: “library: nvmath-python” is for a \.py file"):
+    with pytest.raises(UsageError, match=r"mine\.cu: only a \.py file can have “library: nvmath-python”"):
         read_method(path)

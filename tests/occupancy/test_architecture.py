@@ -94,10 +94,10 @@ def test_an_unknown_name_is_refused_with_the_nearest_name(text: str, near: str, 
     with pytest.raises(UsageError) as raised:
         find_architecture(text)
     message = str(raised.value)
-    hint, _, listed = message.partition("there are ")
+    hint, _, listed = message.partition("choose one of ")
     assert words in hint and text in hint
     assert re.findall(r"sm_\d+", hint.replace(text, "")) == [near]
-    assert listed == ", ".join(ARCHITECTURES) + ", and all"
+    assert listed == ", ".join(ARCHITECTURES) + ", or all"
 
 
 def test_only_unpublished_architectures_are_called_unpublished() -> None:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture, of_gpu
+from cudamm.kernels.architecture import ARCHITECTURES, Architecture, find_architecture, gpu_architecture
 from cudamm.occupancy.active_blocks import LIMITS, UNLIMITED, active_blocks
 
 KB = 1024
@@ -177,7 +177,7 @@ def test_a_gpus_own_attributes_replace_those_of_the_table() -> None:
         "max_shared_memory_per_block_optin": 99 * KB,
         "reserved_shared_memory_per_block": 2 * KB,
     }
-    architecture = of_gpu("sm_90", "a GPU", attributes)
+    architecture = gpu_architecture("sm_90", "a GPU", attributes)
     assert (architecture.multiprocessors, architecture.blocks, architecture.threads, architecture.gpu) == (
         7,
         20,
@@ -187,5 +187,5 @@ def test_a_gpus_own_attributes_replace_those_of_the_table() -> None:
     assert architecture.shared_configurations == tuple(k * KB for k in (0, 8, 16, 32, 64, 100))
     assert int(active_blocks(architecture, 32, 0, 8 * KB).limits["shared"]) == 10
     # A GPU that is not in the table gets the rules of the newest architecture before it.
-    assert of_gpu("sm_139", "future", attributes).partitions == ARCHITECTURES["sm_121"].partitions
-    assert of_gpu("sm_107", "future", attributes).barriers == 20  # one for each block, as on 10.3
+    assert gpu_architecture("sm_139", "future", attributes).partitions == ARCHITECTURES["sm_121"].partitions
+    assert gpu_architecture("sm_107", "future", attributes).barriers == 20  # one for each block, as on 10.3

@@ -333,7 +333,7 @@ def test_every_choice_can_be_launched(arch: str, dtype: str) -> None:
         launch = plan(variant, Shape(*map(int, text.split("x"))), element)
         check(variant, launch, place.limits)
         assert method in ladder() and method.is_kernel and dtype in method.element_types
-        assert not method.lacks_on(arch)
+        assert not method.unsupported_reason(arch)
         for parameter in method.parameters:
             assert given[parameter.name] in parameter.values
         # Neither what the header counts nor tiles that the source declares may exceed the block's memory.

@@ -1,4 +1,4 @@
-"""`cudamm bench`: time every chosen variant, verified first."""
+"""`cudamm bench`: verify and time variants."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option
 
+from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
-"""Number of samples per variant in a course report, if --runs is not given."""
+"""Number of samples per variant in the style of a course report, if `--runs` is not given."""
 
 
 @cloup.command()
@@ -36,7 +36,7 @@ REPORT_RUNS = 5
 @output_options(
     option(
         "--style", type=click.Choice(["table", "report"]), default="table",
-        help="Tables, or a course report's lines.",
+        help="Print tables, or lines in the style of a course report.",
     ),
     RESUME,
     PLOT,
@@ -50,18 +50,19 @@ def bench_command(
     outputs: Outputs,
     style: str,
 ) -> int:
-    """Time every chosen variant on every size, each verified before it is timed.
+    """\b
+    cudamm bench                           every method
+    cudamm bench -m tiled --block 8,16,32  one method at three block sizes
+    cudamm bench --kernel my.cu -m tiled   your kernel beside one of cudamm's
+
+    Verify every variant on every size, then time it. A variant is a method with values for its parameters.
 
     \b
-    cudamm bench                                     the whole ladder
-    cudamm bench --method tiled --block 16           one variant
-    cudamm bench -m tiled --block all --style report a sweep, as a course report prints it
-    cudamm bench -n 1024 -n 640x480x320 -m cosimple  sizes, and CMU's names
-    cudamm bench --kernel my.cu -m tiled             your kernel beside ours
-    cudamm bench -m tiled,cublas -n 4096             how near to NVIDIA's library it comes
-    cudamm bench -m best -n 4096                     the method and parameters that suit the device
-    cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
-    cudamm bench -n 4096 --resume all.json           written as it comes; the same again goes on from there
+    cudamm bench -n 1024 -n 640x480x320         two sizes
+    cudamm bench -m tiled,cublas -n 4096        how near to NVIDIA's library?
+    cudamm bench -m best -n 4096                what suits this device and size
+    cudamm bench -m tiled-dynamic --block auto  the best block size
+    cudamm bench -n 4096 --resume all.json      continue after an interruption
     """
     from cudamm.kernels.selection import AUTO
 
@@ -70,17 +71,21 @@ def bench_command(
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
     with worker_for(sizes, dtypes, measuring) as worker:
+        from cudamm.cli.asked_cases import asked_cases
         from cudamm.cli.auto_block import default_and_best
-        from cudamm.kernels.chosen_cases import cases
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
         sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
         found: list[str] = []
         if auto:
-            chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
+            chosen, found = default_and_best(
+                selection, worker.target, sizes, dtypes, measuring.seed, fmad, outputs.quiet
+            )
         else:
-            chosen = cases(variants, sizes, dtypes, measuring.seed)
+            chosen = asked_cases(
+                variants, selection.names, sizes, dtypes, measuring.seed, quiet=outputs.quiet
+            )
         chosen, remarks = fitted_to(worker.target, chosen, selection.names)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables

@@ -97,6 +97,27 @@ def able(
     return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
 
 
+def written_for(
+    chosen: Sequence[tuple[Variant, Problem]], is_named: Callable[[Method], bool]
+) -> tuple[Cases, list[str]]:
+    """Return the cases whose method has the element type, and a remark on the methods left out for each type.
+
+    A method that is named itself stays among the cases: it is refused later, with the reason.
+    """
+    kept: Cases = []
+    left_out: dict[str, dict[str, None]] = {}
+    for variant, problem in chosen:
+        method, dtype = variant.method, problem.element.name
+        if dtype in method.element_types or is_named(method):
+            kept.append((variant, problem))
+        else:
+            left_out.setdefault(dtype, {})[method.name] = None
+    remarks = [
+        f"not written for {dtype}, so left out: {', '.join(names)}" for dtype, names in left_out.items()
+    ]
+    return kept, remarks
+
+
 def unfit_on(archs: Sequence[str]) -> Callable[[Method], str]:
     """What `able` asks where nothing but architectures is known: why none of these has what it needs."""
 

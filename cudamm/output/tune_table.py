@@ -32,7 +32,10 @@ _LEFT_OUT_IN_NARROW_TERMINALS: tuple[tuple[str, ...], ...] = (
 
 def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) -> None:
     """Print a row for each method and problem, then a line on each, then what failed, then notes."""
-    print_fitting(console, (_table(device, outcomes, left) for left in _LEFT_OUT_IN_NARROW_TERMINALS))
+    if device.kind == "gpu":
+        print_fitting(console, (_table(device, outcomes, left) for left in _LEFT_OUT_IN_NARROW_TERMINALS))
+    else:
+        print_fitting(console, [_verified_table(device, outcomes)])
     for outcome in outcomes:
         console.print(escape(sentence(outcome)), soft_wrap=True)
     results = [trial.result for outcome in outcomes for trial in outcome.trials]
@@ -70,6 +73,25 @@ def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[s
             _TRIED: f"{len(outcome.trials)} of {len(outcome.task.cases)}",
         }
         table.add_row(*(cells[name] for name in shown))
+    return table
+
+
+def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
+    """Return a table without times, which the CPU device's are not worth."""
+    title = escape(f"Variants verified on {device.name}")
+    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    for name in ("method", "M x N x K", "type", "right", "tried"):
+        table.add_column(name, justify="right" if name in ("right", "tried") else "left", no_wrap=True)
+    for outcome in outcomes:
+        problem, tried = outcome.task.problem, len(outcome.trials)
+        shape, right = problem.shape, f"{outcome.right} of {tried}"
+        table.add_row(
+            escape(outcome.task.method.name),
+            f"{shape.m} x {shape.n} x {shape.k}",
+            problem.element.name,
+            right if outcome.right == tried else f"[red]{right}[/]",
+            f"{tried} of {len(outcome.task.cases)}",
+        )
     return table
 
 

@@ -65,6 +65,9 @@ FEWEST_FOR_INTERVAL = 8
 MEASURED_AT_ONCE = 8
 """Variants on a GPU that are compiled before they are measured, while others compile."""
 
+NOT_TIMED = "no winner, because times on the CPU device are not those of a GPU"
+"""Choice of every outcome on the CPU device."""
+
 ROOM_SHARE = 0.25
 """Share of free memory below which a problem's matrices stay allocated between two steps of a search."""
 
@@ -143,7 +146,7 @@ class Outcome:
     """What came of one task.
 
     Attributes:
-        winner: None where nothing was right.
+        winner: None if no variant was right, or on the CPU device, whose times are not those of a GPU.
         runner_up: the next best; None where there is none.
         ratio: of the runner-up's median to the winner's, with its interval; None where too few samples were
             taken in turn.
@@ -159,6 +162,11 @@ class Outcome:
     choice: str
     ended: Ended
     spent_s: float
+
+    @property
+    def right(self) -> int:
+        """Number of variants that were verified."""
+        return sum(trial.is_right for trial in self.trials)
 
     @property
     def is_confirmed(self) -> bool:
@@ -267,9 +275,10 @@ class _Search:
         self._executor = executor
         self._task, self._request, self._progress = task, request, progress
         self._keep_matrices = _fit_beside_others(executor, task.problem)
+        self._is_timed = executor.target.info.kind == "gpu"
         self._cases = {case.position: case for case in task.cases}
         self._begun = time.monotonic()
-        self._ends = self._begun + SEARCH_SHARE * request.budget_s
+        self._ends = self._begun + (SEARCH_SHARE if self._is_timed else 1) * request.budget_s
         self._stage: Stage = "start"
         self._trials: dict[int, Trial] = {}
         self._compiled: dict[int, Any] = {}
@@ -279,20 +288,22 @@ class _Search:
         self._ended: Ended = "cut short"
 
     def run(self) -> Iterator[Trial]:
-        """All of it."""
+        """Yield each trial of the search. On the CPU device, verify the variants of the start only."""
         ended: Ended = "complete"
         try:
             yield from self._try(self._start(), START_RUNS)
             self._check_it_compiles()
-            yield from self._halve()
-            if len(self._cases) > ALL_TRIED:
-                yield from self._climb()
+            if self._is_timed:
+                yield from self._halve()
+                if len(self._cases) > ALL_TRIED:
+                    yield from self._climb()
         except _OutOfTimeError:
             ended = "budget"
         self._check_it_compiles()
         self._ends = self._begun + self._request.budget_s
         try:
-            yield from self._confirm()
+            if self._is_timed:
+                yield from self._confirm()
         except _OutOfTimeError:
             ended = ended if self._has_enough_samples() else "budget"
         self._ended = ended
@@ -301,7 +312,9 @@ class _Search:
         """As far as it is known."""
         ranked = self._finalists()
         winner, runner_up, ratio, choice = None, None, None, "no variant was right"
-        if len(ranked) == 1:
+        if ranked and not self._is_timed:
+            choice = NOT_TIMED
+        elif len(ranked) == 1:
             winner, choice = ranked[0], "the only one that was right"
         elif ranked:
             winner, runner_up, ratio, choice = self._chosen(*ranked[:2])
@@ -426,7 +439,9 @@ class _Search:
     def _measured(
         self, cases: Sequence[Case], runs: int, *, drop: bool = True, warmup: int | None = None
     ) -> Iterator[Trial]:
-        """Measure compiled cases."""
+        """Measure compiled cases. On the CPU device, take one sample of each, and drop none."""
+        if not self._is_timed:
+            runs, warmup, drop = 1, 0, False
         settings = Settings(
             runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True,
             keep_matrices=self._keep_matrices,

@@ -18,8 +18,15 @@ class StoredOutcomes:
         error: why the store took none; None if it took them.
     """
 
-    def __init__(self, store: Store, device: DeviceInfo, cache: Cache, kernel_fields: dict[str, str]) -> None:
-        """`kernel_fields` are the options that stand in for a user's header, by the fields' names."""
+    def __init__(
+        self, store: Store | None, device: DeviceInfo, cache: Cache, kernel_fields: dict[str, str]
+    ) -> None:
+        """Take what every entry needs beside its outcome.
+
+        Args:
+            store: None if no outcome can have a winner, as on the CPU device.
+            kernel_fields: the options that replace fields of a user's header, by the fields' names.
+        """
         self._store, self._device, self._cache, self._kernel_fields = store, device, cache, kernel_fields
         self.found: list[Entry] = []
         self.faster: list[Entry] = []
@@ -28,7 +35,7 @@ class StoredOutcomes:
     def put(self, outcome: Outcome) -> None:
         """Store an outcome; without a winner there is nothing to store."""
         entry = self._entry(outcome)
-        if entry is None:
+        if entry is None or self._store is None:
             return
         self.found.append(entry)
         try:

@@ -89,6 +89,11 @@ class Entry:
         return self.device, self.arch, self.method, self.source, self.dtype, shape
 
     @property
+    def is_of_gpu(self) -> bool:
+        """True if a GPU was measured. Older versions of cudamm stored what the CPU device took, too."""
+        return self.arch.startswith("sm_")
+
+    @property
     def subject(self) -> tuple[str, ...]:
         """The key without the source, and the file: what another source of it replaces."""
         device, arch, method, _, dtype, shape = self.key
@@ -135,7 +140,9 @@ def today() -> str:
 
 
 def state_of(entry: Entry) -> str:
-    """Why an entry is ignored, in words; empty where it holds for the method as it is now."""
+    """Return why an entry is ignored; an empty text if it holds for the method as it is now."""
+    if not entry.is_of_gpu:
+        return "measured on the CPU device: ignored"
     try:
         if entry.kernel:
             if not Path(entry.kernel).is_file():
@@ -170,7 +177,7 @@ def lookup(device: DeviceInfo, method: Method, dtype: str, shape: Shape) -> dict
         return sum(math.log(asked / tuned) ** 2 for asked, tuned in pairs)
 
     of = (device.name, arch_of(device), method.name, source_hash(method), dtype)
-    entries = [entry for entry in stored() if entry.key[: len(of)] == of]
+    entries = [entry for entry in stored() if entry.is_of_gpu and entry.key[: len(of)] == of]
     entries.sort(key=lambda entry: entry.date, reverse=True)
     for entry in sorted(entries, key=distance):
         if _is_possible(entry, method, dtype, shape):

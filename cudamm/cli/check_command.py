@@ -106,9 +106,11 @@ def check_command(
         target = worker.target
         chosen, remarks = fitted(chosen, selection.names, target.lacks, on_host(target, arch))
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
-            session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
+            session.collect(
+                lambda report_progress: check_all(worker, chosen, fmad, limit, report_progress, sanitize)
+            )
             session.show(check_text.render)
-            session.say(remarks)
+            session.print_remarks(remarks)
             mistakes = [row for result in session.results for row in result.mistake_records()]
             cases = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)

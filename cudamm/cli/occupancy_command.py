@@ -23,7 +23,7 @@ from cudamm.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cudamm.cli.session import Tell
+    from cudamm.cli.session import ReportProgress
     from cudamm.kernels.architecture import Architecture
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.kernels.selection import Selection
@@ -156,21 +156,23 @@ def occupancy_command(
         else:
             groups.append((architectures, chosen))
 
-    def results(tell: Tell) -> Iterator[OccupancyResult]:
+    def results(report_progress: ReportProgress) -> Iterator[OccupancyResult]:
         if numbers is not None:
             compute = best_of_numbers if suggest else of_numbers
             yield from compute(architectures, numbers, carveout)
         for group, group_cases in groups:
             if suggest:
                 is_given = selection.gives(BLOCK_SIZE)
-                yield from best_block_sizes(group, group_cases, fmad, carveout, tell, is_given)
+                yield from best_block_sizes(group, group_cases, fmad, carveout, report_progress, is_given)
             else:
-                yield from of_kernels(group, group_cases, fmad, carveout, tell)
+                yield from of_kernels(group, group_cases, fmad, carveout, report_progress)
 
     if curves:
         check_terminal()
     with Session[OccupancyResult](SCHEMA, outputs, info) as session:
-        session.collect(lambda tell: answered(results(tell), architectures, questions, carveout))
+        session.collect(
+            lambda report_progress: answered(results(report_progress), architectures, questions, carveout)
+        )
         shown = drawn(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:
             raise UsageError(
@@ -182,7 +184,7 @@ def occupancy_command(
             drawings.render(console, shown)
 
         session.show(render)
-        session.say(remarks)
+        session.print_remarks(remarks)
         session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # A kernel that cannot run is a failure; bare numbers that cannot run are an answer.

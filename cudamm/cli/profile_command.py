@@ -77,9 +77,11 @@ def profile_command(
         chosen, remarks = fitted_to(worker.target, chosen, selection.names)
         info = worker.target.info
         with Session[ProfileResult](SCHEMA, outputs, info) as session:
-            session.collect(lambda tell: profile(worker, ncu, chosen, fmad, timeout_s, tell))
+            session.collect(
+                lambda report_progress: profile(worker, ncu, chosen, fmad, timeout_s, report_progress)
+            )
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say(remarks)
+            session.print_remarks(remarks)
             session.save(ProfileResult.record)
             return session.exit_status(all(result.status != "failed" for result in session.results))
 

@@ -136,7 +136,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     info = DeviceInfo(device["kind"], "", device["name"])
     with Session[OccupancyResult](SCHEMA, Outputs(), info) as session:
         try:
-            session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
+            session.collect(lambda report_progress: occupancy_of(architecture, chosen, report_progress))
             session.exit_status(True)
         except (NoDeviceError, UsageError) as error:
             return [], f"Left out: {error}."

@@ -84,7 +84,7 @@ def reproduce_command(
         )
         sources = [find(name) for name in (NAMES if ALL in names else dict.fromkeys(names))]
         with Session[Reproduction](SCHEMA, outputs, target.info) as session:
-            session.collect(lambda tell: reproduce(worker, sources, setting, tell))
+            session.collect(lambda report_progress: reproduce(worker, sources, setting, report_progress))
             worker.dismiss()
 
             def draw(found: list[Reproduction]) -> Drawing:

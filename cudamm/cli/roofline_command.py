@@ -28,7 +28,7 @@ from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.benchmark.roofline import DataSheet, Roofline, RooflineResult
-    from cudamm.cli.session import Tell
+    from cudamm.cli.session import ReportProgress
     from cudamm.devices.device import DeviceInfo
     from cudamm.kernels.selection import Selection
     from cudamm.output.plots.chart import Drawing
@@ -176,15 +176,19 @@ def roofline_command(
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
         return _show(
-            outputs, info, sheet.roofs, lambda tell: roofline.bounds(chosen, sheet.roofs, fmad), remarks
+            outputs,
+            info,
+            sheet.roofs,
+            lambda report_progress: roofline.bounds(chosen, sheet.roofs, fmad),
+            remarks,
         )
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
         roofs = sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)
         chosen, remarks = fitted_to(worker.target, chosen, selection.names)
 
-        def measured(tell: Tell) -> Iterator[RooflineResult]:
-            yield from roofline.measure(worker, chosen, settings, roofs, tell)
+        def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:
+            yield from roofline.measure(worker, chosen, settings, roofs, report_progress)
             worker.dismiss()
 
         return _show(outputs, worker.target.info, roofs, measured, remarks)
@@ -194,7 +198,7 @@ def _show(
     outputs: Outputs,
     device: DeviceInfo,
     roofs: Roofline,
-    results: Callable[[Tell], Iterator[RooflineResult]],
+    results: Callable[[ReportProgress], Iterator[RooflineResult]],
     remarks: Sequence[str],
 ) -> int:
     """Collect, print, draw and write the results, then print remarks; return the exit status."""
@@ -211,7 +215,7 @@ def _show(
         session.collect(results)
         session.results.sort(key=lambda result: result.position)
         session.show(lambda console, found: tables.render(console, info, roofs, found), draw)
-        session.say(remarks)
+        session.print_remarks(remarks)
         session.save(RooflineResult.record)
         session.write_picture(draw)
         return session.exit_status(all(result.status != "failed" for result in session.results))

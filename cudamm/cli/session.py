@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
-Tell = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
+"""Function that shows the current step, the number of steps done, and their total."""
 
 
 class Session(Generic[R]):
@@ -77,7 +78,7 @@ class Session(Generic[R]):
     ) -> None:
         self._files.close()
 
-    def collect(self, measure: Callable[[Tell], Iterator[R]]) -> None:
+    def collect(self, measure: Callable[[ReportProgress], Iterator[R]]) -> None:
         """Measure everything, and show progress meanwhile."""
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -91,13 +92,13 @@ class Session(Generic[R]):
         with self._ignoring_a_closed_terminal(), progress as bar:
             task = bar.add_task("starting", total=None)
 
-            def tell(doing: str, done: int, total: int) -> None:
+            def report_progress(doing: str, done: int, total: int) -> None:
                 bar.update(task, description=doing, completed=done, total=total)
                 if self._outputs.verbose:
                     stderr.print(f"{done} of {total}: {doing}", markup=False, soft_wrap=True)
 
             try:
-                for result in measure(tell):  # results that came before an interrupt are kept
+                for result in measure(report_progress):  # results that came before an interrupt are kept
                     self.keep(result)
             except KeyboardInterrupt as interrupt:
                 self._interrupted = interrupt
@@ -134,12 +135,12 @@ class Session(Generic[R]):
         if self._plot is not None and self.results:
             self._plot.write(draw(self.results))
 
-    def say(self, lines: Sequence[str]) -> None:
+    def print_remarks(self, remarks: Sequence[str]) -> None:
         """Print remarks below the tables, unless a file goes to standard output."""
 
         def render(console: Console) -> None:
-            for line in lines:
-                console.print(escape(line), soft_wrap=True)
+            for remark in remarks:
+                console.print(escape(remark), soft_wrap=True)
 
         self._print(render)
 

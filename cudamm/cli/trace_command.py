@@ -139,9 +139,9 @@ def trace_command(
             tables.render(console, results)
 
     with Session[TraceResult](SCHEMA, outputs, host().info) as session:
-        session.collect(lambda tell: trace(chosen, settings, fmad, tell))
+        session.collect(lambda report_progress: trace(chosen, settings, fmad, report_progress))
         session.show(render)
-        session.say(remarks)
+        session.print_remarks(remarks)
         rows = [record for result in session.results for record in result.records()]
         session.write(rows, variants=[result.summary() for result in session.results])
         return session.exit_status(all(result.status != "failed" for result in session.results))

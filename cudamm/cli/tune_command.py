@@ -177,11 +177,13 @@ def _tune_and_show(
             dataclasses.replace(e, kernel=selection.kernel or "") if e.kernel else e for e in stored.found
         ]
         if as_given:
-            session.say(["again:", *(f"    {tables.command(entry, device_spec)}" for entry in as_given)])
-        session.say(remarks)
+            session.print_remarks(
+                ["again:", *(f"    {tables.command(entry, device_spec)}" for entry in as_given)]
+            )
+        session.print_remarks(remarks)
         if store is None:
-            session.say([_NOT_STORED])
-        session.say(
+            session.print_remarks([_NOT_STORED])
+        session.print_remarks(
             [
                 f"not stored, because a faster one was found on {entry.date[:10]}: {tables.command(entry)}"
                 for entry in stored.faster
@@ -189,8 +191,8 @@ def _tune_and_show(
         )
         if store is not None:
             if stored.found and stored.error is None:
-                session.say([f"stored in {store.path}"])
-            session.say(store.remarks)
+                session.print_remarks([f"stored in {store.path}"])
+            session.print_remarks(store.remarks)
         winners = [outcome.winner.position for outcome in tuner.outcomes if outcome.winner]
         session.write(
             [trial.record(winners) for trial in session.results],

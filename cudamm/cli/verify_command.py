@@ -69,8 +69,8 @@ def verify_command(
         info = worker.target.info
         chosen, remarks = fitted_to(worker.target, chosen, selection.names)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
-            session.collect(lambda tell: verify_all(worker, chosen, fmad, tell))
+            session.collect(lambda report_progress: verify_all(worker, chosen, fmad, report_progress))
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say(remarks)
+            session.print_remarks(remarks)
             session.finish()
             return session.exit_status(all(result.status != "failed" for result in session.results))

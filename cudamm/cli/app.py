@@ -6,6 +6,7 @@ import gc
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -53,10 +54,13 @@ runs is imported.
 
 
 class _App(cloup.Group):
+    _called = "cudamm"
+
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Import a command."""
         if name not in self.commands:
             return None
+        self._called = f"cudamm {name}"
         module = importlib.import_module(f"cudamm.cli.{name}_command")
         command: click.Command = getattr(module, f"{name}_command")
         return command
@@ -64,6 +68,7 @@ class _App(cloup.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run a command. Every error ends here, as one line on standard error."""
         extra["standalone_mode"] = False
+        self._called = "cudamm"
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal without † still gets the table
         try:
@@ -81,10 +86,7 @@ class _App(cloup.Group):
         except ConstraintViolated as error:
             _end(error.message, UsageError.exit_status)
         except click.ClickException as error:
-            _end(
-                f"{error.format_message().rstrip('.')}; {_help_of(error)} lists what there is",
-                UsageError.exit_status,
-            )
+            _end(f"{_plain(error)}; see {self._called} --help", UsageError.exit_status)
         except click.Abort as error:
             cause = error.__cause__
             interrupted = Interrupted(cause if isinstance(cause, KeyboardInterrupt) else KeyboardInterrupt())
@@ -117,10 +119,25 @@ def _end(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _help_of(error: click.ClickException) -> str:
-    """Return the command line that prints the help of the command in which the error arose."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{context.command_path if context is not None else 'cudamm'} --help"
+_PLAIN = (
+    (r"^Got unexpected extra arguments? \((\S+).*\)", r"“\1” belongs to no option (choose a method with -m)"),
+    (r"is not a valid integer( range)?", "is not a whole number"),
+    (r"is not a valid float( range)?", "is not a number"),
+    (r"is not in the range x>=(\S+)", r"is less than \1"),
+    (r"is not in the range (\S+)<x<=(\S+)", r"is not above \1 and at most \2"),
+    (r"is not in the range (\S+)<=x<=(\S+)", r"is not between \1 and \2"),
+    (r"\. \(?Did you mean(?: one of:)? (.+?)\?\)?$", r" (did you mean \1?)"),
+    (r"'(-[\w-]+)'", r"\1"),
+)
+"""Patterns of click's messages, and the words in their place."""
+
+
+def _plain(error: click.ClickException) -> str:
+    """Return click's message in plain words."""
+    message = error.format_message().rstrip(".")
+    for pattern, words in _PLAIN:
+        message = re.sub(pattern, words, message)
+    return message[0].lower() + message[1:]
 
 
 def _discard(stream: TextIO, original: TextIO | None) -> None:

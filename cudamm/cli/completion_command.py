@@ -50,7 +50,7 @@ def complete_words(*words: str) -> Complete:
 
 
 @cloup.command()
-@cloup.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@cloup.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(context: click.Context, shell: str) -> None:
     """\b

@@ -84,7 +84,7 @@ def sweep_command(
         if not chosen:
             raise UsageError(f"--where leaves none of {len(asked)} variants: loosen the condition")
         if conditions:
-            remarks = [f"--where leaves {len(chosen)} of {len(asked)}", *remarks]
+            remarks = [f"--where leaves {len(chosen)} of {len(asked)} variants", *remarks]
         return measure_and_show(
             worker,
             chosen,

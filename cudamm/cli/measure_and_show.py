@@ -110,7 +110,8 @@ def _resumed(
     ):
         if then != now:
             raise UsageError(
-                f"--resume {saved.path}: it was measured with {option} {then}, and this run has {now}"
+                f"--resume {saved.path}: the file was measured with {option} {then}, and this run has {now}: "
+                "name another file, or measure in the same way"
             )
     rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
     kept: dict[int, Result] = {}

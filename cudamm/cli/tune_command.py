@@ -231,6 +231,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
         messages().print(f"cudamm: {escape(remark)}", soft_wrap=True)
     rows = [(entry, state_of(entry)) for entry in entries]
     count = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
+    hint = "" if info.kind == "gpu" else " tune stores what is fastest on a GPU, and this is none."
     with Output(outputs) as output:
         output.present(
             lambda console: (
@@ -238,7 +239,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
                 if forget
                 else tables.render_stored(console, info, rows)
                 if rows
-                else console.print(f"Nothing is stored for {escape(info.name)} yet.", soft_wrap=True)
+                else console.print(f"Nothing is stored for {escape(info.name)}.{hint}", soft_wrap=True)
             ),
             document(SCHEMA, info),
             [tables.stored_record(entry, state) for entry, state in rows],

@@ -16,7 +16,7 @@ from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import parameters, percent, rate_unit, ratio, significant
 from cudamm.output.result_marks import marks_of
 from cudamm.output.results_view import ResultRow, caches_of, troubles
-from cudamm.tuning.search import Outcome
+from cudamm.tuning.search import NOT_TIMED, Outcome
 from cudamm.tuning.tuned_store import Entry
 
 MOST_TROUBLES = 3
@@ -34,10 +34,12 @@ def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) ->
     """Print a row for each method and problem, then a line on each, then what failed, then notes."""
     if device.kind == "gpu":
         print_fitting(console, (_table(device, outcomes, left) for left in _LEFT_OUT_IN_NARROW_TERMINALS))
+        lines = [sentence(outcome) for outcome in outcomes]
     else:
         print_fitting(console, [_verified_table(device, outcomes)])
-    for outcome in outcomes:
-        console.print(escape(sentence(outcome)), soft_wrap=True)
+        lines = [NOT_TIMED]
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)
     results = [trial.result for outcome in outcomes for trial in outcome.trials]
     failed = [result for result in results if result.status == "failed"]
     print_troubles(console, troubles(failed[:MOST_TROUBLES]))
@@ -80,7 +82,7 @@ def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
     """Return a table without times, which the CPU device's are not worth."""
     title = escape(f"Variants verified on {device.name}")
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
-    for name in ("method", "M x N x K", "type", "right", "tried"):
+    for name in ("method", "M x N x K", "type", "right", "tried", "search"):
         table.add_column(name, justify="right" if name in ("right", "tried") else "left", no_wrap=True)
     for outcome in outcomes:
         problem, tried = outcome.task.problem, len(outcome.trials)
@@ -91,6 +93,7 @@ def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
             problem.element.name,
             right if outcome.right == tried else f"[red]{right}[/]",
             f"{tried} of {len(outcome.task.cases)}",
+            {"complete": "complete", "budget": "out of budget", "cut short": "cut short"}[outcome.ended],
         )
     return table
 

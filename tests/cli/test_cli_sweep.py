@@ -271,12 +271,12 @@ def test_what_was_dropped_is_measured_where_all_is_asked_for(run, tmp_path, laun
 
 OTHER_OPTIONS = {
     "--runs 3": ["runs 2", "this run has 3"],
-    "--runs 2 --seed 1": ["seed 0", "would be 1"],
-    "--runs 2 --hot": ["cache cold", "would be hot"],
+    "--runs 2 --seed 1": ["seed 0", "this run has 1"],
+    "--runs 2 --hot": ["cache cold", "this run has hot"],
     "--runs 2 --no-fmad": ["fmad"],
     "--runs 2 --no-verify": ["verify"],
-    "--runs 2 --warmup 1": ["warmup 0", "would be 1"],
-    "--until-stable": ["runs 2", "would be None"],
+    "--runs 2 --warmup 1": ["warmup 0", "this run has 1"],
+    "--until-stable": ["runs 2", "this run has None"],
     "--runs 2 --until-stable": ["--runs and --until-stable"],
 }
 

@@ -17,7 +17,13 @@ from cudamm.cli.bare_numbers import bare_numbers, whole_numbers
 from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import PLOT, Outputs, output_options
-from cudamm.cli.shared_options import device_option, fmad_option, problem_options, selection_options
+from cudamm.cli.shared_options import (
+    EVERY_VALUE,
+    device_option,
+    fmad_option,
+    problem_options,
+    selection_options,
+)
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +40,7 @@ MOST_CURVES = 8
 
 
 @cloup.command()
-@selection_options(fmad_option)
+@selection_options(fmad_option, block=EVERY_VALUE)
 @option_group(
     "Bare numbers, with --threads and --grid",
     option("--registers", metavar="LIST", show_default="0", help="Registers per thread."),

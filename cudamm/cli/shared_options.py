@@ -97,12 +97,23 @@ def _joined(conditions: Sequence[str]) -> str | None:
     return ", ".join(text.strip().removesuffix(",") for text in conditions) or None
 
 
-def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) -> Decorator:
+ONE_VALUE, EVERY_VALUE = "the method's own", "every value in the method's header"
+"""Defaults of parameters, in words."""
+
+
+def selection_options(
+    *parameters: Decorator,
+    kernel: Sequence[Decorator] = (),
+    block: str = ONE_VALUE,
+    values: str = ONE_VALUE,
+) -> Decorator:
     """Add the options that choose variants; the command receives them as `selection`.
 
     Args:
         parameters: more options for the group "Parameters".
         kernel: more options for the group "Kernel".
+        block: the default of `--block`.
+        values: the default of the other parameters.
     """
     return gathered(
         "selection",
@@ -121,15 +132,14 @@ def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) 
         option_group(
             "Parameters",
             option(
-                "--block", metavar="VALUES", show_default="the method's own",
+                "--block", metavar="VALUES", show_default=block,
                 help="BLOCK_SIZE: 16, a list 8,16,32, a range 1:32:*2, or all values in the method's header.",
             ),
             option(
-                "--tile", metavar="VALUES", show_default="the method's own",
-                help="TILE_SIZE; values as for --block.",
+                "--tile", metavar="VALUES", show_default=values, help="TILE_SIZE; values as for --block.",
             ),
             option(
-                "-D", "defines", multiple=True, metavar="NAME=VALUES", show_default="the method's own",
+                "-D", "defines", multiple=True, metavar="NAME=VALUES", show_default=values,
                 help="Any other parameter; values as for --block. Repeatable.",
             ),
             *parameters,

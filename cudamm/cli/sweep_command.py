@@ -14,6 +14,7 @@ from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
     DEFAULT_SIZE,
+    EVERY_VALUE,
     SIZES_BY_DEVICE,
     fmad_option,
     problem_options,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     where_option,
     option("--full", is_flag=True, help="Sample slow variants fully too, instead of dropping them early."),
     fmad_option,
+    block=EVERY_VALUE,
+    values=EVERY_VALUE,
 )
 @problem_options(SIZES_BY_DEVICE, "float32", seed_option)
 @measuring_options

@@ -16,6 +16,7 @@ from cudamm.cli.option_rules import contradict, excludes
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.cli.shared_options import (
     DEFAULT_SIZE,
+    EVERY_VALUE,
     HEADER_FIELDS,
     SIZES_BY_DEVICE,
     cold_option,
@@ -58,7 +59,7 @@ class Duration(click.ParamType[float]):
 
 
 @cloup.command()
-@selection_options(where_option)
+@selection_options(where_option, block=EVERY_VALUE, values=EVERY_VALUE)
 @problem_options(
     SIZES_BY_DEVICE, "float32",
     option(

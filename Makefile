@@ -1,13 +1,13 @@
-# `make bench` is the main job. Every target sets .venv up first, which costs nothing once it is done.
+# Every target except clean first sets up .venv, which takes no time if .venv is up to date.
 
-# The Python that .venv is made with; at least 3.10.
+# The Python that makes .venv; at least 3.10.
 PYTHON ?= python3
-# More arguments for `cudamm bench` or pytest: make bench ARGS=--help
+# Further arguments for `cudamm bench` or pytest, as in: make bench ARGS=--help
 ARGS ?=
 
 .PHONY: setup bench test check pictures clean
 
-# bootstrap.py itself knows whether there is anything to do.
+# bootstrap.py does nothing if .venv is up to date.
 setup:
 	@$(PYTHON) bootstrap.py
 
@@ -20,9 +20,9 @@ test: setup
 check: setup
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
-	.venv/bin/python -m mypy cudamm bootstrap.py
+	.venv/bin/python -m mypy cudamm bootstrap.py tests/api/test_typed_use.py
 
-# Those of the README and of docs/ladder.md. None needs a GPU.
+# Draws the pictures of the README and of docs/ladder.md; no GPU is needed.
 pictures: setup
 	@.venv/bin/python docs/figures/draw.py
 	@mkdir -p docs/pictures

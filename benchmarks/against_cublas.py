@@ -1,14 +1,14 @@
-"""cudamm's kernels against cuBLAS: how much of its rate, at which sizes, with which parameters.
+"""Compare the rates of cudamm's kernels with those of cuBLAS.
 
-Needs a GPU, nvmath-python and cuBLAS. Run with:
+The script needs a GPU, nvmath-python and cuBLAS. Run it with:
 python benchmarks/against_cublas.py
 python benchmarks/against_cublas.py -m best -m tiled-coarse -n 4096 -n 8192x64x8192 --cold --json ratios.json
 
-It is one run of `cudamm bench`: every row is verified, then all of a size take turns with their samples
-until each median is stable, and NVML's clock is read after each batch. L2 is hot unless --cold is given:
-launches back to back, many to a sample where they are short, so that the event pair counts for nothing. The
-ratio is of median times, with the 95% interval of a bootstrap; ~ marks those during which the GPU was slowed
-down. The last line is the geometric mean over square sizes, of the fastest row of each.
+The script runs `cudamm bench` once. Every row is verified; then all rows of a size take turns with their
+samples until each median is stable, and NVML's clock is read after each batch. Without --cold the L2 cache is
+hot: launches follow one another, and short launches share a sample, so that the event overhead is negligible.
+The ratio is that of median times, with the 95% interval of a bootstrap; ~ marks ratios during whose
+measurement the GPU was throttled. The last line is the geometric mean of the best ratio at each square size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIZES = (
 )
 
 TIMEOUT_S = 600
-"""Of a step: the largest size takes seconds to verify."""
+"""Timeout of each step, in seconds; verifying the largest size takes seconds."""
 
 HEADS = (
     ("M x N x K", ":--"),
@@ -52,13 +52,14 @@ HEADS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One variant beside cuBLAS at one size.
+    """One variant compared with cuBLAS at one size.
 
     Attributes:
-        ratio: its rate over that of cuBLAS; None where one of the two has none, with its interval.
-        share_of_fma_ceiling: None where the ceiling is not known, or is not of this type.
-        was_slowed: whether the power cap or the temperature held the GPU back, for one of the two.
-        trouble: why it has no time that counts; empty where it has one.
+        ratio: the variant's rate over that of cuBLAS; None if either has no rate that counts.
+        ratio_low, ratio_high: the confidence interval of the ratio.
+        share_of_fma_ceiling: None if the ceiling is unknown or belongs to another element type.
+        was_slowed: whether the GPU was throttled while either was measured.
+        trouble: why the row has no ratio; empty if it has one.
     """
 
     size: str
@@ -79,9 +80,9 @@ class Row:
 
 
 def rows_of(results: Sequence[dict[str, Any]]) -> list[Row]:
-    """The rows of a `cudamm.bench/2` file but for cuBLAS's own, each beside it."""
-    library = {_problem(result): result for result in results if result["method"] == CUBLAS}
-    return [_row(r, library.get(_problem(r))) for r in results if r["method"] != CUBLAS]
+    """Return the rows of a `cudamm.bench/2` file, without those of cuBLAS, each compared with cuBLAS."""
+    cublas = {_problem(result): result for result in results if result["method"] == CUBLAS}
+    return [_row(r, cublas.get(_problem(r))) for r in results if r["method"] != CUBLAS]
 
 
 def _problem(result: dict[str, Any]) -> tuple[Any, ...]:
@@ -91,7 +92,7 @@ def _problem(result: dict[str, Any]) -> tuple[Any, ...]:
 def _row(result: dict[str, Any], cublas: dict[str, Any] | None) -> Row:
     m, n, k, dtype = _problem(result)
     trouble = _trouble(result) or ("no cublas" if cublas is None else _trouble(cublas))
-    found = ratio_of_medians(cublas["samples_ms"], result["samples_ms"]) if cublas and not trouble else None
+    ratio = ratio_of_medians(cublas["samples_ms"], result["samples_ms"]) if cublas and not trouble else None
     return Row(
         size=f"{m}" if m == n == k else f"{m}x{n}x{k}",
         is_square=m == n == k,
@@ -100,9 +101,9 @@ def _row(result: dict[str, Any], cublas: dict[str, Any] | None) -> Row:
         params=" ".join(f"{name}={value}" for name, value in result["params"].items()),
         tflops=_tflops(result),
         cublas_tflops=_tflops(cublas),
-        ratio=found and found.value,
-        ratio_low=found and found.low,
-        ratio_high=found and found.high,
+        ratio=ratio and ratio.value,
+        ratio_low=ratio and ratio.low,
+        ratio_high=ratio and ratio.high,
         share_of_fma_ceiling=result["share_of_fma_ceiling"],
         clock_mhz=result["clock_mhz"],
         cublas_clock_mhz=cublas and cublas["clock_mhz"],
@@ -116,7 +117,7 @@ def _tflops(result: dict[str, Any] | None) -> float | None:
 
 
 def _trouble(result: dict[str, Any]) -> str:
-    """Why a row's time does not count."""
+    """Return why a row's time does not count; empty if it counts."""
     name = result["method"]
     if result["status"] != "ok":
         return f"{name} {result['status']}: {result['reason']}"
@@ -124,7 +125,7 @@ def _trouble(result: dict[str, Any]) -> str:
 
 
 def geometric_mean(rows: Iterable[Row]) -> tuple[float, int] | None:
-    """Of the ratios at square sizes, the best of each, and how many those are; None where there are none."""
+    """Return the geometric mean of the best ratio at each square size, and their number; None without any."""
     best: dict[tuple[str, str], float] = {}
     for row in rows:
         if row.is_square and row.ratio is not None:
@@ -136,7 +137,7 @@ def geometric_mean(rows: Iterable[Row]) -> tuple[float, int] | None:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table, what does not count, and the geometric mean."""
+    """Return the table, the rows that do not count with their reasons, and the geometric mean."""
     lines = [
         "| " + " | ".join(name for name, _ in HEADS) + " |",
         "|" + "|".join(line for _, line in HEADS) + "|",
@@ -174,7 +175,7 @@ def _number(tflops: float | None) -> str:
 def measure(
     methods: Sequence[str], sizes: Sequence[str], dtype: str, cache: str, max_time_s: float
 ) -> tuple[int, dict[str, Any]]:
-    """The exit status of `cudamm bench`, and what it wrote; nothing where it refused."""
+    """Run `cudamm bench`; return its exit status, and its results file, empty if it wrote none."""
     with tempfile.TemporaryDirectory(prefix="against-cublas-") as folder:
         file = Path(folder) / "rows.json"
         command = [
@@ -203,25 +204,29 @@ def measure(
 
 
 def cublas_version() -> str:
-    """Of the library that nvmath-python finds: major, minor and patch level."""
+    """Return major, minor and patch level of the cuBLAS that nvmath-python finds."""
     from nvmath.bindings import cublas
 
     return ".".join(str(cublas.get_property(part)) for part in range(3))
 
 
 def main() -> int:
-    """Measure, print, write; 0 where every row counts."""
+    """Measure, print and write; return the exit status, 0 if every row counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("-m", "--method", action="append", help="a method of cudamm, repeatable; best")
-    parser.add_argument("-n", "--size", action="append", help="1024 or 640x480x320, repeatable")
+    parser.add_argument("-m", "--method", action="append", help="method of cudamm; repeatable [best]")
+    parser.add_argument("-n", "--size", action="append", help="1024 or 640x480x320; repeatable")
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
     parser.add_argument("--cold", action="store_const", const="cold", default="hot", dest="cache")
     parser.add_argument(
-        "--max-time", type=float, default=5.0, metavar="SECONDS", help="of a variant's samples"
+        "--max-time",
+        type=float,
+        default=5.0,
+        metavar="SECONDS",
+        help="maximum duration of a variant's samples",
     )
-    parser.add_argument("--json", metavar="FILE", help="write what was measured there too")
+    parser.add_argument("--json", metavar="FILE", help="also write the ratios to a file")
     given = parser.parse_args()
     sizes = given.size or list(SIZES)
     try:
@@ -240,8 +245,8 @@ def main() -> int:
         return status or 1
     rows = rows_of(document["results"])
     device, environment = document["device"], document["environment"]
-    where = f"{device['name']}, driver {device.get('driver')}, cuBLAS {version}"
-    print(f"{where}, {given.dtype}, L2 {given.cache}, {environment['date'][:10]}\n")
+    machine = f"{device['name']}, driver {device.get('driver')}, cuBLAS {version}"
+    print(f"{machine}, {given.dtype}, L2 {given.cache}, {environment['date'][:10]}\n")
     print(markdown(rows))
     if given.json:
         mean = geometric_mean(rows)

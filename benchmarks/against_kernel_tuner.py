@@ -1,21 +1,22 @@
-"""Sweeping and tuning at n = 4096, by Kernel Tuner and by cudamm, as whole commands.
+"""Compare Kernel Tuner and cudamm: the duration of sweeping and of tuning at n = 4096, as whole commands.
 
-Needs a GPU and Kernel Tuner: pip install kernel-tuner. Run with:
+The script needs a GPU and Kernel Tuner: pip install kernel-tuner. Run it with:
 python benchmarks/against_kernel_tuner.py          both cases
-python benchmarks/against_kernel_tuner.py sweep    one of them: sweep or tune
+python benchmarks/against_kernel_tuner.py sweep    one case: sweep or tune
 
-sweep: 40 configurations of one kernel, all of them. Both get the text of tiled_xy.cu, the same values and 32
-iterations. cudamm verifies every configuration, and drops slow ones early; Kernel Tuner does neither.
+sweep: both time all 40 configurations of one kernel. Both get the source tiled_xy.cu, the same values and 32
+iterations. cudamm verifies every configuration and drops slow ones early; Kernel Tuner does neither.
 
-Of cudamm's second run, which compiles nothing, the host's time is given too: what is left without the
-launches in its record and those that warm up. That is an upper bound, for more is launched than that.
+cudamm's second run compiles nothing. For that run the script also prints an upper bound of the host's time:
+the duration of the command without the timed launches and the warm-up. The command makes more launches than
+these, so the host's time is shorter.
 
-tune: the fastest parameters of `warp-tile` among those that its header allows.
-Kernel Tuner searches (STRATEGY) for as long as its budget says, cudamm has a third of that; caches are empty.
-What the two found is then timed in turn, verified, by cudamm.
+tune: both search for the fastest parameters of `warp-tile` among those that its header allows. Kernel Tuner
+searches with STRATEGY until its budget is spent, and cudamm gets a third of that budget; all caches are empty
+at the start. Then cudamm verifies the two winners, and times them in turn.
 
-Kernel Tuner would take NVIDIA's runtime compiler where it finds cuda-python, which makes other code of the
-same text. Its PyCUDA backend has nvcc compile, as cudamm does.
+Kernel Tuner uses its PyCUDA backend, which compiles with nvcc as cudamm does. If it found cuda-python, Kernel
+Tuner would use NVIDIA's runtime compiler instead, which makes other machine code of the same source.
 """
 
 from __future__ import annotations
@@ -48,22 +49,25 @@ CONDITIONS = (
 )
 
 TUNED = "warp-tile"
-BUDGET_S, SHARE = 45, 3
-"""Of Kernel Tuner's search, and what part of it cudamm has."""
+BUDGET_S = 45
+"""Duration of Kernel Tuner's search, in seconds."""
+BUDGET_RATIO = 3
+"""Kernel Tuner's budget over that of cudamm."""
 STRATEGY = {"strategy": "random_sample", "strategy_options": {"time_limit": BUDGET_S, "fraction": 1}}
-"""For it the number of threads is a parameter of its own, bound to the tiles. So few variants differ in one
-parameter alone, and strategies that go from neighbour to neighbour stay where they begin."""
+"""Kernel Tuner's search strategy. Kernel Tuner treats the number of threads as one more parameter, although
+the tiles determine it. Few variants therefore differ in a single parameter, and strategies that go from
+neighbour to neighbour do not leave their start."""
 REQUIRES = (
     "BM % WM == 0",
     "BN % WN == 0",
     "WM * WN == 32 * TM * TN",
     "block_size_x <= 1024",
 )
-"""What the method's header requires, as far as its values do not meet it in any case."""
+"""Requirements in the method's header, without those that all of its values meet."""
 
 
 def main() -> None:
-    """One case, or both."""
+    """Run the case that the command line names, or both."""
     case = sys.argv[1] if len(sys.argv) > 1 else ""
     if case not in ("", "sweep", "tune"):
         sys.exit(f"{case} is neither sweep nor tune")
@@ -74,11 +78,11 @@ def main() -> None:
 
 
 def tune() -> None:
-    """Search with both, time what they found in turn, and print."""
+    """Search with both, time the two winners in turn, and print."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"CUDAMM_CACHE": f"{folder}/cache", "CUDAMM_DATA": f"{folder}/data"}
         ours = [sys.executable, "-m", "cudamm", "tune", "-m", TUNED, "-n", str(N), "--hot", "--device", "gpu"]
-        ours += ["--budget", f"{BUDGET_S // SHARE}s", "--json", f"{folder}/ours.json"]
+        ours += ["--budget", f"{BUDGET_S // BUDGET_RATIO}s", "--json", f"{folder}/ours.json"]
         theirs = [sys.executable, __file__, "--kernel-tuner-search", f"{folder}/theirs.json"]
         seconds = {"cudamm tune": _run(ours, environment), "Kernel Tuner": _run(theirs, environment)}
         found = json.loads(Path(folder, "ours.json").read_text())
@@ -89,36 +93,38 @@ def tune() -> None:
         timed = [sys.executable, "-m", "cudamm", "sweep", "-m", TUNED, "-n", str(N), "--hot", "--full"]
         timed += ["--runs", str(ITERATIONS), "--device", "gpu", "--json", f"{folder}/timed.json"]
         for name in outcome["params"]:
-            timed += ["-D", f"{name}=" + ",".join(map(str, sorted({won[name] for won in winners.values()})))]
-        either = (
-            " and ".join(f"{name} == {value}" for name, value in won.items()) for won in winners.values()
+            values = sorted({params[name] for params in winners.values()})
+            timed += ["-D", f"{name}=" + ",".join(map(str, values))]
+        conditions = (
+            " and ".join(f"{name} == {value}" for name, value in params.items())
+            for params in winners.values()
         )
-        timed += ["--where", " or ".join(f"({one})" for one in dict.fromkeys(either))]
+        timed += ["--where", " or ".join(f"({condition})" for condition in dict.fromkeys(conditions))]
         _run(timed, environment)
         rows = json.loads(Path(folder, "timed.json").read_text())["results"]
     device = found["device"]
     print(f"{device['name']}, driver {device['driver']}, {datetime.date.today()}: {TUNED}, n = {N}, hot")
-    for name, won in winners.items():
-        (row,) = (row for row in rows if row["params"] == won)
+    for name, params in winners.items():
+        (row,) = (row for row in rows if row["params"] == params)
         print(
             f"{name:14} {seconds[name]:6.2f} s, {tried[name]} of {outcome['possible']} tried: "
-            f"{row['median_ms']:.4f} ms, {'right' if row['correct'] else 'WRONG'} {won}"
+            f"{row['median_ms']:.4f} ms, {'right' if row['correct'] else 'WRONG'} {params}"
         )
 
 
 def _run(command: list[str], environment: dict[str, str]) -> float:
-    """Seconds that a command took. Ends the benchmark where it fails."""
+    """Run a command and return its duration in seconds. If the command fails, end the benchmark."""
     begun = time.perf_counter()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    took = time.perf_counter() - begun
-    of_a_sweep = "sweep" in command  # its configurations that cannot run are no failure of the benchmark
-    if done.returncode not in ((0, 1) if of_a_sweep else (0,)):
+    duration_s = time.perf_counter() - begun
+    is_sweep = "sweep" in command  # a sweep with configurations that cannot run ends with status 1
+    if done.returncode not in ((0, 1) if is_sweep else (0,)):
         sys.exit(f"{' '.join(command)} ended with status {done.returncode}: {done.stdout}{done.stderr}")
-    return took
+    return duration_s
 
 
 def kernel_tuner_search(path: str) -> None:
-    """Kernel Tuner's search among the same variants, for as long as the budget says."""
+    """Search with Kernel Tuner among the same variants until its budget is spent; write the winner."""
     import kernel_tuner
     import numpy as np
 
@@ -126,10 +132,10 @@ def kernel_tuner_search(path: str) -> None:
     values = {parameter.name: list(parameter.values) for parameter in method.parameters}
     values["block_size_x"] = [32 * warps for warps in range(1, 33)]
     a, b = (np.random.default_rng(i).random((N, N), np.float32) for i in range(2))
-    text = method.path.read_text(encoding="utf-8")
+    source = method.path.read_text(encoding="utf-8")
     results, _ = kernel_tuner.tune_kernel(
         TUNED.replace("-", "_"),
-        'extern "C" {\n' + text + "\n}",
+        'extern "C" {\n' + source + "\n}",
         (N, N),
         [*[np.int32(N)] * 3, a, b, np.zeros_like(a)],
         values,
@@ -144,16 +150,16 @@ def kernel_tuner_search(path: str) -> None:
     )
     timed = [row for row in results if row and isinstance(row.get("time"), float)]
     best = min(timed, key=lambda row: float(row["time"]))
-    found = {"best": {parameter.name: int(best[parameter.name]) for parameter in method.parameters}}
+    params = {parameter.name: int(best[parameter.name]) for parameter in method.parameters}
     tried = {tuple(row[name] for name in values) for row in results if row}
-    Path(path).write_text(json.dumps(found | {"tried": len(tried)}))
+    Path(path).write_text(json.dumps({"best": params, "tried": len(tried)}))
 
 
 def sweep() -> None:
-    """Time both, twice, and print the ratios."""
+    """Sweep twice with both and once with `cudamm --full`; print the durations."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CUDAMM_CACHE": f"{folder}/cache"}
-        rows: dict[str, Any] = {}
+        seconds: dict[str, float] = {}
         for name, command in (
             ("Kernel Tuner", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs.json"]),
             ("cudamm", _command(f"{folder}/ours.json")),
@@ -161,12 +167,12 @@ def sweep() -> None:
             ("cudamm --full", [*_command(f"{folder}/full.json"), "--full"]),
             ("Kernel Tuner again", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs2.json"]),
         ):
-            rows[name] = _run(command, environment)
+            seconds[name] = _run(command, environment)
         theirs = json.loads(Path(folder, "theirs.json").read_text())
         ours = {
             name: json.loads(Path(folder, f"{name}.json").read_text()) for name in ("ours", "again", "full")
         }
-    _show(rows, theirs, ours)
+    _show(seconds, theirs, ours)
 
 
 def _command(json_path: str) -> list[str]:
@@ -180,7 +186,7 @@ def _command(json_path: str) -> list[str]:
 
 
 def kernel_tuner(path: str) -> None:
-    """What its own matrix multiplication example does, with this kernel."""
+    """Sweep with Kernel Tuner as its own matrix multiplication example does; write the rows to `path`."""
     import kernel_tuner
     import numpy as np
 
@@ -198,15 +204,15 @@ def kernel_tuner(path: str) -> None:
         lang="PyCUDA",
         quiet=True,
     )
-    kept = [
+    rows = [
         {"params": {name: row[name] for name in VALUES}, "time_ms": row.get("time")}
         | {part: row.get(part) for part in ("compile_time", "benchmark_time")}
         for row in results
     ]
-    for row in kept:
+    for row in rows:
         if not isinstance(row["time_ms"], float):
             row["time_ms"] = None
-    Path(path).write_text(json.dumps({"rows": kept, "version": kernel_tuner.__version__}))
+    Path(path).write_text(json.dumps({"rows": rows, "version": kernel_tuner.__version__}))
 
 
 def _show(seconds: dict[str, float], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
@@ -215,9 +221,9 @@ def _show(seconds: dict[str, float], theirs: dict[str, Any], ours: dict[str, Any
         f"{device['name']}, driver {device['driver']}, {datetime.date.today()}, n = {N}, "
         f"{ITERATIONS} iterations"
     )
-    for name, took in seconds.items():
-        ratio = seconds["Kernel Tuner"] / took
-        print(f"{name:20} {took:6.2f} s   {ratio:5.2f} times as fast as Kernel Tuner")
+    for name, duration_s in seconds.items():
+        ratio = seconds["Kernel Tuner"] / duration_s
+        print(f"{name:20} {duration_s:6.2f} s   {ratio:5.2f} times as fast as Kernel Tuner")
     timed = [row for row in theirs["rows"] if row["time_ms"]]
     best = min(timed, key=lambda row: float(row["time_ms"]))
     for row in sorted(timed, key=lambda row: float(row["time_ms"]))[:3]:
@@ -236,7 +242,7 @@ def _show(seconds: dict[str, float], theirs: dict[str, Any], ours: dict[str, Any
         print(f"  {gpu_s:.2f} s of timed launches")
         if name == "again":
             host_s = seconds["cudamm again"] - gpu_s - WARM_UP_MS / 1e3
-            print(f"  {host_s:.2f} s at most of the host's time")
+            print(f"  at most {host_s:.2f} s of the host's time")
     for row in ours["ours"]["results"]:
         if row["status"] == "failed":
             print(f"  failed {row['params']}: {row['reason'][:150]}")

@@ -1,22 +1,27 @@
-"""What the CPU device sees of a kernel's accesses to memory, held against Nsight Compute's counters.
+"""Compare the memory accesses that the CPU device counts with Nsight Compute's counters.
 
-python benchmarks/against_ncu.py                       on a GPU, with ncu: counts there, then compares
-python benchmarks/against_ncu.py --counted FILE.json   compares with what was counted before
-python benchmarks/against_ncu.py --keep FILE.json      on a GPU: keeps what was counted
-    --only NAME,NAME    of these methods alone
-    --also REGEX        counts what else ncu has by such names, and keeps it: to find out what a rule is
+python benchmarks/against_ncu.py                       on a GPU with ncu: count with ncu, then compare
+python benchmarks/against_ncu.py --counted FILE.json   compare with the counts in a file
+python benchmarks/against_ncu.py --keep FILE.json      on a GPU with ncu: also write the counts to a file
+    --only NAME,NAME    only these methods
+    --also REGEX        also count and keep ncu's other counters with such names, to investigate a difference
 
-Every method that runs on both, at two block sizes, or where it has no block size at its defaults and at the
-smallest parameters that its header allows, and at two problem sizes, one of which nothing divides; the
-uncoalesced kernel at n = 1024; asynchronous copies from rows that begin in the middle of a sector, and of
-4 bytes each; and a kernel with vector accesses. Requests, sectors, wavefronts and conflicts have to be equal,
-each counter of each kernel. Where nvcc merges accesses to shared memory into wide ones, or unrolls a loop of
-stores, which its machine code says, that is done here too; it needs nvcc and nvdisasm.
+The kernels are:
+- every method that runs on both devices, at two problem sizes, one of which is divisible by no block size,
+  and at two block sizes; a method without a block size at its defaults and at the smallest parameters that
+  its header allows,
+- the uncoalesced kernel at n = 1024,
+- asynchronous copies from rows that begin in the middle of a sector, and of 4 bytes each,
+- a kernel with vector accesses.
 
-The hardware's counters of shared memory have more in them than accesses: instructions that are predicated off
-for all threads of a warp, and cycles lost to other traffic. Where one is higher than what is seen here, ncu's
-own count of the same by instruction and address decides, if it is in the file. If it is not, the counter is
-left out for that reason, which is printed.
+Requests, sectors, wavefronts and conflicts must be equal, each counter of each kernel. nvcc may merge
+accesses to shared memory into wide ones, or unroll a loop of stores. The script finds such accesses in the
+machine code and counts them in the same way; this needs nvcc and nvdisasm.
+
+The hardware's counters of shared memory count more than accesses: also instructions that are predicated off
+for all threads of a warp, and cycles lost to other traffic. If a counter is higher than the CPU device's
+count, ncu's own count by instruction and address is compared instead, if the file contains one. If it does
+not, the counter is left out, and the reason is printed.
 """
 
 from __future__ import annotations
@@ -51,7 +56,8 @@ COPIES_AT = ("64x132x100", "45x77x33")
 BLOCK_SIZES = (16, 32)
 VECTORS = Path(__file__).parents[1] / "tests" / "example_kernels" / "vector_columns.cu"
 MOST_FLOPS = 10**9
-"""Of a problem whose blocks are all traced; of a larger one, whose blocks are all alike, one row of them."""
+"""Maximum number of operations of a problem whose blocks are all traced. Of a larger problem only one row of
+blocks is traced: its blocks are all alike."""
 
 COUNTERS = {
     "load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -70,17 +76,17 @@ BY_INSTRUCTION = {
     "shared load wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "shared store wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
 }
-"""Worked out by ncu for each instruction, from its addresses, so without waits; an ncu may not have them."""
+"""Counters that ncu computes from each instruction's addresses, without waits; not every ncu has them."""
 
 COPIES = "copy requests"
-PREDICATED_OFF = "it has instructions predicated off for a whole warp, which the counter counts"
-WAITED = "the counter has cycles lost to other traffic of L1"
+PREDICATED_OFF = "the counter includes instructions that are predicated off for a whole warp"
+WAITED = "the counter includes cycles lost to other traffic of L1"
 
 Counts = dict[str, int]
 
 
 def main() -> None:
-    """Count or read, compare, print."""
+    """Count accesses with ncu or read the counts, compare them with the CPU device's, and print."""
     options = argparse.ArgumentParser()
     options.add_argument("--counted", type=Path)
     options.add_argument("--keep", type=Path)
@@ -96,70 +102,74 @@ def main() -> None:
         _keep(document, given.keep)
     print(
         f"{document['device']}, driver {document['driver']}, CUDA {document['cuda']}, {document['date']}: "
-        "requests, sectors, wavefronts and conflicts by Nsight Compute, and where the CPU device differs"
+        "requests, sectors, wavefronts and conflicts by Nsight Compute, compared with those of the CPU device"
     )
     equal = 0
     for row in document["rows"]:
         variant, problem = _case(row)
         different, left_out = compare(row, counts(variant, problem))
         equal += not different and not left_out
-        said = [*different, *(f"{name} left out: {why}" for name, why in left_out.items())]
-        print(f"{variant} at {row['size']}: {'; '.join(said) or 'equal'}")
+        remarks = [*different, *(f"{name} left out: {why}" for name, why in left_out.items())]
+        print(f"{variant} at {row['size']}: {'; '.join(remarks) or 'equal'}")
     print(f"{equal} of {len(document['rows'])} kernels have all {len(COUNTERS)} counts equal")
 
 
 def compare(row: dict[str, Any], seen: Counts) -> tuple[list[str], dict[str, str]]:
-    """Where what is seen differs from what ncu counted, in words; and counters left out, with the reason."""
+    """Compare the CPU device's counts with those of ncu.
+
+    Returns:
+        The differences in words, and the reason for each counter that is left out.
+    """
     by_instruction: Counts = row.get("by_instruction", {})
     different: list[str] = []
     left_out: dict[str, str] = {}
     waits = ("shared store wavefronts", "shared store conflicts")
     without_waits = row["counts"][waits[0]] - row["counts"][waits[1]]
-    for name, of in row["counts"].items():
-        more = name.startswith("shared") and of > seen[name]
-        if seen[name] == of or (more and seen[name] == by_instruction.get(name)):
+    for name, counted in row["counts"].items():
+        is_higher = name.startswith("shared") and counted > seen[name]
+        if seen[name] == counted or (is_higher and seen[name] == by_instruction.get(name)):
             continue
-        if more and name.endswith("requests") and seen[COPIES]:
+        if is_higher and name.endswith("requests") and seen[COPIES]:
             left_out[name] = PREDICATED_OFF
-        elif more and name in waits and seen[waits[0]] - seen[waits[1]] == without_waits:
+        elif is_higher and name in waits and seen[waits[0]] - seen[waits[1]] == without_waits:
             left_out[name] = WAITED
         else:
-            different.append(f"{name} {seen[name]:,} (ncu {of:,})")
+            different.append(f"{name} {seen[name]:,} (ncu {counted:,})")
     return different, left_out
 
 
 def counts(variant: Variant, problem: Problem) -> Counts:
-    """What the CPU device sees, by the names of `COUNTERS`; and the requests of copies by cp.async."""
+    """Return the CPU device's counts, by the names of `COUNTERS`, and the requests of copies by cp.async."""
     source, launch = program(variant, problem.element, True), plan(variant, problem.shape, problem.element)
     lines = merged_lines(source, ARCH)
     rows = launch.grid[1]
-    in_part = problem.shape.flops > MOST_FLOPS
-    blocks = range(launch.grid[0]) if in_part else None
-    seen = observe(source, launch, *padded(launch, *problem.inputs), blocks=blocks)
-    found = dict.fromkeys([*COUNTERS, COPIES], 0)
-    for access in (as_compiled(access, lines) for access in seen.accesses):
+    is_partial = problem.shape.flops > MOST_FLOPS
+    blocks = range(launch.grid[0]) if is_partial else None
+    observed = observe(source, launch, *padded(launch, *problem.inputs), blocks=blocks)
+    totals = dict.fromkeys([*COUNTERS, COPIES], 0)
+    for access in (as_compiled(access, lines) for access in observed.accesses):
         if access.op == "atomic":
-            continue  # neither loads nor stores to ncu
+            continue  # ncu counts atomics neither as loads nor as stores
         if access.space == "global":
-            found[f"{access.op} requests"] += access.requests
-            found[f"{access.op} sectors"] += access.sectors
+            totals[f"{access.op} requests"] += access.requests
+            totals[f"{access.op} sectors"] += access.sectors
         elif access.by_copy:
-            found[COPIES] += access.requests  # no stores to ncu either
+            totals[COPIES] += access.requests  # ncu does not count copies as stores
         else:
-            found[f"shared {access.op} requests"] += access.requests
-            found[f"shared {access.op} wavefronts"] += access.wavefronts
-            found[f"shared {access.op} conflicts"] += access.wavefronts - access.ideal_wavefronts
-    return {name: value * rows if in_part else value for name, value in found.items()}
+            totals[f"shared {access.op} requests"] += access.requests
+            totals[f"shared {access.op} wavefronts"] += access.wavefronts
+            totals[f"shared {access.op} conflicts"] += access.wavefronts - access.ideal_wavefronts
+    return {name: value * rows if is_partial else value for name, value in totals.items()}
 
 
 def _cases(only: str) -> list[dict[str, Any]]:
-    """Those of some methods, named with commas between, or of all that run here too."""
-    here = host()
+    """Return the cases of the methods named in `only`, with commas; if empty, of all for both devices."""
+    cpu = host()
     rows: list[dict[str, Any]] = [
         {"method": method.name, "params": variant.params, "size": size}
         for size in SIZES
         for method in ladder()
-        if method.language == "cuda" and not here.lacks(method)
+        if method.language == "cuda" and not cpu.lacks(method)
         for variant in _two_variants(method)
     ]
     rows.append({"method": "naive", "params": {"BLOCK_SIZE": 16}, "size": "1024"})
@@ -170,18 +180,19 @@ def _cases(only: str) -> list[dict[str, Any]]:
 
 
 def _two_variants(method: Method) -> list[Variant]:
-    """A method at both block sizes; one without a block size at its defaults, and at the smallest parameters.
+    """Return a method at two block sizes; without a block size, at its defaults and its smallest parameters.
 
-    Those are the first combination of values worth sweeping, in their order, that the header accepts.
+    The smallest parameters are the first combination of the header's values, in their order, that meets the
+    header's requirements.
     """
     if any(parameter.name == "BLOCK_SIZE" for parameter in method.parameters):
         return variants(method, {"BLOCK_SIZE": BLOCK_SIZES})
-    every = variants(method, {parameter.name: parameter.values for parameter in method.parameters})
-    return list(dict.fromkeys([*variants(method, {}), next(filter(_is_accepted, every))]))
+    all_variants = variants(method, {parameter.name: parameter.values for parameter in method.parameters})
+    return list(dict.fromkeys([*variants(method, {}), next(filter(_is_accepted, all_variants))]))
 
 
 def _is_accepted(variant: Variant) -> bool:
-    """Whether the header's requirements hold for the parameters at every size."""
+    """Return whether the parameters meet the header's requirements at every size."""
     try:
         for size in SIZES:
             shape = parse_shape(size)
@@ -198,36 +209,36 @@ def _case(row: dict[str, Any]) -> tuple[Variant, Problem]:
 
 
 def _launch(only: str) -> None:
-    """Verify each case, then launch it once more where ncu looks."""
+    """Verify each case, then launch it once more while ncu profiles."""
     from cudamm.analysis.profiled_process import profiled
     from cudamm.devices.find_device import find_gpu
     from cudamm.execution.in_process_executor import InProcessExecutor
     from cudamm.execution.prepare import prepare
 
-    with find_gpu() as device, InProcessExecutor(device) as here:
-        for case in prepare(here, [_case(row) for row in _cases(only)], True, lambda *_: None):
-            if not here.verify(case, thread_order=False).correct:
+    with find_gpu() as device, InProcessExecutor(device) as executor:
+        for case in prepare(executor, [_case(row) for row in _cases(only)], True, lambda *_: None):
+            if not executor.verify(case, thread_order=False).correct:
                 sys.exit(f"{case.variant} is wrong")
-            with here.open(case) as run:
+            with executor.open(case) as run:
                 run.fill_output()
                 with profiled():
                     run.launch()
 
 
 def _counted(only: str, also: re.Pattern[str] | None) -> dict[str, Any]:
-    """Every case's counters, by ncu."""
+    """Return ncu's counts of every case, with device, versions and date."""
     from cudamm.analysis.profile import parse_ncu
     from cudamm.devices.find_device import find_gpu
 
     ncu = find_ncu(find_nvcc())
     if ncu is None:
-        sys.exit("ncu was not found; --counted compares with what was counted before")
-    offered = _offered(ncu)
-    exact = {name: raw for name, raw in BY_INSTRUCTION.items() if raw in offered}
-    others = sorted(raw for raw in offered if also and also.search(raw))
-    asked = list(dict.fromkeys([*COUNTERS.values(), *exact.values(), *others]))
+        sys.exit("ncu was not found: install Nsight Compute, or read earlier counts with --counted FILE.json")
+    available = _available(ncu)
+    exact = {name: raw for name, raw in BY_INSTRUCTION.items() if raw in available}
+    others = sorted(raw for raw in available if also and also.search(raw))
+    metrics = list(dict.fromkeys([*COUNTERS.values(), *exact.values(), *others]))
     command = [str(ncu), "--csv", "--page", "raw", "--profile-from-start", "off", "--target-processes", "all"]
-    command += ["--metrics", ",".join(asked), sys.executable, __file__, "--launch", "--only", only]
+    command += ["--metrics", ",".join(metrics), sys.executable, __file__, "--launch", "--only", only]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     kernels, rows = parse_ncu(done.stdout), _cases(only)
     if len(kernels) != len(rows):
@@ -240,13 +251,13 @@ def _counted(only: str, also: re.Pattern[str] | None) -> dict[str, Any]:
         if others:
             row["also"] = {raw: counted[raw][0] for raw in others if raw in counted and counted[raw][0]}
     with find_gpu() as device:
-        of = device.info.properties
-        return {"device": device.info.name, "driver": of["driver"], "cuda": of["driver_cuda"],
+        properties = device.info.properties
+        return {"device": device.info.name, "driver": properties["driver"], "cuda": properties["driver_cuda"],
                 "date": str(datetime.date.today()), "rows": rows}  # fmt: skip
 
 
-def _offered(ncu: Path) -> set[str]:
-    """The counters that this ncu has for the GPU here, as sums."""
+def _available(ncu: Path) -> set[str]:
+    """Return the counters that ncu has for this machine's GPU, as sums."""
     listed = subprocess.run([str(ncu), "--query-metrics"], capture_output=True, text=True, check=False).stdout
     return {
         f"{name}.sum" for name in re.findall(r"^(\w+__\w+)\s+(?!Ratio|Throughput)\S", listed, re.MULTILINE)
@@ -254,7 +265,7 @@ def _offered(ncu: Path) -> set[str]:
 
 
 def _keep(document: dict[str, Any], path: Path) -> None:
-    """Write a kernel a line."""
+    """Write the counts to a file, one kernel per line."""
     head = json.dumps({name: value for name, value in document.items() if name != "rows"})
     lines = ",\n".join(f"  {json.dumps(row)}" for row in document["rows"])
     path.write_text(f'{head[:-1]}, "rows": [\n{lines}\n]}}\n')

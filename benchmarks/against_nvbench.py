@@ -1,16 +1,18 @@
-"""The same compiled kernels timed by NVBench and by cudamm, in one process: do the medians agree?
+"""Compare the medians of NVBench and of cudamm, which time the same compiled kernels in one process.
 
-Needs a GPU and NVBench's Python package: pip install 'cuda-bench[cu13]'. Run with:
+The script needs a GPU and NVBench's Python package: pip install 'cuda-bench[cu13]'. Run it with:
 python benchmarks/against_nvbench.py
 
-Cold, both write over the L2 cache before each sample: NVBench as many bytes as it holds, cudamm twice as
-many. What the former leaves in place depends on where the memory lies, and is worth several percent of a
-short kernel: cudamm is run both ways, as NVBench does with buffers at several places, since where NVBench's
-lies is not known. They agree where NVBench's median is within the range of those, the tolerance added.
+Cold: both overwrite the L2 cache before each sample. NVBench writes as many bytes as the cache has, and
+cudamm twice as many. After NVBench's smaller write some data may stay in the cache. The amount depends on the
+address of the written buffer, and changes the time of a short kernel by several percent. The address of
+NVBench's buffer is unknown. Therefore cudamm measures with its own rule, and also with NVBench's rule for
+buffers at several addresses. The medians agree if NVBench's median lies within the range of the latter, plus
+the tolerance.
 
-Hot, both launch in batches; NVBench then reports the mean of all launches, so that is what the median of
-cudamm's batches is compared with. Some kernels are now 1% faster and now slower for as long as either looks:
-each is measured three times, in turn, and the medians of those are compared.
+Hot: both launch in batches. NVBench reports only the mean of all launches, which is compared with the median
+of cudamm's batches. Some kernels are 1% faster in one measurement than in the next. Therefore both measure
+each kernel three times, in turn, and the medians of three are compared.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 METHODS = ("coalesced", "tiled", "register-tile")
 TURNS: tuple[Cache, ...] = ("cold", "hot", "hot", "hot")
 SHORT_US = 20.0
-"""Below it differences are judged in microseconds, above it in percent."""
+"""Differences are judged in microseconds for kernels shorter than this, otherwise in percent."""
 
 SHORT_LAUNCHES = 200
-"""Of a short kernel in one call of NVBench's into Python: two calls are queued before its clock runs."""
+"""Launches of a short kernel per call of NVBench into Python: it queues two calls, then starts its clock."""
 
 LAUNCHES_IN_C = """
 typedef int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
@@ -63,19 +65,20 @@ int launches(launch one, int count, void *kernel, const unsigned *sizes, void *s
     return error;
 }
 """
-"""Python takes 4 µs for a launch on some machines, as long as the shortest kernel here takes."""
+"""Source of a launcher in C: Python needs up to 4 µs per launch, as much time as the shortest kernel."""
 
 MAX_NOISE = 0.002
 
 PLACES = 4
-"""Of the buffer that is written as NVBench writes it."""
+"""Number of buffers, each at another address, for the measurements with NVBench's rule."""
 
 MOST_US, MOST_SHARE = 0.3, 0.01
+"""Maximum difference that counts as agreement: in microseconds for short kernels, relative for others."""
 
 
 @dataclass
 class Row:
-    """One kernel on one problem, in microseconds by cudamm and by NVBench."""
+    """The times of one kernel on one problem, by cudamm and by NVBench, in microseconds."""
 
     name: str
     n: int
@@ -87,8 +90,8 @@ class Row:
     hot_launches: int = 1
 
 
-class _OfPyCuda:
-    """PyCUDA's stream, as NVBench asks for one."""
+class _NvbenchStream:
+    """A stream of PyCUDA with the method that NVBench requires."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -98,19 +101,22 @@ class _OfPyCuda:
 
 
 def main() -> None:
-    """Measure and print a row a kernel and size."""
+    """Measure, and print one row per kernel and size."""
     with find_gpu() as device:
-        here = InProcessExecutor(device)
+        executor = InProcessExecutor(device)
         problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in SIZES]
         chosen = [variants(find(name), {})[0] for name in METHODS]
         cases = [(variant, problem) for problem in problems for variant in chosen]
         rows = [Row(str(variant), problem.shape.n) for variant, problem in cases]
-        _measure(here, cases, rows)
-        _show(rows, f"{device.info.name}, driver {device.info.properties['driver']}", here)
+        _measure(executor, cases, rows)
+        _show(rows, f"{device.info.name}, driver {device.info.properties['driver']}", executor)
 
 
-def _loaded(case: Case) -> ctypes.c_void_p:
-    """The kernel, for both: where its code lies in memory can make 3% of a difference for a cold launch."""
+def _load(case: Case) -> ctypes.c_void_p:
+    """Load a case's kernel and return its function.
+
+    Both measure this one copy: the address of the code can change the time of a cold launch by 3%.
+    """
     cuda = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     if cuda.cuModuleLoadData(ctypes.byref(module), case.compiled.image) or cuda.cuModuleGetFunction(
@@ -121,7 +127,7 @@ def _loaded(case: Case) -> ctypes.c_void_p:
 
 
 def _launches_in_c(folder: str) -> Any:
-    """`LAUNCHES_IN_C`, compiled."""
+    """Compile `LAUNCHES_IN_C` and return its function."""
     source, library = Path(folder, "launches.c"), Path(folder, "launches.so")
     source.write_text(LAUNCHES_IN_C)
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
@@ -131,23 +137,23 @@ def _launches_in_c(folder: str) -> Any:
 def _driver_call(
     in_c: Any, function: ctypes.c_void_p, run: Any, stream: int, count: int = 1
 ) -> Callable[[], None]:
-    """So many launches by the driver, everything converted beforehand."""
+    """Return a function that launches a kernel `count` times; all arguments are converted beforehand."""
     types = {"P": ctypes.c_uint64, "i": ctypes.c_int32}
     values = [types[kind](value) for kind, value in zip(run._kernel._formats, run._arguments, strict=True)]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
     sizes = (ctypes.c_uint * 7)(*run.plan.grid, *run.plan.block, run.plan.shared_bytes)
-    one = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p)
-    fixed = (one, ctypes.c_int(count), function, sizes, ctypes.c_void_p(stream), pointers)
+    launch_kernel = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p)
+    arguments = (launch_kernel, ctypes.c_int(count), function, sizes, ctypes.c_void_p(stream), pointers)
 
-    def launch(_alive: Any = values) -> None:
-        if in_c(*fixed):
+    def launch(_keep_alive: Any = values) -> None:
+        if in_c(*arguments):
             sys.exit("a launch failed")
 
     return launch
 
 
-def _measure(here: InProcessExecutor, cases: list[tuple[Variant, Problem]], rows: list[Row]) -> None:
-    """Fill in the rows."""
+def _measure(executor: InProcessExecutor, cases: list[tuple[Variant, Problem]], rows: list[Row]) -> None:
+    """Measure the cases and write the times into the rows."""
     import cuda.bench
     from pycuda import driver
 
@@ -156,32 +162,32 @@ def _measure(here: InProcessExecutor, cases: list[tuple[Variant, Problem]], rows
 
     def measure(state: Any) -> None:
         index, cache = state.get_int64("case"), TURNS[state.get_int64("turn")]
-        asked, row = [cases[index]], rows[index]
-        (case,) = prepare(here, asked, True, _quiet)
-        # Left where they are, they keep this run and its matrices.
+        requested, row = [cases[index]], rows[index]
+        (case,) = prepare(executor, requested, True, _ignore_progress)
+        # The generators stay unfinished, so that the run and its matrices stay allocated.
         settings = Settings(cache=cache, max_noise=MAX_NOISE)
-        ways = [bench(here, asked, settings, _quiet) for _ in range(1 + PLACES)]
-        state.set_stream(_OfPyCuda(stream))
-        with here.open(case) as run:
-            function = _loaded(case)
+        benches = [bench(executor, requested, settings, _ignore_progress) for _ in range(1 + PLACES)]
+        state.set_stream(_NvbenchStream(stream))
+        with executor.open(case) as run:
+            function = _load(case)
             run._enqueue = _driver_call(in_c, function, run, 0)  # type: ignore[attr-defined]
-            theirs = int(stream.handle)
+            nvbench_stream = int(stream.handle)
             if cache == "hot":
-                row.hot_us.append(_median_us(next(ways[0])))
-                if row.hot_us[0] < SHORT_US:  # one launch a call, and a batch of many, would time Python
+                row.hot_us.append(_median_us(next(benches[0])))
+                if row.hot_us[0] < SHORT_US:  # a batch of calls with one launch each would time Python
                     row.hot_launches = SHORT_LAUNCHES
                     state.set_min_samples(2)
                     state.set_batch_target_time(1e-6)
-                launch = _driver_call(in_c, function, run, theirs, row.hot_launches)
+                launch = _driver_call(in_c, function, run, nvbench_stream, row.hot_launches)
                 state.exec(lambda _: launch(), batched=True)
             else:
-                row.cold_us = _median_us(next(ways[0]))
+                row.cold_us = _median_us(next(benches[0]))
                 support = run._device.support  # type: ignore[attr-defined]
-                with contextlib.ExitStack() as held:  # each buffer lies elsewhere while the others are there
-                    for way in ways[1:]:
-                        held.enter_context(support.flushing(here.target.info.properties["l2_bytes"]))
-                        row.like_nvbench_us.append(_median_us(next(way)))
-                launch = _driver_call(in_c, function, run, theirs)
+                with contextlib.ExitStack() as buffers:  # all stay allocated, so each has another address
+                    for unfinished in benches[1:]:
+                        buffers.enter_context(support.flushing(executor.target.info.properties["l2_bytes"]))
+                        row.like_nvbench_us.append(_median_us(next(unfinished)))
+                launch = _driver_call(in_c, function, run, nvbench_stream)
                 state.exec(lambda _: launch(), batched=False)
         done.append((row, cache))
 
@@ -208,23 +214,23 @@ def _median_us(result: Result) -> float:
     return 1e3 * result.median_ms
 
 
-def _quiet(doing: str, done: int, total: int) -> None:
-    """No progress."""
+def _ignore_progress(doing: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
-def _show(rows: list[Row], where: str, here: InProcessExecutor) -> None:
+def _show(rows: list[Row], machine: str, executor: InProcessExecutor) -> None:
     import cuda.bench
 
-    floor_us = 1e3 * (here.facts().event_floor_ms or 0.0)
+    floor_us = 1e3 * (executor.facts().event_floor_ms or 0.0)
     table = Table(
-        title=f"Medians by cudamm and by NVBench {cuda.bench.__version__}, µs, on {where}, "
-        f"{datetime.date.today()}; an event pair around an empty kernel reads {floor_us:.2f} µs",
+        title=f"Medians by cudamm and by NVBench {cuda.bench.__version__}, µs, on {machine}, "
+        f"{datetime.date.today()}; two events around an empty kernel are {floor_us:.2f} µs apart",
         title_justify="left",
     )
     table.add_column("kernel")
     for name in ("n", "cold, 2 L2", "cold, 1 L2", "NVBench", "difference", "hot", "NVBench", "difference"):
         table.add_column(name, justify="right")
-    missed = 0
+    disagreements = 0
     for row in rows:
         cells = [f"{row.cold_us:.2f}"]
         for ours_us, theirs_us in (
@@ -233,19 +239,23 @@ def _show(rows: list[Row], where: str, here: InProcessExecutor) -> None:
         ):
             low, high = min(ours_us), max(ours_us)
             difference, agrees = _difference(min(max(theirs_us, low), high), theirs_us)
-            missed += not agrees
+            disagreements += not agrees
             shown = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
             cells += [shown, f"{theirs_us:.2f}", difference + ("" if agrees else " !")]
         table.add_row(row.name, str(row.n), *cells)
     Console(width=150).print(table)
-    print(f"{2 * len(rows) - missed} of {2 * len(rows)} within {MOST_SHARE:.0%}, or {MOST_US} µs below 20 µs")
+    print(
+        f"{2 * len(rows) - disagreements} of {2 * len(rows)} differ by at most {MOST_SHARE:.0%}, "
+        f"or by at most {MOST_US} µs if shorter than {SHORT_US:.0f} µs"
+    )
 
 
 def _difference(ours_us: float, theirs_us: float) -> tuple[str, bool]:
-    apart_us = ours_us - theirs_us
+    """Return the difference in words, and whether the two times agree."""
+    difference_us = ours_us - theirs_us
     if theirs_us < SHORT_US:
-        return f"{apart_us:+.2f} µs", abs(apart_us) <= MOST_US
-    return f"{apart_us / theirs_us:+.2%}", abs(apart_us) <= MOST_SHARE * theirs_us
+        return f"{difference_us:+.2f} µs", abs(difference_us) <= MOST_US
+    return f"{difference_us / theirs_us:+.2%}", abs(difference_us) <= MOST_SHARE * theirs_us
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""How far each method's float32 product is from the true one, for short sums and long ones.
+"""Measure the error of each method's float32 product, for short and long sums.
 
-Needs a GPU and PyCUDA. Run with:
+The script needs a GPU and PyCUDA. Run it with:
 python benchmarks/exactness.py
 python benchmarks/exactness.py naive tiled stream-k
 
-For each element of C = A B the error, over u (|A| |B|), where u = 2⁻²⁴ is what one rounding may cost: K
-roundings cost K at most. Printed are the root of the mean square and the largest, M = N = 512. The true
-product is NumPy's in float64. Elements are drawn between -1 and 1, where errors cancel out, and between 0
-and 1.
+The error of an element of C = A B is divided by u (|A| |B|), where u = 2⁻²⁴ is the relative error bound of
+one rounding: K roundings cause an error of at most K. The script prints the root mean square and the largest
+error for M = N = 512. The reference is NumPy's product in float64. The elements are drawn between -1 and 1,
+so that errors cancel out, and between 0 and 1.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ Matrix = npt.NDArray[np.float32]
 
 
 def main(methods: list[str]) -> None:
+    """Print the table for these methods."""
     with find_gpu() as device:
         from pycuda import driver
 
-        _compare(driver, device, methods)
+        _print_errors(driver, device, methods)
 
 
-def _compare(cuda: Any, device: Any, methods: list[str]) -> None:
+def _print_errors(cuda: Any, device: Any, methods: list[str]) -> None:
     random = np.random.default_rng(0)
     print(f"| elements | K | {' | '.join(f'`{name}`' for name in methods)} |")
     print(f"|---|---:|{'---:|' * len(methods)}")
@@ -58,7 +59,7 @@ def _compare(cuda: Any, device: Any, methods: list[str]) -> None:
 
 
 def product(cuda: Any, device: Any, name: str, a: Matrix, b: Matrix) -> Matrix:
-    """What a method makes of two matrices, with its default parameters."""
+    """Return a method's product of two matrices, with its default parameters."""
     (variant,) = variants(find(name), {})
     launch = plan(variant, Shape(a.shape[0], b.shape[1], a.shape[1]), FLOAT32)
     cubin = device.compile(program(variant, FLOAT32, True))

@@ -240,7 +240,7 @@ def test_what_a_toolkit_lacks_comes_from_the_wheels(machine: Machine) -> None:
 def test_wheels_that_cannot_be_had_cost_a_line_and_are_tried_again(machine: Machine) -> None:
     for _ in range(2):
         commands, lines = machine.set_up(FAIL=".[toolkit]")
-        assert "no nvcc, nvdisasm, CUDA's headers (an installed CUDA Toolkit does as well)" in lines[-1]
+        assert "no nvcc, nvdisasm, CUDA's headers (installing the CUDA Toolkit also helps)" in lines[-1]
         assert "ERROR: No matching distribution" in lines[-1]
         assert lines[-1].endswith("The next `make setup` tries again")
     assert commands == [uv_install(machine, "--editable .[toolkit]")]
@@ -310,7 +310,7 @@ def test_a_wheel_of_pycuda_is_taken_as_it_is(gpu_machine: Machine) -> None:
     ("variables", "reason"),
     [
         ({"FAIL": "pycuda-1", "OUTPUT": "a\\nfatal error: no cuda.h\\n"}, "built: fatal error: no cuda.h"),
-        ({"FAIL": " download "}, "(is pip's package index in reach?): ERROR: No matching distribution"),
+        ({"FAIL": " download "}, "(can pip reach its package index?): ERROR: No matching distribution"),
         ({"INIT": "999"}, "the NVIDIA driver does not start (cuInit returns CUDA error 999)"),
         ({"CUDA": "12040"}, "install the CUDA Toolkit 12.4 or a newer driver"),
         ({"FAIL": ".[toolkit]"}, "no nvcc"),

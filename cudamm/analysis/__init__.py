@@ -1,4 +1,4 @@
-"""What a kernel does and which mistake it makes: trace, check, profile.
+"""Analysis of one kernel: its memory accesses (trace), its mistakes (check), its GPU counters (profile).
 
 Uses benchmark and every room below it, and `errors`.
 """

@@ -1,4 +1,4 @@
-"""The arrays that a launch accesses, and the names of their elements: an offset in bytes as `As[3][4]`."""
+"""Shapes of the arrays that a launch accesses, and names such as `As[3][4]` for offsets in bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cudamm.kernels.launch_plan import Launch
 
 @dataclass(frozen=True)
 class ArrayShape:
-    """Extents of an array, outermost first, and the bytes of an element."""
+    """Extents of an array, outermost first, and the size of an element."""
 
     extents: tuple[int, ...]
     element_bytes: int
@@ -29,44 +29,52 @@ class ArrayShape:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes from one row to the next."""
+        """Bytes from the start of one row to the start of the next."""
         return self.extents[-1] * self.element_bytes
 
     def __str__(self) -> str:
         return " x ".join(f"{extent:,}" for extent in self.extents)
 
     def index(self, offset_bytes: int) -> str:
-        """Return `[3][4]`; the first index may be past its extent, but not negative."""
-        rest = offset_bytes // self.element_bytes
-        found: list[int] = []
+        """Return the element at an offset as `[3][4]`.
+
+        Args:
+            offset_bytes: not negative; past the end of the array the first index exceeds its extent.
+        """
+        remaining = offset_bytes // self.element_bytes
+        indices: list[int] = []
         for extent in self.extents[:0:-1]:
-            found.append(rest % extent)
-            rest //= extent
-        return "".join(f"[{i}]" for i in (rest, *found[::-1]))
+            indices.append(remaining % extent)
+            remaining //= extent
+        return "".join(f"[{i}]" for i in (remaining, *indices[::-1]))
 
 
 def array_shapes(observation: Observation, program: Program, launch: Launch) -> dict[str, ArrayShape]:
-    """Return the shapes of A, B, C and of the shared arrays whose declarations can be read."""
-    of, size = launch.shape, program.element.size_bytes
+    """Return the shapes of A, B, C and the shared arrays.
+
+    A shared array whose extents cannot be computed is one row of the program's elements, or left out if its
+    size is not a multiple of theirs.
+    """
+    padded, element_bytes = launch.shape, program.element.size_bytes
     shapes = {
-        "A": ArrayShape((of.m, of.k), size),
-        "B": ArrayShape((of.k, of.n), size),
-        "C": ArrayShape((of.m, of.n), size),
+        "A": ArrayShape((padded.m, padded.k), element_bytes),
+        "B": ArrayShape((padded.k, padded.n), element_bytes),
+        "C": ArrayShape((padded.m, padded.n), element_bytes),
     }
     for array in observation.shared:
         extents = declared_extents(program.text, array.name)
         count = math.prod(extents)
         if extents and count > 0 and array.size_bytes % count == 0:
             shapes[array.name] = ArrayShape(extents, array.size_bytes // count)
-        elif not extents and array.size_bytes % size == 0:
-            shapes[array.name] = ArrayShape((array.size_bytes // size,), size)
+        elif not extents and array.size_bytes % element_bytes == 0:
+            shapes[array.name] = ArrayShape((array.size_bytes // element_bytes,), element_bytes)
     return shapes
 
 
 def element_name(fault: Fault, shape: ArrayShape | None) -> str:
-    """Return `As[3][4]`, `A[1][4] to A[1][7]`, or the offset if the array's shape is not known."""
+    """Return `As[3][4]`, `A[1][4] to A[1][7]`, or the offset in bytes if the array's shape is not known."""
     if not fault.array:
-        return f"{fault.space} memory outside of every array"
+        return f"{fault.space} memory outside every array"
     if shape is None:
         return f"byte {fault.offset_bytes:,} of {fault.array}"
     if fault.offset_bytes < 0:
@@ -79,28 +87,30 @@ def element_name(fault: Fault, shape: ArrayShape | None) -> str:
 
 
 def declared_extents(text: str, name: str) -> tuple[int, ...]:
-    """Return the extents of a `__shared__` array by its declaration; nothing if they cannot be computed.
+    """Return the extents in the declaration of a `__shared__` array; empty if they cannot be computed.
 
     Args:
-        text: of a program, in which parameters are `#define`d.
+        text: source of a program, in which `#define` gives the parameters their values.
+        name: name of the array.
     """
     code = without_comments(text)
-    names: dict[str, int] = {}
+    values: dict[str, int] = {}
     for define in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE):
-        value = _whole(define[2], names)
+        value = _whole(define[2], values)
         if value is not None:
-            names[define[1]] = value
+            values[define[1]] = value
     for declaration in re.finditer(r"\b__shared__\b([^;{}]*)[;{}]", code):
         found = re.search(rf"\b{re.escape(name)}\s*((?:\[[^\]]+\]\s*)+)", declaration[1])
         if found:
-            extents = [_whole(text, names) for text in re.findall(r"\[([^\]]+)\]", found[1])]
+            extents = [_whole(extent, values) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
             return tuple(e for e in extents if e is not None) if None not in extents else ()
     return ()
 
 
-def _whole(text: str, names: Mapping[str, int]) -> int | None:
-    # C's / of whole numbers is our //; the rest is written alike.
+def _whole(text: str, values: Mapping[str, int]) -> int | None:
+    """Return the value of a C expression of whole numbers; None if it cannot be computed."""
+    # Division of whole numbers is / in C and // in `parse`; all other operators are the same.
     try:
-        return parse(re.sub(r"/+", "//", text.strip())).whole(names)
+        return parse(re.sub(r"/+", "//", text.strip())).whole(values)
     except UsageError:
         return None

@@ -1,4 +1,7 @@
-"""Which mistake makes a kernel wrong, or slow: executed by the CPU device, every access of it watched."""
+"""Search for the mistakes that make a kernel wrong or slow.
+
+The CPU device executes the kernel and records its memory accesses; `mistakes` describes what it recorded.
+"""
 
 from __future__ import annotations
 
@@ -31,30 +34,33 @@ if TYPE_CHECKING:
 SCHEMA = "cudamm.check/1"
 
 Status = Literal["clean", "wrong", "failed", "skipped"]
-"""`failed`: it could not be looked at, because it did not compile, say."""
+"""`failed`: the variant could not be checked, for example because it does not compile."""
 
 MOST_WATCHED = 2**22
-"""Multiplications that are watched at a size: of a larger one, as many blocks at the grid's corners and in
-its middle as come below that, and one at least."""
+"""Maximum number of multiplications that are watched at one size.
+
+For a larger product, only blocks at the corners and in the middle of the grid are watched: as many as stay
+below this number, and at least one.
+"""
 
 REQUESTS = 4096
-"""Of the first warp, from which strides are read."""
+"""Maximum number of recorded requests of the first warp; they show the strides between its threads."""
 
 Sanitize = Callable[[Variant, Problem], tuple[ToolVerdict, ...]]
-"""Asks compute-sanitizer about a variant on a problem."""
+"""Function that runs compute-sanitizer on a variant and a problem."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What was found of one variant in one element type, over all sizes.
+    """The result of checking one variant in one element type at all sizes.
 
     Attributes:
-        sizes: that were looked at, as M x N x K.
-        skipped: sizes that were not, and why.
-        watched: of each size, how many of its blocks, and of how many.
-        reason: why it failed or was skipped; empty otherwise.
-        source: a hash of the program's text.
-        sanitizer: what compute-sanitizer says; empty if it was not asked.
+        sizes: sizes that were checked, as M x N x K.
+        skipped: sizes that were not checked, each with the reason.
+        watched: for each size, the number of watched blocks and the number of all blocks.
+        reason: why the check failed or was skipped; empty otherwise.
+        source: hash of the program's text.
+        sanitizer: verdicts of compute-sanitizer; empty if it was not run.
     """
 
     method: str
@@ -73,22 +79,22 @@ class CheckResult:
 
     @property
     def errors(self) -> tuple[Mistake, ...]:
-        """What makes it wrong."""
+        """Mistakes that make the kernel wrong."""
         return tuple(mistake for mistake in self.mistakes if mistake.severity == "error")
 
     @property
     def advice(self) -> tuple[Mistake, ...]:
-        """What makes it slow."""
+        """Mistakes that make the kernel slow."""
         return tuple(mistake for mistake in self.mistakes if mistake.severity == "advice")
 
     @property
     def all_well(self) -> bool:
-        """Whether nothing is wrong, whoever looked."""
+        """True if neither cudamm nor compute-sanitizer found an error or failed."""
         quiet = not any(verdict.errors or verdict.failed for verdict in self.sanitizer)
         return self.status in ("clean", "skipped") and quiet
 
     def record(self) -> dict[str, Any]:
-        """An entry of `checked` in a `cudamm.check/1` file."""
+        """Return the entry of `checked` in a `cudamm.check/1` file."""
         names = ("method", "params", "dtype", "file", "status", "reason", "source")
         return (
             {name: getattr(self, name) for name in names}
@@ -104,7 +110,7 @@ class CheckResult:
         )
 
     def mistake_records(self) -> list[dict[str, Any]]:
-        """The rows of a `cudamm.check/1` file, a mistake each."""
+        """Return the rows of a `cudamm.check/1` file, one for each mistake."""
         return [self._mistake_record(mistake) for mistake in self.mistakes]
 
     def _mistake_record(self, mistake: Mistake) -> dict[str, Any]:
@@ -134,22 +140,27 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class SharedLimit:
-    """The most shared memory that a block may have, static and dynamic together.
+    """The maximum shared memory of a block, static and dynamic together.
 
     Attributes:
-        of: whose limit it is, for people.
+        gpu: the GPU with this limit, for people.
     """
 
     bytes_per_block: int
-    of: str
+    gpu: str
 
-    def passed(self, source: Program, static_bytes: int, launch: Launch, size: str) -> list[Mistake]:
-        """Return a mistake if a launch needs more."""
+    def exceeded_by(self, source: Program, static_bytes: int, launch: Launch, size: str) -> list[Mistake]:
+        """Return the mistake if a launch needs more shared memory; empty if it does not.
+
+        Args:
+            static_bytes: static shared memory of a block.
+            size: M x N x K as asked for, before padding.
+        """
         if static_bytes > STATIC_SHARED_BYTES:
             return [shared_memory_limit(source, static_bytes, STATIC_SHARED_BYTES, "", size)]
         needed = static_bytes + launch.shared_bytes
         if needed > self.bytes_per_block:
-            return [shared_memory_limit(source, needed, self.bytes_per_block, self.of, size)]
+            return [shared_memory_limit(source, needed, self.bytes_per_block, self.gpu, size)]
         return []
 
 
@@ -161,39 +172,39 @@ def check_all(
     progress: Progress,
     sanitize: Sanitize | None = None,
 ) -> Iterator[CheckResult]:
-    """Check each variant in each element type at all of its sizes, one result as soon as it is there.
+    """Check each variant in each element type at all of its sizes; yield each result when it is complete.
 
     Args:
-        executor: on the CPU device; it judges the products.
-        sanitize: asks compute-sanitizer about a variant.
+        executor: an executor on the CPU device, which verifies the products.
+        sanitize: runs compute-sanitizer on a variant; None: compute-sanitizer is not run.
 
     Raises:
-        UsageError: the request is impossible; raised before anything is launched.
+        UsageError: the request is impossible; raised before the first launch.
         NoDeviceError: there is no C++ compiler.
     """
-    looks = _planned(executor, cases, fmad, limit)
-    compiled = _compiled([look.case for look in looks if look.case is not None], executor, progress)
-    groups: dict[tuple[Variant, str], list[_Look]] = {}
-    for look in looks:
-        groups.setdefault((look.variant, look.problem.element.name), []).append(look)
-    done = itertools.count()
+    checks = _planned(executor, cases, fmad, limit)
+    compiled = _compiled([check.case for check in checks if check.case is not None], executor, progress)
+    groups: dict[tuple[Variant, str], list[_SizeCheck]] = {}
+    for check in checks:
+        groups.setdefault((check.variant, check.problem.element.name), []).append(check)
+    counter = itertools.count()
     for (variant, dtype), group in groups.items():
-        for look in group:
-            progress(f"{variant} at {look.size} {dtype}", next(done), len(cases))
-            if look.case is not None:
-                case = dataclasses.replace(look.case, compiled=compiled.get(look.case.program))
-                _look_at(executor, case, limit, look)
+        for check in group:
+            progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
+            if check.case is not None:
+                case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
+                _check_size(executor, case, limit, check)
         yield _result(variant, dtype, group, sanitize)
 
 
 @dataclass
-class _Look:
-    """One variant at one size: what is to be looked at, and then what was seen.
+class _SizeCheck:
+    """The check of one variant at one size, and what it found.
 
     Attributes:
-        case: None if it is known beforehand that it cannot be launched.
-        failed: why it could not be watched; empty if it could.
-        watched: how many of its blocks, and of how many; None if the launch did not come to its end.
+        case: None if planning showed that the variant cannot be launched.
+        failed: why the launch could not be watched; empty if it could.
+        watched: number of watched blocks and number of all blocks; None if the launch did not finish.
     """
 
     variant: Variant
@@ -207,77 +218,82 @@ class _Look:
 
     @property
     def size(self) -> str:
-        """M x N x K as asked for."""
+        """M x N x K as asked for, before padding."""
         return str(self.problem.shape)
 
     @property
     def work(self) -> int:
-        """Multiplications."""
+        """Number of multiplications."""
         return self.problem.shape.m * self.problem.shape.n * self.problem.shape.k
 
 
 def _planned(
     executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, limit: SharedLimit
-) -> list[_Look]:
-    """Plan each case. One that needs too much shared memory is a mistake, which `prepare` would refuse."""
-    looks = [_Look(variant, problem) for variant, problem in cases]
-    for look in looks:
-        if unfit(look.variant.method, executor.target.limits):
-            continue  # which is told in its place
+) -> list[_SizeCheck]:
+    """Plan each case.
+
+    Too much shared memory becomes a mistake of that case here, because `plan_all` would refuse the request.
+    """
+    checks = [_SizeCheck(variant, problem) for variant, problem in cases]
+    for check in checks:
+        if unfit(check.variant.method, executor.target.limits):
+            continue  # `plan_all` reports it below
         try:
-            launch = plan(look.variant, look.problem.shape, look.problem.element)
+            launch = plan(check.variant, check.problem.shape, check.problem.element)
         except RequirementError:
-            continue  # which is told in its place
-        source = program(look.variant, look.problem.element, fmad)
-        look.errors = limit.passed(source, 0, launch, look.size)
-    left = [look for look in looks if not look.errors]
-    if left:
-        planned = plan_all(executor, [(look.variant, look.problem) for look in left], fmad)
-        for position, (look, case) in enumerate(zip(left, planned, strict=True)):
-            look.case = dataclasses.replace(case, position=position)
-    return looks
+            continue  # `plan_all` reports it below
+        source = program(check.variant, check.problem.element, fmad)
+        check.errors = limit.exceeded_by(source, 0, launch, check.size)
+    feasible = [check for check in checks if not check.errors]
+    if feasible:
+        planned = plan_all(executor, [(check.variant, check.problem) for check in feasible], fmad)
+        for position, (check, case) in enumerate(zip(feasible, planned, strict=True)):
+            check.case = dataclasses.replace(case, position=position)
+    return checks
 
 
-def _look_at(executor: Executor, case: Case, limit: SharedLimit, look: _Look) -> None:
-    """Verify and watch a case, and note what is seen."""
+def _check_size(executor: Executor, case: Case, limit: SharedLimit, check: _SizeCheck) -> None:
+    """Verify and watch a case, and store what was found in `check`."""
     if case.skipped or case.launch is None:
-        look.skipped = case.skipped
+        check.skipped = case.skipped
         return
     if isinstance(case.compiled, KernelError):
         static_bytes = _declared_bytes(case.compiled)
-        look.errors = limit.passed(case.program, static_bytes, case.launch, look.size)
-        look.failed = "" if look.errors else str(case.compiled)
+        check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
+        check.failed = "" if check.errors else str(case.compiled)
         return
     try:
-        # Verify first: a kernel that hangs is ended there, and need not be watched.
+        # Verify first: verification ends a kernel that hangs, which then is not watched.
         verdict = executor.verify(case, thread_order=True)
         observation = _observed(case, case.launch)
     except KernelError as error:
         file = case.variant.method.path.name
-        look.errors = [Mistake("crash", str(error), file=file, sizes=(look.size,))]
+        check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
         return
     static_bytes = _static_bytes(observation, case.program)
-    look.errors = limit.passed(case.program, static_bytes, case.launch, look.size)
-    look.errors += errors_of(observation, verdict, case.program, case.launch, look.size)
+    check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
+    check.errors += errors_of(observation, verdict, case.program, case.launch, check.size)
     if not observation.ended:
-        look.watched = len(observation.blocks), case.launch.blocks
-        look.advice = advice_of(observation, case.program, case.launch, look.size)
+        check.watched = len(observation.blocks), case.launch.blocks
+        check.advice = advice_of(observation, case.program, case.launch, check.size)
     case.problem.release()
 
 
-def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sanitize | None) -> CheckResult:
-    """Return what was seen of a variant at all sizes."""
-    seen = [look for look in looks if not look.skipped and not look.failed]
-    whole = [look for look in seen if look.watched is not None]
-    # At small sizes most accesses are at an edge, where no kernel is at its best.
-    advice = max(whole, key=lambda look: look.work).advice if whole else []
-    mistakes = merged([*(mistake for look in looks for mistake in look.errors), *advice])
-    reason = next((look.failed for look in looks if look.failed), "")
+def _result(
+    variant: Variant, dtype: str, checks: Sequence[_SizeCheck], sanitize: Sanitize | None
+) -> CheckResult:
+    """Combine the checks of one variant at all sizes into its result."""
+    finished = [check for check in checks if not check.skipped and not check.failed]
+    watched = [check for check in finished if check.watched is not None]
+    # Advice is taken from the largest size: at small ones most accesses are at an edge of the matrices.
+    advice = max(watched, key=lambda check: check.work).advice if watched else []
+    mistakes = merged([*(mistake for check in checks for mistake in check.errors), *advice])
+    reason = next((check.failed for check in checks if check.failed), "")
     status: Status = "failed" if reason else "clean"
     if not reason and any(mistake.severity == "error" for mistake in mistakes):
         status = "wrong"
-    elif not reason and not seen:
-        status, reason = "skipped", looks[0].skipped
+    elif not reason and not finished:
+        status, reason = "skipped", checks[0].skipped
     return CheckResult(
         method=variant.method.name,
         params=variant.params,
@@ -286,25 +302,25 @@ def _result(variant: Variant, dtype: str, looks: Sequence[_Look], sanitize: Sani
         status=status,
         reason=reason,
         mistakes=mistakes,
-        sizes=tuple(look.size for look in seen),
-        skipped=tuple((look.size, look.skipped) for look in looks if look.skipped),
-        watched={look.size: look.watched for look in whole if look.watched is not None},
-        source=next((look.case.program.hash for look in looks if look.case is not None), ""),
-        sanitizer=_sanitized(sanitize, seen),
+        sizes=tuple(check.size for check in finished),
+        skipped=tuple((check.size, check.skipped) for check in checks if check.skipped),
+        watched={check.size: check.watched for check in watched if check.watched is not None},
+        source=next((check.case.program.hash for check in checks if check.case is not None), ""),
+        sanitizer=_sanitized(sanitize, finished),
         chosen_by=variant.chosen_by,
     )
 
 
-def _sanitized(sanitize: Sanitize | None, looks: Sequence[_Look]) -> tuple[ToolVerdict, ...]:
-    """Return what compute-sanitizer says at the largest size only: each run of a tool takes seconds."""
-    if sanitize is None or not looks:
+def _sanitized(sanitize: Sanitize | None, checks: Sequence[_SizeCheck]) -> tuple[ToolVerdict, ...]:
+    """Run compute-sanitizer at the largest size only, because each run of a tool takes seconds."""
+    if sanitize is None or not checks:
         return ()
-    largest = max(looks, key=lambda look: look.work)
+    largest = max(checks, key=lambda check: check.work)
     return sanitize(largest.variant, largest.problem)
 
 
 def _observed(case: Case, launch: Launch) -> Observation:
-    """Observe all blocks of a launch, or some of a large one."""
+    """Observe all blocks of a launch, or some blocks of a large one."""
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
@@ -312,40 +328,49 @@ def _observed(case: Case, launch: Launch) -> Observation:
 
 
 def _chosen_blocks(launch: Launch) -> list[int] | None:
-    """Return the linear indices of the blocks to watch; None: all. Corners first: mistakes show at edges."""
+    """Return the linear indices of the blocks to watch, or None for all of them.
+
+    Corners come first, because most mistakes show at the edges of the matrices.
+    """
     shape = launch.shape
-    many = max(1, MOST_WATCHED * launch.blocks // (shape.m * shape.n * shape.k))
-    if many >= launch.blocks:
+    count = max(1, MOST_WATCHED * launch.blocks // (shape.m * shape.n * shape.k))
+    if count >= launch.blocks:
         return None
     gx, gy, _ = launch.grid
-    ends = (tuple(dict.fromkeys((0, extent - 1, extent // 2))) for extent in reversed(launch.grid))
-    places = sorted(
-        itertools.product(*ends),
+    coordinates = (tuple(dict.fromkeys((0, extent - 1, extent // 2))) for extent in reversed(launch.grid))
+    blocks = sorted(
+        itertools.product(*coordinates),
         key=lambda place: sum(0 < i < e - 1 for i, e in zip(place, launch.grid[::-1], strict=True)),
     )
-    return sorted([x + gx * (y + gy * z) for z, y, x in places][:many])
+    return sorted([x + gx * (y + gy * z) for z, y, x in blocks][:count])
 
 
 def _compiled(
     planned: Sequence[Case], executor: Executor, progress: Progress
 ) -> dict[Program, Any | KernelError]:
-    """Compile each program to be judged. Raises UsageError if a user's file compiles in no variant."""
+    """Compile each program.
+
+    Raises:
+        UsageError: a user's kernel compiles in no variant.
+    """
     programs = list(dict.fromkeys(case.program for case in planned if case.launch is not None))
-    done: list[tuple[Program, Any]] = []
-    for source, made in compile_each(programs, executor.target.compile):
-        done.append((source, made))
-        progress(f"compiling {source.method.name}", len(done), len(programs))
-    check_user_kernels([(source, made) for source, made in done if not _declared_bytes(made)])
-    return dict(done)
+    compiled: list[tuple[Program, Any]] = []
+    for source, executable in compile_each(programs, executor.target.compile):
+        compiled.append((source, executable))
+        progress(f"compiling {source.method.name}", len(compiled), len(programs))
+    check_user_kernels(
+        [(source, executable) for source, executable in compiled if not _declared_bytes(executable)]
+    )
+    return dict(compiled)
 
 
 def _static_bytes(observation: Observation, source: Program) -> int:
-    """Return the bytes of the shared arrays as declared; a compiler may leave out what has no effect."""
+    """Return the declared bytes of the static shared arrays, although a compiler may remove unused ones."""
     dynamic = set(re.findall(r"\bextern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", source.text))
     return sum(array.size_bytes for array in observation.shared if array.name not in dynamic)
 
 
 def _declared_bytes(failure: object) -> int:
-    """Return the bytes that a kernel declares if the compiler refused them as too many; else 0."""
+    """Return the static shared bytes of a kernel if the compiler refused them as too many; else 0."""
     found = re.search(r"declares ([\d,]+) bytes of static shared memory", str(failure))
     return int(found[1].replace(",", "")) if isinstance(failure, KernelError) and found else 0

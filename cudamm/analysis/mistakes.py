@@ -1,7 +1,7 @@
-"""What is wrong with a kernel, in words: from what the CPU device observed to mistakes with their messages.
+"""Mistakes of a kernel, described in words from what the CPU device observed.
 
-Each kind of mistake has a function, named as the kind is, with the text of its message and of its cure.
-A cure is given only if it follows from what was observed. Nothing is executed here; `check` does that.
+Each kind of mistake has a function with the name of the kind; it writes the message and the cure. A cure is
+given only if it follows from the observation. This file executes nothing; `check` does.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ Kind = Literal[
 Severity = Literal["error", "advice"]
 
 ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp"))
-"""What costs time, and no correctness."""
+"""Kinds of mistakes that cost time and leave the result correct."""
 
 MOST_SECTORS = 2.0
-"""Ratio of the sectors touched to those needed from which an access is called uncoalesced. A row that begins
-amid a sector takes 5 sectors instead of 4, and no kernel can change that."""
+"""Minimum ratio of the touched sectors to the needed ones for an access to be reported as uncoalesced.
+
+A row that begins inside a sector takes 5 sectors instead of 4, which no kernel can avoid.
+"""
 
 LEAST_CONFLICT = 1.5
-"""Ratio of the wavefronts to those needed from which an access is called a bank conflict."""
+"""Minimum ratio of the wavefronts to the needed ones for an access to be reported as a bank conflict."""
 
 WARP_THREADS = 32
 
@@ -53,8 +55,8 @@ class ThreadAt:
     """A thread that takes part in a mistake.
 
     Attributes:
-        line: of the kernel's file.
-        op: what it did to memory; empty if it did nothing.
+        line: line of the kernel's file.
+        op: the access to memory; empty if there was none.
     """
 
     block: tuple[int, int, int]
@@ -65,18 +67,18 @@ class ThreadAt:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that is wrong, or could be faster.
+    """A part of a kernel that is wrong or could be faster.
 
     Attributes:
-        line: of the kernel's file; 0 if it belongs to none.
-        text: that line.
+        line: line of the kernel's file; 0 if the mistake belongs to no line.
+        text: text of that line.
         message: what is wrong, in a sentence.
         cure: what to do about it; may be empty.
-        array: A, B or C, or the name of a shared variable; empty if it is about none.
-        element: of that array, as in `As[3][4]`; empty if it is about none.
-        other_line: where the other thread of a race was.
-        count: how often it was seen, over all sizes.
-        sizes: at which it was seen, as M x N x K; the message is about the first.
+        array: A, B or C, or the name of a shared variable; empty if the mistake concerns no array.
+        element: element of that array, such as `As[3][4]`; empty if the mistake concerns no element.
+        other_line: line of the other thread of a race.
+        count: number of times that the mistake was seen, over all sizes.
+        sizes: sizes that show the mistake, as M x N x K; the message is about the first.
     """
 
     kind: Kind
@@ -94,26 +96,28 @@ class Mistake:
 
     @property
     def severity(self) -> Severity:
-        """`advice` for what costs time only."""
+        """`advice` if the mistake costs only time, else `error`."""
         return "advice" if self.kind in ADVICE else "error"
 
     @property
-    def _same(self) -> tuple[object, ...]:
-        """What does not change when one mistake is seen at two sizes."""
+    def _identity(self) -> tuple[object, ...]:
+        """The fields that are equal when one mistake is seen at two sizes."""
         return self.kind, self.array, *sorted((self.line, self.other_line))
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
-    """Return each mistake once, errors first, in the order in which they were found."""
-    found: dict[tuple[object, ...], Mistake] = {}
+    """Return each mistake once: errors before advice, otherwise in the order in which they were found."""
+    merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
-        known = found.get(mistake._same)
-        if known is None:
-            found[mistake._same] = mistake
+        earlier = merged_mistakes.get(mistake._identity)
+        if earlier is None:
+            merged_mistakes[mistake._identity] = mistake
         else:
-            sizes = tuple(dict.fromkeys(known.sizes + mistake.sizes))
-            found[mistake._same] = dataclasses.replace(known, count=known.count + mistake.count, sizes=sizes)
-    return tuple(sorted(found.values(), key=lambda mistake: mistake.severity == "advice"))
+            sizes = tuple(dict.fromkeys(earlier.sizes + mistake.sizes))
+            merged_mistakes[mistake._identity] = dataclasses.replace(
+                earlier, count=earlier.count + mistake.count, sizes=sizes
+            )
+    return tuple(sorted(merged_mistakes.values(), key=lambda mistake: mistake.severity == "advice"))
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ class WatchedLaunch:
 
     @functools.cached_property
     def shapes(self) -> dict[str, ArrayShape]:
-        """The shape of each array that has one."""
+        """Shapes of the arrays, by name; an array whose shape is not known is missing."""
         return array_shapes(self.observation, self.program, self.launch)
 
     def mistake(self, kind: Kind, message: str, cure: str = "", line: int = 0, **more: Any) -> Mistake:
@@ -139,13 +143,13 @@ class WatchedLaunch:
         text, file = line_text(self.program, line), self.program.method.path.name
         return Mistake(kind, message, cure, file, line, text, sizes=(self.size,), **more)
 
-    def in_use(self, of_axes: tuple[int, int, int]) -> tuple[int, ...]:
-        """Return the values of x and y, and that of z if the launch has a z."""
+    def in_use(self, index: tuple[int, int, int]) -> tuple[int, ...]:
+        """Return x and y of an index or extent, and z if the launch has a third axis."""
         has_z = self.launch.block[2] > 1 or self.launch.grid[2] > 1
-        return of_axes if has_z else of_axes[:2]
+        return index if has_z else index[:2]
 
     def index(self, index: tuple[int, int, int]) -> str:
-        """Return a thread's or block's index: (x,y), or (x,y,z) if the launch has a z."""
+        """Return a thread's or block's index as (x,y), or as (x,y,z) if the launch has a third axis."""
         return f"({','.join(map(str, self.in_use(index)))})"
 
     def thread(self, at: ThreadAt | Fault) -> str:
@@ -153,48 +157,54 @@ class WatchedLaunch:
         return f"thread {self.index(at.thread)} of block {self.index(at.block)}"
 
     def element(self, fault: Fault) -> str:
-        """Return the element that a fault is about, such as `As[3][4]`."""
+        """Return the element that a fault concerns, such as `As[3][4]`."""
         return element_name(fault, self.shapes.get(fault.array))
 
     def access(self, fault: Fault) -> str:
         """Return `thread (1,0) of block (0,2) reads As[3][4]`."""
-        return f"{self.thread(fault)} {_READS[fault.op]} {self.element(fault)}"
+        return f"{self.thread(fault)} {_THREAD_VERBS[fault.op]} {self.element(fault)}"
 
 
 def errors_of(
     observation: Observation, verdict: Verdict | None, program: Program, launch: Launch, size: str
 ) -> list[Mistake]:
-    """Return what makes a launch wrong.
+    """Return the mistakes that make a launch wrong.
 
     Args:
-        verdict: on the same launch, made without being watched; None if there is none.
+        verdict: verdict on the product of the same launch without observation; None if it was not verified.
         size: M x N x K as asked for, before padding.
     """
     watched = WatchedLaunch(observation, program, launch, size)
-    found = [
-        _FAULTS[fault.kind](watched, fault) for fault in observation.faults if not _is_late(watched, fault)
+    mistakes = [
+        _FAULTS[fault.kind](watched, fault)
+        for fault in observation.faults
+        if not _belongs_to_race(watched, fault)
     ]
-    if observation.ended and not any(f.kind in ("divergent-barrier", "crash") for f in observation.faults):
-        found.append(crash(watched, Fault("crash", message=observation.ended)))
-    # A launch that did not come to its end has no result.
+    kinds = {fault.kind for fault in observation.faults}
+    if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash")):
+        mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
+    # A launch that did not finish has no result.
     if verdict is not None and verdict.correct is False and not observation.ended:
-        beside = verdict.reason.startswith(("wrote past the end", "wrote before the start"))
-        if not (beside and any(mistake.kind == "out-of-bounds" for mistake in found)):
-            found.append(wrong_result(watched, verdict.reason))
-    return found
+        is_beyond_array = verdict.reason.startswith(("wrote past the end", "wrote before the start"))
+        if not (is_beyond_array and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
+            mistakes.append(wrong_result(watched, verdict.reason))
+    return mistakes
 
 
 def advice_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
-    """Return what makes a launch slower than it need be, as far as it can be seen from its accesses."""
+    """Return the mistakes that make a launch slower than necessary, as far as its accesses show them."""
     watched = WatchedLaunch(observation, program, launch, size)
-    found = [partial_warp(watched)]
+    mistakes = [partial_warp(watched)]
     for access in observation.accesses:
-        found.append((uncoalesced if access.space == "global" else bank_conflict)(watched, access))
-    return [mistake for mistake in found if mistake is not None]
+        mistakes.append((uncoalesced if access.space == "global" else bank_conflict)(watched, access))
+    return [mistake for mistake in mistakes if mistake is not None]
 
 
-def _is_late(watched: WatchedLaunch, fault: Fault) -> bool:
-    """Return whether a fault is a read of what another thread writes too late, which is told as a race."""
+def _belongs_to_race(watched: WatchedLaunch, fault: Fault) -> bool:
+    """Return whether a fault is a read of an element that another thread writes too late.
+
+    Such a read is reported as a race.
+    """
     return fault.kind == "uninitialised" and any(
         other.kind == "race"
         and (other.array, other.space) == (fault.array, fault.space)
@@ -204,32 +214,36 @@ def _is_late(watched: WatchedLaunch, fault: Fault) -> bool:
     )
 
 
-# Errors, a function for each kind.
+# Errors: one function for each kind.
 
 
 def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
-    """Describe two threads that access an element, with nothing to order them and one of them writing."""
-    here = ThreadAt(fault.block, fault.thread, fault.line, fault.op)
-    there = ThreadAt(fault.other_block, fault.other_thread, fault.other_line, fault.other_op)
-    # The thread that reads is named last, and of two that write the one further up first.
-    first, second = sorted((there, here), key=lambda at: (at.op == "load", at.line))
-    apart = first.block != second.block
+    """Describe two accesses to one element, at least one a write, whose order nothing determines."""
+    thread = ThreadAt(fault.block, fault.thread, fault.line, fault.op)
+    other_thread = ThreadAt(fault.other_block, fault.other_thread, fault.other_line, fault.other_op)
+    # The message names a reading thread last, and of two writing threads the one with the lower line first.
+    first, second = sorted((other_thread, thread), key=lambda at: (at.op == "load", at.line))
+    in_different_blocks = first.block != second.block
     element = watched.element(fault)
     if first.op == second.op and first.line == second.line:
-        pair = (
+        both_threads = (
             f"{watched.thread(first)} and {watched.thread(second)}"
-            if apart
+            if in_different_blocks
             else f"threads {watched.index(first.thread)} and {watched.index(second.thread)} of block "
             f"{watched.index(first.block)}"
         )
-        message = f"{pair} both {_READS[first.op].removesuffix('s')} {element} in line {first.line}"
-    else:
-        other = watched.thread(second) if apart else f"thread {watched.index(second.thread)}"
         message = (
-            f"{watched.thread(first)} {_READS[first.op]} {element} in line {first.line} and {other} "
-            f"{_READS[second.op]} it in line {second.line}"
+            f"{both_threads} both {_THREAD_VERBS[first.op].removesuffix('s')} {element} in line {first.line}"
         )
-    if apart:
+    else:
+        second_name = (
+            watched.thread(second) if in_different_blocks else f"thread {watched.index(second.thread)}"
+        )
+        message = (
+            f"{watched.thread(first)} {_THREAD_VERBS[first.op]} {element} in line {first.line} and "
+            f"{second_name} {_THREAD_VERBS[second.op]} it in line {second.line}"
+        )
+    if in_different_blocks:
         message += ", and nothing orders different blocks"
         cure = _ONE_OWNER
     else:
@@ -243,7 +257,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def _missing_barrier(program: Program, writer: ThreadAt, other: ThreadAt, space: Space) -> tuple[str, str]:
-    """Return which barrier is missing in a block, and where to put it: by the order of the lines."""
+    """Return which barrier a block lacks and where to put it, judged by the order of the lines."""
     write, read = writer.line, other.line
     if space == "global" and (other.op != "load" or write == read):
         return "", _ONE_OWNER
@@ -257,45 +271,45 @@ def _missing_barrier(program: Program, writer: ThreadAt, other: ThreadAt, space:
     is_between = any(min(write, read) < line < max(write, read) for line in _barriers(program))
     if write < read and not is_between:
         return (
-            "the barrier after writing is missing, and it may be read before it is written",
+            "the barrier after writing is missing, so the element may be read before it is written",
             f"put __syncthreads() between line {write}, which writes, and line {read}, which reads",
         )
     if write < read:
         return (
-            "the barrier after reading is missing, and a thread that is ahead writes the next step's element "
-            "before others have read this step's",
-            f"put __syncthreads() behind line {read}, within the loop, before line {write} writes again",
+            "the barrier after reading is missing, so a thread that is ahead may overwrite the element "
+            "before other threads have read it",
+            f"put __syncthreads() after line {read}, inside the loop, before line {write} writes again",
         )
     if not is_between:
         return (
-            "it is written before all threads have read what was there",
+            "the element may be overwritten before all threads have read it",
             f"put __syncthreads() between line {read}, which reads, and line {write}, which writes",
         )
     return (
-        "what one step writes is read by the next before all threads are there",
-        f"put __syncthreads() behind line {write}, before line {read} reads again",
+        "the next iteration may read the element before this iteration has written it",
+        f"put __syncthreads() after line {write}, before line {read} reads again",
     )
 
 
 def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
-    """Describe an access beside its array, in global or shared memory."""
-    return _beside(watched, fault, f"{watched.access(fault)}{_how_far(watched, fault)}")
+    """Describe an access before the start or past the end of an array, in global or shared memory."""
+    return _beyond_array(watched, fault, f"{watched.access(fault)}{_distance(watched, fault)}")
 
 
-def _beside(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
+def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
     cure = (
-        "let only threads do this whose row and column lie within the matrix, or have the matrices padded "
+        "access the element only if its row and column are within the matrix, or have the matrices padded "
         "(requires: M % BLOCK_SIZE == 0 in the header)"
     )
-    return _of_element(watched, fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, fault, message, cure if fault.space == "global" else "")
 
 
-def _how_far(watched: WatchedLaunch, fault: Fault) -> str:
-    """Return how far beside its array an access is."""
+def _distance(watched: WatchedLaunch, fault: Fault) -> str:
+    """Return the distance of an access from its array, as the end of a message."""
     shape = watched.shapes.get(fault.array)
     if shape is None:
         size = next((s.size_bytes for s in watched.observation.shared if s.name == fault.array), 0)
-        return f", outside of its {size:,} bytes" if size else ", outside of it"
+        return f", outside its {size:,} bytes" if size else ", outside the array"
     extents = f"{fault.array} has {shape} elements"
     if fault.offset_bytes < 0:
         before = -(fault.offset_bytes // shape.element_bytes)
@@ -305,27 +319,27 @@ def _how_far(watched: WatchedLaunch, fault: Fault) -> str:
 
 
 def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
-    """Describe a read of shared memory, or of C, that nothing has been written to."""
+    """Describe a read of an element of shared memory or C that was never written."""
     cure = (
-        "C holds anything before the launch: set each element to 0 before the first sum is added to it, or "
-        "add in a variable and store that once"
+        "C is not initialised before the launch: set each element to 0 before the first sum is added to it, "
+        "or add in a variable and store the sum once"
     )
-    message = f"{watched.access(fault)}, which nothing has been written to"
-    return _of_element(watched, fault, message, cure if fault.space == "global" else "")
+    message = f"{watched.access(fault)}, which was never written"
+    return _element_mistake(watched, fault, message, cure if fault.space == "global" else "")
 
 
 def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
-    """Describe a vector access at an address that is no multiple of its size."""
+    """Describe a vector access at an address that is not a multiple of its size."""
     message = (
         f"{watched.access(fault)}, {fault.size_bytes} bytes at once, but its offset of "
-        f"{fault.offset_bytes:,} bytes is no multiple of {fault.size_bytes}; a GPU ends the kernel with "
+        f"{fault.offset_bytes:,} bytes is not a multiple of {fault.size_bytes}; a GPU ends the kernel with "
         "“misaligned address”"
     )
     cure = (
         "start each vector access at a multiple of its size: have the matrices padded (requires: N % 4 == 0) "
         "or access the elements one by one"
     )
-    return _of_element(watched, fault, message, cure)
+    return _element_mistake(watched, fault, message, cure)
 
 
 def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -334,8 +348,8 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
     threads = _threads_in(message) or (ThreadAt(fault.block, fault.thread, fault.line),)
     lines = sorted({at.line for at in threads if at.line})
     cure = (
-        "do not let threads return or continue past a barrier: let them wait there too, and leave out only "
-        "their loads and stores"
+        "do not let threads return or continue before a barrier: let all threads reach it, and skip only the "
+        "loads and stores"
         if "left the kernel" in message
         else "let all threads of the block meet at one barrier, outside of the branches"
     )
@@ -346,44 +360,52 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def crash(watched: WatchedLaunch, fault: Fault) -> Mistake:
-    """Describe a launch that ended before its time, or not at all.
+    """Describe a launch that ended early or not at all.
 
-    An access so far beside a matrix that it ends the kernel is an access out of bounds.
+    If an access far outside a matrix ended the kernel, the mistake is an access out of bounds.
     """
     message = fault.message or watched.observation.ended or "the kernel crashed"
-    at = re.search(r"in thread \(([\d,]+)\) of block \(([\d,]+)\)", message)
-    threads = (ThreadAt(_extents(at[2]), _extents(at[1]), fault.line),) if at else ()
-    far = re.search(r"it reached (\d+) bytes (past the end|before the start) of ([ABC])\b", message)
-    if not (far and threads):
+    named_thread = re.search(r"in thread \(([\d,]+)\) of block \(([\d,]+)\)", message)
+    threads = (
+        (ThreadAt(_extents(named_thread[2]), _extents(named_thread[1]), fault.line),) if named_thread else ()
+    )
+    distance_text = re.search(r"it reached (\d+) bytes (past the end|before the start) of ([ABC])\b", message)
+    if not (distance_text and threads):
         return watched.mistake("crash", message, line=fault.line, threads=threads)
-    shape, distance = watched.shapes[far[3]], int(far[1])
-    offset = shape.elements * shape.element_bytes + distance if far[2] == "past the end" else -distance
+    shape, distance = watched.shapes[distance_text[3]], int(distance_text[1])
+    offset = (
+        shape.elements * shape.element_bytes + distance if distance_text[2] == "past the end" else -distance
+    )
     (thread,) = threads
-    beside = Fault("out-of-bounds", fault.line, "load", "global", thread.block, thread.thread, far[3], offset)
-    reached = f"{watched.thread(beside)} reaches {watched.element(beside)}{_how_far(watched, beside)}"
-    found = _beside(watched, beside, f"{reached}, which ended the kernel")
-    return dataclasses.replace(found, threads=threads)  # it is not known whether it reads or writes
+    far_fault = Fault(
+        "out-of-bounds", fault.line, "load", "global", thread.block, thread.thread, distance_text[3], offset
+    )
+    reached = (
+        f"{watched.thread(far_fault)} reaches {watched.element(far_fault)}{_distance(watched, far_fault)}"
+    )
+    mistake = _beyond_array(watched, far_fault, f"{reached}, which ended the kernel")
+    return dataclasses.replace(mistake, threads=threads)  # without `op`: read or write is not known
 
 
 def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
-    """Describe a wrong product as verification does, at the line that stores C if there is only one."""
+    """Describe a wrong product in the words of verification, at the line that stores C if only one does."""
     stores = {a.line for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
     return watched.mistake("wrong-result", reason, line=stores.pop() if len(stores) == 1 else 0, array="C")
 
 
 def shared_memory_limit(
-    program: Program, needed_bytes: int, limit_bytes: int, giver: str, size: str
+    program: Program, needed_bytes: int, limit_bytes: int, gpu: str, size: str
 ) -> Mistake:
-    """Describe a block that needs more shared memory than it can have.
+    """Describe a block that needs more shared memory than the limit.
 
     Args:
-        giver: which GPU gives a block no more than the limit; empty: no kernel may declare more.
+        gpu: GPU with this limit for each block; empty if it is the limit of what a kernel may declare.
     """
-    most = f"the most that {giver} gives a block" if giver else "the most that a kernel may declare"
+    most = f"the most that {gpu} gives a block" if gpu else "the most that a kernel may declare"
     message = f"a block needs {needed_bytes:,} bytes of shared memory, and {most} is {limit_bytes:,}"
     cure = (
         "make the tiles smaller"
-        if giver
+        if gpu
         else "make the tiles smaller, or the shared memory dynamic: extern __shared__, its size given at "
         "launch, and for more than 48 KB the host opts in with cudaFuncAttributeMaxDynamicSharedMemorySize"
     )
@@ -402,21 +424,27 @@ _FAULTS: Mapping[FaultKind, Callable[[WatchedLaunch, Fault], Mistake]] = {
 }
 
 
-# Advice, a function for each kind.
+# Advice: one function for each kind.
 
 
 def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
-    """Describe a warp's access to shared memory that takes more passes through the banks than needed."""
+    """Describe a warp's access to shared memory that takes more passes through the banks than needed.
+
+    Returns:
+        None if the ratio is below `LEAST_CONFLICT`.
+    """
     if access.wavefronts < LEAST_CONFLICT * max(access.ideal_wavefronts, 1):
         return None
-    ways = access.wavefronts / access.ideal_wavefronts
+    ratio = access.wavefronts / access.ideal_wavefronts
     message = (
-        f"a warp {_LOADS[access.op]} {access.array or 'shared memory'} in {_number(ways)} times as many "
-        f"passes through the {BANKS} banks as are needed: a {_number(ways)}-way bank conflict"
+        f"a warp {_WARP_VERBS[access.op]} {access.array or 'shared memory'} in {_number(ratio)} times as "
+        f"many passes through the {BANKS} banks as needed: a {_number(ratio)}-way bank conflict"
     )
-    wide = access.wide_wavefronts / access.wide_ideal_wavefronts if access.wide_ideal_wavefronts else ways
-    if round(wide, 1) != round(ways, 1):
-        message += f" ({_number(wide)}-way where the compiler merges four loads into one)"
+    merged_ratio = (
+        access.wide_wavefronts / access.wide_ideal_wavefronts if access.wide_ideal_wavefronts else ratio
+    )
+    if round(merged_ratio, 1) != round(ratio, 1):
+        message += f" ({_number(merged_ratio)}-way if the compiler merges four loads into one)"
     shape, stride, cure = watched.shapes.get(access.array), _stride(watched, access), ""
     if shape and stride and len(shape.extents) == 2 and stride % shape.row_bytes == 0:
         message += ": neighbouring threads access one column"
@@ -428,15 +456,19 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
 
 
 def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
-    """Describe a warp's access to global memory that touches more sectors than a coalesced one would."""
-    # A full warp needs so many; if its threads share elements fewer would do, and need no cure.
-    least = max(access.ideal_sectors, access.bytes_requested / SECTOR_BYTES)
-    if access.sectors < MOST_SECTORS * least or not access.requests:
+    """Describe a warp's access to global memory that touches more sectors than a coalesced one would.
+
+    Returns:
+        None if the ratio is below `MOST_SECTORS`, or if no warp executed the access.
+    """
+    # Threads that share elements would need fewer sectors than this, which is no reason for advice.
+    needed = max(access.ideal_sectors, access.bytes_requested / SECTOR_BYTES)
+    if access.sectors < MOST_SECTORS * needed or not access.requests:
         return None
-    touched, enough = access.sectors / access.requests, least / access.requests
+    sectors, needed_per_request = access.sectors / access.requests, needed / access.requests
     message = (
-        f"a warp {_LOADS[access.op]} {access.array or 'global memory'} in {_number(touched)} sectors of "
-        f"{SECTOR_BYTES} bytes where {_number(max(1, enough))} would do"
+        f"a warp {_WARP_VERBS[access.op]} {access.array or 'global memory'} in {_number(sectors)} sectors of "
+        f"{SECTOR_BYTES} bytes, and {_number(max(1, needed_per_request))} would be enough"
     )
     cure = "let neighbouring threads access neighbouring elements of a row, or go through shared memory"
     stride, width = _stride(watched, access), watched.launch.block[0]
@@ -454,7 +486,7 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
 
 
 def partial_warp(watched: WatchedLaunch) -> Mistake | None:
-    """Describe a block whose number of threads is no multiple of 32."""
+    """Describe a block whose number of threads is not a multiple of 32; return None if it is one."""
     threads = watched.launch.threads_per_block
     idle = -threads % WARP_THREADS
     if not idle:
@@ -464,32 +496,36 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
     line = watched.program.method.source.count("\n", 0, header.start()) + 1 if header else 0
     return watched.mistake(
         "partial-warp",
-        f"a block of {block} has {threads} thread{'s' * (threads > 1)}, no multiple of 32: {idle} of the 32 "
-        "lanes of its last warp do nothing",
-        f"take a multiple of 32 threads a block, such as {threads + idle}",
+        f"a block of {block} has {threads} thread{'s' * (threads > 1)}, not a multiple of 32: {idle} of the "
+        "32 lanes of its last warp do nothing",
+        f"use a multiple of 32 threads for each block, such as {threads + idle}",
         line,
     )
 
 
 def _stride(watched: WatchedLaunch, access: Access) -> int | None:
-    """Return the bytes between the first two lanes of the access, in the first request that has them."""
+    """Return the bytes between lanes 0 and 1 of an access, in its first request with both lanes.
+
+    Returns:
+        None if there is no such request.
+    """
     for request in watched.observation.requests:
         if request.site == access.site and 0 in request.offsets and 1 in request.offsets:
             return abs(request.offsets[1] - request.offsets[0])
     return None
 
 
-# Words, and the lines of the source.
+# Words of messages, and lines of the source.
 
-_READS: Mapping[str, str] = {"load": "reads", "store": "writes", "atomic": "updates"}
+_THREAD_VERBS: Mapping[str, str] = {"load": "reads", "store": "writes", "atomic": "updates"}
 
-_LOADS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": "updates"}
+_WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 _ONE_OWNER = "let one thread own each element, or add to it with atomicAdd()"
 
 
-def _of_element(watched: WatchedLaunch, fault: Fault, message: str, cure: str) -> Mistake:
-    """Return a mistake that one thread makes with one element."""
+def _element_mistake(watched: WatchedLaunch, fault: Fault, message: str, cure: str) -> Mistake:
+    """Return the mistake of one thread at one element."""
     return watched.mistake(
         fault.kind, message, cure, fault.line, array=fault.array, element=watched.element(fault),
         threads=(ThreadAt(fault.block, fault.thread, fault.line, fault.op),), count=fault.count,
@@ -503,13 +539,13 @@ def line_of(program: Program, pattern: str) -> int:
 
 
 def line_text(program: Program, line: int) -> str:
-    """Return a line of the kernel's file, without the space around it."""
+    """Return a line of the kernel's file without surrounding space; empty if there is no such line."""
     lines = program.method.source.splitlines()
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def _barriers(program: Program) -> list[int]:
-    """Return the lines that have a barrier."""
+    """Return the numbers of the lines that contain a barrier."""
     return [
         number
         for number, line in enumerate(without_comments(program.method.source).splitlines(), 1)
@@ -518,18 +554,18 @@ def _barriers(program: Program) -> list[int]:
 
 
 def _threads_in(message: str) -> tuple[ThreadAt, ...]:
-    """Return the threads that the device's own message about a barrier names, and the lines where they wait.
+    """Return the threads that the device names in its message about a barrier, with the lines they wait at.
 
-    Such as: block (4,0): thread (6,0) left the kernel while thread (0,0) waits at the barrier in line 28 of …
+    Example: block (4,0): thread (6,0) left the kernel while thread (0,0) waits at the barrier in line 28 of …
     """
     block = re.search(r"block \(([\d,]+)\)", message)
-    found = re.findall(r"thread \(([\d,]+)\)(?:(?! thread ).)*?(?= thread |$|;)", message)
+    indices = re.findall(r"thread \(([\d,]+)\)(?:(?! thread ).)*?(?= thread |$|;)", message)
     if block is None:
         return ()
     threads = []
-    for index in found:
-        after = message.partition(f"thread ({index})")[2].partition(" thread ")[0]
-        line = re.search(r"in line (\d+)", after)
+    for index in indices:
+        text = message.partition(f"thread ({index})")[2].partition(" thread ")[0]
+        line = re.search(r"in line (\d+)", text)
         threads.append(ThreadAt(_extents(block[1]), _extents(index), int(line[1]) if line else 0))
     return tuple(threads)
 
@@ -540,5 +576,5 @@ def _extents(text: str) -> tuple[int, int, int]:
 
 
 def _number(value: float) -> str:
-    """Return a number with one decimal, without it if it is whole."""
+    """Return a number with one decimal, or without decimals if that one is 0."""
     return f"{value:,.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""What Nsight Compute says of a kernel: its counters, by the names used here, and what they mean together."""
+"""Profiles of kernels by Nsight Compute: its counters, and sentences about what they show together."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Bound = Literal["compute", "memory", "balanced", "latency"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A counter of Nsight Compute's.
+    """A counter of Nsight Compute.
 
     Attributes:
-        raw: its name there.
-        name: its name here, unit included, as JSON has it.
-        label: what a table calls it.
-        scale: from the base unit (second, byte, percent or a count) to that of `name`.
-        meaning: for people.
+        raw: name in Nsight Compute.
+        name: name in JSON, unit included.
+        label: name in tables.
+        scale: factor from the base unit (second, byte, percent or a count) to the unit of `name`.
+        meaning: what the counter measures, for people.
     """
 
     raw: str
@@ -45,38 +45,45 @@ class Metric:
 
 
 METRICS = (
-    Metric("gpu__time_duration.sum", "duration_ms", "duration (ms)", 1e3, "of the launch, at base clock"),
+    Metric("gpu__time_duration.sum", "duration_ms", "duration (ms)", 1e3, "of the launch, at base clocks"),
     Metric(
         "sm__throughput.avg.pct_of_peak_sustained_elapsed", "compute_percent", "compute (% of peak)", 1,
-        "of the busiest unit of the multiprocessors, of what it can sustain",
+        "throughput of the busiest unit of the multiprocessors, as a share of its sustained peak",
     ),
     Metric(
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "memory_percent",
-        "memory (% of peak)", 1, "of the busiest unit between the multiprocessors and device memory",
+        "memory (% of peak)", 1,
+        "throughput of the busiest unit between multiprocessors and device memory, as a share of its peak",
     ),
     Metric(
         "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram_percent",
-        "device memory (% of peak)", 1, "of device memory alone",
+        "device memory (% of peak)", 1, "throughput of device memory alone, as a share of its peak",
     ),
-    Metric("dram__bytes_read.sum", "dram_read_bytes", "device memory read (MB)", 1, "from device memory"),
-    Metric("dram__bytes_write.sum", "dram_write_bytes", "device memory written (MB)", 1, "to device memory"),
+    Metric(
+        "dram__bytes_read.sum", "dram_read_bytes", "device memory read (MB)", 1,
+        "bytes read from device memory",
+    ),
+    Metric(
+        "dram__bytes_write.sum", "dram_write_bytes", "device memory written (MB)", 1,
+        "bytes written to device memory",
+    ),
     Metric("lts__t_sector_hit_rate.pct", "l2_hit_percent", "L2 hits (%)", 1, "sectors found in L2"),
     Metric("l1tex__t_sector_hit_rate.pct", "l1_hit_percent", "L1 hits (%)", 1, "sectors found in L1"),
     Metric(
         "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio", "load_sectors_per_request",
-        "sectors a load request", 1, "32-byte sectors that a warp's load touches; 4 for 32 adjacent floats",
+        "sectors a load request", 1, "32-byte sectors that a warp's load touches: 4 for 32 adjacent floats",
     ),
     Metric(
         "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio", "store_sectors_per_request",
-        "sectors a store request", 1, "likewise for stores",
+        "sectors a store request", 1, "32-byte sectors that a warp's store touches",
     ),
     Metric(
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "shared_load_conflicts",
-        "bank conflicts, loads", 1, "further passes that loads from shared memory took",
+        "bank conflicts, loads", 1, "extra passes that loads from shared memory took because of conflicts",
     ),
     Metric(
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "shared_store_conflicts",
-        "bank conflicts, stores", 1, "likewise for stores",
+        "bank conflicts, stores", 1, "extra passes that stores to shared memory took because of conflicts",
     ),
     Metric(
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "shared_load_wavefronts",
@@ -84,44 +91,45 @@ METRICS = (
     ),
     Metric(
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "shared_store_wavefronts",
-        "shared wavefronts, stores", 1, "likewise for stores",
+        "shared wavefronts, stores", 1, "all passes that stores to shared memory took",
     ),
     Metric(
         "sm__warps_active.avg.pct_of_peak_sustained_active", "achieved_occupancy_percent",
-        "achieved occupancy (%)", 1, "warps resident on a multiprocessor at work, of those it has room for",
+        "achieved occupancy (%)", 1, "resident warps of an active multiprocessor, as a share of its maximum",
     ),
     Metric(
         "launch__waves_per_multiprocessor", "waves", "waves", 1,
-        "blocks of the grid over blocks that fit on the GPU at a time",
+        "blocks of the grid divided by the blocks that fit on the GPU at a time",
     ),
     Metric(
         "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "ffma_instructions", "FFMA (thread)", 1,
         "float32 fused multiply-adds that threads executed",
     ),
 )  # fmt: skip
-"""All that is asked of ncu. Names: Nsight Compute's Kernel Profiling Guide, and `ncu --query-metrics`."""
+"""All counters that ncu collects. Names: Nsight Compute's Kernel Profiling Guide, `ncu --query-metrics`."""
 
 LATENCY_BOUND_PERCENT = 60.0
 BALANCED_PERCENT = 10.0
 SATURATED_PERCENT = 80.0
-"""The thresholds of Nsight Compute's own rule, sections/SpeedOfLight.py."""
+"""Thresholds of Nsight Compute's own rule for the bound, in percent (sections/SpeedOfLight.py)."""
 
 MOST_SECTORS = 2
-"""Times the sectors that adjacent elements of a warp need, above which a finding says so."""
+"""Maximum ratio of touched sectors to the sectors of adjacent elements that is not reported."""
 
 LEAST_CONFLICTS = 0.1
-"""Of the wavefronts, above which a finding speaks of bank conflicts; some GPUs count a few without any."""
+"""Minimum share of wavefronts due to bank conflicts that is reported; some GPUs count a few without any."""
 
 LOW_OCCUPANCY_PERCENT = 50.0
+"""Achieved occupancy below which low occupancy is reported, in percent."""
 
 WHERE_TO_GET_NCU = (
-    "Nsight Compute (ncu) was not found: it is part of the CUDA toolkit; NVIDIA's package repositories "
-    "have it too (apt: nsight-compute-YEAR.N; conda: nvidia::nsight-compute)"
+    "Nsight Compute (ncu) was not found: install the CUDA toolkit, which contains it, or NVIDIA's package "
+    "(apt: nsight-compute-YEAR.N; conda: nvidia::nsight-compute)"
 )
 
 _PERMISSION = (
-    "the driver keeps GPU counters for administrators (ERR_NVGPUCTRPERM): run as root, or load the driver "
-    "with NVreg_RestrictProfilingToAdminUsers=0; https://developer.nvidia.com/ERR_NVGPUCTRPERM says how"
+    "the driver allows only administrators to read GPU counters (ERR_NVGPUCTRPERM): run as root, or load the "
+    "driver with NVreg_RestrictProfilingToAdminUsers=0; see https://developer.nvidia.com/ERR_NVGPUCTRPERM"
 )
 
 _UNUSABLE = re.compile(
@@ -130,23 +138,23 @@ _UNUSABLE = re.compile(
     r"|--list-chips|driver resource was unavailable",
     re.IGNORECASE,
 )
-"""What ncu says where no kernel can be profiled, whichever it is."""
+"""Messages of ncu when it cannot profile any kernel on this machine."""
 
 _MESSAGE = re.compile(r"^==(ERROR|WARNING)==\s*(.*)$", re.MULTILINE)
 
-_EMPTY_TALK = re.compile(r"No kernels were profiled|require[sd]? the --target-processes|^\s*$")
-"""What ncu says after any failure, and so says nothing."""
+_UNINFORMATIVE = re.compile(r"No kernels were profiled|require[sd]? the --target-processes|^\s*$")
+"""Messages that ncu prints after any failure; they do not name the cause."""
 
 
 @dataclass(frozen=True)
 class ProfileResult:
-    """One variant on one problem under Nsight Compute.
+    """The profile of one variant on one problem.
 
     Attributes:
-        values: by `Metric.name`, in the unit that the name says; what ncu could not tell is left out.
-        raw: by ncu's names, as ncu gave them: a value, and its unit. Empty where it was not profiled.
-        reason: why it failed or was skipped.
-        chosen_by: what chose the variant in the place of `best`; empty where nothing did.
+        reason: why profiling failed or was skipped; empty otherwise.
+        values: values by `Metric.name`, in the unit of that name; without counters that ncu did not report.
+        raw: values and units by ncu's names, as ncu printed them; empty if the variant was not profiled.
+        chosen_by: what chose the variant in the place of `best`; empty if the variant was named.
     """
 
     method: str
@@ -167,16 +175,16 @@ class ProfileResult:
 
     @property
     def bound(self) -> Bound | None:
-        """By `bound_of`."""
+        """The bound that `bound_of` derives from the counters."""
         return bound_of(self.values)
 
     @property
     def findings(self) -> list[str]:
-        """By `findings_of`."""
+        """The sentences that `findings_of` derives from the counters."""
         return findings_of(self.values, ELEMENT_TYPES[self.dtype].size_bytes)
 
     def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.profile/1` file."""
+        """Return the row of a `cudamm.profile/1` file."""
         return {
             **{name: getattr(self, name) for name in ("method", "params", "m", "n", "k", "dtype", "fmad")},
             **chosen_record(self.chosen_by),
@@ -194,11 +202,11 @@ class ProfileResult:
 
 
 def bound_of(values: Mapping[str, float]) -> Bound | None:
-    """What keeps a kernel from being faster; None where ncu did not say enough.
+    """Return what limits a kernel's speed; None if ncu did not report both throughputs.
 
-    The rule of Nsight Compute's section “GPU Speed Of Light Throughput”, of compute and memory throughput in
-    percent of their peaks: both below 60: latency; both below 80 and less than 10 apart: balanced; else the
-    higher.
+    The rule is that of Nsight Compute's section “GPU Speed Of Light Throughput”. It compares compute and
+    memory throughput in percent of their peaks. Both below 60: latency. Both below 80 and less than 10 apart:
+    balanced. Otherwise: the higher one.
     """
     compute, memory = values.get("compute_percent"), values.get("memory_percent")
     if compute is None or memory is None:
@@ -211,37 +219,38 @@ def bound_of(values: Mapping[str, float]) -> Bound | None:
 
 
 def findings_of(values: Mapping[str, float], element_bytes: int) -> list[str]:
-    """Sentences: the bound and the numbers it rests on, then each cause that a number names.
+    """Return a sentence about the bound and its numbers, then one for each cause that the counters show.
 
     Args:
-        element_bytes: of an element of the matrices; adjacent ones of a warp need as many sectors.
+        element_bytes: bytes of an element of the matrices. A warp's 32 adjacent elements fill as many sectors
+            of 32 bytes.
     """
-    found = []
+    findings = []
     bound = bound_of(values)
     if bound is not None:
-        found.append(_bound_sentence(bound, values))
-    for kind, does in (("load", "loads"), ("store", "stores")):
+        findings.append(_bound_sentence(bound, values))
+    for kind, plural in (("load", "loads"), ("store", "stores")):
         sectors = values.get(f"{kind}_sectors_per_request", 0.0)
         if sectors > MOST_SECTORS * element_bytes:
-            found.append(
-                f"global {does} are not coalesced: a warp's request touches {sectors:.1f} sectors of 32 "
+            findings.append(
+                f"global {plural} are not coalesced: a warp's request touches {sectors:.1f} sectors of 32 "
                 f"bytes; adjacent elements of {element_bytes} bytes, one a thread, need {element_bytes}"
             )
-    for kind, does in (("load", "loads"), ("store", "stores")):
+    for kind, plural in (("load", "loads"), ("store", "stores")):
         conflicts = values.get(f"shared_{kind}_conflicts", 0.0)
         wavefronts = values.get(f"shared_{kind}_wavefronts", 0.0)
         if wavefronts > 0 and conflicts / wavefronts >= LEAST_CONFLICTS:
-            found.append(
-                f"shared-memory {does} have bank conflicts: {conflicts:,.0f} of {wavefronts:,.0f} wavefronts "
-                f"({conflicts / wavefronts:.0%}) would not be needed without them"
+            findings.append(
+                f"shared-memory {plural} have bank conflicts: {conflicts:,.0f} of {wavefronts:,.0f} "
+                f"wavefronts ({conflicts / wavefronts:.0%}) would not be needed without them"
             )
     occupancy = values.get("achieved_occupancy_percent")
     if occupancy is not None and occupancy < LOW_OCCUPANCY_PERCENT:
-        found.append(
+        findings.append(
             f"occupancy is low: {occupancy:.1f}% of the warps that fit were resident; "
-            "cudamm occupancy --why says what limits it"
+            "cudamm occupancy --why shows what limits it"
         )
-    return found
+    return findings
 
 
 def _bound_sentence(bound: Bound, values: Mapping[str, float]) -> str:
@@ -249,45 +258,49 @@ def _bound_sentence(bound: Bound, values: Mapping[str, float]) -> str:
     numbers = f"memory throughput {memory:.1f}% of its peak, compute {compute:.1f}%"
     if bound == "latency":
         waves = values.get("waves")
-        few = f"; the grid is {waves:.2f} waves, too small to fill the GPU" if waves and waves < 1 else ""
-        return f"latency bound: {numbers}, both below {LATENCY_BOUND_PERCENT:.0f}%{few}"
+        small_grid = (
+            f"; the grid is {waves:.2f} waves, too small to fill the GPU" if waves and waves < 1 else ""
+        )
+        return f"latency bound: {numbers}, both below {LATENCY_BOUND_PERCENT:.0f}%{small_grid}"
     if bound == "balanced":
         return f"compute and memory are balanced: {numbers}, less than {BALANCED_PERCENT:.0f} points apart"
     return f"{bound} bound: {numbers}"
 
 
 _LONGEST_LINE = 100_000
+"""Maximum length of a line of ncu's output that is parsed, in characters."""
 
 
 def parse_ncu(text: str) -> list[dict[str, tuple[float, str]]]:
-    """The kernels in what `ncu --csv --page raw` prints: for each, values and units by ncu's names.
+    """Return the kernels in the output of `ncu --csv --page raw`: for each, values and units by ncu's names.
 
-    A row of names is followed by one of units, then by one a kernel; other lines are messages. Columns that
-    are no metrics (with no `__` in their names) and values that are no numbers are left out.
+    A row of names is followed by a row of units, then by one row for each kernel. All other lines are
+    messages. Columns that are not metrics (no `__` in their names) and values that are not numbers are left
+    out.
     """
-    # Each line by itself: a quotation mark amid messages must not swallow what follows.
+    # Lines are parsed one at a time: a quotation mark in a message must not swallow the following lines.
     lines = (line.replace("\0", "") for line in text.splitlines())
     rows = [row for line in lines if "," in line and len(line) < _LONGEST_LINE for row in csv.reader([line])]
-    head = next((i for i, row in enumerate(rows) if "Kernel Name" in row and "ID" in row), None)
-    if head is None or head + 1 >= len(rows):
+    header_row = next((i for i, row in enumerate(rows) if "Kernel Name" in row and "ID" in row), None)
+    if header_row is None or header_row + 1 >= len(rows):
         return []
-    names, units = rows[head], rows[head + 1]
+    names, units = rows[header_row], rows[header_row + 1]
     if len(units) != len(names) or units[names.index("ID")].strip():
         return []
     kernels = []
-    for row in rows[head + 2 :]:
+    for row in rows[header_row + 2 :]:
         if len(row) != len(names) or not row[names.index("ID")].strip().isdigit():
-            continue  # a message, or a line that broke off
+            continue  # a message, or an incomplete line
         cells = zip(names, units, row, strict=True)
-        found = {name: (number(cell), unit) for name, unit, cell in cells if "__" in name}
-        kernels.append({name: (value, unit) for name, (value, unit) in found.items() if value is not None})
+        metrics = {name: (number(cell), unit) for name, unit, cell in cells if "__" in name}
+        kernels.append({name: (value, unit) for name, (value, unit) in metrics.items() if value is not None})
     return kernels
 
 
 def number(text: str) -> float | None:
-    """A number as ncu prints it, thousands separated or not; None for `n/a`, `nan` and the like."""
+    """Return a number that ncu printed, with or without thousands separators; None for `n/a` or `nan`."""
     text = text.strip().replace("\u00a0", "").replace("\u202f", "").replace("'", "")
-    if "," in text and "." in text:  # the last is the decimal one
+    if "," in text and "." in text:  # the last one is the decimal separator
         thousands, decimal = (",", ".") if text.rindex(".") > text.rindex(",") else (".", ",")
         text = text.replace(thousands, "").replace(decimal, ".")
     elif text.count(".") > 1:
@@ -307,9 +320,9 @@ _PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "k": 1e3, "M": 
 
 
 def in_base_unit(value: float, unit: str) -> float | None:
-    """A value in seconds, bytes, percent or as a count; None where the unit is not known.
+    """Return a value in seconds, bytes, percent or as a count; None if the unit is not known.
 
-    ncu names units differently from version to version: `nsecond`, `ns`, `usecond`, `us`, `Mbyte`.
+    The names of units differ between versions of ncu: `nsecond`, `ns`, `usecond`, `us`, `Mbyte`.
     """
     match = re.fullmatch(r"([numkKMGT]?)(second|sec|s|byte|B)", unit.strip())
     if match:
@@ -320,14 +333,18 @@ def in_base_unit(value: float, unit: str) -> float | None:
 
 
 def named(raw: Mapping[str, tuple[float, str]]) -> dict[str, float]:
-    """Values by `Metric.name`, in the units of the names."""
-    found = {}
+    """Return values by `Metric.name`, in the units of these names.
+
+    Args:
+        raw: values and units by ncu's names.
+    """
+    values = {}
     for metric in METRICS:
         if metric.raw in raw:
             value = in_base_unit(*raw[metric.raw])
             if value is not None:
-                found[metric.name] = value * metric.scale
-    return found
+                values[metric.name] = value * metric.scale
+    return values
 
 
 def profile(
@@ -338,20 +355,20 @@ def profile(
     timeout_s: float,
     progress: Progress,
 ) -> Iterator[ProfileResult]:
-    """Profile each case in a process of its own, one result as soon as it is there.
+    """Profile each case in a process of its own; yield each result when it is complete.
 
     Args:
-        executor: what the cases are prepared for; it is dismissed before the first is profiled.
-        timeout_s: how long a case may take, ncu's replays included.
+        executor: the executor that prepares the cases; it is dismissed before the first one is profiled.
+        timeout_s: maximum duration of a case in seconds, ncu's replays included.
 
     Raises:
-        UsageError: before anything is launched, where the request is impossible.
-        NoDeviceError: ncu can profile nothing here: no permission, or a GPU it does not know.
+        UsageError: the request is impossible; raised before the first launch.
+        NoDeviceError: ncu cannot profile on this machine: no permission, or a GPU that it does not support.
     """
     prepared = prepare(executor, cases, fmad, progress)
     executor.dismiss()
-    for done, case in enumerate(prepared):
-        progress(case.title, done, len(prepared))
+    for position, case in enumerate(prepared):
+        progress(case.title, position, len(prepared))
         if case.skipped:
             yield _result(case, "skipped", case.skipped)
             continue
@@ -368,15 +385,20 @@ def _result(
     raw: Mapping[str, tuple[float, str]] | None = None,
     verdict: Verdict = UNVERIFIED,
 ) -> ProfileResult:
-    of = result_of_case(case, status, reason)
+    result = result_of_case(case, status, reason)
     return ProfileResult(
-        of.method, of.params, of.m, of.n, of.k, of.dtype, of.fmad, of.padded, status, reason,
-        named(raw or {}), dict(raw or {}), verdict, of.source, of.chosen_by,
+        result.method, result.params, result.m, result.n, result.k, result.dtype, result.fmad, result.padded,
+        status, reason, named(raw or {}), dict(raw or {}), verdict, result.source, result.chosen_by,
     )  # fmt: skip
 
 
 def _profiled(ncu: Path, case: Case, timeout_s: float) -> ProfileResult:
-    """One case. Raises KernelError where it failed, NoDeviceError where ncu can profile nothing here."""
+    """Profile one case.
+
+    Raises:
+        KernelError: the case failed.
+        NoDeviceError: ncu cannot profile on this machine.
+    """
     if isinstance(case.compiled, KernelError):
         raise case.compiled
     metrics = [metric.raw for metric in METRICS]
@@ -386,7 +408,7 @@ def _profiled(ncu: Path, case: Case, timeout_s: float) -> ProfileResult:
         unknown = [] if kernels else _refused(ended.messages, metrics)
         if not unknown or len(unknown) == len(metrics):
             break
-        metrics = [name for name in metrics if name not in unknown]  # this GPU has no such counter
+        metrics = [name for name in metrics if name not in unknown]  # this GPU lacks these counters
     if not kernels:
         _check_usable(ncu, ended)
     if ended.error:
@@ -398,42 +420,43 @@ def _profiled(ncu: Path, case: Case, timeout_s: float) -> ProfileResult:
         count = "no kernel" if not kernels else f"{len(kernels)} kernels, not one,"
         raise KernelError(f"ncu profiled {count}: {ended.last_line}")
     if ended.status != 0 and verdict is None:
-        raise KernelError(f"ncu ended amid the profile: {ended.last_line}")
+        raise KernelError(f"ncu ended before the profile was complete: {ended.last_line}")
     if not named(kernels[0]):
-        raise KernelError("ncu gave none of the metrics asked for")
+        raise KernelError("ncu reported none of the requested metrics")
     return _result(case, "ok", "", kernels[0], verdict or UNVERIFIED)
 
 
 @dataclass(frozen=True)
 class _Ended(Ended):
-    """What ncu left behind."""
+    """The exit status, output and answer of an ncu process."""
 
     @property
     def messages(self) -> list[str]:
-        """ncu's errors, then its warnings."""
-        found = _MESSAGE.findall(f"{self.stdout}\n{self.stderr}")
-        return [text for kind, text in found if kind == "ERROR"] + [
-            t for kind, t in found if kind == "WARNING"
-        ]
+        """Texts of ncu's errors, then of its warnings."""
+        messages = _MESSAGE.findall(f"{self.stdout}\n{self.stderr}")
+        errors = [text for kind, text in messages if kind == "ERROR"]
+        return errors + [text for kind, text in messages if kind == "WARNING"]
 
     @property
     def last_line(self) -> str:
-        """The message that says most of a failure, and how ncu ended if it is all there is to say."""
-        said = [text for text in self.messages if not _EMPTY_TALK.search(text)]
-        if said:
-            return said[0]
+        """The most informative message of a failure; without one, the last line that ncu printed."""
+        informative = [text for text in self.messages if not _UNINFORMATIVE.search(text)]
+        if informative:
+            return informative[0]
         lines = [line.strip() for text in (self.stderr, self.stdout) for line in text.splitlines()[::-1]]
-        lines = [line for line in lines if not line.startswith(("==", '"')) and not _EMPTY_TALK.search(line)]
-        how = f"killed by {signal_name(-self.status)}" if self.status < 0 else f"status {self.status}"
-        return f"{lines[0]} ({how})" if lines else f"it said nothing ({how})"
+        lines = [
+            line for line in lines if not line.startswith(("==", '"')) and not _UNINFORMATIVE.search(line)
+        ]
+        end = f"killed by {signal_name(-self.status)}" if self.status < 0 else f"status {self.status}"
+        return f"{lines[0]} ({end})" if lines else f"it printed no message ({end})"
 
 
 def _run(ncu: Path, metrics: Iterable[str], case: Case, timeout_s: float) -> _Ended:
-    """ncu's ending, and what the process under it says came of the case.
+    """Run ncu on a case; return its output and the answer of the process that it profiles.
 
     Raises:
         NoDeviceError: ncu cannot be run.
-        KernelError: it took too long.
+        KernelError: ncu did not end within the timeout.
     """
     options = [
         "--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(metrics),
@@ -443,26 +466,26 @@ def _run(ncu: Path, metrics: Iterable[str], case: Case, timeout_s: float) -> _En
     ended = run_under(ncu, options, "cudamm.analysis.profiled_process", case, timeout_s)
     if ended is None:
         raise KernelError(
-            f"no profile within {timeout_s:g} s (--timeout): it hangs, or needs longer than that; ncu "
-            "launches a kernel once for each set of counters"
+            f"no profile within {timeout_s:g} s (--timeout): the kernel hangs or needs more time; ncu "
+            "launches it once for each set of counters"
         )
     return _Ended(ended.status, ended.stdout, ended.stderr, ended.answer)
 
 
 def _check_usable(ncu: Path, ended: _Ended) -> None:
-    """Raise NoDeviceError where ncu says that it can profile nothing here."""
+    """Raise NoDeviceError if ncu reported that it cannot profile on this machine."""
     for message in ended.messages:
         if "ERR_NVGPUCTRPERM" in message:
             raise NoDeviceError(_PERMISSION)
         if _UNUSABLE.search(message):
             raise NoDeviceError(
-                f"{ncu} can profile nothing here: {message.rstrip('.')}; if it is older than this GPU or its "
-                "driver, a newer Nsight Compute can"
+                f"{ncu} cannot profile on this machine: {message.rstrip('.')}; if this ncu is older than the "
+                "GPU or its driver, install a newer Nsight Compute"
             )
 
 
 def _refused(messages: Iterable[str], metrics: Sequence[str]) -> list[str]:
-    """The metrics that ncu complains of by name."""
+    """Return the metrics that ncu's messages name."""
     words = {word for message in messages for word in re.findall(r"[\w.]+", message)}
     words |= {word.rstrip(".") for word in words}
     return [name for name in metrics if name in words]

@@ -1,12 +1,11 @@
-"""The process that Nsight Compute watches: verifies one case, which warms up, then launches it once more.
+"""The process that Nsight Compute profiles: it verifies one case as a warm-up, then launches it once more.
 
-Started by ncu, on behalf of `profile` alone:
+Only `profile` has ncu start this process:
 
     python -m cudamm.analysis.profiled_process CASE ANSWER SECONDS
 
-CASE and ANSWER are files of `under_tool`. Only the last launch lies between cuProfilerStart and
-cuProfilerStop, and ncu profiles nothing else: cudamm's own kernels, which judge products and guards, are not
-the user's.
+CASE and ANSWER are files of `under_tool`. ncu profiles only the last launch, which lies between
+cuProfilerStart and cuProfilerStop, and not cudamm's own kernels, which verify products and guards.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from cudamm.execution.under_tool import answer_case
 
 @contextlib.contextmanager
 def profiled() -> Iterator[None]:
-    """Profile what is launched on the GPU in this context."""
+    """Profile all launches on the GPU inside the `with` block."""
     from cudamm.devices.gpu_device import import_driver
 
     driver = import_driver()
@@ -35,10 +34,10 @@ def profiled() -> Iterator[None]:
 
 
 def verify_then_profile(case: Case) -> Verdict:
-    """Verify a case on its device; if it is right, launch it once more, profiled.
+    """Verify a case on its device; if its product is right, launch it once more and profile that launch.
 
     Raises:
-        CudammError: the case cannot be launched, or it crashed.
+        CudammError: the case cannot be launched, or the launch failed.
     """
     with find_device.find(case.target.info.spec) as device, InProcessExecutor(device) as executor:
         verdict = executor.verify(case, thread_order=False)

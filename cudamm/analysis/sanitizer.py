@@ -1,11 +1,11 @@
-"""Asks NVIDIA's compute-sanitizer about a kernel, on a GPU; and the process that it watches.
+"""Runs of NVIDIA's compute-sanitizer on a kernel, and the process that compute-sanitizer watches.
 
-Started by compute-sanitizer, on behalf of `check` alone:
+Only `check` has compute-sanitizer start this process, which needs a GPU:
 
     python -m cudamm.analysis.sanitizer CASE ANSWER SECONDS
 
-CASE and ANSWER are files of `under_tool`. The kernel is compiled with -lineinfo there, so that the tools can
-name lines, and launched once.
+CASE and ANSWER are files of `under_tool`. The process compiles the kernel with -lineinfo, so that the tools
+can name lines, and launches it once.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-"""Each a run of its own: memory, shared memory's races, unwritten memory, barriers."""
+"""Tools, each run on its own: invalid accesses, races in shared memory, unwritten memory, barriers."""
 
 WHERE_TO_GET_IT = (
-    "compute-sanitizer was not found: it is part of the CUDA toolkit (apt: cuda-sanitizer-VERSION; conda: "
-    "nvidia::cuda-sanitizer-api); without it, cudamm check executes the kernel on the processor"
+    "compute-sanitizer was not found: install the CUDA toolkit, which contains it (apt: "
+    "cuda-sanitizer-VERSION; conda: nvidia::cuda-sanitizer-api), or run cudamm check without --with: it "
+    "executes the kernel on the processor"
 )
 
 PADDING_BYTES = 1 << 20
-"""Behind each matrix, of memory that nothing may touch."""
+"""Size of the memory behind each matrix that no kernel may access, in bytes."""
 
 MOST_MESSAGES = 3
-"""Of a tool that are kept; it says the same of every thread."""
+"""Maximum number of messages that are kept of a tool, which repeats a message for every thread."""
 
 _FOUND = re.compile(
     r"^={9} (?:(?:Error|Warning): )?((?:Invalid|Misaligned|Uninitialized|Race reported|Potential|"
@@ -48,7 +49,8 @@ _FOUND = re.compile(
     r"((?:\n={9} (?: {4}|and )[^\n]*)*)",
     re.MULTILINE,
 )
-# Of races the errors, not the warnings; a second line says how many were not printed.
+# For racecheck the pattern counts errors, not warnings. A second ERROR SUMMARY line, which the pattern does
+# not match, counts the errors that were not printed.
 _SUMMARY = re.compile(
     r"^={9} (?:ERROR SUMMARY: (\d+) errors?$|RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?)",
     re.MULTILINE,
@@ -62,12 +64,12 @@ _UNUSABLE = re.compile(
 
 @dataclass(frozen=True)
 class ToolVerdict:
-    """What one of compute-sanitizer's tools found.
+    """The verdict of one tool of compute-sanitizer.
 
     Attributes:
-        errors: as the tool counts them.
-        messages: the first different ones, a line each.
-        failed: why it could not say anything; empty where it could.
+        errors: number of errors that the tool reported.
+        messages: the first different messages, a line each.
+        failed: why the tool gave no verdict; empty if it did.
     """
 
     tool: str
@@ -78,10 +80,10 @@ class ToolVerdict:
 
 
 def find_compute_sanitizer(nvcc: Path | None = None) -> Path:
-    """compute-sanitizer; on PATH, beside `nvcc`, or in the toolkits that `find_nvcc` would search.
+    """Return the path of compute-sanitizer: on PATH, beside `nvcc`, or in a toolkit known to `find_nvcc`.
 
     Raises:
-        NoDeviceError: there is none.
+        NoDeviceError: compute-sanitizer was not found.
     """
     on_path = shutil.which("compute-sanitizer")
     if on_path is not None:
@@ -89,22 +91,22 @@ def find_compute_sanitizer(nvcc: Path | None = None) -> Path:
     nvcc = nvcc or find_nvcc()
     roots = ([] if nvcc is None else [toolkit_root(nvcc)]) + [*toolkit_roots(), *wheel_roots(None)]
     for root in roots:
-        for found in (root / "bin" / "compute-sanitizer", root / "compute-sanitizer" / "compute-sanitizer"):
-            if found.is_file() and os.access(found, os.X_OK):
-                return found
+        for path in (root / "bin" / "compute-sanitizer", root / "compute-sanitizer" / "compute-sanitizer"):
+            if path.is_file() and os.access(path, os.X_OK):
+                return path
     raise NoDeviceError(WHERE_TO_GET_IT)
 
 
 def sanitizing(
     sanitizer: Path, executor: Executor, fmad: bool, timeout_s: float
 ) -> Callable[[Variant, Problem], tuple[ToolVerdict, ...]]:
-    """What asks all tools about a variant on a problem.
+    """Return a function that runs all tools on a variant and a problem.
 
     Args:
-        executor: on a GPU; it is asked what that is, and launches nothing.
+        executor: an executor on a GPU, used for planning only; it launches nothing.
     """
 
-    def ask(variant: Variant, problem: Problem) -> tuple[ToolVerdict, ...]:
+    def run_tools(variant: Variant, problem: Problem) -> tuple[ToolVerdict, ...]:
         try:
             (case,) = plan_all(executor, [(variant, problem)], fmad, each_may_fail=True)
         except CudammError as error:
@@ -114,25 +116,25 @@ def sanitizing(
             return (ToolVerdict(TOOLS[0], str(problem.shape), failed=reason),)
         return sanitized(sanitizer, case, timeout_s)
 
-    return ask
+    return run_tools
 
 
 def sanitized(
     sanitizer: Path, case: Case, timeout_s: float, tools: Iterable[str] = TOOLS
 ) -> tuple[ToolVerdict, ...]:
-    """What each tool says of a case, prepared for a GPU.
+    """Return the verdict of each tool on a case planned for a GPU.
 
     Args:
-        timeout_s: how long a tool may take.
+        timeout_s: maximum duration of each tool in seconds.
 
     Raises:
-        NoDeviceError: compute-sanitizer cannot be run here.
+        NoDeviceError: compute-sanitizer cannot be run on this machine.
     """
     return tuple(_verdict(sanitizer, tool, case, timeout_s) for tool in tools)
 
 
 def parse(tool: str, size: str, printed: str) -> ToolVerdict | None:
-    """What a tool's output says; None where it does not come to its summary."""
+    """Return the verdict in a tool's output; None if the output has no summary."""
     summary = _SUMMARY.search(printed)
     if summary is None:
         return None
@@ -142,47 +144,48 @@ def parse(tool: str, size: str, printed: str) -> ToolVerdict | None:
     )
 
 
-def _one_line(first: str, rest: str) -> list[str]:
-    """A message without the host's call stack, which is ours."""
-    lines = [line.removeprefix("=========").strip() for line in rest.splitlines()]
-    kept = []
+def _one_line(first: str, details: str) -> list[str]:
+    """Return the parts of a message, without the host's call stack, which contains only cudamm."""
+    lines = [line.removeprefix("=========").strip() for line in details.splitlines()]
+    parts = []
     for line in lines:
         if line.startswith(("Saved host backtrace", "Host Frame", "Device Frame")) or re.match(
             r"#\d+ ", line
         ):
             break
         if line:
-            kept.append(re.sub(r"\+0x[0-9a-f]+", "", line))
-    return [re.sub(r"\+0x[0-9a-f]+", "", first), *kept]
+            parts.append(re.sub(r"\+0x[0-9a-f]+", "", line))
+    return [re.sub(r"\+0x[0-9a-f]+", "", first), *parts]
 
 
 def _verdict(sanitizer: Path, tool: str, case: Case, timeout_s: float) -> ToolVerdict:
     size = str(case.problem.shape)
     options = ["--tool", tool, "--target-processes", "all"]
     options += ["--kernel-name", f"kernel_substring={case.program.method.entry}"]
-    if tool == "memcheck":  # else an index far past one matrix is in the next, and right
+    if tool == "memcheck":  # without padding, an index far past one matrix would be inside the next one
         options += ["--padding", str(PADDING_BYTES)]
     ended = run_under(sanitizer, options, "cudamm.analysis.sanitizer", case, timeout_s)
     if ended is None:
         return ToolVerdict(tool, size, failed=f"no answer within {timeout_s:g} s (--timeout)")
     printed = f"{ended.stdout}\n{ended.stderr}"
     unusable = _UNUSABLE.search(printed)
-    found = parse(tool, size, printed)
+    verdict = parse(tool, size, printed)
     if isinstance(ended.error, NoDeviceError):
         raise ended.error
-    if found is not None and (found.errors or not (ended.error or unusable)):
-        return found
+    if verdict is not None and (verdict.errors or not (ended.error or unusable)):
+        return verdict
     if ended.error:
         return ToolVerdict(tool, size, failed=str(ended.error))
     if unusable:
-        raise NoDeviceError(f"{sanitizer} cannot be used here: {unusable[0].strip('= ')}")
-    how = f"killed by {signal_name(-ended.status)}" if ended.status < 0 else "no summary"
+        raise NoDeviceError(f"{sanitizer} cannot be used on this machine: {unusable[0].strip('= ')}")
+    end = f"killed by {signal_name(-ended.status)}" if ended.status < 0 else "no summary"
     lines = [line.strip() for line in printed.splitlines() if line.strip("= ")]
-    return ToolVerdict(tool, size, failed=f"{lines[-1].strip('= ') if lines else 'it said nothing'} ({how})")
+    last_line = lines[-1].strip("= ") if lines else "it printed nothing"
+    return ToolVerdict(tool, size, failed=f"{last_line} ({end})")
 
 
 def launch_once(case: Case) -> None:
-    """Compile a case with line information, and launch it once on its device.
+    """Compile a case with line information and launch it once on its device.
 
     Raises:
         CudammError: the case cannot be launched, or the launch failed.

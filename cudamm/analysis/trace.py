@@ -1,9 +1,11 @@
-"""What each warp's loads and stores look like to memory: requests, sectors and wavefronts of a whole grid.
+"""Memory traffic of a kernel: requests, sectors and wavefronts of each load and store, for a whole grid.
 
-`devices/cpu_runtime/observe.cpp` counts while a kernel runs; this file sums up, for each load and store.
-The counts are those of Nsight Compute's l1tex__t_requests_pipe_lsu_mem_global_op_ld, l1tex__t_sectors_… and
-l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld, and of their counterparts for stores: what reaches the L1
-cache, whatever it then holds. A few blocks are watched on the CPU device, and stand for the others like them.
+`devices/cpu_runtime/observe.cpp` counts while the kernel runs on the CPU device; this file adds up the counts
+of each load and store. A few blocks are traced, and their counts are scaled to all blocks of their class.
+
+The counts correspond to Nsight Compute's l1tex__t_requests_pipe_lsu_mem_global_op_ld, l1tex__t_sectors_… and
+l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld, and to their counterparts for stores. They count what
+reaches the L1 cache, whether it hits or misses.
 """
 
 from __future__ import annotations
@@ -45,12 +47,15 @@ T = TypeVar("T")
 Cases = Sequence[tuple[Variant, Problem]]
 
 BASELINE = "naive"
-"""The method that traffic is held against."""
+"""Method with whose traffic every variant is compared."""
+
+DEFAULT_BLOCKS = 8
+"""Number of blocks that are traced unless another is asked for."""
 
 WARP_THREADS = 32
 
 MOST_REQUESTS = 20_000
-"""Of a warp that is watched: enough for the store that ends a kernel's loop over K = 1024."""
+"""Maximum number of recorded requests of a watched warp; enough to reach the final store at K = 1024."""
 
 _COUNTS = (
     "requests",
@@ -68,21 +73,21 @@ _COUNTS = (
     "unrolled_requests",
     "unrolled_sectors",
 )
-"""What adds up, of an `Access`."""
+"""Fields of `Access` that are summed over blocks."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to trace.
+    """The extent of a trace.
 
     Attributes:
-        blocks: how many to watch, at least one of each class, and of a large one only some warps; None: all
-            of all.
-        arch: for which nvcc is asked which accesses to shared memory it makes 16 bytes wide, and which loops
-            of stores it unrolls; None: it is not asked.
-        warp: whose accesses to record, element by element; None: of none.
-        of_block: that warp's block, in x, y and z.
-        steps: time periods to record.
+        blocks: number of blocks to trace, at least one of each class; of a block with very much work, some
+            warps are traced. None: all warps of all blocks.
+        arch: architecture for which nvcc compiles the kernel, to find the accesses to shared memory that it
+            merges into 16 bytes and the loops of stores that it unrolls; None: accesses count as written.
+        warp: number of the warp whose accesses are recorded element by element; None: no warp.
+        of_block: index of that warp's block, in x, y and z.
+        steps: number of time periods to record.
     """
 
     blocks: int | None = None
@@ -94,12 +99,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class BlockClass:
-    """Blocks that are taken to do the same to memory.
+    """Blocks that are assumed to access memory in the same way.
 
     Attributes:
-        name: where in the grid they lie.
-        blocks: how many there are.
-        traced: linear indices of those that were watched.
+        name: part of the grid that contains the blocks.
+        blocks: number of blocks.
+        traced: linear indices of the blocks that are traced.
     """
 
     name: str
@@ -109,7 +114,7 @@ class BlockClass:
 
 @dataclass(frozen=True)
 class Totals:
-    """Several accesses together; the attributes are those of `Access`."""
+    """Sums over several accesses; the attributes are those of `Access`."""
 
     requests: int = 0
     bytes_requested: int = 0
@@ -121,23 +126,23 @@ class Totals:
 
     @property
     def bytes_moved(self) -> int:
-        """By the sectors of global memory."""
+        """Bytes of the touched sectors of global memory."""
         return self.sectors * SECTOR_BYTES
 
     def record(self, space: Space) -> dict[str, int]:
-        """As JSON has it: what does not apply to a memory is left out."""
+        """Return the sums for JSON, without the counts that do not apply to the memory space."""
         other = "wavefronts" if space == "global" else "sectors"
         return {name: value for name, value in dataclasses.asdict(self).items() if not name.endswith(other)}
 
 
 @dataclass(frozen=True)
 class WarpAccess:
-    """What one warp does at one place of the source, time period after time period.
+    """One warp's accesses at one place of the source, one request for each time period.
 
     Attributes:
-        rows, columns: of the matrix, in elements. Of a shared array a row is as long as the banks are wide.
-        element_bytes: of one element; an access may be of several.
-        periods: bytes from the start of the array, by lane.
+        rows, columns: extents of the matrix, in elements. A row of a shared array spans all banks once.
+        element_bytes: size of an element; an access may cover several elements.
+        periods: for each period, the offset of each lane from the start of the array, in bytes.
     """
 
     access: Access
@@ -147,26 +152,26 @@ class WarpAccess:
     periods: tuple[dict[int, int], ...]
 
     def cells(self, period: int) -> dict[tuple[int, int], list[int]]:
-        """The lanes that touch an element, by its row and column."""
-        found: dict[tuple[int, int], list[int]] = {}
+        """Return the lanes that access each element, by row and column of the element."""
+        lanes: dict[tuple[int, int], list[int]] = {}
         width = max(1, self.access.size_bytes // self.element_bytes)
         for lane, offset in sorted(self.periods[period].items()):
             first = offset // self.element_bytes
             for element in range(first, first + width):
-                found.setdefault(divmod(element, self.columns), []).append(lane)
-        return found
+                lanes.setdefault(divmod(element, self.columns), []).append(lane)
+        return lanes
 
     def sectors(self, period: int) -> int:
-        """Of global memory, that the request touches."""
+        """Return the number of sectors of global memory that the request touches."""
         return len(self._pieces(period, SECTOR_BYTES))
 
     def words_of_a_bank(self, period: int) -> int:
-        """Of shared memory, the most different words of 4 bytes that the request needs of one bank."""
+        """Return the number of different 4-byte words that the request needs from its busiest bank."""
         banks = Counter(word % BANKS for word in self._pieces(period, BANK_BYTES))
         return max(banks.values())
 
     def _pieces(self, period: int, size: int) -> set[int]:
-        """The aligned pieces of memory that hold the bytes accessed."""
+        """Return the numbers of the aligned pieces of `size` bytes that contain the accessed bytes."""
         last = self.access.size_bytes - 1
         return {
             piece
@@ -177,13 +182,13 @@ class WarpAccess:
 
 @dataclass(frozen=True)
 class Watched:
-    """What one warp did.
+    """The recorded accesses of one warp.
 
     Attributes:
-        block: its block, in x, y and z.
-        warp: its number there.
-        accesses: in the order of the source.
-        to_the_end: whether it was watched to its end; later accesses are unknown where it was not.
+        block: index of the warp's block, in x, y and z.
+        warp: number of the warp in the block.
+        accesses: accesses in the order of the source.
+        to_the_end: whether the warp was watched to its end; if not, later accesses are missing.
     """
 
     block: Extents
@@ -194,21 +199,21 @@ class Watched:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """One variant on one problem, as memory sees it.
+    """The memory traffic of one variant on one problem.
 
     Attributes:
-        file: the kernel's.
-        padded: whether the matrices were padded with zeros; what they cost is counted.
-        reason: why it failed or was skipped.
-        grid: blocks in x, y and z.
-        classes: of its blocks.
-        warps: how many of the traced blocks' warps were traced, and of how many.
-        accesses: of the whole grid, in the order of the source.
-        wide_lines: those whose accesses to shared memory are counted as nvcc merges them; None where it is
-            not known.
-        naive: what the baseline does to global memory at the same size; None where it is not known.
-        watched: one warp, where that was asked for.
-        chosen_by: what chose the variant in the place of `best`; empty where nothing did.
+        file: name of the kernel's file.
+        padded: whether the matrices were padded with zeros; accesses to the padding are counted.
+        reason: why tracing failed or was skipped; empty otherwise.
+        grid: number of blocks in x, y and z.
+        classes: classes of the grid's blocks.
+        warps: number of traced warps and number of all warps in the traced blocks.
+        accesses: accesses scaled to the whole grid, in the order of the source.
+        wide_lines: lines whose accesses to shared memory are counted as nvcc merges them; None if nvcc's
+            merging is not known.
+        naive: the baseline's accesses to global memory at the same size; None if they are not known.
+        watched: the recorded warp; None if none was asked for.
+        chosen_by: what chose the variant in the place of `best`; empty if the variant was named.
     """
 
     method: str
@@ -232,64 +237,72 @@ class TraceResult:
 
     @property
     def operations(self) -> int:
-        """Of the product, padding not counted."""
+        """Number of operations of the product, without padding."""
         return Shape(self.m, self.n, self.k).flops
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """How many blocks were traced, and of how many."""
+        """Number of traced blocks and number of all blocks."""
         return sum(len(c.traced) for c in self.classes), math.prod(self.grid)
 
     @property
     def scaled(self) -> bool:
-        """Whether what was traced stands for more than itself."""
+        """True if some blocks or warps were not traced, so that the counts are scaled."""
         return self.blocks[0] < self.blocks[1] or self.warps[0] < self.warps[1]
 
     def total(self, space: Space, op: Op | None = None, array: str | None = None) -> Totals:
-        """Of the accesses to a memory, of one kind or all, to one array or all."""
+        """Return the sums over the accesses to a memory space.
+
+        Args:
+            op: kind of access; None: all kinds.
+            array: name of the array; None: all arrays.
+        """
         chosen = (a for a in self.accesses if a.space == space)
         return totals(a for a in chosen if op in (None, a.op) and array in (None, a.array))
 
     @property
     def intensity(self) -> float | None:
-        """Operations a byte that threads load from global memory; padding counts as bytes alone."""
-        return _over(self.operations, self.total("global", "load").bytes_requested)
+        """Operations for each byte that threads load from global memory; padding adds bytes only."""
+        return _quotient(self.operations, self.total("global", "load").bytes_requested)
 
     @property
     def intensity_with_stores(self) -> float | None:
-        """Operations a byte that threads load or store there."""
-        return _over(self.operations, self.total("global").bytes_requested)
+        """Operations for each byte that threads load from global memory or store there."""
+        return _quotient(self.operations, self.total("global").bytes_requested)
 
     @property
     def sector_intensity(self) -> float | None:
-        """Operations a byte of the sectors that loads and stores touch."""
-        return _over(self.operations, self.total("global").bytes_moved)
+        """Operations for each byte of the sectors that loads and stores touch."""
+        return _quotient(self.operations, self.total("global").bytes_moved)
 
     @property
     def bytes_against_naive(self) -> float | None:
-        """Bytes that threads load and store, over the baseline's."""
+        """Ratio of the bytes that threads load and store to those of the baseline."""
         if self.naive is None:
             return None
-        return _over(self.total("global").bytes_requested, self.naive.bytes_requested)
+        return _quotient(self.total("global").bytes_requested, self.naive.bytes_requested)
 
     @property
     def sectors_against_naive(self) -> float | None:
-        """Sectors that loads and stores touch, over the baseline's."""
-        return None if self.naive is None else _over(self.total("global").sectors, self.naive.sectors)
+        """Ratio of the sectors that loads and stores touch to those of the baseline."""
+        return None if self.naive is None else _quotient(self.total("global").sectors, self.naive.sectors)
 
-    def _what(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         names = ("method", "params", "m", "n", "k", "dtype", "padded", "status", "reason", "scaled", "file")
         return {name: getattr(self, name) for name in names} | chosen_record(self.chosen_by)
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows of a `cudamm.trace/1` file: one for each access, or one that says why there is none."""
+        """Return the rows of a `cudamm.trace/1` file.
+
+        Each access has a row. If there are none, one row contains the status and the reason.
+        """
         if not self.accesses:
-            return [self._what() | dict.fromkeys(_OF_ACCESS)]
-        return [self._what() | _record(access) for access in self.accesses]
+            return [self._identity() | dict.fromkeys(_OF_ACCESS)]
+        return [self._identity() | _record(access) for access in self.accesses]
 
     def summary(self) -> dict[str, Any]:
-        """What a `cudamm.trace/1` file says of the variant as a whole."""
-        made = self._what() | {
+        """Return the record of the variant as a whole in a `cudamm.trace/1` file."""
+        record = self._identity() | {
             "grid": list(self.grid),
             "classes": [{"name": c.name, "blocks": c.blocks, "traced": list(c.traced)} for c in self.classes],
             "warps_traced": self.warps[0],
@@ -305,7 +318,7 @@ class TraceResult:
             "intensity", "intensity_with_stores", "sector_intensity", "bytes_against_naive",
             "sectors_against_naive",
         )  # fmt: skip
-        return made | {name: getattr(self, name) for name in names} | {"warp": _warp_record(self.watched)}
+        return record | {name: getattr(self, name) for name in names} | {"warp": _warp_record(self.watched)}
 
 
 _SPACES: tuple[Space, ...] = ("global", "shared")
@@ -333,24 +346,28 @@ def _record(access: Access) -> dict[str, Any]:
 def _warp_record(watched: Watched | None) -> dict[str, Any] | None:
     if watched is None:
         return None
+    names = ("line", "space", "op", "array", "size_bytes")
     accesses = [
         {
-            **{name: getattr(of.access, name) for name in ("line", "space", "op", "array", "size_bytes")},
-            "periods": [{str(lane): o for lane, o in sorted(period.items())} for period in of.periods],
+            **{name: getattr(warp_access.access, name) for name in names},
+            "periods": [
+                {str(lane): offset for lane, offset in sorted(period.items())}
+                for period in warp_access.periods
+            ],
         }
-        for of in watched.accesses
+        for warp_access in watched.accesses
     ]
     return {"block": list(watched.block), "warp": watched.warp, "offset_bytes_by_lane": accesses}
 
 
 def totals(accesses: Iterable[Access]) -> Totals:
-    """Their sums."""
+    """Return the sums over accesses."""
     listed = list(accesses)
     return Totals(**{f.name: sum(getattr(a, f.name) for a in listed) for f in dataclasses.fields(Totals)})
 
 
 def pattern(access: Access) -> str:
-    """What the counts say of how a warp's threads access memory, in a few words."""
+    """Return the access pattern of a warp's threads in a few words, judged by the counts."""
     if access.requests and access.broadcasts == access.requests and access.threads > access.requests:
         return "broadcast"
     if access.space == "global":
@@ -362,33 +379,33 @@ def pattern(access: Access) -> str:
     return f"{access.wavefronts / access.ideal_wavefronts:.3g}-way conflict"
 
 
-def _over(number: float, by: float) -> float | None:
-    return number / by if by else None
+def _quotient(numerator: float, denominator: float) -> float | None:
+    return numerator / denominator if denominator else None
 
 
-def block_classes(grid: Extents, most: int | None) -> list[BlockClass]:
-    """The classes of a grid's blocks, and which blocks of each are to be traced.
+def block_classes(grid: Extents, limit: int | None) -> list[BlockClass]:
+    """Divide a grid's blocks into classes and choose the blocks of each class to be traced.
 
-    The last block of each axis may reach past the edge of the matrices; all others of an axis are taken to be
-    alike. So a grid in x and y has four classes: its interior, its last column, its last row, and the corner.
+    The last block of each axis may reach past the edge of the matrices. All other blocks of an axis are
+    assumed to be alike. So a grid in x and y has four classes: its interior, its last column, its last row
+    and the corner.
 
     Args:
-        most: blocks to trace, shared out evenly, at least one a class; None: all.
+        limit: number of blocks to trace, divided evenly among the classes, at least one in each; None: all.
     """
-    halves = [
+    axes = [
         [(0, range(extent - 1)), (1, range(extent - 1, extent))] if extent > 1 else [(0, range(extent))]
         for extent in grid
     ]
-    found = [(tuple(h[0] for h in parts), [h[1] for h in parts]) for parts in itertools.product(*halves)]
-    found.sort(
-        key=lambda each: sum(each[0]), reverse=True
-    )  # the smallest first: what they leave is shared out
-    left = math.inf if most is None else most
+    parts = [(tuple(h[0] for h in halves), [h[1] for h in halves]) for halves in itertools.product(*axes)]
+    # The smallest class comes first; the larger ones share the blocks that it does not use.
+    parts.sort(key=lambda part: sum(part[0]), reverse=True)
+    budget = math.inf if limit is None else limit
     classes: list[BlockClass] = []
-    for waiting, (flags, ranges) in zip(range(len(found), 0, -1), found, strict=True):
+    for remaining_classes, (flags, ranges) in zip(range(len(parts), 0, -1), parts, strict=True):
         blocks = math.prod(map(len, ranges))
-        share = blocks if left == math.inf else min(blocks, max(1, int(left) // waiting))
-        left -= share
+        share = blocks if budget == math.inf else min(blocks, max(1, int(budget) // remaining_classes))
+        budget -= share
         indices = sorted(x + grid[0] * (y + grid[1] * z) for x, y, z in _spread(ranges, share))
         classes.append(BlockClass(_class_name(flags), blocks, tuple(indices)))
     return classes[::-1]
@@ -404,21 +421,21 @@ _IN_PLANE = {(0, 0): "interior", (1, 0): "last column", (0, 1): "last row", (1, 
 
 
 def _spread(ranges: Sequence[range], count: int) -> set[tuple[int, int, int]]:
-    """Some of the blocks, the first among them, and not at equal distances.
+    """Return some of the blocks, the first one included, at unequal distances.
 
-    By steps of irrational numbers (M. Roberts' R3 sequence): blocks at a power of two from one another would
-    all have the same alignment.
+    The distances come from M. Roberts' R3 sequence, whose steps are irrational. Blocks at distances that are
+    a power of two would all have the same alignment.
     """
     lengths = [len(r) for r in ranges]
     if count == math.prod(lengths):
         return set(itertools.product(*ranges))  # type: ignore[arg-type]
     steps = (0.8191725133961645, 0.6710436067037893, 0.5497004779019703)
-    found: set[tuple[int, int, int]] = set()
+    blocks: set[tuple[int, int, int]] = set()
     for i in itertools.count():
-        at = [int(length * (i * step % 1)) for length, step in zip(lengths, steps, strict=True)]
-        found.add((ranges[0][at[0]], ranges[1][at[1]], ranges[2][at[2]]))
-        if len(found) == count:
-            return found
+        position = [int(length * (i * step % 1)) for length, step in zip(lengths, steps, strict=True)]
+        blocks.add((ranges[0][position[0]], ranges[1][position[1]], ranges[2][position[2]]))
+        if len(blocks) == count:
+            return blocks
     raise AssertionError("the sequence reaches every block")
 
 
@@ -426,7 +443,7 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
     """Trace each case, in order.
 
     Raises:
-        UsageError: a case cannot be launched, or has no such warp.
+        UsageError: a case cannot be launched, or does not have the warp to be recorded.
         NoDeviceError: there is no C++ compiler.
     """
     executor = InProcessExecutor(host())
@@ -439,54 +456,55 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)
-    for problem, against in zip(problems, naive, strict=True):
-        group = [case for case in planned if case.problem == problem]
-        own = next((case for case in group if case.variant == baseline), None)
-        quiet = dataclasses.replace(settings, warp=None, arch=None)
-        jobs = [(case, settings) for case in group] + ([] if own else [(against, quiet)])
-        _ = problem.inputs  # once, before several threads ask for them
+    for problem, naive_case in zip(problems, naive, strict=True):
+        problem_cases = [case for case in planned if case.problem == problem]
+        own_baseline = next((case for case in problem_cases if case.variant == baseline), None)
+        baseline_settings = dataclasses.replace(settings, warp=None, arch=None)
+        jobs = [(case, settings) for case in problem_cases]
+        jobs += [] if own_baseline else [(naive_case, baseline_settings)]
+        _ = problem.inputs  # computed here, before several threads ask for them at once
         results: list[TraceResult] = []
         for result in _in_parallel(lambda job: _traced(job[0], job[1], compiled), jobs):
-            if len(results) < len(group):
+            if len(results) < len(problem_cases):
                 done += 1
-                progress(f"traced {group[len(results)].variant}", done, total)
+                progress(f"traced {problem_cases[len(results)].variant}", done, total)
             results.append(result)
         problem.release()
-        of_naive = results[group.index(own) if own else -1]
-        moved = of_naive.total("global") if of_naive.status == "ok" else None
-        for result in results[: len(group)]:
-            yield dataclasses.replace(result, naive=moved)
+        naive_result = results[problem_cases.index(own_baseline) if own_baseline else -1]
+        naive_totals = naive_result.total("global") if naive_result.status == "ok" else None
+        for result in results[: len(problem_cases)]:
+            yield dataclasses.replace(result, naive=naive_totals)
 
 
 def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Executable | KernelError]:
-    """Each case's program, compiled, all cores at work."""
+    """Compile each case's program, on all cores."""
     programs = list(dict.fromkeys(case.program for case in cases))
-    made: dict[Program, Executable | KernelError] = {}
+    executables: dict[Program, Executable | KernelError] = {}
     for program, executable in compile_each(programs, compile_to_observe):
-        made[program] = executable
-        progress(f"compiled {program.method.name}", len(made), len(programs))
-    return made
+        executables[program] = executable
+        progress(f"compiled {program.method.name}", len(executables), len(programs))
+    return executables
 
 
 def _in_parallel(work: Callable[[Job], T], jobs: Sequence[Job]) -> Iterator[T]:
-    """Each job's result, in order."""
+    """Run `work` on each job in parallel; yield the results in the order of the jobs."""
     pool = ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1))
     try:
         yield from pool.map(work, jobs)
     finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing that has not begun is begun
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C no waiting job is started
 
 
 def _check_watch(case: Case, settings: Settings) -> None:
-    """Raise UsageError where the launch has no such warp."""
+    """Raise UsageError if the launch does not have the warp or block to be recorded."""
     launch = case.launch
     if settings.warp is None or launch is None:
         return
     warps = -(-launch.threads_per_block // WARP_THREADS)
     if settings.warp >= warps:
-        what = "one warp, 0" if warps == 1 else f"{warps} warps, 0 to {warps - 1}"
-        raise UsageError(f"{case.variant}: there is no warp {settings.warp}: a block has {what}")
-    if any(at >= extent for at, extent in zip(settings.of_block, launch.grid, strict=True)):
+        numbers = "one warp, 0" if warps == 1 else f"{warps} warps, 0 to {warps - 1}"
+        raise UsageError(f"{case.variant}: there is no warp {settings.warp}: a block has {numbers}")
+    if any(index >= extent for index, extent in zip(settings.of_block, launch.grid, strict=True)):
         grid, asked = " x ".join(map(str, launch.grid)), ",".join(map(str, settings.of_block))
         raise UsageError(
             f"{case.variant}: there is no block {asked}: the grid is {grid} at {case.problem.shape}"
@@ -524,82 +542,87 @@ def _traced(
 def _observed(result: TraceResult, case: Case, launch: Launch, settings: Settings) -> TraceResult:
     a, b = padded(launch, *case.problem.inputs)
     classes = block_classes(launch.grid, settings.blocks)
-    parts: list[tuple[Fraction, Observation]] = []
-    every = settings.blocks is None
+    observations: list[tuple[Fraction, Observation]] = []
+    every_warp = settings.blocks is None
 
-    def seen_of(each: BlockClass) -> Observation:
-        return observe(case.program, launch, a, b, blocks=each.traced, every_warp=every)
+    def observe_class(block_class: BlockClass) -> Observation:
+        return observe(case.program, launch, a, b, blocks=block_class.traced, every_warp=every_warp)
 
-    for each, seen in zip(classes, _in_parallel(seen_of, classes), strict=True):  # a class may be one block
-        if seen.ended:
-            raise KernelError(seen.ended)
-        traced, had = seen.warps
-        parts.append((Fraction(each.blocks, len(each.traced)) * Fraction(had, traced or 1), seen))
-    accesses = combined(parts)
-    wide: frozenset[int] | None = None
+    # A class may be one block, and then runs on one core: classes are observed in parallel.
+    for block_class, observation in zip(classes, _in_parallel(observe_class, classes), strict=True):
+        if observation.ended:
+            raise KernelError(observation.ended)
+        traced_warps, warps = observation.warps
+        factor = Fraction(block_class.blocks, len(block_class.traced)) * Fraction(warps, traced_warps or 1)
+        observations.append((factor, observation))
+    accesses = combined(observations)
+    wide_lines: frozenset[int] | None = None
     if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
         lines = _merged_lines(case, settings.arch) if settings.arch else None
         if lines is not None:
-            wide = frozenset(a.line for a in accesses if may_be_wide(a) and _is_wide(a, lines))
+            wide_lines = frozenset(a.line for a in accesses if may_be_wide(a) and _is_wide(a, lines))
             accesses = tuple(as_compiled(a, lines) for a in accesses)
     return dataclasses.replace(
         result,
         grid=launch.grid,
         classes=tuple(classes),
-        warps=(sum(s.warps[0] for _, s in parts), sum(s.warps[1] for _, s in parts)),
+        warps=(sum(s.warps[0] for _, s in observations), sum(s.warps[1] for _, s in observations)),
         accesses=accesses,
-        wide_lines=wide,
+        wide_lines=wide_lines,
         watched=None if settings.warp is None else _watched(case, launch, settings),
     )
 
 
 def combined(parts: Sequence[tuple[Fraction, Observation]]) -> tuple[Access, ...]:
-    """The accesses of several observations, each counted as often as it stands for, in the source's order.
+    """Add up the accesses of several observations; return them in the order of the source.
 
-    One that no traced thread executed is left out. An access is the same in two of them where its line, array
-    and kind are; of several such in a line, where it is the same one in the order of the code.
+    Accesses of two observations are the same if line, array, kind and size agree. If a line has several such
+    accesses, they are matched in the order of the code. Accesses that no traced thread executed are left out.
+
+    Args:
+        parts: observations, each with the factor that its counts are multiplied by.
     """
-    found: dict[tuple[int, Space, Op, str, int, int], list[tuple[Fraction, Access]]] = {}
-    for times, observation in parts:
-        seen: Counter[tuple[int, Space, Op, str, int]] = Counter()
+    parts_of_access: dict[tuple[int, Space, Op, str, int, int], list[tuple[Fraction, Access]]] = {}
+    for factor, observation in parts:
+        occurrences: Counter[tuple[int, Space, Op, str, int]] = Counter()
         for access in sorted(observation.accesses, key=lambda a: a.site):
             if access.requests:
                 key = (access.line, access.space, access.op, access.array, access.size_bytes)
-                found.setdefault((*key, seen[key]), []).append((times, access))
-                seen[key] += 1
-    return tuple(sorted(map(_sum, found.values()), key=lambda a: (a.line, a.site)))
+                parts_of_access.setdefault((*key, occurrences[key]), []).append((factor, access))
+                occurrences[key] += 1
+    return tuple(sorted(map(_sum, parts_of_access.values()), key=lambda a: (a.line, a.site)))
 
 
 def _sum(parts: Sequence[tuple[Fraction, Access]]) -> Access:
-    counts = {name: round(sum(times * getattr(a, name) for times, a in parts)) for name in _COUNTS}
+    counts = {name: round(sum(factor * getattr(a, name) for factor, a in parts)) for name in _COUNTS}
     return dataclasses.replace(parts[0][1], **counts)
 
 
 def may_be_wide(access: Access) -> bool:
-    """Whether a compiler could merge its executions into loads or stores of 16 bytes."""
+    """Return whether a compiler could merge executions of an access into loads or stores of 16 bytes."""
     return access.space == "shared" and access.wide_requests != access.requests
 
 
 def may_be_unrolled(access: Access) -> bool:
-    """Whether a warp's threads part in a loop around it, once that is unrolled."""
+    """Return whether the threads of a warp diverge at an access once the loop around it is unrolled."""
     return access.space == "global" and access.unrolled_requests != access.requests
 
 
 def _merged_lines(case: Case, arch: str) -> Lines | None:
-    """What nvcc makes of the lines; None where it cannot be asked."""
+    """Return the lines whose accesses nvcc merges or unrolls; None if nvcc cannot compile the kernel."""
     try:
         return merged_lines(case.program, arch)
-    except (NoDeviceError, KernelError):  # what a host compiler takes is traced all the same
+    except (NoDeviceError, KernelError):  # the host compiler accepts the kernel, so it is traced as written
         return None
 
 
 def _is_wide(access: Access, lines: Lines) -> bool:
-    of_kind = {"load": lines.wide_loads, "store": lines.wide_stores}.get(access.op, frozenset())
-    return access.space == "shared" and access.line in of_kind
+    wide_lines = {"load": lines.wide_loads, "store": lines.wide_stores}.get(access.op, frozenset())
+    return access.space == "shared" and access.line in wide_lines
 
 
 def as_compiled(access: Access, lines: Lines) -> Access:
-    """With the counts of what nvcc makes of its line; nothing is known of a change from here on."""
+    """Return an access with the counts that it has after nvcc merged or unrolled its line."""
     if _is_wide(access, lines):
         return dataclasses.replace(
             access,
@@ -623,57 +646,66 @@ def _watched(case: Case, launch: Launch, settings: Settings) -> Watched:
     x, y, z = settings.of_block
     block, warp = x + launch.grid[0] * (y + launch.grid[1] * z), settings.warp or 0
     watch = Watch(block, warp, MOST_REQUESTS)
-    seen = observe(case.program, launch, a, b, blocks=[block], every_warp=False, watch=watch)
-    if not seen.requests and seen.warps[0] < seen.warps[1]:  # others stood for this one
-        seen = observe(case.program, launch, a, b, blocks=[block], watch=watch)
-    return watched_of(seen, launch, case.problem.element.size_bytes, settings.of_block, warp, settings.steps)
+    observation = observe(case.program, launch, a, b, blocks=[block], every_warp=False, watch=watch)
+    if not observation.requests and observation.warps[0] < observation.warps[1]:  # this warp was not traced
+        observation = observe(case.program, launch, a, b, blocks=[block], watch=watch)
+    return watched_of(
+        observation, launch, case.problem.element.size_bytes, settings.of_block, warp, settings.steps
+    )
 
 
 def watched_of(
-    seen: Observation, launch: Launch, element_bytes: int, block: Extents, warp: int, steps: int
+    observation: Observation, launch: Launch, element_bytes: int, block: Extents, warp: int, steps: int
 ) -> Watched:
-    """The first time periods of a watched warp's accesses; period p of an access is its p-th request."""
+    """Return the first time periods of a watched warp's accesses; period p of an access is its p-th request.
+
+    Args:
+        block: index of the warp's block, in x, y and z.
+        warp: number of the warp in the block.
+        steps: maximum number of periods.
+    """
     shape = launch.shape
     extents = {"A": (shape.m, shape.k), "B": (shape.k, shape.n), "C": (shape.m, shape.n)}
-    sizes = {shared.name: shared.size_bytes for shared in seen.shared}
-    across = max(1, BANKS * BANK_BYTES // element_bytes)
+    sizes = {shared.name: shared.size_bytes for shared in observation.shared}
+    bank_columns = max(1, BANKS * BANK_BYTES // element_bytes)
     periods: dict[int, list[dict[int, int]]] = {}
-    for request in seen.requests:
-        of_site = periods.setdefault(request.site, [])
-        if len(of_site) < steps:
-            of_site.append(request.offsets)
-    found = []
-    for access in seen.accesses:
+    for request in observation.requests:
+        requests = periods.setdefault(request.site, [])
+        if len(requests) < steps:
+            requests.append(request.offsets)
+    accesses = []
+    for access in observation.accesses:
         if access.site not in periods:
             continue
         if access.space == "global" and access.array in extents:
             rows, columns = extents[access.array]
         elif access.space == "shared" and access.array:
-            rows, columns = -(-sizes.get(access.array, 0) // (across * element_bytes)), across
+            rows, columns = -(-sizes.get(access.array, 0) // (bank_columns * element_bytes)), bank_columns
         else:
-            continue  # several arrays, or none that is known: there is no picture to draw it in
-        found.append(WarpAccess(access, rows, columns, element_bytes, tuple(periods[access.site])))
-    return Watched(block, warp, tuple(found), len(seen.requests) < MOST_REQUESTS)
+            continue  # the access reaches several arrays or an unknown one, and cannot be drawn
+        accesses.append(WarpAccess(access, rows, columns, element_bytes, tuple(periods[access.site])))
+    return Watched(block, warp, tuple(accesses), len(observation.requests) < MOST_REQUESTS)
 
 
 def arrays(results: Sequence[TraceResult]) -> list[tuple[Space, str, Op]]:
-    """The kinds of access that there are in any of the results: A's loads, B's, C's stores, the rest."""
-    found = {(a.space, a.array, a.op) for result in results for a in result.accesses}
-    return sorted(found, key=lambda kind: (_SPACES.index(kind[0]), _OPS.index(kind[2]), kind[1]))
+    """Return the kinds of access in the results, as memory space, array and operation, in a fixed order."""
+    kinds = {(a.space, a.array, a.op) for result in results for a in result.accesses}
+    return sorted(kinds, key=lambda kind: (_SPACES.index(kind[0]), _OPS.index(kind[2]), kind[1]))
 
 
 def varying(results: Sequence[TraceResult]) -> Mapping[tuple[int, str, Op], list[tuple[TraceResult, float]]]:
-    """Per request what a variant's accesses need at several sizes: sectors, or wavefronts of shared memory.
+    """Return the sectors (or wavefronts of shared memory) for each request of a variant at several sizes.
 
     Args:
-        results: of one variant, a size each.
+        results: results of one variant, one for each size.
 
     Returns:
-        By line, array and kind of access, in the order of the source; a value for each size it occurs at.
+        Values by line, array and kind of access, in the order of the source: one for each size that has the
+        access.
     """
-    found: dict[tuple[int, str, Op], list[tuple[TraceResult, float]]] = {}
+    values: dict[tuple[int, str, Op], list[tuple[TraceResult, float]]] = {}
     for result in results:
         for key, group in itertools.groupby(result.accesses, key=lambda a: (a.line, a.array, a.op)):
-            of = totals(group)
-            found.setdefault(key, []).append((result, (of.sectors or of.wavefronts) / of.requests))
-    return found
+            total = totals(group)
+            values.setdefault(key, []).append((result, (total.sectors or total.wavefronts) / total.requests))
+    return values

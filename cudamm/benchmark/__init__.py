@@ -1,4 +1,4 @@
-"""Measure, summarise and compare; the roofline.
+"""Measure, summarise and compare variants; compute the roofline.
 
 Uses occupancy and every room below it, and `errors`.
 """

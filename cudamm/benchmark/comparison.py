@@ -1,4 +1,4 @@
-"""What changed between two files of `bench`: each variant's speed-up, and how sure it is."""
+"""Compare two result files of `bench`: the speed-up of each variant, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from cudamm.errors import UsageError
 
 SCHEMA = "cudamm.compare/1"
 CLOCK_TOLERANCE = 0.02
-"""Share by which a variant's median clock may differ before it is worth a word."""
+"""Largest relative difference of a variant's median clock that is not reported."""
 MOST_NAMES = 5
+"""Maximum number of methods that a line names."""
 
 Row = dict[str, Any]
 Outcome = Literal[
@@ -39,9 +40,9 @@ class Comparison:
     """One variant on one problem, in both files or in one of them.
 
     Attributes:
-        old, new: its row in each file; None where there is none.
-        ratio: old median over new median, above 1 where it became faster; None where either was not timed.
-        outcome: `faster` and `slower` where the ratio's interval is on one side of 1.
+        old, new: the row in each file; None if the file has no such row.
+        ratio: old median over new median, above 1 if the variant became faster; None if either was not timed.
+        outcome: `faster` or `slower` if the interval of the ratio does not contain 1.
     """
 
     old: Row | None
@@ -51,32 +52,33 @@ class Comparison:
 
     @property
     def row(self) -> Row:
-        """The row of the new file, else of the old: what was compared is the same in both."""
-        found = self.new if self.new is not None else self.old
-        assert found is not None  # noqa: S101 # it comes from one of them
-        return found
+        """Return the row of the new file, or of the old file if the new one has none."""
+        row = self.new if self.new is not None else self.old
+        assert row is not None  # noqa: S101 # at least one of the files has the row
+        return row
 
     @property
     def problem(self) -> tuple[Any, ...]:
-        """What a table is about: sizes, type, whether fused, and the state of the cache."""
+        """Return what all rows of a table share: sizes, element type, fused or not, and cache state."""
         return tuple(self.row[name] for name in _PROBLEM)
 
     @property
     def is_emulated(self) -> bool:
-        """Whether either side ran on the CPU device's model of a GPU."""
+        """Return whether either side ran on the CPU device's model of a GPU."""
         return any(row is not None and row["execution"] == "emulated" for row in (self.old, self.new))
 
     def is_worse(self, allowed: float) -> bool:
-        """Whether it fails now, or its time surely grew by more than a share of what it was.
+        """Return whether the variant fails now, or its time grew by more than the share `allowed`.
 
-        Surely: the upper end of the speed-up's interval counts, which is the least slow-down in it.
+        The upper end of the speed-up's interval decides: even the smallest slow-down in the interval exceeds
+        the allowed one.
         """
         if self.outcome == "now fails":
             return True
         return self.ratio is not None and self.ratio.high * (1 + allowed) < 1
 
     def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.compare/1` file."""
+        """Return the row of a `cudamm.compare/1` file."""
         names = ("method", "params", "m", "n", "k", "dtype", "fmad", "cache", "execution")
         record = {name: self.row[name] for name in names}
         for side, row in (("old", self.old), ("new", self.new)):
@@ -92,82 +94,85 @@ class Comparison:
 
 
 def compare(old: Saved, new: Saved, confidence: float) -> list[Comparison]:
-    """Every variant of both files, a problem and method after the other.
+    """Compare every variant of both files; return the comparisons grouped by problem, then by method.
 
     Args:
-        confidence: of the intervals, between 0 and 1; of each by itself, not of all at once.
+        confidence: confidence of each single interval, between 0 and 1; not of all intervals together.
 
     Raises:
-        UsageError: no variant is in both.
+        UsageError: no variant is in both files.
     """
     old_rows, new_rows = _by_variant(old.rows), _by_variant(new.rows)
     if not old_rows.keys() & new_rows.keys():
         raise UsageError(
             f"no variant is in both {old.path} and {new.path}: method, parameters, sizes, type, fmad and "
-            "cache have to be the same"
+            "cache must be the same"
         )
     variants = dict.fromkeys((*old_rows, *new_rows))
-    found = [_compared(old_rows.get(v), new_rows.get(v), confidence) for v in variants]
-    problems = _ranks(c.problem for c in found)
-    methods = _ranks(c.row["method"] for c in found)
-    return sorted(found, key=lambda c: (problems[c.problem], methods[c.row["method"]]))
+    comparisons = [_compare_rows(old_rows.get(v), new_rows.get(v), confidence) for v in variants]
+    problems = _ranks(c.problem for c in comparisons)
+    methods = _ranks(c.row["method"] for c in comparisons)
+    return sorted(comparisons, key=lambda c: (problems[c.problem], methods[c.row["method"]]))
 
 
 def median_ms(row: Row | None) -> float | None:
-    """The median of a row that was measured to the end, else None."""
+    """Return the median of a row; None if the row was not measured to the end."""
     if row is None or row["status"] != "ok" or not row["samples_ms"]:
         return None
     return float(statistics.median(row["samples_ms"]))
 
 
 def check_devices(old: Saved, new: Saved, force: bool) -> list[str]:
-    """What to warn of where the devices differ. Raises UsageError there, unless it is forced."""
+    """Return a warning if the devices differ; raise UsageError instead unless `force` is true."""
     before, after = (f"{s.document['device']['name']} ({s.document['device']['kind']})" for s in (old, new))
     if before == after:
         return []
-    line = f"the devices differ: {old.path} is of {before}, {new.path} of {after}"
+    line = f"the devices differ: {old.path} was measured on {before}, {new.path} on {after}"
     if not force:
-        raise UsageError(f"{line}; --force compares them all the same")
+        raise UsageError(f"{line}; --force compares them anyway")
     return [line]
 
 
 def differences(old: Saved, new: Saved, comparisons: Sequence[Comparison]) -> list[str]:
-    """What else than the kernels can have changed the times, a line each."""
+    """Return a line for each difference that can have changed the times, besides a different kernel."""
     both = [c for c in comparisons if c.old is not None and c.new is not None]
     return [
-        *_circumstances(old, new),
-        *_sources(both),
-        *_clocks(old, new, both),
+        *_changed_settings(old, new),
+        *_changed_sources(both),
+        *_changed_clocks(old, new, both),
         *_throttled(old, [c.old for c in both if c.old is not None]),
         *_throttled(new, [c.new for c in both if c.new is not None]),
     ]
 
 
 def _by_variant(rows: Iterable[Row]) -> dict[Hashable, Row]:
-    """Rows by what has to be the same; of one that is there twice, the first goes with the first."""
+    """Return rows by the fields that must be equal in both files, and a counter.
+
+    If a file contains a variant twice, its first row is compared with the first row of the other file.
+    """
     names = ("method", "m", "n", "k", "dtype", "fmad", "cache")
-    found: dict[Hashable, Row] = {}
-    seen: Counter[Hashable] = Counter()
+    by_variant: dict[Hashable, Row] = {}
+    counts: Counter[Hashable] = Counter()
     for row in rows:
         variant = tuple(sorted(row["params"].items())), *(row[name] for name in names)
-        found[variant, seen[variant]] = row
-        seen[variant] += 1
-    return found
+        by_variant[variant, counts[variant]] = row
+        counts[variant] += 1
+    return by_variant
 
 
 def _ranks(values: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Values by the order in which they are first seen."""
+    """Return the rank of each distinct value in the order of first appearance."""
     return {value: rank for rank, value in enumerate(dict.fromkeys(values))}
 
 
-def _compared(old: Row | None, new: Row | None, confidence: float) -> Comparison:
+def _compare_rows(old: Row | None, new: Row | None, confidence: float) -> Comparison:
     if old is None or new is None:
         return Comparison(old, new, None, "only in the new file" if old is None else "only in the old file")
     if old["status"] == "ok" and new["status"] == "failed":
         return Comparison(old, new, None, "now fails")
     if old["status"] == "failed" and new["status"] == "ok":
         return Comparison(old, new, None, "works now")
-    # A median of 0 is a clock that is too coarse, and no time.
+    # A median of 0 means that the clock was too coarse to measure the time.
     if not median_ms(old) or not median_ms(new):
         return Comparison(old, new, None, "not compared")
     ratio = ratio_of_medians(old["samples_ms"], new["samples_ms"], confidence)
@@ -182,36 +187,36 @@ def _outcome(ratio: Ratio) -> Outcome:
     return "slower" if ratio.high < 1 else "no difference"
 
 
-def _circumstances(old: Saved, new: Saved) -> list[str]:
-    """Versions and options that differ."""
-    before, after = _known(old), _known(new)
+def _changed_settings(old: Saved, new: Saved) -> list[str]:
+    """Return a line for each version or option that differs."""
+    before, after = _settings(old), _settings(new)
     return [
-        f"{name}: {_shown(before.get(name))} in {old.path}, {_shown(after.get(name))} in {new.path}"
+        f"{name}: {_format(before.get(name))} in {old.path}, {_format(after.get(name))} in {new.path}"
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]
 
 
-def _known(saved: Saved) -> dict[str, Any]:
+def _settings(saved: Saved) -> dict[str, Any]:
     device, environment = saved.document["device"], saved.document["environment"]
-    known = {"driver": device.get("driver"), "nvcc": environment.get("nvcc")}
-    known["cudamm"] = environment.get("cudamm")
-    return known | {f"option {name}": value for name, value in saved.document["options"].items()}
+    versions = {"driver": device.get("driver"), "nvcc": environment.get("nvcc")}
+    versions["cudamm"] = environment.get("cudamm")
+    return versions | {f"option {name}": value for name, value in saved.document["options"].items()}
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if value is None:
         return "unknown or none"
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
-def _sources(both: Sequence[Comparison]) -> list[str]:
+def _changed_sources(both: Sequence[Comparison]) -> list[str]:
     sources = [(c.row, (c.old or {}).get("source"), (c.new or {}).get("source")) for c in both]
     changed = [row for row, before, after in sources if before and after and before != after]
-    return [f"the kernel's source differs: {_names(changed)}"] if changed else []
+    return [f"the kernel's source differs: {_method_names(changed)}"] if changed else []
 
 
-def _clocks(old: Saved, new: Saved, both: Sequence[Comparison]) -> list[str]:
+def _changed_clocks(old: Saved, new: Saved, both: Sequence[Comparison]) -> list[str]:
     clocks = [(c, (c.old or {}).get("clock_mhz"), (c.new or {}).get("clock_mhz")) for c in both]
     changed = [
         (c, before, after)
@@ -220,7 +225,7 @@ def _clocks(old: Saved, new: Saved, both: Sequence[Comparison]) -> list[str]:
     ]
     if not changed:
         return []
-    most, before, after = max(changed, key=lambda found: abs(math.log(found[2] / found[1])))
+    most, before, after = max(changed, key=lambda change: abs(math.log(change[2] / change[1])))
     return [
         f"the SM clock differs by more than {CLOCK_TOLERANCE:.0%} in {len(changed)} of {len(both)} variants, "
         f"most in {variant_name(most.row)}: {before:.0f} MHz in {old.path}, {after:.0f} MHz in {new.path}"
@@ -231,16 +236,16 @@ def _throttled(saved: Saved, rows: Sequence[Row]) -> list[str]:
     slowed = [row for row in rows if row.get("throttled")]
     if not slowed:
         return []
-    return [f"{saved.path}: the GPU was throttled while it ran {_names(slowed)}"]
+    return [f"{saved.path}: the GPU was throttled while it ran {_method_names(slowed)}"]
 
 
 def variant_name(row: Row) -> str:
-    """`tiled BLOCK_SIZE=16`."""
+    """Return a variant's name, as in `tiled BLOCK_SIZE=16`."""
     return " ".join((row["method"], *(f"{param}={value}" for param, value in row["params"].items())))
 
 
-def _names(rows: Iterable[Row]) -> str:
-    """The methods of rows, each once."""
+def _method_names(rows: Iterable[Row]) -> str:
+    """Return the methods of rows, each named once."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     more = f" and {len(methods) - MOST_NAMES} more" if len(methods) > MOST_NAMES else ""
     return ", ".join(itertools.islice(methods, MOST_NAMES)) + more

@@ -1,4 +1,4 @@
-"""When a variant of a sweep is dropped early: it is clearly slower than the best.
+"""The rules for dropping a variant of a sweep early, because it is clearly slower than the best.
 
 Each rule is a function of plain numbers and stands below the constants that it uses. `measure` applies the
 rules.
@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from statistics import median
 
 DROP_FACTOR = 1.25
-"""A variant is dropped if its median is this many times the best median: far beyond a sample's error."""
+"""A variant is dropped if its median exceeds the best median by this factor, far beyond a sample's error."""
 
 SURE_SAMPLES = 3
 """Number of samples after which `SURE_FACTOR` applies."""
 
 SURE_FACTOR = 1.05
-"""A variant is dropped if even the fastest of its samples is this many times the best median."""
+"""A variant is dropped if even the fastest of its samples exceeds the best median by this factor."""
 
 FEWEST_HOST_SAMPLES = 3
 """Minimum number of samples before a variant on the host is dropped: times there vary more than on a GPU."""
 
 IDLE_LAUNCH_FACTOR = 2.0
-"""How many times as long a launch may take on an idle GPU, whose clocks are low, as on a busy one."""
+"""Factor by which a launch may take longer on an idle GPU, whose clocks are low, than on a busy one."""
 
 FIRST_LAUNCH_MS = 0.1
 """Maximum overhead of a variant's first launch on a GPU, in milliseconds; 20 µs were observed."""
@@ -37,7 +37,7 @@ def is_first_launch_too_slow(launch_ms: float, best_ms: float, *, device_was_war
 def is_too_slow(samples_ms: Sequence[float], best_ms: float, *, on_host: bool) -> bool:
     """Return whether a variant is dropped because its samples are too slow.
 
-    `SURE_FACTOR` applies on a GPU only, where variants are compared by samples taken in turn.
+    `SURE_FACTOR` applies only on a GPU, because only there do variants take turns with their samples.
     """
     if len(samples_ms) < (FEWEST_HOST_SAMPLES if on_host else 1):
         return False

@@ -1,7 +1,7 @@
-"""Files that one process at a time may write, guarded by a lock file beside them.
+"""Lock files: a lock file beside another file lets one process at a time write that file.
 
-The system releases the lock of a process that ends, however it ends. On a file system without locks,
-filelock uses a marker file that names the process.
+The operating system releases the lock of a process that ends, even if it crashed. On a file system without
+locks, filelock uses a marker file that contains the process number.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 class HeldError(Exception):
-    """Another process holds the lock.
+    """The error that another process holds the lock.
 
     Attributes:
-        process: the number of that process; None if it is not known.
+        process: number of that process; None if unknown.
     """
 
     def __init__(self, process: int | None) -> None:
@@ -36,33 +36,33 @@ def locked(path: Path, *, wait: bool = True, remove: bool = False) -> Iterator[N
     """Hold a lock until the end of the block.
 
     Args:
-        path: the lock file, which is made if it is missing.
-        wait: if another process holds the lock, wait for that process; otherwise raise HeldError.
+        path: the lock file; a missing one is created.
+        wait: wait if another process holds the lock; if false, raise HeldError.
         remove: remove the lock file at the end.
 
     Raises:
         HeldError: another process holds the lock.
-        OSError: the lock file cannot be made.
+        OSError: the lock file cannot be created.
     """
-    path.parent.stat()  # filelock would make a folder that is missing
+    path.parent.stat()  # raises if the folder is missing; filelock would create it
     lock = FileLock(path, timeout=-1 if wait else 0)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # filelock warns when it uses a marker file in place of a lock
+            warnings.simplefilter("ignore")  # filelock warns if it uses a marker file instead of a lock
             lock.acquire()
     except Timeout:
         raise HeldError(_process(path)) from None
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        yield  # without a lock the file is written unguarded
+        yield  # the file system has no locks: continue without one
         return
     try:
         if not isinstance(lock, SoftFileLock):  # a marker file contains the process number already
             path.write_text(f"{os.getpid()}\n")
         yield
     finally:
-        if remove:  # before the release: a process that waits then sees that the file is gone
+        if remove:  # before the release, so that a waiting process notices the removal
             path.unlink(missing_ok=True)
         lock.release()
 

@@ -1,10 +1,11 @@
-"""The journal of a run: each result is appended as soon as it is there, so that a kill loses none.
+"""The journal of a run: each result is appended as soon as it is complete, so that a killed run loses none.
 
-JSON Lines. The first line is the head of the document. Each further line is a result: its position among the
-results, and its row, as in `[3, {"method": "tiled"}]`. A later line replaces an earlier one of its position.
+The format is JSON Lines. The first line is the document without its results. Every other line is one result:
+its position among the results and its row, as in `[3, {"method": "tiled"}]`. A later line with the same
+position replaces an earlier one.
 
-The journal stands beside the file of results until that file is written. It contains all that the file would
-contain: a resumed run copies the results of the earlier run into its journal first.
+The journal lies beside the result file until that file is written, and contains everything that the file will
+contain: a resumed run first copies the results of the earlier run into its journal.
 """
 
 from __future__ import annotations
@@ -20,32 +21,31 @@ from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 
 Row = dict[str, Any]
 
-
 _encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def journal_of(path: str | Path) -> Path:
-    """Return the name of the journal of a file of results."""
+    """Return the path of the journal of a result file."""
     target = os.path.realpath(path)
     return Path(f"{target}.journal")
 
 
 class Journal:
-    """A journal that is written. One of an earlier run is replaced when there is a first result."""
+    """A journal that is being written; with its first result it replaces the journal of an earlier run."""
 
     def __init__(self, path: Path, head: Mapping[str, Any]) -> None:
         self._path = path
-        self._waiting = [_encode(head)]
+        self._unwritten_lines = [_encode(head)]
         self._stream: FileIO | None = None
 
     def add(self, rows: Mapping[int, Row]) -> None:
-        """Note rows by their positions; they are written with the next `append`."""
-        self._waiting += [_encode([position, row]) for position, row in rows.items()]
+        """Add rows, by position; the next `append` writes them."""
+        self._unwritten_lines += [_encode([position, row]) for position, row in rows.items()]
 
     def append(self, rows: Mapping[int, Row]) -> None:
-        """Write rows by their positions, and all that waits. What the disk refuses waits for the next."""
+        """Write rows, by position, and those added before; if writing fails, the next call writes them."""
         self.add(rows)
-        content = "".join(f"{line}\n" for line in self._waiting).encode()
+        content = "".join(f"{line}\n" for line in self._unwritten_lines).encode()
         try:
             if self._stream is None:
                 self._begin(content)
@@ -53,10 +53,10 @@ class Journal:
                 _write(self._stream, content)
         except OSError:
             return
-        self._waiting.clear()
+        self._unwritten_lines.clear()
 
     def _begin(self, content: bytes) -> None:
-        """Put a new journal in the place of an older one, which is whole until then."""
+        """Replace an older journal with a new one; until the new one is complete, the older one stays."""
         partial = self._path.with_name(f".{self._path.name}.partial")
         stream = FileIO(partial, "w")
         try:
@@ -69,21 +69,21 @@ class Journal:
         self._stream = stream
 
     def remove(self) -> None:
-        """Remove it, and what an earlier run left: the document has everything."""
+        """Remove the journal, of this run or an earlier one, because the result file is complete."""
         self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Leave it as it is."""
+        """Close the journal and leave it on the disk."""
         if self._stream is not None:
             self._stream.close()
 
 
 def _write(stream: FileIO, content: bytes) -> None:
-    """Write all of it, or leave the file as it was."""
-    start, rest = stream.tell(), memoryview(content)
+    """Write all the content, or leave the file as it was."""
+    start, remaining = stream.tell(), memoryview(content)
     try:
-        while rest:
-            rest = rest[stream.write(rest) :]
+        while remaining:
+            remaining = remaining[stream.write(remaining) :]
     except BaseException:
         stream.truncate(start)
         stream.seek(start)
@@ -91,11 +91,11 @@ def _write(stream: FileIO, content: bytes) -> None:
 
 
 def read_journal(path: Path) -> dict[str, Any]:
-    """Return the document that a journal stands for; a last line that a kill has cut off does not count.
+    """Return the document that a journal contains, without a last line that was cut off by a kill.
 
     Raises:
-        OSError: there is none, or it cannot be read.
-        DamagedError: another line is damaged.
+        OSError: the journal does not exist or cannot be read.
+        DamagedError: a complete line is damaged.
     """
     lines = path.read_bytes().split(b"\n")[:-1]
     head: Row = {}

@@ -1,8 +1,8 @@
-"""Reads records (dataclasses) from JSON, and checks the types and bounds that the dataclasses declare.
+"""Read records (dataclasses) from JSON, and check the types and bounds that the dataclasses declare.
 
-`json` parses the text: a text may contain a file name that is not valid Unicode, which msgspec refuses.
-`msgspec.convert` makes the records. `dataclasses.asdict` writes them: `msgspec.to_builtins` refuses NumPy's
-numbers, and omits the fields that `convert` filled from their defaults.
+`json` parses the text, because a file name in it may be invalid Unicode, which msgspec refuses.
+`msgspec.convert` makes the records. They are written with `dataclasses.asdict`, because `msgspec.to_builtins`
+refuses NumPy's numbers and omits the fields that `convert` filled from their defaults.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 class DamagedError(CudammError):
-    """A text that is not JSON, or a value from which the wanted record cannot be made."""
+    """The error of a text that is not JSON, or of a value that does not fit the record."""
 
 
 def read_as(kind: type[T], value: Any) -> T:
-    """Return a record made of a plain value; fields that `kind` does not have are ignored.
+    """Return a record of type `kind` made from a plain value; fields that `kind` lacks are ignored.
 
     Raises:
         DamagedError: a field is missing, of another type or out of bounds; the message names the field.
@@ -30,19 +30,19 @@ def read_as(kind: type[T], value: Any) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$")
-        field = where.rstrip("`").removeprefix(".")
-        what = what.removeprefix("Object ")
-        raise DamagedError(f"{f'`{field}`: ' if field else ''}{what[0].lower()}{what[1:]}") from None
+        reason, _, path = str(error).partition(" - at `$")
+        field = path.rstrip("`").removeprefix(".")
+        reason = reason.removeprefix("Object ")
+        raise DamagedError(f"{f'`{field}`: ' if field else ''}{reason[0].lower()}{reason[1:]}") from None
 
 
 def parse_json(text: str) -> Any:
-    """Return the plain value of a JSON text. Raises DamagedError, saying what is wrong with it and where."""
+    """Return the value of a JSON text. Raise DamagedError with the mistake and its place if there is one."""
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except json.JSONDecodeError as error:
-        what = f"{error.msg}, line {error.lineno} column {error.colno}" if text.strip() else "it is empty"
-        raise DamagedError(what) from None
+        reason = f"{error.msg}, line {error.lineno} column {error.colno}" if text.strip() else "it is empty"
+        raise DamagedError(reason) from None
     except ValueError as error:  # a number that is too large for a float, or has too many digits
         raise DamagedError(str(error)) from None
     except RecursionError:
@@ -50,7 +50,7 @@ def parse_json(text: str) -> Any:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _finite(text: str) -> float:

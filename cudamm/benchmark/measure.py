@@ -1,6 +1,6 @@
-"""Benchmarks: verify each variant, warm up, sample all in turn until each median is stable.
+"""Benchmark variants: verify each, warm up, and sample all in turn until each median is stable.
 
-`sampling_policy` has the rules: how long, how often, and when it is enough; `early_drop`, what is dropped.
+`sampling_policy` contains the rules of sampling, and `early_drop` the rules when a variant is dropped.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def bench(
     positions: Sequence[int] | None = None,
     kept: Sequence[Result] = (),
 ) -> Iterator[Result]:
-    """Measure each case, and yield each result as soon as it is complete; results know their position.
+    """Measure each case, and yield each result as soon as it is complete, with its position.
 
     Args:
-        positions: the place of each case among all that were asked for; None: the cases are all.
+        positions: the position of each case among all requested cases; None if these cases are all.
         kept: results of an earlier run; a variant is also dropped if it is slower than the best of these.
 
     Raises:
-        UsageError, NoDeviceError: before anything is launched, if the request is impossible.
+        UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
     planned = plan_all(
         executor, cases, settings.fmad, positions,
@@ -74,7 +74,7 @@ def bench(
 def _cases_of(
     problem: Problem, waiting: dict[Problem, list[Case]], compiled: Iterator[Case]
 ) -> Iterator[Case]:
-    """Yield the cases of a problem as soon as they are compiled; those of other problems wait."""
+    """Yield the cases of a problem as soon as they are compiled; put those of other problems in `waiting`."""
     yield from waiting.pop(problem)
     for case in compiled:
         if case.problem == problem:
@@ -84,10 +84,10 @@ def _cases_of(
 
 
 def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
-    """Return the best median among a problem's results; infinite if none is right."""
-    of = problem.shape.m, problem.shape.n, problem.shape.k, problem.element.name
-    theirs = [r for r in results if not r.is_yardstick and (r.m, r.n, r.k, r.dtype) == of]
-    medians_ms = [r.median_ms for r in theirs if r.status == "ok" and r.verdict.correct
+    """Return the best median among the correct results of a problem; infinite if there are none."""
+    key = problem.shape.m, problem.shape.n, problem.shape.k, problem.element.name
+    candidates = [r for r in results if not r.is_yardstick and (r.m, r.n, r.k, r.dtype) == key]
+    medians_ms = [r.median_ms for r in candidates if r.status == "ok" and r.verdict.correct
                   and r.median_ms is not None]  # fmt: skip
     return min(medians_ms, default=float("inf"))
 
@@ -122,7 +122,7 @@ class _Candidate:
 
     @property
     def expected_ms(self) -> float:
-        """Duration of a launch: the median, or before the first sample that of the verified launch."""
+        """Return the expected duration of a launch: the median, or without samples the verified launch's."""
         return self.median_ms if self.samples_ms else self.verdict.launch_ms
 
     def keep(self, batch: SampleBatch) -> None:
@@ -136,7 +136,7 @@ class _Candidate:
 
 
 class _Benchmark:
-    """The benchmark of one problem: its cases are compared with one another, and therefore take turns."""
+    """The benchmark of one problem, whose cases take turns because they are compared with one another."""
 
     def __init__(
         self, executor: Executor, settings: Settings, kept_ms: float, report: Callable[[Case], None]
@@ -144,8 +144,8 @@ class _Benchmark:
         """Begin without candidates.
 
         Args:
-            kept_ms: the best median known from an earlier run.
-            report: called before each step of a case.
+            kept_ms: the best median of an earlier run; infinite if there is none.
+            report: called with the case before each of its steps.
         """
         self._executor = executor
         self._settings = settings
@@ -153,12 +153,15 @@ class _Benchmark:
         self._report = report
         self._warm_until = 0.0
         self._best_launch_ms = float("inf")
-        # The best is chosen from current medians: an early sample may have been lucky.
+        # Medians by position. The best is chosen among current medians: an early sample may have been lucky.
         self._medians_ms: dict[int, float] = {}
         self._candidates: list[_Candidate] = []
 
     def run(self, cases: Iterable[Case]) -> Iterator[Result]:
-        """Begin each case as soon as it is compiled; then sample all in turn, the fastest first."""
+        """Begin each case as soon as it is compiled; then sample all in turn, the fastest first.
+
+        Yield each result when its case is complete.
+        """
         for case in cases:
             candidate = _Candidate(case, device_was_warm=time.monotonic() < self._warm_until)
             self._candidates.append(candidate)
@@ -168,7 +171,7 @@ class _Benchmark:
                 yield from self._advance(candidate, self._take_turn)
 
     def _advance(self, candidate: _Candidate, step: Callable[[_Candidate], Ended]) -> Iterator[Result]:
-        """Do one step of a candidate; yield its result if the step was the last."""
+        """Do one step of a candidate; if it was the last step, yield the result."""
         self._report(candidate.case)
         if candidate.case.skipped:
             result = self._without_samples(candidate, "skipped", candidate.case.skipped)
@@ -185,12 +188,12 @@ class _Benchmark:
         self._candidates.remove(candidate)
         yield result
 
-    # The two kinds of steps. Each returns what ended the sampling, or nothing.
+    # The two kinds of steps. Each returns what ended the sampling; empty if it goes on.
 
     def _begin(self, candidate: _Candidate) -> Ended:
         """Verify a candidate; sample it if it is the fastest so far.
 
-        On the host it is sampled to the end: variants that take turns would disturb one another there.
+        A candidate on the host is sampled to the end: variants that take turns there disturb one another.
         """
         case = candidate.case
         if isinstance(case.compiled, KernelError):
@@ -203,7 +206,7 @@ class _Benchmark:
             return self._sample_to_the_end(candidate)
         if self._is_dropped(candidate):
             return "dropped"
-        # A sample of the fastest so far, judged again when timed, is what later cases are compared with.
+        # Later cases are compared with a sample of the fastest so far, whose product is judged again.
         if self._may_be_dropped(case) and candidate.verdict.launch_ms <= self._best_launch_ms:
             self._best_launch_ms = candidate.verdict.launch_ms
             self._warm_up(candidate)
@@ -230,10 +233,10 @@ class _Benchmark:
                 return "dropped"
         return ended
 
-    # What the steps consist of.
+    # Parts of the steps.
 
     def _warm_up(self, candidate: _Candidate) -> None:
-        """Launch until the device's clocks are raised; then decide how many launches share a hot sample."""
+        """Launch until the device has raised its clocks; then decide how many launches share a hot sample."""
         case = candidate.case
         missing_ms = WARM_UP_MS
         if case.on_host:
@@ -248,7 +251,7 @@ class _Benchmark:
         self._warm_until = time.monotonic() + STAYS_WARM_S
 
     def _launch_ms(self, case: Case, launches: int) -> float:
-        """Return the mean duration of some launches, whose products are not judged."""
+        """Return the mean duration of launches whose products are not judged."""
         batch = self._executor.sample(case, samples=1, launches_per_sample=launches, cold=False, check=False)
         return batch.samples_ms[0]
 
@@ -263,7 +266,7 @@ class _Benchmark:
         return samples_per_turn(self._settings, len(candidate.samples_ms), sample_ms)
 
     def _sample(self, candidate: _Candidate, samples: int) -> None:
-        """Take samples; if the device was throttled meanwhile, pause and take them again."""
+        """Take samples; if the device was throttled during them, pause and take them again."""
         begun, paused_s = time.monotonic(), 0.0
         while True:
             batch = self._executor.sample(
@@ -286,7 +289,7 @@ class _Benchmark:
         self._update_best(candidate)
 
     def _update_best(self, candidate: _Candidate) -> None:
-        """Compare other candidates with this one, if its product is right and its rate is possible."""
+        """Record a candidate's median for comparisons, if its product is right and its rate is possible."""
         if not (self._may_be_dropped(candidate.case) and candidate.verdict.correct):
             return
         if self._impossible(candidate):
@@ -298,7 +301,7 @@ class _Benchmark:
         return end_of_sampling(self._settings, candidate.samples_ms, candidate.spent_s)
 
     def _may_be_dropped(self, case: Case) -> bool:
-        """Return whether a case is compared with the best: cuBLAS is never dropped, and never the best."""
+        """Return whether a case can be dropped or be the best of a sweep; cuBLAS can be neither."""
         return self._settings.drop and not case.is_yardstick
 
     def _is_dropped(self, candidate: _Candidate) -> bool:
@@ -317,11 +320,11 @@ class _Benchmark:
         return "hot" if case.on_host else self._settings.cache
 
     def _ceilings(self, case: Case) -> Ceilings | None:
-        """Return the ceilings of the GPU that runs a case; None if they are not known, or it is no GPU."""
+        """Return the ceilings of the GPU that runs a case; None if they are unknown or no GPU runs it."""
         return self._executor.facts().ceilings if case.execution == "gpu" else None
 
     def _impossible(self, candidate: _Candidate) -> str:
-        """Return why no device can be as fast as a candidate; empty if this one can."""
+        """Return why the device cannot be as fast as a candidate's median; empty if it can."""
         case, ceilings = candidate.case, self._ceilings(candidate.case)
         if ceilings is None:
             return ""

@@ -1,4 +1,4 @@
-"""The records that measuring and verifying write, and everything else reads."""
+"""The results of measuring and verifying: records that tables, plots, pages and files are made of."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from cudamm.kernels.method import Execution, Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
 
 SCHEMA = "cudamm.bench/2"
-"""Of the files of `bench` and `sweep`, whose rows are `bench_record_among`."""
+"""Schema of the files of `bench` and `sweep`; `bench_record_among` makes their rows."""
 
 VERIFY_SCHEMA = "cudamm.verify/1"
-"""Of the files of `verify`, whose rows are `Result.verify_record`."""
+"""Schema of the files of `verify`; `Result.verify_record` makes their rows."""
 
 Size = Annotated[int, Meta(ge=1, le=10**9)]
-"""Of a matrix's edge: the most is far above what any memory holds, and small enough to compute with."""
+"""Edge of a matrix, in elements. The maximum exceeds every memory, and is small enough to compute with."""
 
 Count = Annotated[int, Meta(ge=0, lt=10**15)]
 
 Amount = Annotated[float, Meta(ge=0, lt=1e15)]
-"""A time, clock or rate. 10¹⁵ ms are 30,000 years: sums of times stay finite."""
+"""A time, clock or rate. 10¹⁵ ms are 30,000 years; sums of such times stay finite."""
 
 Status = Literal["ok", "failed", "skipped", "dropped"]
-"""`dropped`: right, but so much slower than the best of a sweep that it was not measured further."""
+"""Outcome of a case. `dropped`: correct, but so slow that a sweep stopped measuring it."""
 
 Cache = Literal["cold", "hot"]
-"""Before a sample the L2 cache is written over, or it is left as the launch before it left it."""
+"""State of the L2 cache before a sample: overwritten (`cold`), or as the previous launch left it (`hot`)."""
 
 Ended = Literal["runs", "noise", "time", "dropped", ""]
-"""What ended the sampling: as many as asked for, stable enough, out of time, too slow; or nothing did."""
+"""Reason why sampling ended: number of runs, low noise, time limit, too slow; empty without samples."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long the launches of a row took, and how that was found.
+    """The durations of a case's launches, and the circumstances in which they were measured.
 
     Attributes:
-        samples_ms: each sample, in milliseconds a launch.
-        launches_per_sample: timed together, where one alone is too short.
-        clock_mhz: of the multiprocessors, median over the batches of samples; None where it is not known.
-        throttled: samples among them that were taken while the device was throttled.
-        throttle_reasons: why it was.
-        retaken: samples that were set aside for that and taken again.
-        event_floor_ms: what is read around a kernel that does nothing.
-        fma_ceiling_gflops: of float32 multiply-adds from registers alone, measured on this device; None where
-            it is not known, or the elements are of another type.
+        samples_ms: each sample, in milliseconds per launch.
+        launches_per_sample: number of launches timed together; more than 1 if a single one is too short.
+        clock_mhz: clock of the multiprocessors, median over the batches of samples; None if unknown.
+        throttled: number of samples that were taken while the device was throttled.
+        throttle_reasons: why the device was throttled.
+        retaken: number of samples that were discarded because of throttling and taken again.
+        event_floor_ms: event overhead: the time between two events around an empty kernel.
+        fma_ceiling_gflops: rate of float32 multiply-adds from registers alone, measured on this device; None
+            if unknown, or if the elements have another type.
     """
 
     samples_ms: list[Amount]
@@ -72,20 +72,20 @@ class Timing:
 UNTIMED = Timing([], "hot")
 
 NEAR_FLOOR = 0.1
-"""Of a time that the event pair itself may be before a row is marked."""
+"""Rows whose event overhead exceeds this share of the median are marked."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One variant on one problem: a row of a table.
+    """The result of one case: a variant on a problem.
 
     Attributes:
-        execution: where it ran: on a GPU, natively on the host, or emulated by the CPU device.
+        execution: whether the case ran on a GPU, natively on the host, or emulated by the CPU device.
         padded: whether the matrices on the device were padded with zeros; rates count the real size.
-        reason: why it failed or was skipped; empty otherwise.
+        reason: why the case failed or was skipped; empty otherwise.
         source: a hash of the program's text.
-        position: of the row among those asked for.
-        chosen_by: what chose method and parameters in the place of `best`; empty where nothing did.
+        position: position of the case among all requested cases.
+        chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
     """
 
     method: str
@@ -107,17 +107,17 @@ class Result:
 
     @property
     def label(self) -> str:
-        """Its method's name in tables: `best: tiled` where `best` was asked for."""
+        """Return the method's name for tables: `best: tiled` if the user asked for `best`."""
         return f"best: {self.method}" if self.chosen_by else self.method
 
     @property
     def is_yardstick(self) -> bool:
-        """Whether others are held against it, and it is not among the choices."""
+        """Return whether other methods are compared with this one, which can itself not be the best."""
         return self.method == CUBLAS
 
     @property
     def is_near_floor(self) -> bool:
-        """Whether what two events around an empty kernel read is a notable part of its time."""
+        """Return whether the event overhead is a notable share of the median."""
         floor_ms, median_ms = self.timing.event_floor_ms, self.median_ms
         if floor_ms is None or median_ms is None:
             return False
@@ -125,28 +125,28 @@ class Result:
 
     @functools.cached_property
     def statistics(self) -> Statistics | None:
-        """Of its samples; None where there are none."""
+        """Return the statistics of the samples; None if there are no samples."""
         return statistics_of(self.timing.samples_ms) if self.timing.samples_ms else None
 
     @property
     def median_ms(self) -> float | None:
-        """Median of the samples; rates and speed-ups are taken from it."""
+        """Return the median of the samples, from which rates and speed-ups are computed."""
         return self.statistics.median_ms if self.statistics else None
 
     @property
     def gflops(self) -> float | None:
-        """10⁹ operations a second at the median time: 2 m n k operations, padding not counted."""
+        """Return the rate at the median time, for 2 m n k operations: padding does not count."""
         median_ms = self.median_ms
         return 2 * self.m * self.n * self.k / median_ms / 1e6 if median_ms else None
 
     @property
     def share_of_fma_ceiling(self) -> float | None:
-        """Its rate over the ceiling's; None where one of them is not known."""
+        """Return the rate over the FMA ceiling; None if either is unknown."""
         gflops, ceiling = self.gflops, self.timing.fma_ceiling_gflops
         return gflops / ceiling if gflops is not None and ceiling else None
 
     def bench_record(self) -> dict[str, Any]:
-        """Return the row of a `cudamm.bench/2` file, but for what depends on other rows."""
+        """Return the row of a `cudamm.bench/2` file, without the fields that depend on other rows."""
         return {
             **self._plain_fields(),
             "source": self.source,
@@ -154,36 +154,36 @@ class Result:
             **{name: getattr(self.statistics, name, None) for name in _STATISTICS},
             "gflops": self.gflops,
             "share_of_fma_ceiling": self.share_of_fma_ceiling,
-            **self._verdict(),
+            **self._verdict_fields(),
         }
 
     def verify_record(self) -> dict[str, Any]:
         """Return the row of a `cudamm.verify/1` file."""
-        return self._plain_fields() | self._verdict()
+        return self._plain_fields() | self._verdict_fields()
 
     def _plain_fields(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _PLAIN_FIELDS} | chosen_record(self.chosen_by)
 
-    def _verdict(self) -> dict[str, Any]:
-        return {name: getattr(self.verdict, name) for name in _OF_VERDICT}
+    def _verdict_fields(self) -> dict[str, Any]:
+        return {name: getattr(self.verdict, name) for name in _VERDICT_FIELDS}
 
 
-def _names(kind: type[Any], but: Collection[str]) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in but)
+def _field_names(kind: type[Any], excluded: Collection[str]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in excluded)
 
 
-_PLAIN_FIELDS = _names(Result, but=("timing", "verdict", "source", "position", "chosen_by"))
-_OF_VERDICT = _names(Verdict, but=("reason", "launch_ms"))
-_STATISTICS = _names(Statistics, but=("count", "median_error"))
+_PLAIN_FIELDS = _field_names(Result, excluded=("timing", "verdict", "source", "position", "chosen_by"))
+_VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))
+_STATISTICS = _field_names(Statistics, excluded=("count", "median_error"))
 
 CUBLAS = "cublas"
-"""The method that others are held against."""
+"""Name of the method with which other methods are compared."""
 
 
 def share_of_cublas(row: Result, rows: Iterable[Result]) -> float | None:
-    """A row's rate over that of cuBLAS at the same size and type, above 1 where it is faster.
+    """Return a row's rate over that of cuBLAS on the same problem; above 1 if the row is faster.
 
-    None where cuBLAS is not among the rows, or one of the two has no time or is not right.
+    Return None if cuBLAS is not among the rows, or if one of the two has no time or a wrong product.
     """
     problem = row.m, row.n, row.k, row.dtype
     cublas = next((r for r in rows if r.is_yardstick and (r.m, r.n, r.k, r.dtype) == problem), None)
@@ -193,7 +193,7 @@ def share_of_cublas(row: Result, rows: Iterable[Result]) -> float | None:
 
 
 def bench_record_among(row: Result, rows: Iterable[Result]) -> dict[str, Any]:
-    """The row of a `cudamm.bench/2` file."""
+    """Return the row of a `cudamm.bench/2` file, with the fields that depend on other rows."""
     return row.bench_record() | {"share_of_cublas": share_of_cublas(row, rows)}
 
 
@@ -204,7 +204,7 @@ def result_of_case(
     timing: Timing = UNTIMED,
     verdict: Verdict = UNVERIFIED,
 ) -> Result:
-    """The row that says what came of it."""
+    """Return the result of a case."""
     shape = case.problem.shape
     return Result(
         method=case.variant.method.name,
@@ -227,7 +227,7 @@ def result_of_case(
 
 
 def result_of(record: dict[str, Any], position: int) -> Result:
-    """Return the result that a `bench_record` was made of. Raises DamagedError where it is none."""
+    """Return the result that a `bench_record` contains. Raise DamagedError if the record is damaged."""
     return dataclasses.replace(
         read_as(Result, record),
         timing=read_as(Timing, record),

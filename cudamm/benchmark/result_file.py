@@ -1,4 +1,4 @@
-"""Results read back from a JSON file that `bench` or `sweep` wrote, or from the journal that it left."""
+"""Read the results in a JSON file of `bench` or `sweep`, or in the journal of a run that was killed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cudamm.errors import UsageError
 
 @dataclass(frozen=True)
 class Saved:
-    """A file of results.
+    """A result file.
 
     Attributes:
-        path: as the user wrote it, for messages.
-        document: what the file says of where, when and how; without the results.
-        rows: the results.
+        path: the path as the user wrote it, for messages.
+        document: the file's contents without the results: device, environment and options.
+        rows: the results, as in the file.
     """
 
     path: str
@@ -29,7 +29,7 @@ class Saved:
 
     @functools.cached_property
     def results(self) -> list[Result]:
-        """The rows as results. Raises UsageError where one of them is damaged."""
+        """Return the rows as results. Raise UsageError if one of them is damaged."""
         results = []
         for position, row in enumerate(self.rows):
             try:
@@ -47,7 +47,7 @@ class _Device:
 
 @dataclass(frozen=True)
 class _Document:
-    """What a file has to hold."""
+    """The fields that every result file contains."""
 
     device: _Device
     environment: dict[str, Any]
@@ -56,10 +56,10 @@ class _Document:
 
 
 def load(path: str) -> Saved:
-    """Read a file of results.
+    """Read a result file.
 
     Raises:
-        UsageError: it cannot be read, is damaged, is another file, or another version of cudamm wrote it.
+        UsageError: the file cannot be read, is damaged, is of another kind or of another version of cudamm.
     """
     text = _text(path)
     try:
@@ -70,12 +70,12 @@ def load(path: str) -> Saved:
 
 
 def load_to_resume(path: str) -> Saved | None:
-    """Read what an earlier run has measured; None where nothing is there.
+    """Read the results of an earlier run; return None if there are neither a result file nor a journal.
 
-    A run that was killed leaves a journal, which has all that the file has and more.
+    A run that was killed leaves a journal, which contains everything in the result file and more.
 
     Raises:
-        UsageError: as `load` does.
+        UsageError: as for `load`.
     """
     journal = journal_of(path)
     if not journal.exists():
@@ -93,17 +93,17 @@ def results_of(saved: Saved) -> list[Result]:
     """Return the rows of a file as results.
 
     Raises:
-        UsageError: there are none, or one of them is damaged.
+        UsageError: the file contains no results, or one of them is damaged.
     """
     if not saved.rows:
-        raise UsageError(f"{saved.path} holds no results yet; measure first")
+        raise UsageError(f"{saved.path} contains no results yet; measure first")
     return saved.results
 
 
 def _saved(path: str, document: Any) -> Saved:
-    """The parts of a document, whose schema and every value is as it has to be."""
+    """Return the file with this document. Raise UsageError if its schema or a value in it is wrong."""
     if not isinstance(document, dict) or not str(document.get("schema")).startswith("cudamm."):
-        raise UsageError(f"{path} is not a file of cudamm: it has to be one that --json wrote")
+        raise UsageError(f"{path} is not a file of cudamm: name a file that --json wrote")
     _check_schema(path, str(document["schema"]))
     try:
         read_as(_Document, document)
@@ -114,13 +114,13 @@ def _saved(path: str, document: Any) -> Saved:
     return saved
 
 
-def _damaged(path: str, what: str) -> UsageError:
-    return UsageError(f"{path} is damaged: {what}; measure again")
+def _damaged(path: str, reason: str) -> UsageError:
+    return UsageError(f"{path} is damaged: {reason}; measure again")
 
 
 def _text(path: str) -> str:
     if not path:
-        raise UsageError("a file of results is to be named, and the name is empty")
+        raise UsageError("the name of the result file is empty: name a file that --json wrote")
     try:
         if Path(path).is_dir():
             raise UsageError(f"{path} is a folder: name a file in it that --json wrote")
@@ -128,14 +128,14 @@ def _text(path: str) -> str:
     except FileNotFoundError:
         if journal_of(path).exists():
             raise UsageError(
-                f"{path} is not written yet, its results so far are in {path}.journal: "
-                f"complete it with `cudamm bench … --resume {path}`"
+                f"{path} is not written yet, and its results so far are in {path}.journal: "
+                f"complete the file with `cudamm bench … --resume {path}`"
             ) from None
         raise UsageError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UsageError(f"{path}: it cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is not JSON: it is no text in UTF-8") from None
+        raise UsageError(f"{path} is not JSON: its text is not valid UTF-8") from None
 
 
 def _check_schema(path: str, found: str) -> None:
@@ -145,9 +145,9 @@ def _check_schema(path: str, found: str) -> None:
     other, _, _ = found.removeprefix("cudamm.").partition("/")
     if other == command:
         raise UsageError(
-            f"{path} was written by another version of cudamm: it is {found}, and this version reads "
+            f"{path} was written by another version of cudamm: its schema is {found}, and this version reads "
             f"{SCHEMA}; measure again"
         )
     raise UsageError(
-        f"{path} holds what cudamm {other} writes ({found}): name a file of cudamm {command} ({SCHEMA})"
+        f"{path} is a file of cudamm {other} ({found}): name a file of cudamm {command} ({SCHEMA})"
     )

@@ -1,15 +1,16 @@
-"""The roofline: what rate a device's arithmetic and its memory allow each method.
+"""The roofline: the rate that a device's arithmetic and its memory allow each method.
 
 S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
 architectures", Communications of the ACM 52 (2009). Attainable rate = min(peak, intensity x bandwidth).
 
-A method has two intensities, operations over bytes:
+A method has two intensities, each a number of operations per byte:
 
-- requested: over the bytes that its threads load, each load of each thread counted, as Programming Massively
-  Parallel Processors, chapter 5, counts. It is what tiling improves. Caches, and threads of a warp that load
-  the same, take traffic from memory: a measured rate may lie above this roof.
-- compulsory: over A and B read once and C written once. No kernel moves less, so no rate from a cold cache is
-  above this roof.
+- The requested intensity counts the bytes that all threads load, each load of each thread, as Programming
+  Massively Parallel Processors does in chapter 5. Tiling improves this intensity. Part of the loads does not
+  reach device memory, because of caches and because threads of a warp load the same bytes. Therefore a
+  measured rate may lie above this roof.
+- The compulsory intensity counts A and B read once and C written once. No kernel moves fewer bytes, so no
+  rate from a cold cache lies above this roof.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ Region = Literal["memory-bound", "compute-bound"]
 Cases = Sequence[tuple[Variant, Problem]]
 
 _LIMITS = replace(CpuDevice.limits, device="a GPU", arch="")
-"""Of launches on a device that is not here: those of current GPUs."""
+"""Limits of launches on a GPU that this machine lacks: those of current GPUs."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What the roofs allow at an intensity.
+    """The rate that the roofs allow at an intensity.
 
     Attributes:
-        intensity: operations a byte.
-        gflops: 10⁹ operations a second at most.
-        share_of_peak: the same over the peak, between 0 and 1.
-        region: which roof it is; at the ridge point itself `compute-bound`.
+        intensity: operations per byte.
+        gflops: maximum rate, in 10⁹ operations per second.
+        share_of_peak: the maximum rate over the peak; can exceed 1 for a method whose `ceiling` does.
+        region: the roof that limits the rate; `compute-bound` at the ridge point.
     """
 
     intensity: float
@@ -63,13 +64,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Roofline:
-    """A device's two roofs.
+    """The two roofs of a device.
 
     Attributes:
-        peak_gflops: 10⁹ operations a second, a fused multiply-add counting as two.
-        bandwidth_gbytes_per_s: of device memory.
-        peak_from, bandwidth_from: where the numbers come from, for people.
-        element_type: whose operations the peak counts; None where whoever gave it knows.
+        peak_gflops: 10⁹ operations per second; a fused multiply-add counts as two.
+        bandwidth_gbytes_per_s: bandwidth of device memory.
+        peak_from, bandwidth_from: source of each number, in words.
+        element_type: element type of the operations that the peak counts; None if the user gave the peak.
     """
 
     peak_gflops: float
@@ -80,14 +81,14 @@ class Roofline:
 
     @property
     def ridge_intensity(self) -> float:
-        """Operations a byte where the two roofs meet."""
+        """Return the intensity at which the two roofs meet, in operations per byte."""
         return self.peak_gflops / self.bandwidth_gbytes_per_s
 
     def bound(self, intensity: float, ceiling: float = 1.0) -> Bound:
-        """What is attainable at an intensity in operations a byte.
+        """Return the attainable rate at an intensity, given in operations per byte.
 
         Args:
-            ceiling: how fast the units that multiply are, over those of the peak.
+            ceiling: rate of the arithmetic units that the method uses, over the rate of those of the peak.
         """
         by_memory, by_units = intensity * self.bandwidth_gbytes_per_s, ceiling * self.peak_gflops
         gflops = min(by_units, by_memory)
@@ -95,16 +96,17 @@ class Roofline:
         return Bound(intensity, gflops, gflops / self.peak_gflops, region)
 
     def check(self, cases: Cases) -> None:
-        """Refuse element types whose peak this is not. Raises UsageError."""
+        """Raise UsageError if the peak is not that of the cases' element types."""
         for _, problem in cases:
             if self.element_type not in (None, problem.element.name):
                 raise UsageError(
-                    f"this peak is {self.element_type}'s, and the roofline of {problem.element.name} needs "
-                    "its own: give it with --peak and --bandwidth (and --device gpu to measure against them)"
+                    f"this peak counts {self.element_type} operations, and the roofline of "
+                    f"{problem.element.name} needs another: give it with --peak and --bandwidth "
+                    "(and --device gpu to measure as well)"
                 )
 
     def record(self) -> dict[str, Any]:
-        """What a `cudamm.roofline/1` file says of the device."""
+        """Return the fields of a `cudamm.roofline/1` file that describe the roofs."""
         return {
             "peak_gflops": self.peak_gflops,
             "bandwidth_gbytes_per_s": self.bandwidth_gbytes_per_s,
@@ -115,12 +117,12 @@ class Roofline:
 
 
 def given(peak_gflops: float, bandwidth_gbytes_per_s: float) -> Roofline:
-    """The roofs of a device that somebody names by its numbers."""
+    """Return the roofs that the user gave."""
     return Roofline(peak_gflops, bandwidth_gbytes_per_s, "given", "given")
 
 
 def measured(ceilings: Ceilings) -> Roofline:
-    """The roofs that kernels reach which do nothing else: multiply-adds from registers, and a copy."""
+    """Return the measured roofs: the rates of multiply-adds from registers alone, and of a copy."""
     return Roofline(
         ceilings.fma_gflops,
         ceilings.copy_gbytes_per_s,
@@ -131,37 +133,39 @@ def measured(ceilings: Ceilings) -> Roofline:
 
 
 def theoretical_peak(architecture: Architecture, clock_mhz: float) -> tuple[float, str]:
-    """GFLOP/s of float32: two for each multiply-add that each lane of each SM finishes a cycle; and in words.
+    """Return the peak in GFLOP/s of float32, and its formula in words.
 
-    NVIDIA publishes peaks at the boost clock.
+    Each lane of each SM finishes one multiply-add per cycle, which counts as two operations. NVIDIA publishes
+    peaks at the boost clock.
     """
     lanes, sms = architecture.fp32_per_cycle, architecture.multiprocessors
     return 2 * lanes * sms * clock_mhz / 1e3, f"2 x {lanes} float32 lanes x {sms} SMs x {clock_mhz:,g} MHz"
 
 
 def theoretical_bandwidth(memory_clock_mhz: float, bus_bits: int) -> tuple[float, str]:
-    """GB/s of device memory, which transfers twice a cycle; and in words.
+    """Return the bandwidth of device memory in GB/s, and its formula in words.
 
-    CUDA C++ Best Practices Guide, “Theoretical Bandwidth Calculation”.
+    Device memory transfers twice per cycle (CUDA C++ Best Practices Guide, “Theoretical Bandwidth
+    Calculation”).
     """
     rate = 2 * memory_clock_mhz * (bus_bits / 8) / 1e3
     return rate, f"2 x {memory_clock_mhz:,g} MHz x {bus_bits:,} bits / 8"
 
 
 def theoretical(architecture: Architecture, properties: dict[str, Any]) -> Roofline:
-    """The roofs of a GPU by its own attributes.
+    """Return the roofs that follow from a GPU's clocks and the width of its memory bus.
 
     Args:
-        properties: of the device; `clock_mhz`, `memory_clock_mhz` and `memory_bus_bits` count.
+        properties: properties of the device; `clock_mhz`, `memory_clock_mhz` and `memory_bus_bits` are used.
 
     Raises:
-        UsageError: its driver does not tell them.
+        UsageError: the driver does not report one of them.
     """
     names = ("clock_mhz", "memory_clock_mhz", "memory_bus_bits")
-    untold = [name for name in names if not properties.get(name)]
-    if untold:
+    missing = [name for name in names if not properties.get(name)]
+    if missing:
         raise UsageError(
-            f"--theoretical: this GPU's driver does not tell its {' and '.join(untold)}; leave the option "
+            f"--theoretical: this GPU's driver does not report {' and '.join(missing)}; leave the option "
             "out, or give --peak and --bandwidth with --device gpu"
         )
     clock_mhz, memory_clock_mhz, bus_bits = (properties[name] for name in names)
@@ -172,16 +176,16 @@ def theoretical(architecture: Architecture, properties: dict[str, Any]) -> Roofl
 
 @dataclass(frozen=True)
 class DataSheet:
-    """A GPU that is not here, by its rates or by its architecture and clocks; all None if none is given.
+    """A GPU that the user describes by its rates, or by its architecture and clocks; all None if not given.
 
     Attributes:
-        peak: GFLOP/s.
-        bandwidth: GB/s.
-        arch: the architecture's name; `peak` follows from it, `sms` and `clock`.
-        sms: number of multiprocessors, if it differs from that of the architecture's table.
-        clock: of the multiprocessors, in MHz.
-        memory_clock: in MHz; `bandwidth` follows from it and `bus_width`.
-        bus_width: in bits.
+        peak: peak in GFLOP/s.
+        bandwidth: bandwidth of device memory, in GB/s.
+        arch: name of the architecture; `peak` follows from `arch`, `sms` and `clock`.
+        sms: number of multiprocessors; None for the number in the architecture's table.
+        clock: clock of the multiprocessors, in MHz.
+        memory_clock: clock of the memory, in MHz; `bandwidth` follows from `memory_clock` and `bus_width`.
+        bus_width: width of the memory bus, in bits.
     """
 
     peak: float | None = None
@@ -194,12 +198,12 @@ class DataSheet:
 
     @property
     def is_given(self) -> bool:
-        """Whether a GPU is described at all."""
+        """Return whether the user described a GPU."""
         return self.arch is not None or self.peak is not None
 
     @property
     def architecture(self) -> Architecture:
-        """The architecture; that of an A100 if only rates are given. Raises UsageError if there is none."""
+        """Return the architecture: an A100's if only rates are given. Raise UsageError if it is unknown."""
         architecture = find_architecture(self.arch or "sm_80")
         if self.sms is None:
             return architecture
@@ -207,7 +211,7 @@ class DataSheet:
 
     @property
     def roofs(self) -> Roofline:
-        """The roofs. Raises UsageError if there is no such architecture."""
+        """Return the roofs. Raise UsageError if the architecture is unknown."""
         if self.arch is None:
             return given(self.peak or 0.0, self.bandwidth or 0.0)
         peak, peak_from = theoretical_peak(self.architecture, self.clock or 0.0)
@@ -218,7 +222,7 @@ class DataSheet:
 
     @property
     def device(self) -> DeviceInfo:
-        """What tables and files call the GPU."""
+        """Return the description of the GPU for tables and files."""
         if self.arch is not None:
             return DeviceInfo("architecture", self.architecture.name, str(self.architecture))
         name = f"a device of {self.peak:,.10g} GFLOP/s and {self.bandwidth:,.10g} GB/s"
@@ -227,22 +231,23 @@ class DataSheet:
     def lacks(self, method: Method) -> str:
         """Return why a method has no bound on this GPU; empty if it has one."""
         if method.package:
-            return f"{method.name} runs nowhere here"
+            return f"{method.name} needs a GPU in this machine"
         return method.lacks_on(self.architecture.name) if self.arch is not None else ""
 
 
 def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:
-    """Return the roofs of the GPU that is here, measured or computed from its clocks.
+    """Return the roofs of this machine's GPU: measured, or if `by_clocks` is true computed from its clocks.
 
     Raises:
         NoDeviceError: there is no GPU, or its roofs cannot be measured.
+        UsageError: the driver does not report the clocks.
     """
     target: Target[Any] = executor.target
     if not isinstance(target, GpuTarget):
-        missing = target.info.note or "there is no GPU here"
+        reason = target.info.note or "this machine has no GPU"
         raise NoDeviceError(
-            f"{missing}, and times on the CPU device are no GPU's: --peak GFLOPS and --bandwidth GB/S of a "
-            "GPU give the bounds (an A100: --peak 19500 --bandwidth 1555)"
+            f"{reason}, and times on the CPU device are not those of a GPU: describe a GPU with "
+            "--peak GFLOPS and --bandwidth GB/S to see its bounds (an A100: --peak 19500 --bandwidth 1555)"
         )
     if by_clocks:
         return theoretical(target.architecture, target.info.properties)
@@ -254,16 +259,17 @@ def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:
 
 @dataclass(frozen=True)
 class RooflineResult:
-    """One variant on one problem, under the roofs.
+    """One variant on one problem, with its bounds and, if it was measured, its rate.
 
     Attributes:
-        operations: of the product, padding not counted.
-        traffic: that a launch requests; None where the method's file does not say.
-        compulsory_bytes: of A, B and C, padding not counted.
-        requested: the bound at operations / bytes loaded; None where they are not known.
+        operations: number of operations of the product, padding not counted.
+        traffic: bytes that a launch requests; None if the method's header does not contain `traffic`.
+        compulsory_bytes: bytes of A, B and C, padding not counted.
+        requested: the bound at operations / bytes loaded; None if the bytes are unknown.
         compulsory: the bound at operations / compulsory_bytes.
-        measured: None where nothing was measured.
-        chosen_by: what chose the variant in the place of `best`; empty where nothing did.
+        measured: result of the measurement; None if nothing was measured.
+        position: position of the case among all requested cases.
+        chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
     """
 
     method: str
@@ -286,30 +292,31 @@ class RooflineResult:
 
     @property
     def gflops(self) -> float | None:
-        """The measured rate; None where there is none, or the variant is not right."""
+        """Return the measured rate; None if the variant was not measured, failed or was dropped."""
         return self.measured.gflops if self.measured is not None and self.status == "ok" else None
 
     @property
     def intensity_with_stores(self) -> float | None:
-        """Operations over the bytes that a launch loads and stores."""
-        of = self.traffic
-        return None if of is None else self.operations / (of.load_bytes + of.store_bytes)
+        """Return the operations over the bytes that a launch loads and stores; None if they are unknown."""
+        traffic = self.traffic
+        return None if traffic is None else self.operations / (traffic.load_bytes + traffic.store_bytes)
 
     @property
     def share_of_bound(self) -> float | None:
-        """The measured rate over the bound at the requested intensity; above 1 where caches helped."""
+        """Return the measured rate over the bound at the requested intensity; above 1 if caches helped."""
         return self.gflops / self.requested.gflops if self.gflops and self.requested else None
 
     @property
     def share_of_compulsory_bound(self) -> float | None:
-        """The measured rate over the bound that caches cannot lift."""
+        """Return the measured rate over the bound at the compulsory intensity, which caches cannot raise."""
         return self.gflops / self.compulsory.gflops if self.gflops else None
 
     @property
     def share_not_from_memory(self) -> float | None:
-        """Of the bytes loaded, at least so many did not come from device memory; None where it is unknown.
+        """Return the minimum share of the loaded bytes that did not come from device memory; None if unknown.
 
-        At the measured rate more were loaded a second than device memory delivers.
+        The share follows from a measured rate at which threads load more bytes per second than device memory
+        delivers.
         """
         share = self.share_of_bound
         if share is None or self.requested is None or self.requested.region == "compute-bound" or share <= 1:
@@ -317,15 +324,15 @@ class RooflineResult:
         return 1 - 1 / share
 
     def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.roofline/1` file: where it was measured, that of `cudamm.bench/2` and more."""
+        """Return the row of a `cudamm.roofline/1` file; if measured, it extends the `cudamm.bench/2` row."""
         names = ("method", "params", "m", "n", "k", "dtype", "padded", "status", "reason", "gflops")
         row = self.measured.bench_record() if self.measured else {name: getattr(self, name) for name in names}
         row |= chosen_record(self.chosen_by)
-        of, requested, compulsory = self.traffic, self.requested, self.compulsory
+        traffic, requested, compulsory = self.traffic, self.requested, self.compulsory
         return row | {
             "operations": self.operations,
-            "load_bytes": of and of.load_bytes,
-            "store_bytes": of and of.store_bytes,
+            "load_bytes": traffic and traffic.load_bytes,
+            "store_bytes": traffic and traffic.store_bytes,
             "intensity": requested and requested.intensity,
             "intensity_with_stores": self.intensity_with_stores,
             "bound_gflops": requested and requested.gflops,
@@ -342,42 +349,48 @@ class RooflineResult:
 
 
 def bounds(cases: Cases, roofline: Roofline, fmad: bool) -> Iterator[RooflineResult]:
-    """The bounds of each case, of which nothing is run.
+    """Yield the bounds of each case; nothing is run.
 
     Raises:
-        UsageError: a method is not written for the element type, or its header makes no sense there; no GPU
-            can launch it, or no case's requirements hold.
+        UsageError: a method is not written for the element type, its header's expressions cannot be evaluated
+            for the problem, no GPU can launch it, or the requirements of no case are met.
     """
     roofline.check(cases)
-    found = []
+    results = []
     for position, (variant, problem) in enumerate(cases):
         program(variant, problem.element, fmad)  # refuses an element type that the method does not have
-        result = _placed(variant, problem, roofline, position)
+        result = _result(variant, problem, roofline, position)
         if result.status == "ok":
             check(variant, plan(variant, problem.shape, problem.element), _LIMITS)
-        found.append(result)
-    if found and all(result.status == "skipped" for result in found):
-        raise RequirementError(found[0].reason)
-    yield from found
+        results.append(result)
+    if results and all(result.status == "skipped" for result in results):
+        raise RequirementError(results[0].reason)
+    yield from results
 
 
 def measure(
     executor: Executor, cases: Cases, settings: Settings, roofline: Roofline, progress: Progress
 ) -> Iterator[RooflineResult]:
-    """Each case measured as `bench` does, under the roofs; one result as soon as it is there.
+    """Measure each case as `bench` does, and yield each result with its bounds as soon as it is complete.
 
     Raises:
-        UsageError, NoDeviceError: as `measure.bench` does; a header's `traffic` makes no sense there.
+        UsageError: as for `measure.bench`, or a header's `traffic` cannot be evaluated for a problem.
+        NoDeviceError: as for `measure.bench`.
     """
     roofline.check(cases)
     for variant, problem in cases:
-        _placed(variant, problem, roofline, 0)  # what is wrong with it is said before anything runs
-    for result in bench(executor, cases, settings, progress):
-        yield _placed(*cases[result.position], roofline, result.position, result)
+        _result(variant, problem, roofline, 0)  # raises for a wrong header before anything runs
+    for measured_result in bench(executor, cases, settings, progress):
+        position = measured_result.position
+        yield _result(*cases[position], roofline, position, measured_result)
 
 
-def _placed(
-    variant: Variant, problem: Problem, roofline: Roofline, position: int, result: Result | None = None
+def _result(
+    variant: Variant,
+    problem: Problem,
+    roofline: Roofline,
+    position: int,
+    measured_result: Result | None = None,
 ) -> RooflineResult:
     shape, element = problem.shape, problem.element
     mnk = shape.m, shape.n, shape.k
@@ -389,8 +402,8 @@ def _placed(
         traffic = variant.traffic(element, *mnk)
     except RequirementError as error:
         status, reason = "skipped", str(error)
-    if result is not None:
-        status, reason = result.status, result.reason
+    if measured_result is not None:
+        status, reason = measured_result.status, measured_result.reason
     compulsory_bytes = shape.elements * element.size_bytes
     ceiling = float(variant.method.ceiling)
     return RooflineResult(
@@ -406,7 +419,7 @@ def _placed(
         compulsory_bytes=compulsory_bytes,
         requested=roofline.bound(shape.flops / traffic.load_bytes, ceiling) if traffic else None,
         compulsory=roofline.bound(shape.flops / compulsory_bytes, ceiling),
-        measured=result,
+        measured=measured_result,
         status=status,
         reason=reason,
         position=position,

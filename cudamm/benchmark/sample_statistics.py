@@ -1,4 +1,4 @@
-"""Statistics of timed samples: what a variant's launches say, and how sure a speed-up is."""
+"""Statistics of timed samples, and the confidence interval of a speed-up."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ OUTLIER_SCORE = 3.5
 """Modified z-score above which a sample is an outlier: B. Iglewicz, D. C. Hoaglin, *How to Detect and Handle
 Outliers* (1993)."""
 SIGMA_OF_MAD = 1 / 0.6745
-"""A normal distribution's standard deviation, in median absolute deviations."""
+"""Standard deviation of a normal distribution over its median absolute deviation."""
 SIGMA_OF_MEAN_DEVIATION = 1.253314
-"""The same in mean absolute deviations, √(π/2)."""
+"""Standard deviation of a normal distribution over its mean absolute deviation: √(π/2)."""
 SIGMA_OF_IQR = 1 / 1.349
-"""The same in interquartile ranges."""
+"""Standard deviation of a normal distribution over its interquartile range."""
 MEDIAN_ERROR = 1.2533
-"""Standard error of a normal sample's median over that of its mean, √(π/2), as samples become many."""
+"""Standard error of a normal sample's median over that of its mean, for many samples: √(π/2)."""
 SEED = 0
-"""Of the bootstrap: the same samples give the same interval."""
+"""Seed of the bootstrap, so that the same samples give the same interval."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is said of a variant's samples.
+    """Statistics of a variant's samples.
 
     Attributes:
         q1_ms, q3_ms: the quartiles, interpolated linearly between samples.
         noise: sample standard deviation over the mean, as NVBench defines it; 0 for one sample.
-        median_error: relative standard error of the median, of a standard deviation that outliers do not
-            move: 1.2533 (q3 − q1) / 1.349 / √count / median; infinite for one sample.
-        outliers: samples that are some; see `outliers`.
+        median_error: relative standard error of the median, from a standard deviation that outliers do not
+            affect: 1.2533 (q3 − q1) / 1.349 / √count / median; infinite for one sample.
+        outliers: number of outliers; the function `outliers` defines them.
     """
 
     count: int
@@ -51,7 +51,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of medians, and the interval it is in with the confidence asked for."""
+    """A ratio of medians and its confidence interval."""
 
     value: float
     low: float
@@ -59,7 +59,7 @@ class Ratio:
 
 
 def statistics_of(samples_ms: Sequence[float]) -> Statistics:
-    """Statistics of at least one sample."""
+    """Return the statistics of at least one sample."""
     count = len(samples_ms)
     median_ms, mean_ms = statistics.median(samples_ms), statistics.fmean(samples_ms)
     q1_ms, q3_ms = (float(quartile) for quartile in np.percentile(samples_ms, (25, 75)))
@@ -81,10 +81,11 @@ def statistics_of(samples_ms: Sequence[float]) -> Statistics:
 
 
 def outliers(samples_ms: Sequence[float]) -> list[bool]:
-    """Which samples are outliers: those with a modified z-score |x − median| / σ above 3.5.
+    """Return for each sample whether it is an outlier: its modified z-score |x − median| / σ exceeds 3.5.
 
-    σ is estimated from the median absolute deviation, or from the mean absolute deviation about the median
-    where more than half of the samples are equal, and the former is 0 (Iglewicz and Hoaglin 1993).
+    σ is estimated from the median absolute deviation. If more than half of the samples are equal, that
+    deviation is 0, and σ is estimated from the mean absolute deviation about the median (Iglewicz and Hoaglin
+    1993).
     """
     samples = np.asarray(samples_ms, dtype=float)
     deviations = np.abs(samples - np.median(samples))
@@ -102,13 +103,15 @@ def ratio_of_medians(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> Ratio:
-    """The ratio of two medians with its percentile bootstrap interval (Efron and Tibshirani, ch. 13).
+    """Return the ratio of two medians with its percentile bootstrap interval (Efron and Tibshirani, ch. 13).
 
-    It knows what the samples know: how much times vary from launch to launch, not from one day or one clock
-    rate to the next. A single sample does not vary; infinite or NaN where a median is 0.
+    The interval covers only the variation from launch to launch that the samples contain, not the variation
+    between days or clock rates. A single sample does not vary. If a median is 0, the ratio is infinite or
+    NaN.
 
     Args:
-        confidence: of the interval, between 0 and 1.
+        confidence: confidence of the interval, between 0 and 1.
+        resamples: number of bootstrap resamples.
     """
     random = np.random.default_rng(SEED)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -122,23 +125,24 @@ def ratio_of_medians(
 
 
 def _resampled_medians(samples_ms: Sequence[float], resamples: int, random: np.random.Generator) -> _Floats:
-    """Medians of resamples, drawn as such, so that they cost the same for ten samples and for 100,000.
+    """Return medians of resamples, without drawing the resamples: the cost does not depend on their length.
 
-    A resample's elements are ordered[⌊n u⌋] for n uniform u, so its k-th smallest is ordered[⌊n v⌋] for v the
-    k-th smallest u, which is Beta(k, n − k + 1). The next above it is, for even n, the least of n − k
-    uniforms between v and 1.
+    With the samples sorted, the elements of a resample are ordered[⌊n u⌋] for n uniform numbers u. The k-th
+    smallest element is therefore ordered[⌊n v⌋], where v is the k-th smallest u and has the distribution
+    Beta(k, n − k + 1). For even n the median also needs the next larger element: its u is the smallest of
+    n − k uniform numbers between v and 1.
     """
     ordered = np.sort(np.asarray(samples_ms, dtype=float))
     n = len(ordered)
     middle = (n + 1) // 2
 
-    def at(places: _Floats) -> _Floats:
-        found: _Floats = ordered[np.minimum((n * places).astype(int), n - 1)]
-        return found
+    def quantiles(shares: _Floats) -> _Floats:
+        values: _Floats = ordered[np.minimum((n * shares).astype(int), n - 1)]
+        return values
 
-    places = random.beta(middle, n - middle + 1, resamples)
+    middle_shares = random.beta(middle, n - middle + 1, resamples)
     if n % 2:
-        return at(places)
-    above = 1 - (1 - places) * random.random(resamples) ** (1 / (n - middle))
-    medians: _Floats = (at(places) + at(above)) / 2
+        return quantiles(middle_shares)
+    next_shares = 1 - (1 - middle_shares) * random.random(resamples) ** (1 / (n - middle))
+    medians: _Floats = (quantiles(middle_shares) + quantiles(next_shares)) / 2
     return medians

@@ -18,19 +18,20 @@ from cudamm.benchmark.sample_statistics import statistics_of
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure.
+    """The settings of a measurement.
 
     Attributes:
         fmad: compile with fused multiply-add.
-        runs: number of samples per variant; None: until the median is stable.
-        warmup: number of launches before the first sample; None: `WARM_UP_MS` of launches, if the device was
-            idle.
+        runs: number of samples per variant; None to sample until the median is stable.
+        warmup: number of launches before the first sample; None for `WARM_UP_MS` of launches if the device
+            was idle.
         verify: verify each variant before timing it.
-        cache: with `cold`, the L2 cache holds nothing of the matrices before each sample.
-        max_noise: relative; sampling ends when the noise or the median's standard error is below it.
+        cache: state of the L2 cache before each sample; if `cold`, it contains nothing of the matrices.
+        max_noise: sampling ends when the noise or the median's relative standard error is below this.
         max_time_s: duration after which the sampling of a variant ends, in seconds.
         drop: stop sampling variants that are clearly slower than the best so far.
-        each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
+        each_may_fail: report a launch that the device cannot make as a failed result, as in a sweep; if
+            false, refuse the request.
         keep_matrices: leave the matrices of the last problem allocated; the caller releases them.
     """
 
@@ -49,10 +50,10 @@ class Settings:
 # Warm-up.
 
 WARM_UP_MS = 100.0
-"""Warm-up before the first sample, in milliseconds of launches; an idle GPU raises its clocks meanwhile."""
+"""Warm-up before the first sample, in milliseconds of launches, in which an idle GPU raises its clocks."""
 
 STAYS_WARM_S = 2 * WARM_UP_MS / 1e3
-"""Time after its last launch at which a GPU counts as idle again, in seconds."""
+"""Time after the last launch until a GPU counts as idle again, in seconds."""
 
 SHORTEST_LAUNCH_MS = 0.01
 """Minimum duration that a warm-up counts for a launch, in milliseconds; 0 would make it endless."""
@@ -63,12 +64,12 @@ MOST_LAUNCHES = 200
 
 @dataclass(frozen=True)
 class WarmUp:
-    """A warm-up under way.
+    """The state of a warm-up.
 
     Attributes:
-        missing_launches: number of launches still to make; None if the time decides.
-        missing_ms: milliseconds of launches still to spend, if the time decides.
-        launch_ms: duration of one launch in the last batch; before the first, of the longest one expected.
+        missing_launches: number of launches still to make; None if their total duration decides.
+        missing_ms: total duration of the launches still to make, if the duration decides.
+        launch_ms: duration of one launch in the last batch; before the first batch, the longest expected.
         batch: number of launches in the last batch.
     """
 
@@ -79,7 +80,7 @@ class WarmUp:
 
     @property
     def next_batch(self) -> int:
-        """Number of launches to request next; 0 if the warm-up is over.
+        """Return the number of launches to request next; 0 if the warm-up is over.
 
         Batches grow, because a request takes longer than a short launch. A batch of long launches stays
         small, because it could exceed `--timeout` and look like a kernel that hangs.
@@ -102,7 +103,7 @@ class WarmUp:
 # Launches per sample.
 
 FLOOR_SHARE = 0.001
-"""Maximum share of the event overhead in a hot sample; short launches share one sample to stay below it."""
+"""Maximum share of the event overhead in a hot sample; short launches share a sample to stay below this."""
 
 
 def is_overhead_negligible(launch_ms: float, floor_ms: float) -> bool:
@@ -131,7 +132,7 @@ FEWEST_SLOW_SAMPLES = 3
 
 
 def end_of_sampling(settings: Settings, samples_ms: Sequence[float], spent_s: float) -> Ended:
-    """Return what ends the sampling of a variant now; empty if it goes on.
+    """Return why the sampling of a variant ends now; empty if it goes on.
 
     Args:
         spent_s: duration of the sampling so far, pauses not counted.
@@ -143,8 +144,8 @@ def end_of_sampling(settings: Settings, samples_ms: Sequence[float], spent_s: fl
     is_slow = median(samples_ms) > 1e3 * settings.max_time_s
     if len(samples_ms) < (FEWEST_SLOW_SAMPLES if is_slow else FEWEST_SAMPLES):
         return ""
-    of_samples = statistics_of(samples_ms)
-    if min(of_samples.noise, of_samples.median_error) < settings.max_noise:
+    statistics = statistics_of(samples_ms)
+    if min(statistics.noise, statistics.median_error) < settings.max_noise:
         return "noise"
     return "time" if spent_s >= settings.max_time_s else ""
 
@@ -152,7 +153,7 @@ def end_of_sampling(settings: Settings, samples_ms: Sequence[float], spent_s: fl
 # Samples per turn.
 
 TURN_MS = 50.0
-"""Duration of one variant's turn, in milliseconds of samples: short, so that a drift affects all alike."""
+"""Duration of a variant's turn, in milliseconds: short, so that a drift of the clock affects all alike."""
 
 MOST_SAMPLES_PER_TURN = 20
 
@@ -182,7 +183,7 @@ def samples_per_turn(settings: Settings, taken: int, sample_ms: float) -> int:
 # Pauses and retakes while the device is throttled.
 
 MOST_PAUSES = 6
-"""Maximum number of pauses for one variant: 6.3 seconds together."""
+"""Maximum number of pauses for one variant; together they last 6.3 seconds."""
 
 FIRST_PAUSE_S = 0.1
 """Duration of a variant's first pause, in seconds; each later pause is twice as long."""

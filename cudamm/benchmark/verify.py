@@ -1,4 +1,4 @@
-"""Verify cases: each product is judged, and nothing is timed."""
+"""Verify cases: judge each product without timing it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def verify_all(
     """Verify each case, and yield each result as soon as it is complete.
 
     Raises:
-        UsageError, NoDeviceError: before anything is launched, if the request is impossible.
+        UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
     for case in in_turn(prepare(executor, cases, fmad, progress), progress):
         if case.skipped:

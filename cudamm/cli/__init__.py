@@ -1,6 +1,6 @@
 """The command line: each command parses its options, calls one thing, and prints what that returns.
 
-Uses output and every room below it, and `errors`.
+Uses api and every room below it, and `errors`.
 """
 
 from cudamm.cli.app import app, main

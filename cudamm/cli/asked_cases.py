@@ -32,12 +32,16 @@ def asked_cases(
     Raises:
         UsageError: a size or an element type does not exist.
     """
-    from cudamm.kernels.chosen_cases import cases, written_for
+    from cudamm.kernels.chosen_cases import written_cases
+
+    chosen, left_out = written_cases(variants, is_named, sizes, dtypes, seed, all_types)
+    print_left_out(left_out, quiet)
+    return chosen
+
+
+def print_left_out(remarks: Sequence[str], quiet: bool) -> None:
+    """Print remarks on methods that are left out on standard error, unless `quiet`."""
     from cudamm.output.console import messages
 
-    asked = cases(variants, sizes, dtypes, seed, all_types=all_types)
-    chosen, remarks = written_for(asked, is_named)
-    if not quiet:
-        for remark in remarks:
-            messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)
-    return chosen
+    for remark in () if quiet else remarks:
+        messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)

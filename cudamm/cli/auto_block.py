@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cudamm.cli.arch_options import DEFAULT
+from cudamm.api.defaults import OCCUPANCY_ARCH
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def default_and_best(
             f"--block auto needs a method with the parameter {BLOCK_SIZE} that runs on a GPU, such as "
             "-m tiled-dynamic"
         )
-    architecture = target.architecture if isinstance(target, GpuTarget) else find_architecture(DEFAULT)
+    architecture = target.architecture if isinstance(target, GpuTarget) else find_architecture(OCCUPANCY_ARCH)
     best = best_block_sizes([architecture], candidates, fmad, None, lambda doing, done, total: None)
     chosen: list[tuple[Variant, Problem]] = []
     remarks: list[str] = []

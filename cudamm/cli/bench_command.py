@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 import cloup
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
-    DEFAULT_SIZE,
     SIZES_BY_DEVICE,
     fmad_option,
     problem_options,
@@ -76,7 +76,7 @@ def bench_command(
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
-        sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
+        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         found: list[str] = []
         if auto:
             chosen, found = default_and_best(

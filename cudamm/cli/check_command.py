@@ -9,6 +9,7 @@ import click
 import cloup
 from cloup import option_group
 
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import (
@@ -18,7 +19,6 @@ from cudamm.cli.shared_options import (
     seed_option,
     selection_options,
 )
-from cudamm.cli.verify_command import SHAPES
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LARGER = "96x128x64"
 """Shape with several blocks in both directions and complete tiles; the shapes of `verify` have none."""
 
-SIZES = (*SHAPES[1:], LARGER, SHAPES[0])
+SIZES = (*VERIFIED_SIZES[1:], LARGER, VERIFIED_SIZES[0])
 """Sizes in order: each mistake is reported at the first size that shows it, so the smallest is last."""
 
 DEFAULT_ARCH = "sm_90"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,8 +10,8 @@ import click
 import cloup
 from cloup import option_group
 
-from cudamm.cli.arch_options import architecture_options, chosen_architectures
-from cudamm.cli.bare_numbers import bare_numbers, whole_numbers
+from cudamm.api.bare_numbers import bare_numbers, whole_numbers
+from cudamm.cli.arch_options import architecture_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import PLOT, Outputs, output_options
@@ -29,9 +27,6 @@ from cudamm.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cudamm.cli.session import ReportProgress
-    from cudamm.kernels.architecture import Architecture
-    from cudamm.kernels.chosen_cases import Cases
     from cudamm.kernels.selection import Selection
     from cudamm.occupancy.occupancy_result import OccupancyResult
 
@@ -115,26 +110,17 @@ def occupancy_command(
     cudamm occupancy                             every method and block size
     cudamm occupancy -m tiled-dynamic --suggest  the best block size
     """
-    from cudamm.cli.asked_cases import asked_cases
+    from cudamm.api.occupancy_request import occupancy_request
+    from cudamm.cli.asked_cases import print_left_out
     from cudamm.cli.session import Session
-    from cudamm.kernels.chosen_cases import able, kernels_of, unfit_on
-    from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
-    from cudamm.occupancy.configurations import of_numbers
-    from cudamm.occupancy.kernel_occupancy import of_kernels
-    from cudamm.occupancy.occupancy_curves import drawn
-    from cudamm.occupancy.occupancy_questions import Questions, answered, latency_sources
+    from cudamm.occupancy.occupancy_curves import curves_of_results
+    from cudamm.occupancy.occupancy_questions import Questions, latency_sources
     from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output import occupancy_drawing as drawings
     from cudamm.output import occupancy_output as tables
     from cudamm.output.plots.plot import check_terminal
-    from cudamm.tuning.best_choice import is_asked, resolve
-    from cudamm.tuning.place import of_architecture
 
     numbers = bare_numbers(selection, registers, shared, barriers, fmad, searched=suggest)
-    if numbers is not None and (sizes or dtypes):
-        raise UsageError(
-            "bare numbers have no matrices: leave out -n and --dtype; --grid sets the number of blocks"
-        )
     questions = Questions(
         why,
         whole_numbers("ilp", ilp, least=1) if ilp is not None else (),
@@ -142,44 +128,19 @@ def occupancy_command(
         _cycles("instruction-cycles", instruction_cycles),
     )
     curves = curves or outputs.plot is not None
-    architectures, info = chosen_architectures(names, device_spec, sms, to_compile=numbers is None)
+    request = occupancy_request(
+        selection, numbers, sizes, dtypes,
+        names=names, device_spec=device_spec, multiprocessors=sms, carveout_percent=carveout, fmad=fmad,
+        suggest=suggest, sweep_block_size=suggest or not curves, questions=questions,
+    )  # fmt: skip
+    print_left_out(request.left_out, outputs.quiet)
+    architectures = request.architectures
     sources = latency_sources(architectures, questions) if questions.independent else []
-    groups: list[tuple[list[Architecture], Cases]] = []
-    remarks: list[str] = []
-    if numbers is None:
-        swept = dataclasses.replace(selection, swept=() if curves and not suggest else (BLOCK_SIZE,))
-        why_refused = "have no occupancy: name a method that runs on a GPU"
-        variants = kernels_of(swept.variants(), swept.names, why_refused, "compute the occupancy of")
-        chosen = asked_cases(variants, swept.names, sizes or ("1024",), dtypes, quiet=outputs.quiet)
-        names_of_archs = [architecture.name for architecture in architectures]
-        chosen, remarks = able(chosen, swept.names, unfit_on(names_of_archs))
-        if is_asked(variants):  # `best` can be another variant on each architecture
-            gpu_name = info.name if info.kind == "gpu" else ""
-            for architecture in architectures:
-                resolved, choices = resolve(chosen, of_architecture(architecture, gpu_name))
-                groups.append(([architecture], resolved))
-                remarks += [f"{architecture.name}: {choice}" for choice in choices]
-        else:
-            groups.append((architectures, chosen))
-
-    def results(report_progress: ReportProgress) -> Iterator[OccupancyResult]:
-        if numbers is not None:
-            compute = best_of_numbers if suggest else of_numbers
-            yield from compute(architectures, numbers, carveout)
-        for group, group_cases in groups:
-            if suggest:
-                is_given = selection.gives(BLOCK_SIZE)
-                yield from best_block_sizes(group, group_cases, fmad, carveout, report_progress, is_given)
-            else:
-                yield from of_kernels(group, group_cases, fmad, carveout, report_progress)
-
     if curves:
         check_terminal()
-    with Session[OccupancyResult](SCHEMA, outputs, info) as session:
-        session.collect(
-            lambda report_progress: answered(results(report_progress), architectures, questions, carveout)
-        )
-        shown = drawn(session.results, architectures, carveout) if curves else []
+    with Session[OccupancyResult](SCHEMA, outputs, request.device) as session:
+        session.collect(request.results)
+        shown = curves_of_results(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:
             raise UsageError(
                 f"--curves draws at most {MOST_CURVES} configurations, and these are {len(shown)}: name fewer"
@@ -190,7 +151,7 @@ def occupancy_command(
             drawings.render(console, shown)
 
         session.show(render)
-        session.print_remarks(remarks)
+        session.print_remarks(request.remarks)
         session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # A kernel that cannot run is a failure; bare numbers that cannot run are an answer.

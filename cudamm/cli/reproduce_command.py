@@ -64,7 +64,7 @@ def reproduce_command(
 
     shape = parse_shape(size) if size is not None else None
     with WorkerExecutor(device_spec, timeout_s) as worker:
-        from cudamm.cli.arch_options import DEFAULT
+        from cudamm.api.defaults import OCCUPANCY_ARCH
         from cudamm.cli.session import Session
         from cudamm.courses.course_records import SCHEMA, Reproduction, Setting
         from cudamm.courses.reproduce import find, reproduce
@@ -77,7 +77,9 @@ def reproduce_command(
         setting = Setting(
             is_gpu=is_gpu,
             device=target.info.name,
-            architecture=target.architecture if isinstance(target, GpuTarget) else find_architecture(DEFAULT),
+            architecture=(
+                target.architecture if isinstance(target, GpuTarget) else find_architecture(OCCUPANCY_ARCH)
+            ),
             ceilings=worker.facts().ceilings if is_gpu else None,
             shape=shape,
             seed=seed,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from cloup import option_group
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import Command, Decorator
@@ -78,16 +79,19 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(record))
 
 
-_CHOOSING = ("methods", "kernel", "block", "tile", "defines")
+_CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(**given: Any) -> Selection:
+def _selection(kernel: str | None, **given: Any) -> Selection:
+    from pathlib import Path
+
     from cudamm.kernels.selection import Selection
 
     chosen = {name: given.pop(name) for name in _CHOOSING}
     given["requires"] = _joined(given["requires"])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
-    return Selection(kernel_fields=fields, **chosen)
+    kernels = () if kernel is None else (Path(kernel),)
+    return Selection(kernels=kernels, kernel_fields=fields, **chosen)
 
 
 def _joined(conditions: Sequence[str]) -> str | None:
@@ -118,7 +122,7 @@ def selection_options(
     return gathered(
         "selection",
         _selection,
-        (*_CHOOSING, *HEADER_FIELDS, "traffic"),
+        ("kernel", *_CHOOSING, *HEADER_FIELDS, "traffic"),
         option_group(
             "Kernel",
             methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
@@ -178,10 +182,7 @@ def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> 
     )  # fmt: skip
 
 
-SIZES_BY_DEVICE = "1024 on a GPU, 256 on the CPU device"
-
-DEFAULT_SIZE = {"gpu": "1024", "cpu": "256"}
-"""Default size of a problem that is timed, by the kind of the device."""
+SIZES_BY_DEVICE = "{gpu} on a GPU, {cpu} on the CPU device".format(**TIMED_SIZES)
 
 fmad_option = option(
     "--fmad/--no-fmad", default=True,

@@ -106,7 +106,7 @@ def show_command(
     if diff is not None:
         variants = pair(selection, diff, "--diff", _NO_LAUNCH)
     else:
-        if selection.kernel is not None:
+        if selection.kernels:
             selection = dataclasses.replace(selection, kernel_fields=_NO_LAUNCH | selection.kernel_fields)
         variants = selection.variants()
     is_named = selection.names if diff is None else lambda method: True

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 import cloup
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
-    DEFAULT_SIZE,
     EVERY_VALUE,
     SIZES_BY_DEVICE,
     fmad_option,
@@ -80,7 +80,7 @@ def sweep_command(
         from cudamm.output import sweep_table as tables
         from cudamm.tuning.fitted_cases import fitted_to
 
-        sizes = sizes or (DEFAULT_SIZE[worker.target.info.kind],)
+        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         asked = asked_cases(variants, selection.names, sizes, dtypes, measuring.seed, quiet=outputs.quiet)
         asked, remarks = fitted_to(worker.target, asked, selection.names)
         chosen = [case for case in asked if all_hold(restrictions, *case)]

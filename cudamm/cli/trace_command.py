@@ -8,6 +8,7 @@ import click
 import cloup
 from cloup import option_group
 
+from cudamm.api.defaults import SIZE, TRACE_ARCH
 from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import belongs_to, contradict
 from cudamm.cli.output_options import Outputs, output_options
@@ -21,22 +22,16 @@ if TYPE_CHECKING:
     from cudamm.kernels.launch_plan import Extents
     from cudamm.kernels.selection import Selection
 
-DEFAULT_SIZE = "1024"
-
-DEFAULT_ARCH = "sm_90"
-
-DEFAULT_BLOCKS = 8
-
 MOST_STEPS = 9
 
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(DEFAULT_SIZE, "float32", seed_option)
+@problem_options(SIZE, "float32", seed_option)
 @option_group(
     "Tracing",
     option(
-        "--blocks", type=click.IntRange(1), metavar="N", show_default=str(DEFAULT_BLOCKS),
+        "--blocks", type=click.IntRange(1), metavar="N", show_default="8",
         help="Number of blocks to trace, at least one of each class. Counts are scaled up to the grid.",
     ),
     option("--all", "every", is_flag=True, help="Trace every block of the grid."),
@@ -46,7 +41,7 @@ MOST_STEPS = 9
         "tiled-padded,PAD=0.",
     ),
     option(
-        "--arch", default=DEFAULT_ARCH, metavar="NAME",
+        "--arch", default=TRACE_ARCH, metavar="NAME",
         help="Architecture for which nvcc decides which shared-memory loads to merge into wider ones.",
     ),
     option(
@@ -103,16 +98,14 @@ def trace_command(
     cudamm trace -m tiled-padded -D PAD=0,1       bank conflicts, and their cure
     cudamm trace -m tiled-bounds -n 1000 --all    every block
     """
-    from cudamm.analysis.trace import SCHEMA, Settings, TraceResult, trace
-    from cudamm.cli.asked_cases import asked_cases
+    from cudamm.analysis.trace import DEFAULT_BLOCKS, SCHEMA, Settings, TraceResult, trace
+    from cudamm.api.traceable_cases import traceable_cases
+    from cudamm.cli.asked_cases import print_left_out
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture
-    from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.kernels.variant_pair import pair
     from cudamm.output import trace_table as tables
-    from cudamm.tuning.fitted_cases import fitted
-    from cudamm.tuning.place import on_host
 
     settings = Settings(
         blocks=None if every else blocks or DEFAULT_BLOCKS,
@@ -123,10 +116,8 @@ def trace_command(
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.names if compare is None else lambda method: True
-    why_refused = "have no warps to trace; name a method that runs on a GPU"
-    variants = kernels_of(variants, is_named, why_refused, "trace")
-    chosen = asked_cases(variants, is_named, sizes or (DEFAULT_SIZE,), dtypes, seed, quiet=outputs.quiet)
-    chosen, remarks = fitted(chosen, is_named, host().lacks, on_host(host(), arch))
+    chosen, left_out, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
+    print_left_out(left_out, outputs.quiet)
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare takes two variants on one problem: name one size and one --dtype")
 

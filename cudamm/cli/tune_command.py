@@ -11,11 +11,11 @@ import click
 import cloup
 from cloup import option_group
 
+from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import contradict, excludes
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.cli.shared_options import (
-    DEFAULT_SIZE,
     EVERY_VALUE,
     HEADER_FIELDS,
     SIZES_BY_DEVICE,
@@ -135,7 +135,7 @@ def tune_command(
         from cudamm.tuning.search import Request
 
         info = worker.target.info
-        sizes = sizes or (DEFAULT_SIZE[info.kind],)
+        sizes = sizes or (TIMED_SIZES[info.kind],)
         asked = asked_cases(variants, selection.names, sizes, dtypes, seed, quiet=outputs.quiet)
         chosen, remarks = able(restricted(asked, restrictions), selection.names, worker.target.lacks)
         request = Request(budget_s, seed, "cold" if cold else "hot")
@@ -175,7 +175,7 @@ def _tune_and_show(
         session.show(lambda console, trials: tables.render(console, info, tuner.outcomes))
         # An entry contains the whole path of a kernel file; the command contains the path that was given.
         as_given = [
-            dataclasses.replace(e, kernel=selection.kernel or "") if e.kernel else e for e in stored.found
+            dataclasses.replace(e, kernel=str(selection.kernels[0])) if e.kernel else e for e in stored.found
         ]
         if as_given:
             session.print_remarks(

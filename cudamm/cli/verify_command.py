@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import cloup
 
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import (
     device_options,
@@ -18,13 +19,10 @@ from cudamm.cli.shared_options import (
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
-SHAPES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
-"""Shapes: the smallest; primes; near multiples of a warp; one column; K = 1; a square."""
-
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(SHAPES), "every type of the method", seed_option)
+@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option)
 @device_options
 @output_options()
 def verify_command(
@@ -59,7 +57,7 @@ def verify_command(
     chosen = asked_cases(
         selection.variants(),
         selection.names,
-        sizes or SHAPES,
+        sizes or VERIFIED_SIZES,
         dtypes,
         seed,
         quiet=outputs.quiet,

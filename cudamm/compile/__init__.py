@@ -1,4 +1,4 @@
-"""From a variant to machine code.
+"""Compile variants to machine code.
 
 Uses kernels, and `errors`.
 """

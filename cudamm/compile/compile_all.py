@@ -1,4 +1,4 @@
-"""Compiling a batch of programs over all cores, each one once."""
+"""Compile a batch of programs on all cores, each program once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def compile_all(
     compile_one: Callable[[Program], Compiled],
     progress: Callable[[str], None] = lambda done: None,
 ) -> dict[Program, Compiled | KernelError]:
-    """Compile each distinct program; a failure is kept in its place, for the rows it concerns.
+    """Compile each distinct program; return each program's result, or the error that it failed with.
 
     Args:
-        progress: called with a method's name whenever one of its programs is done.
+        progress: called with the method's name after each compiled program.
     """
     compiled: dict[Program, Compiled | KernelError] = {}
-    for program, made in compile_each(programs, compile_one):
-        compiled[program] = made
+    for program, result in compile_each(programs, compile_one):
+        compiled[program] = result
         progress(program.method.name)
     return compiled
 
@@ -33,7 +33,7 @@ def compile_all(
 def compile_each(
     programs: Iterable[Program], compile_one: Callable[[Program], Compiled]
 ) -> Iterator[tuple[Program, Compiled | KernelError]]:
-    """Compile each distinct program, and give out each as soon as it is done; begins when first asked."""
+    """Yield each distinct program with its result, or its error, as soon as the program is compiled."""
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
         futures = {pool.submit(compile_one, program): program for program in dict.fromkeys(programs)}
@@ -43,5 +43,5 @@ def compile_each(
             except KernelError as error:
                 yield futures[future], error
     finally:
-        # After Ctrl-C nothing that has not begun is begun.
+        # After Ctrl-C no further compiler is started.
         pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Running compilers, and keeping what they made in the user's cache folder."""
+"""Run compilers, and keep their output in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ import platformdirs
 from cudamm.errors import KernelError, NoDeviceError
 
 TEMPORARY = ".partial-"
-"""Prefix of the names of files that are still being made."""
+"""Prefix of the names of files that are still being written."""
 
 STALE_S = 24 * 60 * 60
-"""Age, in seconds, at which such a file was left by a killed run: no compiler runs that long."""
+"""Age of a partial file, in seconds, at which its run must have been killed: no compiler runs that long."""
 
 LAYOUT = "2"
-"""Number of the layout of the cached files. A file of another layout is never read."""
+"""Version of the layout of the cached files. A file of another layout is never read."""
 
 
 class CompilerKilled(KernelError):
-    """The compiler was killed, for want of memory perhaps: it has said nothing about the kernel."""
+    """A compiler that was killed, perhaps for lack of memory; the kernel itself may be correct."""
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Where compiled programs are kept; $CUDAMM_CACHE overrides the user's cache folder."""
-    # Absolute: what is in it is run, and a bare name would be looked for on PATH.
+    """Return the folder of compiled programs; $CUDAMM_CACHE overrides the user's cache folder."""
+    # Absolute: files in the folder are executed, and a bare name would be searched for on PATH.
     folder = Path(os.environ.get("CUDAMM_CACHE") or platformdirs.user_cache_dir("cudamm")).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,16 +51,16 @@ def cache_folder() -> Path:
 
 
 def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]) -> Path:
-    """Return the file made from all of `made_from`.
+    """Return the cached file that depends on all of `made_from`.
 
-    If the file is missing, `make` writes it, to the path that `make` is given. The file gets its final name
+    If the file is missing, `make` writes it to the path that `make` is given. The file gets its final name
     only when all of it is on the disk: no crash, no power failure and no other process that makes the same
-    file can leave a part of one under that name.
+    file can leave an incomplete file under that name.
 
     Raises:
-        NoDeviceError: the cache folder takes no file.
+        NoDeviceError: the cache folder cannot be written to.
     """
-    folder, target = _place(made_from, suffix)
+    folder, target = _folder_and_target(made_from, suffix)
     if target.is_file():
         return target
     try:
@@ -82,14 +82,14 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
 
 
 def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> Path:
-    """Return the folder made from all of `made_from`, under the same guarantees as `cached`.
+    """Return the cached folder that depends on all of `made_from`, with the same guarantees as `cached`.
 
     If the folder is missing, `make` fills the folder whose path it is given.
 
     Raises:
-        NoDeviceError: the cache folder takes no folder.
+        NoDeviceError: the cache folder cannot be written to.
     """
-    folder, target = _place(made_from, ".folder")
+    folder, target = _folder_and_target(made_from, ".folder")
     if target.is_dir():
         return target
     try:
@@ -112,8 +112,8 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
     return target
 
 
-def _place(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:
-    """Return the cache folder, and the path in it that everything a file is made from leads to."""
+def _folder_and_target(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:
+    """Return the cache folder, and the path in it that is named by a hash of all of `made_from`."""
     key = "\0".join([LAYOUT, *made_from]).encode(errors="surrogateescape")
     folder = cache_folder()
     return folder, folder / f"{hashlib.sha256(key).hexdigest()[:32]}{suffix}"
@@ -121,29 +121,31 @@ def _place(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder for what a compiler reads and writes. Raises NoDeviceError where there is no room for it."""
+    """Yield a temporary folder for a compiler. Raises NoDeviceError if it cannot be written to."""
     try:
         with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
             yield Path(folder)
     except OSError as error:
-        raise _unwritable("the temporary folder", _temporary_place(), error, "TMPDIR") from None
+        raise _unwritable("the temporary folder", _temporary_files_folder(), error, "TMPDIR") from None
 
 
-def _temporary_place() -> Path:
-    """Where compilers keep what they need for a moment."""
-    return Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - only to be named
+def _temporary_files_folder() -> Path:
+    """Return the folder in which compilers write temporary files."""
+    return Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - only named in messages
 
 
-def _unwritable(what: str, folder: Path, error: OSError, variable: str) -> NoDeviceError:
+def _unwritable(purpose: str, folder: Path, error: OSError, variable: str) -> NoDeviceError:
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     remedy = f"make room there, or set {variable} to another" if is_full else f"set {variable} to another"
-    return NoDeviceError(f"nothing can be written to {what} {folder} ({error.strerror or error}); {remedy}")
+    return NoDeviceError(
+        f"nothing can be written to {purpose} {folder} ({error.strerror or error}); {remedy}"
+    )
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove what killed runs have left behind."""
+    """Remove partial files that killed runs have left behind."""
     for path in folder.glob(f"{TEMPORARY}*"):
-        with contextlib.suppress(OSError):  # another run removes it too, or it is another user's
+        with contextlib.suppress(OSError):  # another run removed the file, or another user owns it
             if time.time() - path.lstat().st_mtime <= STALE_S:
                 continue
             if path.is_dir() and not path.is_symlink():
@@ -153,55 +155,55 @@ def _remove_stale(folder: Path) -> None:
 
 
 def run_compiler(command: Sequence[str], source: str = "") -> str:
-    """Run a compiler with `source` as its input; return what it remarks.
+    """Run a compiler with `source` as its input; return its standard error.
 
     Raises:
-        KernelError: it fails; CompilerKilled where that is not for what it was given.
-        NoDeviceError: it does not start, or the disk is full.
+        KernelError: the source does not compile; CompilerKilled if the compiler was killed.
+        NoDeviceError: the compiler does not start, or the disk is full.
     """
-    done = finished(command, source)
-    if done.returncode != 0:
-        raise compile_failure(command[0], done.stderr)
-    return done.stderr
+    completed = run_to_end(command, source)
+    if completed.returncode != 0:
+        raise compile_failure(command[0], completed.stderr)
+    return completed.stderr
 
 
-def finished(command: Sequence[str], source: str = "") -> subprocess.CompletedProcess[str]:
-    """What became of a compiler, its streams as text whatever their encoding.
+def run_to_end(command: Sequence[str], source: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a compiler to its end; return its exit status and its streams, decoded whatever their encoding.
 
     Raises:
-        CompilerKilled: it, or a program that it runs, was killed.
-        NoDeviceError: it does not start, or the disk is full.
+        CompilerKilled: the compiler, or a program that it runs, was killed.
+        NoDeviceError: the compiler does not start, or the disk is full.
     """
     name = Path(command[0]).name
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             input=source,
             capture_output=True,
             encoding="utf-8",
             errors="surrogateescape",
             check=False,
-            env={**os.environ, "LANGUAGE": "en"},  # its messages are read here
+            env={**os.environ, "LANGUAGE": "en"},  # messages are parsed below
         )
     except OSError as error:
         raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
-    if done.returncode != 0:
-        _check_it_could_work(name, done)
-    return done
+    if completed.returncode != 0:
+        _raise_if_not_the_source(name, completed)
+    return completed
 
 
-def _check_it_could_work(name: str, done: subprocess.CompletedProcess[str]) -> None:
-    """Raise where a compiler failed for want of something other than a correct program."""
-    if done.returncode < 0:
-        killer = signal.Signals(-done.returncode).name
+def _raise_if_not_the_source(name: str, completed: subprocess.CompletedProcess[str]) -> None:
+    """Raise if a compiler failed for another reason than its source: it was killed, or the disk is full."""
+    if completed.returncode < 0:
+        killer = signal.Signals(-completed.returncode).name
         raise CompilerKilled(f"{name} was killed by {killer}{_HINT if killer == 'SIGKILL' else ''}")
-    _check_what_it_says(name, done.stderr)
-    if done.returncode in _SHELLS_KILLED:
+    _check_messages(name, completed.stderr)
+    if completed.returncode in _SHELLS_KILLED:
         raise CompilerKilled(f"a program run by {name} was killed{_HINT}")
 
 
-def _check_what_it_says(name: str, stderr: str) -> None:
-    """Raise if a compiler reports that a program of its own was killed, or that the disk is full."""
+def _check_messages(name: str, stderr: str) -> None:
+    """Raise if a compiler reports that a program it runs was killed, or that the disk is full."""
     killed = _KILLED.search(stderr)
     if killed:
         child = next(filter(None, killed.groups()), "a program")
@@ -209,30 +211,30 @@ def _check_what_it_says(name: str, stderr: str) -> None:
     full = _NO_SPACE.search(stderr)
     if full:
         raise NoDeviceError(
-            f"{name} says: {full[0]}; make room in {_temporary_place()} and in {cache_folder()}, "
+            f"{name} reports: {full[0]}; make room in {_temporary_files_folder()} and in {cache_folder()}, "
             "or set TMPDIR and CUDAMM_CACHE to other folders"
         )
 
 
 def compile_failure(compiler: str, stderr: str) -> KernelError:
-    """Return why a program does not compile, from what the compiler printed.
+    """Return the reason why a program does not compile, from the compiler's standard error.
 
     Raises:
         CompilerKilled: a program that the compiler runs was killed.
         NoDeviceError: the disk is full.
     """
     name = Path(compiler).name
-    _check_what_it_says(name, stderr)
+    _check_messages(name, stderr)
     message = compile_message(stderr)
     return KernelError(message) if message else CompilerKilled(f"{name} failed and printed no reason{_HINT}")
 
 
 _HINT = ": is there too little memory?"
 
-# nvcc runs its programs through a shell, and ends with the status that the shell has for a killed one.
+# nvcc runs its programs through a shell, and ends with the shell's exit status for a killed program.
 _SHELLS_KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 
-# What g++, its linker, nvcc and clang say of a program they run.
+# Messages of g++, its linker, nvcc and clang about a killed program that they ran.
 _KILLED = re.compile(
     r"(?:Killed|Terminated) signal terminated program (\S+)"
     r"|(\S+) terminated with signal (?:9|15) \["
@@ -243,12 +245,12 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 
 
 def preprocessed(command: Sequence[str], source: str) -> str:
-    """What `command` makes of `source` and all that it includes; `source` itself where that fails."""
-    return finished(command, source).stdout or source
+    """Return `source` preprocessed by `command`, with all included files; `source` itself if that fails."""
+    return run_to_end(command, source).stdout or source
 
 
 def compile_message(stderr: str) -> str:
-    """The first error in a compiler's output, as one line, and how many more there are."""
+    """Return the first error in a compiler's output as one line, and the number of further errors."""
     lines = [line.strip() for line in stderr.splitlines()]
     errors = [
         re.sub(r"^.*?(?=undefined reference)", "", line) for line in lines if "undefined reference" in line
@@ -261,8 +263,8 @@ def compile_message(stderr: str) -> str:
     return f"does not compile: {errors[0]}{more}"
 
 
-# What begins a message, after its place or the tool that has it: not the source line shown below it, nor
-# nvcc's count of errors.
+# The beginning of an error message, which names a place or a tool first. Neither the source line that is
+# shown below a message nor nvcc's count of errors matches.
 _ERROR = re.compile(
     r"(?:.*?(?:\(\d+\)|:\d+): |(?:ptxas|nvcc|nvlink) |[\w+-]+: )?(?:fatal |catastrophic |internal )?error\b"
 )

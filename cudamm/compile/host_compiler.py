@@ -1,6 +1,6 @@
-"""Compiling with the host's C++ compiler: kernels for the CPU device, and the native host methods.
+"""Compile kernels for the CPU device, and native host methods, with the host's C++ compiler.
 
-A program becomes an executable of its own (`devices/cpu_runtime` says why).
+Each program becomes an executable of its own; `devices/cpu_runtime/runtime.cpp` gives the reason.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, finished, preprocessed, run_compiler
+from cudamm.compile.compile_cache import cached, preprocessed, run_compiler, run_to_end
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.header import without_comments
 
 STATIC_SHARED_BYTES = 48 * 1024
-"""The most a kernel may declare, on every GPU."""
+"""Maximum static shared memory of a kernel on every GPU, in bytes."""
 
 ELF_THREAD_LOCAL = 0x400
-"""Section flag SHF_TLS."""
+"""Section flag SHF_TLS of thread-local data."""
 
 _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
                  "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
-"""Each access to memory as it is written, and a call ahead of it: `observe.cpp` says what for."""
+"""Options that keep each memory access as written, preceded by a call of a function in `observe.cpp`."""
 
 RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
 
 @dataclass(frozen=True)
 class Executable:
-    """A program compiled for the host: a file to run, driven as `runtime.cpp` describes."""
+    """A program compiled for the host, an executable file that takes the commands listed in `runtime.cpp`."""
 
     path: Path
 
@@ -55,11 +55,11 @@ def compile_for_host(program: Program) -> Executable:
     """Compile a program, or take it from the cache.
 
     Raises:
-        KernelError: it does not compile; the message has the file's own line numbers.
+        KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
-    # The machine's own instructions, fused multiply-add among them, and no reordering of sums. CUDA code
-    # casts between pointer types freely and counts on 32-bit ints wrapping around.
+    # The compiler may use all instructions of this machine, including fused multiply-add, but may not
+    # reorder sums. CUDA code casts between pointer types freely and relies on 32-bit ints wrapping around.
     options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
                "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
     if not compiler().is_clang:
@@ -70,21 +70,23 @@ def compile_for_host(program: Program) -> Executable:
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
         raise KernelError(
-            f"does not compile: it declares {static_bytes:,} bytes of static shared memory, and a kernel may "
-            f"declare {STATIC_SHARED_BYTES:,} (more has to be dynamic)"
+            f"does not compile: it declares {static_bytes:,} bytes of static shared memory, more than the "
+            f"{STATIC_SHARED_BYTES:,} that a kernel may declare; use dynamic shared memory instead"
         )
     return _linked([kernel, _compile(_dynamic_shared_file(program), _RUNTIME_OPTIONS)], "runtime.cpp")
 
 
 def compile_to_observe(program: Program) -> Executable:
-    """The same with every access to memory instrumented; driven as `observe.cpp` describes too.
+    """Compile a program with every memory access instrumented, or take it from the cache.
+
+    The executable also accepts the commands that `observe.cpp` lists.
 
     Raises:
-        KernelError: it does not compile; the message has the file's own line numbers.
+        KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
     options = list(_INSTRUMENTED)
-    if compiler().is_clang:  # a read in `x += y` is one too
+    if compiler().is_clang:  # by default Clang does not instrument the read in `x += y`
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
     else:
         options.append("-fno-extern-tls-init")
@@ -100,7 +102,7 @@ _RUNTIME_OPTIONS = ["-O2", "-pthread"]
 
 
 def _linked(parts: list[Path], *runtime: str, options: Sequence[str] = ()) -> Executable:
-    """An executable of a kernel's parts and of ours."""
+    """Link the object files of a kernel with those of the runtime; return the executable."""
     parts = [*parts, *(_compile((RUNTIME / name).read_text(), _RUNTIME_OPTIONS) for name in runtime)]
     link = [*compiler().command, "-pthread", *options, *map(str, parts), "-o"]
     return Executable(
@@ -110,66 +112,77 @@ def _linked(parts: list[Path], *runtime: str, options: Sequence[str] = ()) -> Ex
 
 @functools.cache
 def compiler() -> _Compiler:
-    """The host's C++ compiler: $CXX, else g++, c++ or clang++. Raises NoDeviceError where there is none."""
+    """Return the host's C++ compiler: $CXX, else g++, c++ or clang++.
+
+    Raises:
+        NoDeviceError: no compiler is found, or it does not work.
+    """
     chosen = os.environ.get("CXX")
     for name in [chosen] if chosen else ["g++", "c++", "clang++"]:
         command = shlex.split(name)
         if not shutil.which(command[0]):
             continue
         return _Compiler(tuple(command), _version(command))
-    wanted = (
-        f"$CXX is {chosen}, which is not there" if chosen else "no C++ compiler was found (g++, c++, clang++)"
+    reason = (
+        f"$CXX is {chosen}, which was not found"
+        if chosen
+        else "no C++ compiler was found (g++, c++, clang++)"
     )
-    raise NoDeviceError(f"{wanted}: install one, for example with: apt install g++")
+    raise NoDeviceError(f"{reason}: install one, for example with: apt install g++")
 
 
 def _version(command: Sequence[str]) -> str:
     """Return the first line that the compiler prints. Raises NoDeviceError if the compiler does not work."""
-    asked = [*command, "--version"]
-    done = finished(asked)
-    if done.returncode != 0:
-        shown, status = shlex.join(asked), done.returncode
-        raise NoDeviceError(f"the C++ compiler {asked[0]} does not work: {shown} ends with {status}")
-    return done.stdout.split("\n")[0]
+    version_command = [*command, "--version"]
+    completed = run_to_end(version_command)
+    if completed.returncode != 0:
+        shown, status = shlex.join(version_command), completed.returncode
+        raise NoDeviceError(
+            f"the C++ compiler {version_command[0]} does not work: {shown} ends with status {status}"
+        )
+    return completed.stdout.split("\n")[0]
 
 
 @functools.cache
 def _processor() -> str:
-    """What -march=native depends on: a cache shared between machines must not mix them up."""
+    """Return the processor's model and features, on which -march=native depends.
+
+    Machines with different processors may share a cache; each needs object files of its own.
+    """
     try:
         cpuinfo = Path("/proc/cpuinfo").read_text()
     except OSError:
         return platform.machine()
-    wanted = re.findall(r"^(?:model name|flags|Features)\s*:.*$", cpuinfo.split("\n\n")[0], re.MULTILINE)
-    return "\n".join([platform.machine(), *wanted])
+    features = re.findall(r"^(?:model name|flags|Features)\s*:.*$", cpuinfo.split("\n\n")[0], re.MULTILINE)
+    return "\n".join([platform.machine(), *features])
 
 
 def _compile(source: str, options: list[str], includes: bool = False) -> Path:
-    """Compile C++ to an object file in the cache, named by what it was made from.
+    """Compile C++ to an object file in the cache, named by a hash of everything it depends on.
 
     Args:
-        includes: whether it includes more than our own header: what those files hold counts as well.
+        includes: the source includes files of the user; the hash then covers their contents too.
     """
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     command = [*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-"]
-    whole = preprocessed([*command, "-E"], source) if includes else source
+    full_source = preprocessed([*command, "-E"], source) if includes else source
     headers = [path.read_text() for path in sorted(RUNTIME.rglob("*.h"))]
-    made_from = [whole, *headers, *command, compiler().version, _processor()]
+    made_from = [full_source, *headers, *command, compiler().version, _processor()]
 
     def make(target: Path) -> None:
         run_compiler([*command, "-c", "-o", str(target)], source)
-        check_elf(target.read_bytes())  # what is no object file must not be kept
+        check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
     return cached(made_from, ".o", make)
 
 
 def _static_shared_bytes(object_file: Path) -> int:
-    """What a kernel's `__shared__` variables take: the sizes of its object's thread-local sections."""
+    """Return the bytes of a kernel's `__shared__` variables, the thread-local sections of its object file."""
     return sum(s.size_bytes for s in sections(object_file.read_bytes()) if s.flags & ELF_THREAD_LOCAL)
 
 
 def _main_file(program: Program) -> str:
-    """The kernel's file between the header that gives it CUDA and what the runtime needs to know of it."""
+    """Return the kernel's file between the header that implements CUDA and a table for the runtime."""
     method = program.method
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)
     return f"""#include "cuda_on_cpu.h"
@@ -183,9 +196,9 @@ const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 
 
 def _dynamic_shared_file(program: Program) -> str:
-    """The array that all `extern __shared__` arrays of a kernel stand for, under each of their names.
+    """Return a file that defines one array, with the names of all `extern __shared__` arrays of a kernel.
 
-    A file of its own, because here they have not the types that they have in the kernel's.
+    The array needs a file of its own, because its type differs from the types that the kernel declares.
     """
     code = without_comments(program.text)
     declarations = (
@@ -195,7 +208,7 @@ def _dynamic_shared_file(program: Program) -> str:
     size = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if names else "0"
     aliases = "\n".join(
         f'extern __thread unsigned char {name}[1] __attribute__((alias("cudamm_dynamic_shared")));\n'
-        f"void _ZTH{len(name)}{name}() {{}}  // would initialise it; Clang calls it\n"
+        f"void _ZTH{len(name)}{name}() {{}}  // the array's initialiser, which Clang calls\n"
         for name in names
     )
     return f"""#include "cuda_on_cpu.h"

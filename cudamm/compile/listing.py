@@ -1,8 +1,8 @@
-"""What a kernel is compiled to, to be read: PTX, by nvcc, and SASS, which nvdisasm finds in a cubin.
+"""Readable listings of a compiled kernel: PTX from nvcc, and SASS, which nvdisasm extracts from a cubin.
 
-PTX is the virtual machine's code, which ptxas compiles further; SASS is what the GPU executes. Sources:
-NVIDIA's “Parallel Thread Execution ISA” (statements, labels, predicates) and “CUDA Binary Utilities” (what
-nvdisasm prints). cuobjdump is not used: it runs nvdisasm itself.
+PTX is code for a virtual machine, which ptxas compiles further; SASS is the code that the GPU executes.
+Sources: NVIDIA's “Parallel Thread Execution ISA” (statements, labels, predicates) and “CUDA Binary Utilities”
+(the output of nvdisasm). cuobjdump is not used: it runs nvdisasm itself.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Literal
 
 from cudamm.compile.compile_cache import (
     cached,
-    finished,
     run_compiler,
+    run_to_end,
     temporary_folder,
 )
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, nvcc, nvcc_command
@@ -34,11 +34,11 @@ class Line:
     """A line of a kernel's code.
 
     Attributes:
-        text: without the address and without comments.
-        opcode: of the instruction that begins on it, with all modifiers: `ld.global.f32`, `LDG.E`; empty for
-            other lines.
-        compared: what of it is compared: a register's kind and not its number, no label's number, not the
-            kernel's own name, and not the operand cache's hint `.reuse`.
+        text: the line without its address and without comments.
+        opcode: the opcode of the instruction that begins on this line, with all modifiers: `ld.global.f32`,
+            `LDG.E`; empty for other lines.
+        compared: the text that is compared with another listing. It contains a register's kind but not its
+            number, no label's number, not the kernel's own name, and no hint `.reuse` for the operand cache.
     """
 
     text: str
@@ -51,9 +51,9 @@ class Listing:
     """The code of a kernel.
 
     Attributes:
-        kernel: the name that the kernel has in it.
-        text: what the tool wrote: of PTX the whole file, of SASS the kernel's section.
-        lines: of the kernel, and of the functions it calls.
+        kernel: the kernel's name in the listing.
+        text: the output of the tool: the whole file for PTX, the kernel's section for SASS.
+        lines: the lines of the kernel and of the functions that it calls.
     """
 
     kind: Kind
@@ -64,34 +64,34 @@ class Listing:
 
 
 def ptx(program: Program, arch: str) -> Listing:
-    """The PTX of a program for an architecture such as `sm_90`; from the cache, where it was made before.
+    """Return the PTX of a program for an architecture such as `sm_90`, from the cache if possible.
 
     Raises:
-        KernelError: it does not compile.
-        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+        KernelError: the program does not compile.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
-    cubin = compile_for_gpu(program, arch)  # says what is wrong with the program, if anything is
+    cubin = compile_for_gpu(program, arch)  # raises KernelError if the program does not compile
     command = [*nvcc_command(program, arch), "--ptx"]
 
     def make(target: Path) -> None:
         with temporary_folder() as folder:
-            source, made = folder / "kernel.cu", folder / "kernel.ptx"
+            source, output = folder / "kernel.cu", folder / "kernel.ptx"
             source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
-            run_compiler([*command, "-o", str(made), str(source)])
-            target.write_bytes(made.read_bytes())
+            run_compiler([*command, "-o", str(output), str(source)])
+            target.write_bytes(output.read_bytes())
 
-    # The cubin stands for what the program includes, and for what nvcc takes from the environment.
+    # The cubin depends on included files and on nvcc's environment variables, so its hash covers both.
     path = cached([program.text, _digest(cubin), nvcc().version, *command], ".ptx", make)
     text = path.read_bytes().decode(errors="replace")
     return Listing("ptx", arch, cubin.kernel, text, _ptx_lines(text, cubin.kernel))
 
 
 def sass(program: Program, arch: str) -> Listing:
-    """The machine code of a program for an architecture; from the cache, where it was made before.
+    """Return the SASS of a program for an architecture such as `sm_90`, from the cache if possible.
 
     Raises:
-        KernelError: it does not compile.
-        NoDeviceError: there is no nvcc or no nvdisasm, or either does not know the architecture.
+        KernelError: the program does not compile.
+        NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
     """
     disassembler = nvdisasm()
     cubin = compile_for_gpu(program, arch)
@@ -101,13 +101,13 @@ def sass(program: Program, arch: str) -> Listing:
         with temporary_folder() as folder:
             image = folder / "kernel.cubin"
             image.write_bytes(cubin.image)
-            done = finished([str(disassembler), "--print-code", str(image)])
-        if done.returncode != 0:
-            said = " ".join(done.stderr.split())[:200] or f"status {done.returncode}"
+            completed = run_to_end([str(disassembler), "--print-code", str(image)])
+        if completed.returncode != 0:
+            reason = " ".join(completed.stderr.split())[:200] or f"status {completed.returncode}"
             raise NoDeviceError(
-                f"{disassembler} cannot read code for {arch} ({said}); a newer one: {_INSTALL}"
+                f"{disassembler} cannot read code for {arch} ({reason}); install a newer one: {_INSTALL}"
             )
-        target.write_text(done.stdout, encoding="utf-8", errors="surrogateescape")
+        target.write_text(completed.stdout, encoding="utf-8", errors="surrogateescape")
 
     path = cached([_digest(cubin), str(disassembler), version], ".sass", make)
     section = _section(path.read_bytes().decode(errors="replace"), cubin.kernel)
@@ -120,27 +120,27 @@ _INSTALL = "pip install nvidia-cuda-nvdisasm"
 
 
 def nvdisasm() -> Path:
-    """NVIDIA's disassembler. Raises NoDeviceError, saying what to install, where there is none."""
-    found = find_nvdisasm(nvcc().path)
-    if found is None:
+    """Return NVIDIA's disassembler. Raises NoDeviceError, with what to install, if it is not found."""
+    path = find_nvdisasm(nvcc().path)
+    if path is None:
         raise NoDeviceError(
             f"nvdisasm, which reads machine code, was not found: {_INSTALL}, or install the CUDA toolkit "
-            "(cuobjdump alone does not do, it runs nvdisasm); --ptx does without"
+            "(cuobjdump alone is not enough, because it runs nvdisasm); --ptx works without nvdisasm"
         )
-    return found
+    return path
 
 
 def _digest(cubin: Cubin) -> str:
     return hashlib.sha256(cubin.image).hexdigest()
 
 
-# A function's head up to what ends or begins it: `;` for a declaration, `{` for a body.
+# A function's head, up to the `;` that ends a declaration or the `{` that begins a body.
 _FUNCTION = re.compile(r"^[^\n;{}]*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)[^{;]*([{;])", re.MULTILINE)
 _CALL = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([\w$]+)")
 
 
 def _ptx_lines(text: str, kernel: str) -> tuple[Line, ...]:
-    """Of the kernel and the functions it calls, in the order of the file."""
+    """Return the lines of a kernel and of the functions that it calls, in the order of the file."""
     code = without_comments(text)
     bodies: dict[str, tuple[int, int]] = {}
     for head in _FUNCTION.finditer(code):
@@ -148,17 +148,17 @@ def _ptx_lines(text: str, kernel: str) -> tuple[Line, ...]:
             bodies[head[1]] = (head.start(), _closing_brace(code, head.end()))
     if kernel not in bodies:
         raise KernelError(f"nvcc's PTX has no kernel {kernel} (found: {', '.join(bodies) or 'none'})")
-    wanted = [kernel]
-    for name in wanted:
+    reached = [kernel]
+    for name in reached:
         start, end = bodies[name]
         called = (call[1] for call in _CALL.finditer(code, start, end))
-        wanted += [name for name in dict.fromkeys(called) if name in bodies and name not in wanted]
+        reached += [name for name in dict.fromkeys(called) if name in bodies and name not in reached]
     lines: list[Line] = []
-    for start, end in sorted(bodies[name] for name in wanted):
-        is_open = True  # the head, and a statement that goes on, hold no other opcode
+    for start, end in sorted(bodies[name] for name in reached):
+        is_open = True  # no instruction begins inside a head, nor inside a statement of several lines
         for line in code[start:end].splitlines():
             indent = "    " if line[:1].isspace() else ""
-            for statement in re.findall(r"[^;]+;?", line):  # assembly in a source may have several on a line
+            for statement in re.findall(r"[^;]+;?", line):  # inline assembly may put several on a line
                 words = " ".join(statement.split())
                 if not words:
                     continue
@@ -169,13 +169,13 @@ def _ptx_lines(text: str, kernel: str) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _closing_brace(code: str, at: int) -> int:
-    """The position behind the brace that closes the one opened just before `at`."""
+def _closing_brace(code: str, position: int) -> int:
+    """Return the position behind the brace that closes the brace opened just before `position`."""
     depth = 1
-    while depth and at < len(code):
-        depth += (code[at] == "{") - (code[at] == "}")
-        at += 1
-    return at
+    while depth and position < len(code):
+        depth += (code[position] == "{") - (code[position] == "}")
+        position += 1
+    return position
 
 
 def _compared_ptx(words: str, kernel: str) -> str:
@@ -184,17 +184,17 @@ def _compared_ptx(words: str, kernel: str) -> str:
     return re.sub(r"%([a-z]+)\d+\b", r"%\1", words)
 
 
-# What may stand before an opcode on its line: the brace of a scope, a label, a predicate.
+# A scope's brace, a label and a predicate may come before an opcode on its line.
 _PTX_OPCODE = re.compile(r"[{}\s]*(?:[\w$%]+\s*:(?!:)\s*)?(?:@!?%?\w+\s+)?([a-z][\w.:]*)(?![\w.:]|\s*:)")
 
 
 def _section(text: str, kernel: str) -> str:
-    """The kernel's part of what nvdisasm prints of all code in a cubin."""
+    """Return the kernel's part of nvdisasm's output, which contains all code of a cubin."""
     parts = re.split(r"^(?=//-{5,} )", text, flags=re.MULTILINE)
     for part in parts:
         if re.match(rf"//-+ \.text\.{re.escape(kernel)}\s", part):
             return part.rstrip() + "\n"
-    raise KernelError(f"nvdisasm shows no code of {kernel}")
+    raise KernelError(f"the output of nvdisasm contains no code of {kernel}")
 
 
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s*\{?\s*(.*?)\s*;?\s*\}?\s*(?:/\*.*)?$")
@@ -202,7 +202,7 @@ _SASS_OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
 def _sass_lines(section: str) -> tuple[Line, ...]:
-    """Labels and instructions; without the NOPs that fill up the section at its end."""
+    """Return the labels and instructions of a section, without the padding NOPs at its end."""
     lines: list[Line] = []
     for text in section.splitlines():
         instruction = _INSTRUCTION.match(text)

@@ -1,9 +1,9 @@
-"""What nvcc makes of a kernel's accesses to memory, line by line, found in the machine code.
+"""Find the source lines whose memory accesses nvcc merges or unrolls, by reading the machine code.
 
-A kernel says one element at a time; where ptxas can prove that four words that a thread reads or writes lie
-side by side and aligned, it makes one access of 16 bytes of them (LDS.128, STS.128). It unrolls a loop of
-stores whose length it does not know. Source: NVIDIA's “CUDA Binary Utilities”, what nvdisasm prints with -g,
-and its instruction set reference.
+A kernel accesses one element at a time. If ptxas can prove that four words that a thread reads or writes are
+adjacent and aligned, ptxas merges them into one access of 16 bytes (LDS.128, STS.128). ptxas also unrolls
+loops of stores whose length it cannot know. Source: NVIDIA's “CUDA Binary Utilities”, the output of
+`nvdisasm -g` and the instruction set reference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, finished, run_compiler, temporary_folder
+from cudamm.compile.compile_cache import cached, run_compiler, run_to_end, temporary_folder
 from cudamm.compile.listing import nvdisasm
 from cudamm.compile.nvcc_compiler import check_architecture, nvcc, nvcc_command
 from cudamm.compile.program import Program
@@ -25,17 +25,20 @@ _WIDE_STORE = re.compile(r"\bSTS(?:\.\w+)*\.128\b")
 _GLOBAL_STORE = re.compile(r"\bSTG\b")
 
 UNROLLED_STORES = 3 + 16 + 8 + 4
-"""Of a loop around one store, as ptxas unrolls it: first what four does not divide, then in such turns."""
+"""Number of store instructions in the machine code of a loop around one store, as ptxas unrolls it.
+
+3 are for the remainder of a division by 4; the others stand in bodies of 16, 8 and 4 iterations.
+"""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of a program's own file.
+    """Line numbers in a program's own file.
 
     Attributes:
-        wide_loads: that read shared memory 16 bytes at a time.
-        wide_stores: that write it so.
-        unrolled_stores: that write global memory in a loop of which every turn stands in the machine code.
+        wide_loads: lines that read shared memory 16 bytes at a time.
+        wide_stores: lines that write shared memory 16 bytes at a time.
+        unrolled_stores: lines that write global memory in a loop that ptxas unrolls.
     """
 
     wide_loads: frozenset[int]
@@ -44,14 +47,14 @@ class Lines:
 
 
 def merged_lines(program: Program, arch: str) -> Lines:
-    """The lines of a program's own file that do not access memory as they say.
+    """Return the lines whose machine code accesses memory otherwise than the source does.
 
     Raises:
-        KernelError: it does not compile.
-        NoDeviceError: there is no nvcc or no nvdisasm, or either does not know the architecture.
+        KernelError: the program does not compile, or includes files by name in quotes.
+        NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
     """
-    if program.include_folder:  # what it includes is not part of the cache's key
-        raise KernelError("what it includes is not looked at")
+    if program.include_folder:  # included files are not part of the cache's key
+        raise KernelError("a kernel that includes its own files is not examined")
     disassembler = nvdisasm()
     check_architecture(arch)
     command = [*nvcc_command(program, arch), "-lineinfo", "-cubin"]
@@ -61,11 +64,11 @@ def merged_lines(program: Program, arch: str) -> Lines:
             source, image = folder / "kernel.cu", folder / "kernel.cubin"
             source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
             run_compiler([*command, "-o", str(image), str(source)])
-            done = finished([str(disassembler), "-g", "-c", str(image)])
-        if done.returncode != 0:
-            said = " ".join(done.stderr.split())[:200] or f"status {done.returncode}"
-            raise NoDeviceError(f"{disassembler} cannot read code for {arch} ({said})")
-        target.write_text(done.stdout, encoding="utf-8", errors="surrogateescape")
+            completed = run_to_end([str(disassembler), "-g", "-c", str(image)])
+        if completed.returncode != 0:
+            reason = " ".join(completed.stderr.split())[:200] or f"status {completed.returncode}"
+            raise NoDeviceError(f"{disassembler} cannot read code for {arch} ({reason})")
+        target.write_text(completed.stdout, encoding="utf-8", errors="surrogateescape")
 
     path = cached([program.text, nvcc().version, *command, str(disassembler)], ".lines", make)
     return _merged_lines(path.read_bytes().decode(errors="replace"), program.method.path.name)

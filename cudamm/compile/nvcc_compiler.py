@@ -1,7 +1,7 @@
-"""Compiling with nvcc for a GPU, present or not.
+"""Compile with nvcc for a GPU; the GPU itself is not needed.
 
-Where a kernel is to run, PyCUDA's `SourceModule` compiles it (`devices/source_module.py`), with the options
-made here. nvcc is called directly for machines without a driver, and for what ptxas alone reports.
+To run a kernel, PyCUDA's `SourceModule` compiles it (`devices/source_module.py`) with the options from this
+module. This module calls nvcc directly on machines without a driver, and to read the report of ptxas.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from cudamm.errors import KernelError, NoDeviceError
 
 @dataclass(frozen=True)
 class Cubin:
-    """A program compiled for one GPU architecture: the image that the driver loads.
+    """A program compiled for one GPU architecture.
 
     Attributes:
-        kernel: the name that its kernel has in the image.
+        image: the file that the driver loads.
+        kernel: the name of the kernel in the image.
     """
 
     image: bytes
@@ -40,7 +41,7 @@ class Cubin:
 
 @dataclass(frozen=True)
 class ReportedCubin(Cubin):
-    """A cubin with what ptxas reported when it made it."""
+    """A cubin with the resources that ptxas reported for it."""
 
     resources: Resources
 
@@ -53,7 +54,7 @@ class _Nvcc:
 
     @property
     def release(self) -> tuple[int, int]:
-        """Of the CUDA toolkit it belongs to, such as (13, 0)."""
+        """The release of the compiler's CUDA toolkit, such as (13, 0)."""
         found = re.search(r"\brelease (\d+)\.(\d+)", self.version)
         if found is None:
             raise NoDeviceError(f"{self.path} --version names no CUDA release; is it NVIDIA's compiler?")
@@ -64,41 +65,41 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
     """Compile a program for an architecture such as `sm_90`, or take it from the cache.
 
     Raises:
-        KernelError: it does not compile; the message has the file's own line numbers.
-        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+        KernelError: the program does not compile; the message has the file's own line numbers.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
     command = nvcc_command(program, arch)
 
     def make(target: Path) -> None:
-        """The cubin, and behind it in the same file what ptxas remarks, which the cubin does not hold."""
+        """Write the cubin, followed by the report of ptxas, which the cubin does not contain."""
         with temporary_folder() as folder:
             source, cubin = folder / "kernel.cu", folder / "kernel.cubin"
             source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
             try:
-                remarks = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
+                report = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
             except KernelError as error:
                 refuse_broken_nvcc(error)
                 if program.include_folder or not is_lasting(error):
                     raise
-                # The same text fails the same way: that need not be found out again either.
+                # The same text fails again in the same way, so the failure is cached too.
                 target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
                 return
             image = cubin.read_bytes()
-        target.write_bytes(image + _SEPARATOR + remarks.encode(errors="replace"))
+        target.write_bytes(image + _SEPARATOR + report.encode(errors="replace"))
 
-    image, _, remarks = cached(identity(program, arch), ".cubin", make).read_bytes().rpartition(_SEPARATOR)
+    image, _, report = cached(identity(program, arch), ".cubin", make).read_bytes().rpartition(_SEPARATOR)
     if not image:
-        raise KernelError(remarks.decode())
+        raise KernelError(report.decode())
     kernel = find_kernel(image, program.method.entry)
-    return ReportedCubin(image, arch, kernel, read_resources(image, remarks.decode(), kernel))
+    return ReportedCubin(image, arch, kernel, read_resources(image, report.decode(), kernel))
 
 
 def nvcc_command(program: Program, arch: str) -> list[str]:
-    """Return nvcc and the options that a program is compiled with, whatever is made of it.
+    """Return nvcc and the options to compile a program with, except those that choose the output format.
 
     Raises:
         KernelError: the program's method needs another architecture.
-        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
     target, options = nvcc_options(program, arch)
     return [str(nvcc().path), f"-arch={target}", *options]
@@ -109,30 +110,30 @@ def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
 
     Raises:
         KernelError: the program's method needs another architecture.
-        NoDeviceError: there is no nvcc, or it cannot compile for that architecture.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
     compiler = nvcc()
     check_architecture(arch)
-    needs = program.method.lacks_on(arch)
-    if needs:
-        raise KernelError(f"does not compile for {arch}: {needs}")
+    missing = program.method.lacks_on(arch)
+    if missing:
+        raise KernelError(f"does not compile for {arch}: {missing}")
     fmad = "-fmad=true" if program.fmad else "-fmad=false"
-    included = [f"-I{program.include_folder}"] if program.include_folder else []
+    user_headers = [f"-I{program.include_folder}"] if program.include_folder else []
     options = [f"-Xptxas={option}" for option in program.method.ptxas]
-    return program.method.target(arch), [*include_options(compiler.path), fmad, *options, *included]
+    return program.method.target(arch), [*include_options(compiler.path), fmad, *options, *user_headers]
 
 
 def identity(program: Program, arch: str) -> list[str]:
     """Return everything that determines a program's machine code: text, headers, compiler, options."""
     command = nvcc_command(program, arch)
-    whole = program.text
+    source = program.text
     if program.include_folder:
-        whole = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
-    return [whole, nvcc().version, *command, *_own_variables()]
+        source = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+    return [source, nvcc().version, *command, *_option_variables()]
 
 
 def refuse_broken_nvcc(error: KernelError) -> None:
-    """Raise NoDeviceError if the failure is not the program's: no host compiler, or one that nvcc refuses."""
+    """Raise NoDeviceError if nvcc failed because it finds no host compiler, or refuses the one it finds."""
     if "nvcc fatal" in str(error) or "host_config.h" in str(error):
         raise NoDeviceError(f"nvcc does not work: {error}") from None
 
@@ -141,19 +142,23 @@ _SEPARATOR = b"\nptxas -v:\n"
 
 
 def is_lasting(error: KernelError) -> bool:
-    """Return whether the program itself does not compile: no compiler died, no header is missing."""
+    """Return whether the failure will repeat: no compiler was killed, and no header is missing."""
     missing = ("cannot open source file", "No such file")
     return not isinstance(error, CompilerKilled) and not any(words in str(error) for words in missing)
 
 
-def _own_variables() -> list[str]:
-    """What nvcc takes from the environment."""
+def _option_variables() -> list[str]:
+    """Return the values of the environment variables that contain options for nvcc."""
     return [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
 
 
 @functools.cache
 def nvcc() -> _Nvcc:
-    """The compiler and what it can compile for. Raises NoDeviceError where there is none."""
+    """Return nvcc with its version and the architectures it can compile for.
+
+    Raises:
+        NoDeviceError: nvcc is not found, or does not work.
+    """
     path = find_nvcc()
     if path is None:
         raise NoDeviceError("nvcc was not found: run make setup, or install the CUDA toolkit")
@@ -163,7 +168,7 @@ def nvcc() -> _Nvcc:
 
 
 def check_architecture(arch: str) -> None:
-    """Raise NoDeviceError, naming those there are, where this nvcc cannot compile for `arch`."""
+    """Raise NoDeviceError, listing the possible architectures, if this nvcc cannot compile for `arch`."""
     compiler = nvcc()
     if arch.rstrip("af") not in compiler.architectures:
         raise NoDeviceError(
@@ -173,12 +178,12 @@ def check_architecture(arch: str) -> None:
 
 
 def check_driver(driver_cuda: tuple[int, int] | None) -> None:
-    """Raise NoDeviceError where the driver loads nothing that this nvcc compiles.
+    """Raise NoDeviceError if the driver cannot load programs of this nvcc.
 
-    What one release of CUDA compiles is loaded by the drivers of the same major version, and by later ones.
+    A driver loads programs that were compiled with the same major version of CUDA, or with an older one.
 
     Args:
-        driver_cuda: the CUDA version that the driver supports; None where it does not say.
+        driver_cuda: the CUDA version that the driver supports; None if it is not known.
     """
     if driver_cuda is None:
         return

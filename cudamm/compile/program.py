@@ -1,4 +1,4 @@
-"""Substituting a variant's parameters into its method's source."""
+"""Substitute a variant's parameters into its method's source."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cudamm.kernels.variant import Variant
 
 @dataclass(frozen=True)
 class Program:
-    """A method's source with everything substituted, ready for a compiler.
+    """A method's source with its parameters and element type substituted, ready for a compiler.
 
-    Two variants that differ only in what the source does not mention are the same program.
+    Variants whose parameters differ only in names that the source does not use share one program.
 
     Attributes:
-        text: C source; line numbers are those of the method's own file.
         fmad: whether the compiler may fuse a multiplication and an addition into one rounding.
+        text: C source; line numbers are those of the method's own file.
     """
 
     method: Method
@@ -31,27 +31,27 @@ class Program:
 
     @property
     def hash(self) -> str:
-        """Of the text, by which two runs know that they measured the same."""
+        """A hash of the text. Results with equal hashes come from the same program."""
         return hashlib.sha256(self.text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     @property
     def include_folder(self) -> Path | None:
-        """Where what it includes by name in quotes is looked for: beside its own file."""
+        """The folder of the method's file if the text includes files by name in quotes; None otherwise."""
         includes = re.search(r'^[ \t]*#[ \t]*include[ \t]*"', self.text, re.MULTILINE)
         return self.method.path.resolve().parent if includes else None
 
 
 def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
-    """The program of a variant for one element type.
+    """Return the program of a variant for one element type.
 
     Raises:
-        UsageError: the method cannot be compiled for that element type.
+        UsageError: the method is not written for that element type.
     """
     method = variant.method
     if element.name not in method.element_types:
         raise UsageError(
             f"{method.name} is written for {' and '.join(method.element_types)}, not {element.name}; "
-            "write its types as `element`, or choose with --dtype"
+            "write its types as `element`, or choose another type with --dtype"
         )
     if method.language == "python":
         return Program(method, element, fmad, method.source)
@@ -65,7 +65,7 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
             defines.append(f"#define {name} {value}")
     if re.search(r"\belement\b", code):
         defines.append(f"typedef {element.c_name} element;")
-    # What a compiler says of either part, it says with these names and the file's own line numbers.
+    # Compiler messages name each of the two parts, and give the file's own line numbers.
     parts = [_line(f"what cudamm substitutes in {method.path.name}"), *defines, _line(method.path.name)]
     return Program(method, element, fmad, "\n".join([*parts, source.rstrip(), ""]))
 
@@ -76,11 +76,11 @@ def _line(name: str) -> str:
 
 
 def _redefine(source: str, name: str, value: Value) -> str:
-    """Replace the value in the file's own `#define NAME value`, which would win over one put before it."""
+    """Replace the value in the file's own `#define NAME value`, which would override one above it."""
 
-    def replaced(match: re.Match[str]) -> str:
-        return f"{match[1]} {value}" + "\n" * match[0].count("\n")  # line numbers stay
+    def definition(match: re.Match[str]) -> str:
+        return f"{match[1]} {value}" + "\n" * match[0].count("\n")  # line numbers must not change
 
     return re.sub(
-        rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\())(?:.*\\\n)*.*$", replaced, source, flags=re.MULTILINE
+        rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\())(?:.*\\\n)*.*$", definition, source, flags=re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""The parameter types of a kernel, read from its source: what a launch has to pass."""
+"""Read the parameter types of a kernel from its source, and check a launch's arguments against them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ _FORMATS = {
     "uint8_t": "B", "uint16_t": "H", "uint32_t": "I", "uint64_t": "Q", "size_t": "Q",
     "uchar": "B", "ushort": "H", "uint": "I", "ulong": "L",
 }  # fmt: skip
-"""C types and the letters the struct module has for them; `unsigned` makes a letter large."""
+"""C types with their letters in the struct module; `unsigned` makes a letter upper case."""
 
 TENSOR_MAP_LETTER = "T"
+"""Letter of a tensor map passed by value; the struct module has none."""
+
 TENSOR_MAP_BYTES = 128
+"""Size of a `CUtensorMap`, in bytes."""
 
 _QUALIFIERS = r"\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct|std::)"
 
 
 def parameter_formats(source: str, entry: str, element: ElementType) -> str:
-    """One struct letter a parameter of the kernel `entry`, `P` for pointers: `iiiPPP`.
+    """Return one struct letter for each parameter of the kernel `entry`, with `P` for pointers: `iiiPPP`.
 
-    A tensor map passed by value, `const __grid_constant__ CUtensorMap`, has a letter of ours, `T`.
+    The letter for `const __grid_constant__ CUtensorMap`, a tensor map passed by value, is `T`.
 
     Raises:
-        UsageError: the parameter list cannot be found, or has a type that no argument can have; a tensor map
-            comes behind something else, so that its place depends on the CUDA release.
+        UsageError: the parameter list is not found, or contains a type that no argument can have; or a tensor
+            map follows another parameter, so that its offset depends on the CUDA release.
     """
     code = without_comments(source)
     formats = ""
@@ -43,18 +46,22 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
         words = re.sub(rf"=.*|{_QUALIFIERS}", " ", declared)
         letter = "P" if "*" in words or "[" in words else _letter(code, words.split(), element)
         if not letter:
-            raise UsageError(f"{entry}: no argument can be passed for its parameter “{declared}”")
+            raise UsageError(
+                f"{entry}: no argument can be passed for its parameter “{declared}”; parameters are numbers, "
+                "pointers and tensor maps"
+            )
         formats += letter
     if TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
-        raise UsageError(f"{entry}: its tensor maps have to be its first parameters")
+        raise UsageError(f"{entry}: tensor maps must come before its other parameters")
     return formats
 
 
 def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
-    """The same for `struct.pack`, with 128 bytes for a tensor map.
+    """Return a format for `struct.pack` from a parameter's letters; a tensor map takes 128 bytes.
 
     Args:
-        offsets: of each parameter, as the cubin has them; without, each follows the one before, aligned.
+        offsets: offset of each parameter in bytes, from the cubin; if empty, each parameter follows the
+            previous one at the next aligned offset.
     """
     packed = ""
     for index, letter in enumerate(formats):
@@ -65,11 +72,11 @@ def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
 
 
 def _letter(code: str, words: list[str], element: ElementType) -> str:
-    """The letter for a declaration without its qualifiers, its name perhaps among the words."""
-    for c_type in (words[:-1], words):  # `int K`, or `int` where a declaration names nothing
-        known = _resolve(code, c_type, element)
-        if known:
-            return known
+    """Return the letter for a declaration without qualifiers, whose last word may be the parameter's name."""
+    for c_type in (words[:-1], words):  # `int K`, or `int` if the parameter has no name
+        letter = _resolve(code, c_type, element)
+        if letter:
+            return letter
     return ""
 
 
@@ -91,7 +98,7 @@ def _resolve(code: str, words: list[str], element: ElementType, depth: int = 0) 
 
 
 def _named_type(code: str, name: str) -> list[str]:
-    """What the file itself says a type name or macro stands for; nothing, if it does not."""
+    """Return the words of the type that a file defines `name` as; empty if the file has no definition."""
     if not re.fullmatch(r"\w+", name):
         return []
     for pattern in (
@@ -105,20 +112,20 @@ def _named_type(code: str, name: str) -> list[str]:
     return []
 
 
-_WANTED: dict[str, tuple[str, type | tuple[type, ...]]] = {
+_ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "P": ("a matrix", str),
     TENSOR_MAP_LETTER: ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
     "f": ("a number", (int, float)),
     "d": ("a number", (int, float)),
 }
-"""What a parameter of a letter can be given, for people and as types; whole numbers for all other letters."""
+"""The arguments that fit each letter, in words and as Python types; other letters take whole numbers."""
 
 
 def check_arguments(program: Program, launch: Launch) -> None:
-    """Refuse arguments that are not what the kernel takes: so many, matrices, whole or real numbers.
+    """Check the number and the types of a launch's arguments against the kernel's parameters.
 
     Raises:
-        UsageError: what is given where something else is wanted.
+        UsageError: the number of arguments, or the type of one, does not match.
     """
     method = program.method
     formats = parameter_formats(program.text, method.entry, program.element)
@@ -126,14 +133,14 @@ def check_arguments(program: Program, launch: Launch) -> None:
     if len(formats) != len(launch.arguments):
         raise UsageError(
             f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given "
-            f"({given}); say what it takes with --args"
+            f"({given}); list its arguments with --args"
         )
     for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
-        wanted, types = _WANTED.get(letter, ("a whole number", int))
+        expected, types = _ARGUMENT_TYPES.get(letter, ("a whole number", int))
         if not isinstance(argument, types):
             raise UsageError(
-                f"argument {position} of {method.entry} is {wanted}, not {method.arguments[position - 1]} "
-                f"({given}); say what it takes with --args"
+                f"argument {position} of {method.entry} must be {expected}, not "
+                f"{method.arguments[position - 1]} ({given}); list its arguments with --args"
             )
 
 

@@ -1,7 +1,7 @@
-"""Finds NVIDIA's compiler, nvcc, its disassembler and profiler, and the header files that belong to them.
+"""Find NVIDIA's compiler nvcc, its disassembler, its profiler, and the header files of its toolkit.
 
-Only the standard library and `cudamm.errors` are used here, because bootstrap.py loads this file before
-anything is installed.
+This module imports only the standard library and `cudamm.errors`, because bootstrap.py loads this file
+before any package is installed.
 """
 
 from __future__ import annotations
@@ -16,31 +16,34 @@ from pathlib import Path
 
 from cudamm.errors import NoDeviceError
 
-# The variables that name a toolkit's folder, most usual first.
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
+"""Environment variables that may contain a toolkit's folder, the most common first."""
 
-# Where NVIDIA's own installer puts a toolkit, and where a distribution's package puts the headers.
 INSTALLED_TOOLKIT = Path("/usr/local/cuda")
+"""Folder into which NVIDIA's installer puts a toolkit."""
+
 SYSTEM_HEADERS = Path("/usr/include")
+"""Folder into which a Linux distribution's packages put headers."""
 
-# Where NVIDIA's packages of Nsight Compute put it, a folder a version.
 NSIGHT_COMPUTE = Path("/opt/nvidia/nsight-compute")
+"""Folder into which NVIDIA's packages put Nsight Compute, with one folder for each version."""
 
-# What a program that calls the driver includes: PyCUDA is one.
 DRIVER_HEADERS = ("cuda.h", "cudaProfiler.h")
+"""Headers that a program needs to call the driver, as PyCUDA does."""
 
 NVCC_TIMEOUT_S = 60
+"""Time limit for a short run of a tool, in seconds."""
 
 
 def find_nvcc(site_packages: Sequence[Path] | None = None) -> Path | None:
-    """The nvcc to compile kernels with, or None; the first of these that can be executed:
+    """Return the nvcc to compile kernels with, or None. It is the first of these that can be executed:
 
     1. `nvcc` on PATH;
     2. `bin/nvcc` in the folder that CUDA_HOME, CUDA_PATH or CUDA_ROOT names;
     3. `/usr/local/cuda/bin/nvcc`;
-    4. NVIDIA's wheels in `site_packages` (those of the running Python, if not given):
+    4. NVIDIA's wheels in `site_packages` (default: the running Python's folders):
        `nvidia/cu13/bin/nvcc`, newest CUDA first, then `nvidia/cuda_nvcc/bin/nvcc`, the layout of the
-       wheels named `-cu12` (the ones on PyPI hold no nvcc, only ptxas).
+       wheels named `-cu12` (the wheels on PyPI contain ptxas but no nvcc).
     """
     on_path = shutil.which("nvcc")
     if on_path is not None:
@@ -53,12 +56,12 @@ def find_nvcc(site_packages: Sequence[Path] | None = None) -> Path | None:
 
 
 def find_nvdisasm(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> Path | None:
-    """NVIDIA's disassembler, or None; the first of these that can be executed:
+    """Return NVIDIA's disassembler, or None. It is the first of these that can be executed:
 
-    1. beside `nvcc`, in the toolkit that it belongs to;
+    1. `nvdisasm` beside `nvcc`, in the toolkit of `nvcc`;
     2. `nvdisasm` on PATH;
-    3. in the toolkits that `find_nvcc` would search;
-    4. NVIDIA's wheel nvidia-cuda-nvdisasm in `site_packages` (those of the running Python, if not given).
+    3. `nvdisasm` in the toolkits that `find_nvcc` searches;
+    4. NVIDIA's wheel nvidia-cuda-nvdisasm in `site_packages` (default: the running Python's folders).
     """
     beside = [] if nvcc is None else [nvcc.parent, toolkit_root(nvcc) / "bin"]
     on_path = [] if (found := shutil.which("nvdisasm")) is None else [Path(found).absolute().parent]
@@ -71,12 +74,12 @@ def find_nvdisasm(nvcc: Path | None, site_packages: Sequence[Path] | None = None
 
 
 def find_ncu(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> Path | None:
-    """Nsight Compute's command line, ncu, or None; the first of these that can be executed:
+    """Return Nsight Compute's command-line tool ncu, or None. It is the first of these that can be executed:
 
     1. `ncu` on PATH;
-    2. beside `nvcc`, in the toolkit that it belongs to;
-    3. in the toolkits that `find_nvcc` would search, and in `/usr/local/cuda-*/bin`, newest first;
-    4. `/opt/nvidia/nsight-compute/*/ncu`, where NVIDIA's packages put it, newest first.
+    2. `ncu` beside `nvcc`, in the toolkit of `nvcc`;
+    3. `ncu` in the toolkits that `find_nvcc` searches, and in `/usr/local/cuda-*/bin`, newest first;
+    4. `/opt/nvidia/nsight-compute/*/ncu`, newest first, from NVIDIA's packages.
     """
     on_path = shutil.which("ncu")
     if on_path is not None:
@@ -93,12 +96,12 @@ def find_ncu(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> 
 
 
 def _newest_first(folders: Iterator[Path]) -> list[Path]:
-    """Folders with versions in their paths: 2025.10 before 2025.9."""
+    """Sort folders by the version numbers in their paths: 2025.10 comes before 2025.9."""
     return sorted(folders, key=lambda folder: [int(n) for n in re.findall(r"\d+", str(folder))], reverse=True)
 
 
 def nvcc_version(nvcc: Path) -> tuple[int, int]:
-    """The release of the CUDA toolkit that `nvcc` belongs to, such as (13, 0)."""
+    """Return the release of the CUDA toolkit that `nvcc` belongs to, such as (13, 0)."""
     output = run_nvcc(nvcc, "--version")
     release = re.search(r"\brelease (\d+)\.(\d+)", output)
     if release is None:
@@ -107,11 +110,11 @@ def nvcc_version(nvcc: Path) -> tuple[int, int]:
 
 
 def include_options(nvcc: Path) -> list[str]:
-    """The `-I` options for CUDA headers that `nvcc` does not find by itself.
+    """Return the `-I` options for CUDA headers that `nvcc` does not find by itself.
 
-    Toolkits and the wheels of CUDA 13 keep headers beside the compiler and need none. The wheels named
-    `-cu12` have a folder for each package, so that the runtime's headers lie beside nvcc's folder:
-    `nvidia/cuda_runtime/include` for `nvidia/cuda_nvcc/bin/nvcc`.
+    Toolkits and the wheels of CUDA 13 need no options, because their headers are beside the compiler. The
+    wheels named `-cu12` have a folder for each package, so the runtime's headers are in another folder than
+    the compiler: `nvidia/cuda_runtime/include` for `nvidia/cuda_nvcc/bin/nvcc`.
     """
     package = nvcc.parent.parent
     if package.name != "cuda_nvcc":
@@ -121,9 +124,9 @@ def include_options(nvcc: Path) -> list[str]:
 
 
 def header_folders(nvcc: Path | None, site_packages: Sequence[Path] | None = None) -> list[Path]:
-    """The folders that hold cuda.h and cudaProfiler.h, or none at all if either is missing.
+    """Return the folders that contain cuda.h and cudaProfiler.h; empty if one of the headers is missing.
 
-    They are looked for in the toolkit of `nvcc`, in the toolkits that `find_nvcc` would search, in
+    The headers are searched for in the toolkit of `nvcc`, in the toolkits that `find_nvcc` searches, in
     `/usr/include`, and in NVIDIA's wheels in `site_packages`.
     """
     candidates = list(header_candidates(nvcc, site_packages))
@@ -138,7 +141,7 @@ def header_folders(nvcc: Path | None, site_packages: Sequence[Path] | None = Non
 
 
 def header_candidates(nvcc: Path | None, site_packages: Sequence[Path] | None) -> Iterator[Path]:
-    """Every folder that may hold CUDA's headers, in the order of preference."""
+    """Yield every folder that may contain CUDA's headers, in the order of preference."""
     own_root = [] if nvcc is None else [toolkit_root(nvcc)]
     for root in (*own_root, *toolkit_roots()):
         yield root / "include"
@@ -149,10 +152,10 @@ def header_candidates(nvcc: Path | None, site_packages: Sequence[Path] | None) -
 
 
 def toolkit_root(nvcc: Path) -> Path:
-    """The folder of the toolkit that `nvcc` belongs to.
+    """Return the folder of the toolkit that `nvcc` belongs to.
 
-    nvcc may be a link or a wrapper script that lies elsewhere, so the compiler itself is asked: a dry
-    run prints its folder as `TOP`. The folder above `bin` is the answer where it says nothing.
+    A dry run of nvcc prints this folder as `TOP`, also if `nvcc` is a link or a wrapper script outside the
+    toolkit. If nvcc prints no `TOP`, the result is the folder above `bin`.
     """
     try:
         output = run_nvcc(nvcc, "--dryrun", "-E", "-x", "cu", os.devnull)
@@ -163,7 +166,7 @@ def toolkit_root(nvcc: Path) -> Path:
 
 
 def toolkit_roots() -> Iterator[Path]:
-    """The folders that toolkits are usually installed in, whether they exist or not."""
+    """Yield the folders in which toolkits are usually installed, whether they exist or not."""
     for variable in TOOLKIT_VARIABLES:
         folder = os.environ.get(variable)
         if folder:
@@ -172,10 +175,12 @@ def toolkit_roots() -> Iterator[Path]:
 
 
 def wheel_roots(site_packages: Sequence[Path] | None = None) -> Iterator[Path]:
-    """The folders in which NVIDIA's wheels keep parts of a toolkit: `nvidia/cu13`, newest CUDA first,
-    then those of the wheels named `-cu12`."""
+    """Yield the folders into which NVIDIA's wheels install parts of a toolkit.
+
+    `nvidia/cu13` and the like come first, newest CUDA first, then the folders of the wheels named `-cu12`.
+    """
     if site_packages is None:
-        # Two folders on some distributions, and a wheel may go into either.
+        # On some distributions these are two folders, and a wheel may be in either.
         site_packages = list(dict.fromkeys(Path(sysconfig.get_path(key)) for key in ("purelib", "platlib")))
     for folder in site_packages:
         versions = [
@@ -187,7 +192,11 @@ def wheel_roots(site_packages: Sequence[Path] | None = None) -> Iterator[Path]:
 
 
 def run_nvcc(nvcc: Path, *options: str) -> str:
-    """What `nvcc` prints, on either stream, when it is run with `options`."""
+    """Run `nvcc` with `options`; return its standard output and standard error.
+
+    Raises:
+        NoDeviceError: `nvcc` does not start, fails, or exceeds the time limit.
+    """
     try:
         completed = subprocess.run(
             [nvcc, *options], capture_output=True, text=True, errors="replace", timeout=NVCC_TIMEOUT_S

@@ -1,7 +1,7 @@
-"""What each course document ran and printed, and which of its conclusions hold here.
+"""Course documents: the figures that each published, and which of its conclusions hold on this device.
 
 Uses tuning and every room below it, and `errors`.
 """
 
 NAMES = ("cmu", "tsinghua", "sheffield", "sjtu", "pmpp")
-"""The courses, as the command line calls them. Each has a module, such as `reproduce_cmu`."""
+"""Names of the courses on the command line. Each course has a module, such as `reproduce_cmu`."""

@@ -1,4 +1,4 @@
-"""Conclusions that several sources draw, held against outcomes; and how outcomes are found."""
+"""Conclusions that several course documents draw, compared with the outcomes of this run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import variants
 
 EQUAL_WITHIN = 0.02
-"""Two times that differ by less count as equal: so little is no conclusion of a course's."""
+"""Relative difference below which two times count as equal."""
 
-EMULATED = "emulated times are no GPU's"
+EMULATED = "emulated times say nothing about a GPU"
 
 
 def case(
@@ -24,33 +24,33 @@ def case(
     dtype: str = "float32",
     params: Mapping[str, Value] | None = None,
 ) -> CourseCase:
-    """A method with the parameters given, others at their default, on a problem."""
+    """Return a case with the given parameters; all others have their default values."""
     (variant,) = variants(find(method), {name: (value,) for name, value in (params or {}).items()})
     return CourseCase(label, variant, Problem(shape, ELEMENT_TYPES[dtype], setting.seed))
 
 
 def square(n: int) -> Shape:
-    """A product of square matrices."""
+    """Return the shape of a product of square matrices."""
     return Shape(n, n, n)
 
 
 def outcome_of(outcomes: Sequence[Outcome], label: str) -> Outcome | None:
-    """The first outcome of a label; None where there is none yet."""
+    """Return the first outcome with a label; None if there is none yet."""
     return next((o for o in outcomes if o.case.label == label), None)
 
 
 def times_ms(outcomes: Sequence[Outcome]) -> list[float]:
-    """The medians of those that are right and were timed."""
+    """Return the medians of the outcomes that are right and were timed, in milliseconds."""
     return [o.result.median_ms for o in outcomes if is_timed(o) and o.result.median_ms is not None]
 
 
 def is_timed(outcome: Outcome) -> bool:
-    """Whether it was right and has a time."""
+    """Return whether an outcome is right and has a time."""
     return outcome.result.status == "ok" and outcome.result.median_ms is not None
 
 
 def row_of(outcome: Outcome) -> Row:
-    """What was found, of a source that publishes no figure of it."""
+    """Return the row of an outcome for which the source publishes no figure."""
     return Row(
         label=outcome.case.label,
         quantity="median" if is_timed(outcome) else "verified",
@@ -64,14 +64,14 @@ def row_of(outcome: Outcome) -> Row:
 
 
 def missing(outcomes: Sequence[Outcome], *labels: str) -> str:
-    """Why the times of these labels cannot be compared; empty where they can."""
+    """Return why the times of these labels cannot be compared; empty if they can."""
     for label in labels:
-        found = outcome_of(outcomes, label)
-        if found is None:
+        outcome = outcome_of(outcomes, label)
+        if outcome is None:
             return f"{label} was not measured"
-        if not is_timed(found):
-            return f"{label} has no time: {found.result.reason or found.result.status}"
-        if found.result.execution == "emulated":
+        if not is_timed(outcome):
+            return f"{label} has no time: {outcome.result.reason or outcome.result.status}"
+        if outcome.result.execution == "emulated":
             return EMULATED
     return ""
 
@@ -82,85 +82,86 @@ def faster(
     fast: str,
     slow: str,
     *,
-    called: tuple[str, str] | None = None,
-    where: str = "",
-    theirs: float | None = None,
-    else_why: str = "",
+    names: tuple[str, str] | None = None,
+    prefix: str = "",
+    published_factor: float | None = None,
+    explanation: str = "",
 ) -> Conclusion:
-    """Whether one label is faster than another, by more than the noise between runs.
+    """Conclude whether one label is faster than another, by more than `EQUAL_WITHIN`.
 
     Args:
-        called: the two in the sentence, where that is not their labels.
-        where: what the sentence begins with.
-        theirs: how many times as fast it was for the source.
-        else_why: what explains it where it is not faster.
+        name: name of the conclusion.
+        names: names of the two in the sentence; None: their labels.
+        prefix: beginning of the sentence.
+        published_factor: how many times as fast it was in the source.
+        explanation: end of the sentence if it is not faster here.
     """
-    fast_name, slow_name = called or (fast, slow)
-    why_not = missing(outcomes, fast, slow)
-    published = f" (theirs: {theirs:.1f} times)" if theirs is not None else ""
-    if why_not:
+    fast_name, slow_name = names or (fast, slow)
+    reason = missing(outcomes, fast, slow)
+    published = f" (theirs: {published_factor:.1f} times)" if published_factor is not None else ""
+    if reason:
         return Conclusion(
-            name, None, f"{where}whether {fast_name} is faster than {slow_name}{published}: {why_not}"
+            name, None, f"{prefix}whether {fast_name} is faster than {slow_name}{published}: {reason}"
         )
     fast_ms, slow_ms = (
-        times_ms([found])[0] for label in (fast, slow) if (found := outcome_of(outcomes, label))
+        times_ms([outcome])[0] for label in (fast, slow) if (outcome := outcome_of(outcomes, label))
     )
     times = f"{milliseconds(fast_ms)} ms against {milliseconds(slow_ms)} ms"
-    why = f"; {else_why}" if else_why else ""
+    suffix = f"; {explanation}" if explanation else ""
     factor = slow_ms / fast_ms
     if abs(factor - 1) < EQUAL_WITHIN:
         return Conclusion(
             name,
             False,
-            f"{where}{fast_name} is as fast as {slow_name}, within 2%: {times}{published}{why}",
+            f"{prefix}{fast_name} is as fast as {slow_name}, within 2%: {times}{published}{suffix}",
         )
     if factor > 1:
         return Conclusion(
             name,
             True,
-            f"{where}{fast_name} is {factor_text(factor)} times as fast as {slow_name}: {times}{published}",
+            f"{prefix}{fast_name} is {factor_text(factor)} times as fast as {slow_name}: {times}{published}",
         )
     sentence = (
-        f"{where}{fast_name} takes {factor_text(1 / factor)} times as long as {slow_name}: {times}{published}"
-        f"{why}"
+        f"{prefix}{fast_name} takes {factor_text(1 / factor)} times as long as {slow_name}: {times}"
+        f"{published}{suffix}"
     )
     return Conclusion(name, False, sentence)
 
 
 def right(outcomes: Sequence[Outcome]) -> Conclusion:
-    """Whether every product is right; None where none was looked at."""
-    judged = [o for o in outcomes if o.result.status != "skipped"]
-    wrong = [o for o in judged if o.result.status == "failed"]
-    if not judged:
+    """Conclude whether every product is right; `holds` is None if no case was run."""
+    run = [o for o in outcomes if o.result.status != "skipped"]
+    wrong = [o for o in run if o.result.status == "failed"]
+    if not run:
         return Conclusion("products-right", None, "nothing was run")
     if wrong:
         first = wrong[0]
         return Conclusion(
             "products-right",
             False,
-            f"{len(wrong)} of {len(judged)} products failed, first {first.case.label} "
+            f"{len(wrong)} of {len(run)} products failed; the first is {first.case.label} "
             f"({first.case.variant} at {first.case.problem.shape}): {first.result.reason}",
         )
-    verified = sum(o.result.verdict.correct is True for o in judged)
-    how = (
+    verified = sum(o.result.verdict.correct is True for o in run)
+    agreement = (
         "equal the exact integers"
-        if all(o.result.dtype == "int32" for o in judged)
-        else "agree with the host's reference, every element within its rounding error"
+        if all(o.result.dtype == "int32" for o in run)
+        else "agree with the host's reference, every element within its error bound"
     )
-    sentence = f"{verified} of {len(judged)} products {how}"
-    return Conclusion("products-right", verified == len(judged), sentence)
+    sentence = f"{verified} of {len(run)} products {agreement}"
+    return Conclusion("products-right", verified == len(run), sentence)
 
 
 def milliseconds(value_ms: float) -> str:
-    """Four significant digits, no digit before the point dropped."""
+    """Return a time with four significant digits; all digits before the decimal point are kept."""
     return f"{value_ms:.4g}" if value_ms < 9999.5 else f"{value_ms:,.0f}"
 
 
 def factor_text(value: float) -> str:
-    """How many times as much: 1.37, 12.7, 1,234."""
+    """Return a factor as text, such as 1.37, 12.7 or 1,234."""
     return f"{value:.2f}" if value < 2 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join(names) if len(names) < 3 else ", ".join(names[:-1]) + " and " + names[-1]
+def listed(texts: Sequence[str]) -> str:
+    """Return the texts as `a, b and c`."""
+    return " and ".join(texts) if len(texts) < 3 else ", ".join(texts[:-1]) + " and " + texts[-1]

@@ -1,4 +1,4 @@
-"""What a course's document asks for, and the record of what came of it."""
+"""Records of `reproduce`: the cases of a course document, their outcomes, and the conclusions from them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Unit = Literal["ms", "GFLOP/s", "op/B", "blocks", "registers", "cycles", "bytes"
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a course's document is run again.
+    """The device and the options with which course documents are run again.
 
     Attributes:
-        device: its name.
-        architecture: the GPU's; on the CPU device the one that occupancy is computed for.
-        ceilings: of the GPU, measured; None where they are not known.
-        shape: of every timed product, where it is not the source's own.
-        seed: of the random inputs.
+        device: name of the device.
+        architecture: architecture of the GPU; on the CPU device, the one that occupancy is computed for.
+        ceilings: measured ceilings of the GPU; None if they are not known.
+        shape: shape of every timed product; None: the shapes of the source.
+        seed: seed of the random inputs.
     """
 
     is_gpu: bool
@@ -42,7 +42,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class CourseCase:
-    """One product to compute, with the name that the source has for it."""
+    """One product to compute, with its name in the source."""
 
     label: str
     variant: Variant
@@ -51,38 +51,38 @@ class CourseCase:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case and what came of it."""
+    """A case and its result."""
 
     case: CourseCase
     result: Result
 
 
-def _nothing_against(earlier: Sequence[Outcome]) -> str:
+def _always_run(earlier: Sequence[Outcome]) -> str:
     return ""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cases that are run in one go, and how.
+    """Cases that are run together, with the same settings.
 
     Attributes:
-        is_timed: False: they are verified only.
-        why_not: of the outcomes before it, why it is not to be run; empty where it is.
+        is_timed: True if the cases are timed, False if they are only verified.
+        why_not: function of the earlier outcomes that returns why the group is not run; empty if it is run.
     """
 
     cases: tuple[CourseCase, ...]
     settings: Settings = field(default_factory=Settings)
     is_timed: bool = True
-    why_not: Callable[[Sequence[Outcome]], str] = _nothing_against
+    why_not: Callable[[Sequence[Outcome]], str] = _always_run
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a source.
+    """The groups of cases that are run for a source.
 
     Attributes:
-        known: what was found out before anything ran, by names that the source's module gives.
-        remarks: what a reader has to know of the choices that the source leaves open.
+        known: facts computed before the first run, by names that the source's module chooses.
+        remarks: explanations of the choices that the source leaves open.
     """
 
     setting: Setting
@@ -93,16 +93,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of the source's beside the one found here.
+    """A figure published by the source beside the figure of this run.
 
     Attributes:
-        label: the source's name of what it is of.
-        quantity: what it is, such as `median` or `blocks an SM`.
-        published, measured: in `unit`; None where there is none. What is computed counts as measured.
-        published_size, size: of the matrices, as M x N x K; empty where there are none or it is not stated.
-        ratio: of measured to published; None where they cannot be compared.
-        ratio_of: what is divided, where it is not the two as they are.
-        status: of the measurement: `ok`, or what became of it; `computed` where nothing ran.
+        label: name in the source of the case that the figure belongs to.
+        quantity: name of the quantity, such as `median` or `blocks an SM`.
+        published, measured: figures in `unit`; None if there is none. A computed figure counts as measured.
+        ratio: ratio of measured to published; None if they cannot be compared.
+        ratio_of: values that were divided, if they are not the two figures themselves.
+        published_size, size: sizes of the matrices, as M x N x K; empty if there are none or none is stated.
+        status: status of the measurement, such as `ok`; `computed` if nothing was run.
     """
 
     label: str
@@ -120,12 +120,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """One of the source's conclusions, held against this device.
+    """One of the source's conclusions, checked on this device.
 
     Attributes:
-        name: short, and the same in every run.
-        holds: None where this device cannot say, or it was not measured.
-        sentence: what was found, with its numbers, or why nothing can be said.
+        name: short name, the same in every run.
+        holds: whether the conclusion holds; None if this device cannot show it or it was not measured.
+        sentence: the finding with its numbers, or why there is none.
     """
 
     name: str
@@ -135,10 +135,10 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class CourseReport:
-    """What a source's module makes of the outcomes.
+    """The figures and conclusions that a source's module derives from the outcomes.
 
     Attributes:
-        printed: what the source has its program print, line by line.
+        printed: lines that the source's program prints.
     """
 
     rows: tuple[Row, ...]
@@ -148,13 +148,13 @@ class CourseReport:
 
 @dataclass(frozen=True)
 class Source:
-    """A course's document: what it ran, and what follows from it.
+    """A course document: how to plan its cases and how to conclude from their outcomes.
 
     Attributes:
-        name: as the command line calls it.
+        name: name on the command line.
         title: course and document.
-        plan: raises UsageError where what is asked for is impossible.
-        conclude: of the outcomes so far, which may be few: Ctrl-C can come at any time.
+        plan: returns the cases to run; raises UsageError if the request is impossible.
+        conclude: derives the report from the outcomes; some may be missing, because Ctrl-C can end the run.
     """
 
     name: str
@@ -165,11 +165,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A source run again: what is printed and written of it.
+    """The results of running a source again.
 
     Attributes:
-        outcomes: in the order of the cases.
-        is_complete: whether all of it was run.
+        outcomes: outcomes in the order of the cases.
+        is_complete: whether all cases were run.
     """
 
     name: str
@@ -182,11 +182,11 @@ class Reproduction:
 
     @property
     def is_right(self) -> bool:
-        """Whether no kernel failed or was wrong. A conclusion that does not hold is no failure."""
+        """True if no kernel failed or was wrong. A conclusion that does not hold is not a failure."""
         return all(outcome.result.status != "failed" for outcome in self.outcomes)
 
     def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.reproduce/1` file."""
+        """Return the row of a `cudamm.reproduce/1` file."""
         return {
             "source": self.name,
             "title": self.title,

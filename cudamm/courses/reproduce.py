@@ -1,4 +1,4 @@
-"""Running what a course ran: its groups of cases, one after the other."""
+"""Run the cases of course documents again, one group after the other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.variant import Variant
 
-COLD = "before each sample the GPU's L2 cache is written over"
+COLD = "the GPU's L2 cache is overwritten before each sample"
 
 
 def find(name: str) -> Source:
-    """The source of one of `NAMES`."""
+    """Return the source with one of the names in `NAMES`."""
     source: Source = importlib.import_module(f"cudamm.courses.reproduce_{name}").SOURCE
     return source
 
@@ -26,25 +26,26 @@ def find(name: str) -> Source:
 def reproduce(
     executor: Executor, sources: Sequence[Source], setting: Setting, progress: Progress
 ) -> Iterator[Reproduction]:
-    """Run each source's cases and compare, one source as soon as it is done.
+    """Run each source's cases; yield each source's results when it is complete.
 
-    Ctrl-C, and a device that is lost, end the run; what there is of the source under way is given out first.
+    After Ctrl-C, or if the device is lost, the outcomes of the current source are yielded before the
+    exception is raised again.
 
     Raises:
-        UsageError: what is asked for is impossible on this device.
-        NoDeviceError: the device cannot be used any more.
+        UsageError: the request is impossible on this device.
+        NoDeviceError: the device was lost.
     """
     for source in sources:
 
-        def tell(doing: str, done: int, total: int, name: str = source.name) -> None:
+        def report_progress(doing: str, done: int, total: int, name: str = source.name) -> None:
             progress(f"{name}: {doing}", done, total)
 
-        tell("planning", 0, 1)
-        plan = source.plan(setting, tell)
+        report_progress("planning", 0, 1)
+        plan = source.plan(setting, report_progress)
         outcomes: list[Outcome] = []
         try:
             for group in plan.groups:
-                for outcome in _run(executor, group, outcomes, tell, setting.is_gpu):
+                for outcome in _run(executor, group, outcomes, report_progress, setting.is_gpu):
                     outcomes.append(outcome)
         except (KeyboardInterrupt, NoDeviceError):
             if outcomes:
@@ -56,10 +57,10 @@ def reproduce(
 def _run(
     executor: Executor, group: Group, earlier: Sequence[Outcome], progress: Progress, is_gpu: bool
 ) -> Iterator[Outcome]:
-    why_not = group.why_not(earlier)
-    if why_not:
+    reason = group.why_not(earlier)
+    if reason:
         for case in group.cases:
-            yield Outcome(case, _skipped(case, group, why_not, is_gpu))
+            yield Outcome(case, _skipped(case, group, reason, is_gpu))
         return
     cases = [(case.variant, case.problem) for case in group.cases]
     settings = group.settings
@@ -69,7 +70,7 @@ def _run(
         results = verify.verify_all(executor, cases, settings.fmad, progress)
     for result in results:
         yield Outcome(group.cases[result.position], result)
-    # The next group counts its cases from 0 again: the executor must not take them for these.
+    # The next group numbers its cases from 0 again, and the executor must not confuse them with these.
     executor.release()
 
 

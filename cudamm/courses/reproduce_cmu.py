@@ -1,7 +1,7 @@
-"""CMU 15-418/618, recitation 2 (2019): six methods from three loops on the host to shared memory.
+"""CMU 15-418/618, recitation 2 (2019): six methods, from three loops on the host to shared memory.
 
-Of the two host loops, the larger size is run only where the smaller one says that it does not take long.
-Whether a method is memory bound, which the recitation asks of a profiler, is `cudamm roofline`'s to say.
+The two host loops run at the larger size only if their times at the smaller size show that it does not take
+long. The recitation asks a profiler whether a method is memory bound; `cudamm roofline` answers that.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ SLIDES = {
     "ccblock": "Block attempt 1",
     "cblock": "Block++",
 }
-"""What the slides call the six methods, by the program's `-m`."""
+"""Names of the six methods in the slides, by their names in the recitation's program (`-m`)."""
 
 METHODS = {figure.label: figure.method for figure in CMU_FIGURES}
 SIZES = tuple(dict.fromkeys(figure.n for figure in CMU_FIGURES if figure.n is not None))
 SMALL_SIZES = (64, 128)
-"""In place of the recitation's, where each thread is executed in turn."""
+"""Sizes on the CPU device, which executes the threads one after the other."""
 
 HOST_LABELS = ("simple", "block")
 HOST_RUNS = 3
 MOST_HOST_MS = 20_000.0
-"""A launch of a host loop may be expected to take: the recitation's took 16 s."""
+"""Maximum expected duration of a host loop that is run, in milliseconds; the recitation's took 16 s."""
 
 FEWEST_FOR_BLOCKING = 512
-"""Matrices of fewer rows fit into a processor's cache, where blocking has nothing to gain."""
+"""Minimum number of rows for a comparison of host blocking; smaller matrices fit into the cache anyway."""
 
 
 def plan(setting: Setting, progress: Progress) -> Plan:
-    """The six methods at both sizes, or at one that is asked for."""
+    """Plan the six methods at both sizes, or at the requested size."""
     if setting.shape is not None:
         shapes: tuple[Shape, ...] = (setting.shape,)
     else:
@@ -74,19 +74,19 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     groups: list[Group] = []
     for shape in shapes:
         cases = [_case(label, shape, setting) for label in METHODS]
-        device = tuple(c for c in cases if c.label not in HOST_LABELS)
-        groups.append(Group(device, Settings() if setting.is_gpu else Settings(runs=5)))
+        gpu_cases = tuple(c for c in cases if c.label not in HOST_LABELS)
+        groups.append(Group(gpu_cases, Settings() if setting.is_gpu else Settings(runs=5)))
         for host_case in (c for c in cases if c.label in HOST_LABELS):
-            why_not = functools.partial(_takes_long, host_case)
-            groups.append(Group((host_case,), Settings(runs=HOST_RUNS, warmup=0), why_not=why_not))
+            reason = functools.partial(_reason_to_skip, host_case)
+            groups.append(Group((host_case,), Settings(runs=HOST_RUNS, warmup=0), why_not=reason))
     remarks = [
         "the slides' names: " + ", ".join(f"{label}: {name}" for label, name in SLIDES.items()),
-        f"LBLK = {CMU_BLOCK_EDGE}, and so is SBLK; the host's loops run on one core, {HOST_RUNS} times",
+        f"LBLK = SBLK = {CMU_BLOCK_EDGE}; the host loops run {HOST_RUNS} times on one core",
     ]
     if setting.shape is None and not setting.is_gpu:
         remarks.append(
-            f"n = {' and '.join(map(str, SMALL_SIZES))} here, in place of {' and '.join(map(str, SIZES))}: "
-            "the CPU device executes every thread in turn"
+            f"n = {' and '.join(map(str, SMALL_SIZES))} instead of {' and '.join(map(str, SIZES))}: "
+            "the CPU device executes the threads one after the other"
         )
     return Plan(setting, tuple(groups), remarks=tuple(remarks))
 
@@ -96,60 +96,64 @@ def _case(label: str, shape: Shape, setting: Setting) -> CourseCase:
     return case(label, METHODS[label], shape, setting, params=params)
 
 
-def _takes_long(of: CourseCase, earlier: Sequence[Outcome]) -> str:
-    """Why a host loop is not run at this size: what it took at another says how long it would be."""
-    flops = of.problem.shape.flops
+def _reason_to_skip(host_case: CourseCase, earlier: Sequence[Outcome]) -> str:
+    """Return why a host loop is not run at this size; empty if it is run.
+
+    Its duration is estimated from its time at another size.
+    """
+    flops = host_case.problem.shape.flops
     for outcome in earlier:
-        took_ms = outcome.result.median_ms
-        if outcome.case.label != of.label or took_ms is None:
+        measured_ms = outcome.result.median_ms
+        if outcome.case.label != host_case.label or measured_ms is None:
             continue
-        expected_ms = took_ms * flops / outcome.case.problem.shape.flops
+        expected_ms = measured_ms * flops / outcome.case.problem.shape.flops
         if expected_ms > MOST_HOST_MS:
             return (
-                f"not run: it would take {expected_ms / 1e3:.0f} s or more; -n {of.problem.shape.m} runs it"
+                f"not run: one launch would take {expected_ms / 1e3:.0f} s or more; "
+                f"run it with -n {host_case.problem.shape.m}"
             )
     return ""
 
 
 def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
-    """The recitation's table, and its conclusions at each size."""
+    """Compare the outcomes with the recitation's table and conclusions at each size."""
     shapes = list(dict.fromkeys(c.problem.shape for group in planned.groups for c in group.cases))
     rows: list[Row] = []
     checks: list[Conclusion] = [right(outcomes)]
     for position, shape in enumerate(shapes):
         published_n = _published_size(shape, position)
         figures = {figure.label: figure for figure in CMU_FIGURES if figure.n == published_n}
-        at = [o for o in outcomes if o.case.problem.shape == shape]
+        at_size = [o for o in outcomes if o.case.problem.shape == shape]
         for label, figure in figures.items():
-            found = outcome_of(at, label)
-            if found is not None:
-                rows += _rows(found, figure)
-        checks += _checks(shape, at, figures)
+            outcome = outcome_of(at_size, label)
+            if outcome is not None:
+                rows += _rows(outcome, figure)
+        checks += _checks(shape, at_size, figures)
     checks.append(_attempt_1(planned.setting))
     return CourseReport(tuple(rows), tuple(checks))
 
 
 def _published_size(shape: Shape, position: int) -> int:
-    """The recitation's size to be shown beside one of ours: the same, or the one it stands for."""
-    same = [n for n in SIZES if shape == square(n)]
-    return same[0] if same else SIZES[min(position, len(SIZES) - 1)]
+    """Return the recitation's size to show beside this size: the same one, or the one that it replaces."""
+    published = [n for n in SIZES if shape == square(n)]
+    return published[0] if published else SIZES[min(position, len(SIZES) - 1)]
 
 
 def _rows(outcome: Outcome, figure: Figure) -> list[Row]:
     result, shape = outcome.result, outcome.case.problem.shape
-    published = square(figure.n) if figure.n is not None else None
-    comparable = shape == published and result.execution != "emulated" and is_timed(outcome)
+    published_shape = square(figure.n) if figure.n is not None else None
+    comparable = shape == published_shape and result.execution != "emulated" and is_timed(outcome)
 
-    def row(quantity: str, unit: str, theirs: float | None, ours: float | None) -> Row:
+    def row(quantity: str, unit: str, published: float | None, measured: float | None) -> Row:
         return Row(
             label=figure.label,
             quantity=quantity,
             unit="GFLOP/s" if unit == "GFLOP/s" else "ms",
-            published=theirs,
-            measured=ours,
-            ratio=ours / theirs if comparable and ours and theirs else None,
+            published=published,
+            measured=measured,
+            ratio=measured / published if comparable and measured and published else None,
             params=result.params,
-            published_size=str(published or ""),
+            published_size=str(published_shape or ""),
             size=str(shape),
             status=result.status,
         )
@@ -160,23 +164,23 @@ def _rows(outcome: Outcome, figure: Figure) -> list[Row]:
     ]
 
 
-def _checks(shape: Shape, at: Sequence[Outcome], figures: dict[str, Figure]) -> list[Conclusion]:
+def _checks(shape: Shape, outcomes: Sequence[Outcome], figures: dict[str, Figure]) -> list[Conclusion]:
     size = shape.m if shape == square(shape.m) else shape
     at_size = f"n = {size}" if shape == square(shape.m) else str(shape)
 
     def compared(name: str, fast: str, slow: str) -> Conclusion:
         return faster(
             f"{name}-{size}",
-            at,
+            outcomes,
             fast,
             slow,
-            called=(SLIDES[fast], SLIDES[slow]),
-            where=f"{at_size}: ",
-            theirs=figures[slow].time_ms / figures[fast].time_ms,
+            names=(SLIDES[fast], SLIDES[slow]),
+            prefix=f"{at_size}: ",
+            published_factor=figures[slow].time_ms / figures[fast].time_ms,
         )
 
     checks = [
-        _order(f"order-{size}", at_size, at, figures),
+        _order(f"order-{size}", at_size, outcomes, figures),
         compared("coalescing", "csimple", "cosimple"),
         compared("sharing", "cblock", "csimple"),
     ]
@@ -187,35 +191,43 @@ def _checks(shape: Shape, at: Sequence[Outcome], figures: dict[str, Figure]) -> 
             Conclusion(
                 f"host-blocking-{size}",
                 None,
-                f"{at_size}: whether {SLIDES['block']} is faster than {SLIDES['simple']}: matrices as "
-                f"small as these fit into the processor's cache anyway; -n {FEWEST_FOR_BLOCKING} tells",
+                f"{at_size}: whether {SLIDES['block']} is faster than {SLIDES['simple']}: matrices this "
+                f"small fit into the processor's cache anyway; use -n {FEWEST_FOR_BLOCKING}",
             )
         )
     return checks
 
 
-def _order(name: str, size: str, at: Sequence[Outcome], figures: dict[str, Figure]) -> Conclusion:
-    """Whether the methods, slowest first, stand as the recitation's do; its ties may stand either way."""
-    timed = {o.case.label: times_ms([o])[0] for o in at if is_timed(o) and o.case.label in figures}
-    if any(o.result.execution == "emulated" for o in at):
-        return Conclusion(name, None, f"{size}: the order of the methods: {EMULATED}")
+def _order(name: str, at_size: str, outcomes: Sequence[Outcome], figures: dict[str, Figure]) -> Conclusion:
+    """Conclude whether the methods have the recitation's order of speed; its ties may have any order."""
+    timed = {o.case.label: times_ms([o])[0] for o in outcomes if is_timed(o) and o.case.label in figures}
+    if any(o.result.execution == "emulated" for o in outcomes):
+        return Conclusion(name, None, f"{at_size}: the order of the methods: {EMULATED}")
     if len(timed) < 2:
-        return Conclusion(name, None, f"{size}: the order of the methods: fewer than two were measured")
-    theirs = sorted(timed, key=lambda label: -figures[label].time_ms)
-    ours = sorted(timed, key=lambda label: -timed[label])
+        return Conclusion(name, None, f"{at_size}: the order of the methods: fewer than two were measured")
+    published_order = sorted(timed, key=lambda label: -figures[label].time_ms)
+    order = sorted(timed, key=lambda label: -timed[label])
     swapped = [
         f"{SLIDES[slow]} ({milliseconds(timed[slow])} ms) is not slower than {SLIDES[fast]} "
         f"({milliseconds(timed[fast])} ms)"
-        for slow, fast in itertools.combinations(theirs, 2)
+        for slow, fast in itertools.combinations(published_order, 2)
         if figures[slow].time_ms > (1 + EQUAL_WITHIN) * figures[fast].time_ms and timed[slow] <= timed[fast]
     ]
     left_out = [SLIDES[label] for label in figures if label not in timed]
-    of = f"{size}: of {len(timed)} methods" + (f" (without {listed(left_out)})" if left_out else "")
+    methods = f"{len(timed)} methods" + (f" (without {listed(left_out)})" if left_out else "")
     if swapped:
-        return Conclusion(name, False, f"{of}, {'; '.join(swapped)}; theirs: {_written(theirs)}")
-    span = factor_text(timed[ours[0]] / timed[ours[-1]])
+        return Conclusion(
+            name,
+            False,
+            f"{at_size}: the order of {methods} differs: {'; '.join(swapped)} "
+            f"(theirs: {_written(published_order)})",
+        )
+    factor = factor_text(timed[order[0]] / timed[order[-1]])
     return Conclusion(
-        name, True, f"{of}, slowest first, {_written(ours)}, as theirs: {span} times from end to end"
+        name,
+        True,
+        f"{at_size}: {methods} have the published order, slowest first: {_written(order)}; the first takes "
+        f"{factor} times as long as the last",
     )
 
 
@@ -224,11 +236,13 @@ def _written(labels: Sequence[str]) -> str:
 
 
 def _attempt_1(setting: Setting) -> Conclusion:
-    """How many blocks of threads attempt 1 has at n = 1024: computed, whatever was run."""
+    """Conclude whether attempt 1 launches only one block at n = 1024; this is computed, not measured."""
     shape = square(SIZES[0])
-    first, second = (_case(label, shape, setting) for label in ("ccblock", "cblock"))
-    launch, other = (launch_of(c.variant, c.problem.shape, c.problem.element) for c in (first, second))
-    on = (
+    attempt_1, tiled = (_case(label, shape, setting) for label in ("ccblock", "cblock"))
+    launch, tiled_launch = (
+        launch_of(c.variant, c.problem.shape, c.problem.element) for c in (attempt_1, tiled)
+    )
+    gpu = (
         f"the {setting.architecture.multiprocessors} multiprocessors of {setting.device}"
         if setting.is_gpu
         else "a whole GPU"
@@ -238,7 +252,7 @@ def _attempt_1(setting: Setting) -> Conclusion:
         "attempt-1-one-block",
         launch.blocks == 1,
         f"n = {shape.m}: {SLIDES['ccblock']} launches {blocks} of {launch.threads_per_block:,} threads "
-        f"for {on} (theirs: 1 block), {SLIDES['cblock']} {other.blocks:,}",
+        f"for {gpu} (theirs: 1 block); {SLIDES['cblock']} launches {tiled_launch.blocks:,}",
     )
 
 

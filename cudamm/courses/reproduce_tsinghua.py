@@ -1,7 +1,7 @@
 """Tsinghua University, computer architecture, CUDA experiment (2022): two sweeps of int32 products.
 
-Each configuration is run five times. The size of the matrices is not stated, so times are compared only
-relative to the fastest of the same report.
+Each configuration is run five times. The report does not state the size of its matrices. So each time is
+divided by the fastest of its own report, and these ratios are compared.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ RUNS = 5
 SIZE, SMALL_SIZE = 1024, 128
 
 FLAT_WITHIN = 0.10
-"""A sweep is flat from the first value on from which every mean is within this of the sweep's lowest."""
+"""Maximum excess over the sweep's lowest mean, as a fraction, of every mean in a flat stretch."""
 
 
 def plan(setting: Setting, progress: Progress) -> Plan:
-    """Every configuration of the report, on one problem."""
+    """Plan every configuration of the report on one problem."""
     shape = setting.shape or square(SIZE if setting.is_gpu else SMALL_SIZE)
     cases = tuple(
         case(_label(figure), figure.method, shape, setting, figure.dtype, figure.params)
         for figure in TSINGHUA_FIGURES
     )
     remarks = [
-        f"the report does not state its matrices' size: {shape} here, and figures are compared only relative "
-        "to the fastest configuration, theirs to theirs and ours to ours"
+        f"the report does not state the size of its matrices, {shape} here: each mean is divided by the "
+        "fastest of its own report before the two are compared"
     ]
     if not setting.is_gpu:
-        remarks.append("the means of emulated runs are compared with nothing")
+        remarks.append("the means of emulated runs are not compared")
     return Plan(setting, (Group(cases, Settings(runs=RUNS)),), remarks=tuple(remarks))
 
 
@@ -46,7 +46,7 @@ def _label(figure: Figure) -> str:
 
 
 def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
-    """The report's configurations, and what it says of its sweeps."""
+    """Compare the outcomes with the report's configurations and with its conclusions about the sweeps."""
     means_ms = {o.case.label: _mean_ms(o) for o in outcomes}
     known = [mean_ms for mean_ms in means_ms.values() if mean_ms is not None]
     best_ms, their_best_ms = min(known, default=None), min(f.time_ms for f in TSINGHUA_FIGURES)
@@ -54,8 +54,8 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
     emulated = any(o.result.execution == "emulated" for o in outcomes)
     rows: list[Row] = []
     for figure in TSINGHUA_FIGURES:
-        found = next((o for o in outcomes if o.case.label == _label(figure)), None)
-        if found is None:
+        outcome = next((o for o in outcomes if o.case.label == _label(figure)), None)
+        if outcome is None:
             continue
         mean_ms = means_ms[_label(figure)]
         ratio = None
@@ -71,8 +71,8 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
                 ratio=ratio,
                 ratio_of="each relative to the fastest of its own report",
                 params=dict(figure.params),
-                size=str(found.case.problem.shape),
-                status=found.result.status,
+                size=str(outcome.case.problem.shape),
+                status=outcome.result.status,
             )
         )
     return CourseReport(
@@ -81,8 +81,8 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
 
 
 def _mean_ms(outcome: Outcome) -> float | None:
-    of = outcome.result.statistics
-    return of.mean_ms if of is not None and is_timed(outcome) else None
+    statistics = outcome.result.statistics
+    return statistics.mean_ms if statistics is not None and is_timed(outcome) else None
 
 
 def _success(outcomes: Sequence[Outcome]) -> Conclusion:
@@ -91,8 +91,8 @@ def _success(outcomes: Sequence[Outcome]) -> Conclusion:
 
 
 def _sweep_ms(figures: Sequence[Figure], outcomes: Sequence[Outcome]) -> dict[int, float] | str:
-    """Mean times by the value swept over, rising; why there are none where one is missing."""
-    found: dict[int, float] = {}
+    """Return the mean times of a sweep by rising value; if one is missing, the reason instead."""
+    means_ms: dict[int, float] = {}
     for figure in figures:
         outcome = next((o for o in outcomes if o.case.label == _label(figure)), None)
         if outcome is not None and outcome.result.execution == "emulated":
@@ -101,8 +101,8 @@ def _sweep_ms(figures: Sequence[Figure], outcomes: Sequence[Outcome]) -> dict[in
         if mean_ms is None:
             return f"{_label(figure)} has no time" if outcome is not None else f"{_label(figure)} was not run"
         (value,) = figure.params.values()
-        found[value] = mean_ms
-    return found
+        means_ms[value] = mean_ms
+    return means_ms
 
 
 def _their_ms(figures: Sequence[Figure]) -> dict[int, float]:
@@ -114,126 +114,145 @@ def _best(sweep_ms: dict[int, float]) -> int:
 
 
 def _threads(outcomes: Sequence[Outcome], figures: Sequence[Figure], value: int) -> int:
-    """How many are launched at a value of the sweep."""
+    """Return the number of threads that are launched at a value of the sweep."""
     label = next(_label(f) for f in figures if value in f.params.values())
-    of = next(o.case for o in outcomes if o.case.label == label)
-    launch = plan_launch(of.variant, of.problem.shape, of.problem.element)
+    swept_case = next(o.case for o in outcomes if o.case.label == label)
+    launch = plan_launch(swept_case.variant, swept_case.problem.shape, swept_case.problem.element)
     return math.prod(launch.grid) * math.prod(launch.block)
 
 
 def _tile_checks(setting: Setting, outcomes: Sequence[Outcome]) -> list[Conclusion]:
-    """Method 2 first gains from reuse, then loses parallelism: an optimum lies between."""
+    """Conclude whether method 2 has an optimum inside the sweep, and whether it is the published one.
+
+    Larger tiles first gain from reuse and then lose parallelism.
+    """
     sweep_ms = _sweep_ms(TSINGHUA_TILE_SIZE, outcomes)
     their_best = _best(_their_ms(TSINGHUA_TILE_SIZE))
-    inside, at = "method-2-has-optimum", f"method-2-best-at-{their_best}"
+    has_optimum, best_at = "method-2-has-optimum", f"method-2-best-at-{their_best}"
     if isinstance(sweep_ms, str):
         return [
-            Conclusion(inside, None, f"whether method 2 has an optimum inside the sweep: {sweep_ms}"),
-            Conclusion(at, None, f"whether it is at TILE_SIZE {their_best}: {sweep_ms}"),
+            Conclusion(has_optimum, None, f"whether method 2 has an optimum inside the sweep: {sweep_ms}"),
+            Conclusion(best_at, None, f"whether method 2 is fastest at TILE_SIZE {their_best}: {sweep_ms}"),
         ]
     best, values = _best(sweep_ms), list(sweep_ms)
     first, last = values[0], values[-1]
-    least = milliseconds(sweep_ms[best])
+    best_time = milliseconds(sweep_ms[best])
     if best in (first, last):
-        shape = f"its best, {least} ms, is at the {'start' if best == first else 'end'} of the sweep"
+        finding = f"its best, {best_time} ms, is at the {'start' if best == first else 'end'} of the sweep"
     else:
-        shape = (
-            f"TILE_SIZE {best} takes {least} ms, {first} {factor_text(sweep_ms[first] / sweep_ms[best])} and "
-            f"{last} {factor_text(sweep_ms[last] / sweep_ms[best])} times as long"
+        finding = (
+            f"TILE_SIZE {best} takes {best_time} ms; "
+            f"TILE_SIZE {first} takes {factor_text(sweep_ms[first] / sweep_ms[best])} times as long, "
+            f"TILE_SIZE {last} {factor_text(sweep_ms[last] / sweep_ms[best])} times"
         )
     return [
-        Conclusion(inside, best not in (first, last), f"method 2: {shape}"),
-        Conclusion(at, best == their_best, _where_fastest(setting, outcomes, sweep_ms, best, their_best)),
+        Conclusion(has_optimum, best not in (first, last), f"method 2: {finding}"),
+        Conclusion(
+            best_at, best == their_best, _best_sentence(setting, outcomes, sweep_ms, best, their_best)
+        ),
     ]
 
 
-def _where_fastest(
+def _best_sentence(
     setting: Setting, outcomes: Sequence[Outcome], sweep_ms: dict[int, float], best: int, theirs: int
 ) -> str:
-    """Larger tiles load less and need fewer threads: too few for a GPU that holds many more than theirs."""
-    found = f"method 2 is fastest at TILE_SIZE {best}, {milliseconds(sweep_ms[best])} ms (theirs: {theirs})"
+    """Return where method 2 is fastest, and the numbers of threads if that is not the published tile size.
+
+    Larger tiles need fewer loads and fewer threads, which may be too few for a large GPU.
+    """
+    sentence = (
+        f"method 2 is fastest at TILE_SIZE {best}, {milliseconds(sweep_ms[best])} ms (theirs: {theirs})"
+    )
     if best == theirs:
-        return found
-    room = setting.architecture.threads * setting.architecture.multiprocessors
-    at = [f"{_threads(outcomes, TSINGHUA_TILE_SIZE, value):,} threads at {value}" for value in (best, theirs)]
+        return sentence
+    capacity = setting.architecture.threads * setting.architecture.multiprocessors
+    threads = [
+        f"{_threads(outcomes, TSINGHUA_TILE_SIZE, value):,} threads at {value}" for value in (best, theirs)
+    ]
     return (
-        f"{found}; at {theirs} it takes {milliseconds(sweep_ms[theirs])} ms: a thread computes TILE_SIZE x "
-        f"TILE_SIZE elements, which leaves {at[0]} and {at[1]}, and this GPU holds {room:,}"
+        f"{sentence}; at {theirs} it takes {milliseconds(sweep_ms[theirs])} ms: a thread computes TILE_SIZE "
+        f"x TILE_SIZE elements, so there are {threads[0]} and {threads[1]}, and this GPU holds {capacity:,}"
     )
 
 
 def flat_from(sweep_ms: dict[int, float]) -> int | None:
-    """The first value from which on every mean is within `FLAT_WITHIN` of the sweep's lowest.
+    """Return the first value from which on every mean is within `FLAT_WITHIN` of the sweep's lowest.
 
-    None where that is so of no value, or of the last alone: one point is no flat stretch.
+    Returns:
+        None if there is no such value or it is the last one: a single point is not a flat stretch.
     """
-    most_ms = (1 + FLAT_WITHIN) * min(sweep_ms.values())
+    limit_ms = (1 + FLAT_WITHIN) * min(sweep_ms.values())
     values = list(sweep_ms)
-    flat = [v for i, v in enumerate(values[:-1]) if all(sweep_ms[later] <= most_ms for later in values[i:])]
+    flat = [v for i, v in enumerate(values[:-1]) if all(sweep_ms[later] <= limit_ms for later in values[i:])]
     return flat[0] if flat else None
 
 
 def _block_checks(outcomes: Sequence[Outcome]) -> list[Conclusion]:
-    """Method 3 gains steeply, and is flat from a block size on."""
+    """Conclude whether method 3 gains at every step and becomes flat, and where, compared with the report."""
     sweep_ms = _sweep_ms(TSINGHUA_BLOCK_SIZE, outcomes)
     theirs_ms = _their_ms(TSINGHUA_BLOCK_SIZE)
     their_flat = flat_from(theirs_ms) or _best(theirs_ms)
-    gains, flat, at = "method-3-gains", "method-3-flattens", f"method-3-flat-from-{their_flat}"
+    gains, flattens, at_theirs = "method-3-gains", "method-3-flattens", f"method-3-flat-from-{their_flat}"
     if isinstance(sweep_ms, str):
         return [
             Conclusion(
                 gains, None, f"whether method 3 gains at every step to BLOCK_SIZE {their_flat}: {sweep_ms}"
             ),
-            Conclusion(flat, None, f"whether method 3 becomes flat: {sweep_ms}"),
-            Conclusion(at, None, f"whether it does from BLOCK_SIZE {their_flat} on: {sweep_ms}"),
+            Conclusion(flattens, None, f"whether method 3 becomes flat: {sweep_ms}"),
+            Conclusion(
+                at_theirs, None, f"whether method 3 is flat from BLOCK_SIZE {their_flat} on: {sweep_ms}"
+            ),
         ]
     values, start = list(sweep_ms), flat_from(sweep_ms)
     first, last = values[0], values[-1]
-    small = [
+    small_gains = [
         f"from {a} to {b} it gains less than {FLAT_WITHIN:.0%}"
         for a, b in itertools.pairwise(values)
         if b <= their_flat and sweep_ms[b] > sweep_ms[a] * (1 - FLAT_WITHIN)
     ]
     gain = factor_text(sweep_ms[first] / sweep_ms[their_flat])
     their_gain = factor_text(theirs_ms[first] / theirs_ms[their_flat])
-    gained = (
+    gain_sentence = (
         f"method 3 is {gain} times as fast at BLOCK_SIZE {their_flat} as at {first} (theirs: {their_gain})"
     )
-    definition = f"flat: within {FLAT_WITHIN:.0%} of the sweep's lowest mean from there on"
+    definition = f"flat: every later mean is within {FLAT_WITHIN:.0%} of the sweep's lowest"
     if start is None:
         best = _best(sweep_ms)
-        shape = f"best at BLOCK_SIZE {best}, {milliseconds(sweep_ms[best])} ms; at {last}, " + (
-            f"{milliseconds(sweep_ms[last])} ms"
+        comparison = (
+            f"and takes {milliseconds(sweep_ms[last])} ms at {last}"
             if last != best
             else f"{factor_text(sweep_ms[values[-2]] / sweep_ms[best])} times as fast as at {values[-2]}"
         )
-        shape = f"method 3 is nowhere flat ({definition}): {shape}"
+        finding = (
+            f"method 3 is not flat at any BLOCK_SIZE ({definition}): it is fastest at {best}, "
+            f"{milliseconds(sweep_ms[best])} ms, {comparison}"
+        )
     else:
         spread = max(sweep_ms[v] for v in values if v >= start) / min(sweep_ms.values()) - 1
-        shape = f"method 3 is flat from BLOCK_SIZE {start} on, within {spread:.1%} ({definition})"
+        finding = f"method 3 is flat from BLOCK_SIZE {start} on, within {spread:.1%} ({definition})"
     return [
-        Conclusion(
-            gains,
-            not small,
-            "; ".join((gained, *small)),
-        ),
-        Conclusion(flat, start is not None, shape),
-        Conclusion(at, start == their_flat, _where_flat(sweep_ms, theirs_ms, start, their_flat)),
+        Conclusion(gains, not small_gains, "; ".join((gain_sentence, *small_gains))),
+        Conclusion(flattens, start is not None, finding),
+        Conclusion(at_theirs, start == their_flat, _flat_sentence(sweep_ms, theirs_ms, start, their_flat)),
     ]
 
 
-def _where_flat(
+def _flat_sentence(
     sweep_ms: dict[int, float], theirs_ms: dict[int, float], start: int | None, their_flat: int
 ) -> str:
-    """Loads from global memory go on falling; whether that gains anything is the hardware's matter."""
-    found = f"method 3 is flat from {start or 'nowhere'} on (theirs: {their_flat})"
+    """Return where method 3 becomes flat, and what larger blocks gain if that is not the published size.
+
+    Larger blocks need fewer loads from global memory; whether they are faster depends on the hardware.
+    """
+    where = f"is flat from BLOCK_SIZE {start} on" if start is not None else "is not flat at any BLOCK_SIZE"
+    sentence = f"method 3 {where} (theirs: from {their_flat} on)"
     last = max(sweep_ms)
     if start == their_flat:
-        return found
-    ours, theirs = (of[their_flat] / of[last] for of in (sweep_ms, theirs_ms))
+        return sentence
+    ours, theirs = (times_ms[their_flat] / times_ms[last] for times_ms in (sweep_ms, theirs_ms))
     return (
-        f"{found}: from BLOCK_SIZE {their_flat} to {last} each element is loaded {last // their_flat} times "
-        f"less often, which makes it {factor_text(ours)} times as fast here, and made it "
+        f"{sentence}: from BLOCK_SIZE {their_flat} to {last} each element is loaded {last // their_flat} "
+        f"times less often, which makes method 3 {factor_text(ours)} times as fast here and made it "
         f"{factor_text(theirs)} times as fast there"
     )
 

@@ -1,4 +1,4 @@
-"""A GPU, and the processor that executes the same kernels.
+"""Compile, load and run kernels on a device: a GPU, or the processor of this machine.
 
 Uses compile and every room below it, and `errors`.
 """

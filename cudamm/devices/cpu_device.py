@@ -1,7 +1,7 @@
-"""The CPU device: the same kernels, executed by this machine's processor, to be correct rather than fast.
+"""The CPU device, which executes CUDA kernels on this machine's processor to check them, not to time them.
 
-A CUDA program is compiled against a header that gives it CUDA's execution model and runs in a process of
-its own (`cpu_runtime`). The host's own methods run natively: C++ in such a process too, NumPy in this one.
+A CUDA kernel is compiled with a header that implements CUDA's execution model, and runs in a process of its
+own (`cpu_runtime`). The host's own methods run natively: C++ in a process of its own, NumPy in this process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MatmulFunction = Callable[[Matrix, Matrix, Matrix], None]
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A method's function, loaded where it runs."""
+    """A Python method's function, which the process that runs it loads."""
 
     path: Path
     entry: str
@@ -54,8 +54,8 @@ class CpuDevice(Device["Executable | PythonFunction"]):
     """This machine's processor."""
 
     has_thread_order = True
-    # A block's limits are those of current GPUs, so that what runs here has a chance to run there.
-    # The newest of what it knows is cp.async, which came with sm_80.
+    # The limits are those of current GPUs, so that a kernel that runs here can run there too. The newest
+    # feature that the CPU device implements is cp.async, which needs sm_80.
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024, arch="sm_80")
 
     def __init__(self) -> None:
@@ -78,11 +78,11 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         )
 
     def execution(self, method: Method) -> Execution:
-        """Natively, or, for CUDA code, emulated."""
+        """Return `native` for host methods, and `emulated` for CUDA kernels."""
         return "native" if method.runs_on_host else "emulated"
 
     def compile(self, program: Program) -> Executable | PythonFunction:
-        """Compile with the host's C++ compiler; of a Python method there is nothing to compile."""
+        """Compile a program with the host's C++ compiler; a Python method needs no compiling."""
         if program.method.language == "python":
             return PythonFunction(program.method.path, program.method.entry)
         return compile_for_host(program)
@@ -90,13 +90,13 @@ class CpuDevice(Device["Executable | PythonFunction"]):
     def open(
         self, program: Program, compiled: Executable | PythonFunction, launch: Launch, a: Matrix, b: Matrix
     ) -> Run:
-        """Place the matrices in memory shared with the kernel's process."""
+        """Start the kernel's process, and copy the matrices into memory shared with it."""
         if isinstance(compiled, Executable):
             return ProcessRun(program.method, compiled, launch, a, b, self.workers)
         return _FunctionRun(_load_function(compiled), launch, a, b)
 
     def free_bytes(self) -> int:
-        """What the kernel says is available, or less where this process's memory is limited further."""
+        """Return the available memory of the machine, or of this process's control group if that is less."""
         available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
         try:
             match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
@@ -104,19 +104,19 @@ class CpuDevice(Device["Executable | PythonFunction"]):
             group = Path("/sys/fs/cgroup")
             limit = (group / "memory.max").read_text().strip()
             if limit.isdigit():
-                # Cached files count as used, but give way.
+                # The control group counts cached files as used, but they can be evicted.
                 cached = re.findall(
                     r"^(?:in)?active_file (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE
                 )
                 used = int((group / "memory.current").read_text()) - sum(map(int, cached))
                 available = min(available, int(limit) - used)
         except OSError:
-            pass  # not every system has these files; what sysconf said stands
+            pass  # not every system has these files
         return max(0, available)
 
 
 class ProcessRun(Run):
-    """A kernel in a process of its own, driven by the commands that `runtime.cpp` lists."""
+    """A kernel in a process of its own, which takes the commands listed in `runtime.cpp`."""
 
     def __init__(
         self, method: Method, executable: Executable, launch: Launch, a: Matrix, b: Matrix, workers: int
@@ -152,20 +152,20 @@ class ProcessRun(Run):
             os.close(self._file)
 
     def _start(self, executable: Executable, workers: int) -> None:
-        answers, theirs = os.pipe()
+        answers, child_end = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [executable.path, str(theirs), str(self._file), str(workers)],
+                [executable.path, str(child_end), str(self._file), str(workers)],
                 stdin=subprocess.PIPE,
-                stdout=2,  # what a kernel prints must not end up among the tables
-                pass_fds=[theirs, self._file],
-                start_new_session=True,  # Ctrl-C is for this process to handle
+                stdout=2,  # the output of a kernel must not mix with the tables on standard output
+                pass_fds=[child_end, self._file],
+                start_new_session=True,  # Ctrl-C must reach only the parent process
             )
         except BaseException:
             os.close(answers)
             raise
         finally:
-            os.close(theirs)
+            os.close(child_end)
         self._answers = os.fdopen(answers, encoding="utf-8", errors="replace")
 
     def _prepare(self, lengths: dict[MatrixName, int]) -> None:
@@ -177,16 +177,16 @@ class ProcessRun(Run):
             self.ask(f"constant {symbol} {value}")
 
     def launch(self, descending: bool = False) -> float:
-        """Run the kernel once; its guards are checked here, after each launch."""
+        """Run the kernel once, check the guards, and return the launch's duration in milliseconds."""
         nanoseconds = self._time(self.launch_command(descending))
         self.check_memory()
         return nanoseconds / 1e6
 
     def launch_command(self, descending: bool = False) -> str:
-        """What makes the process run the kernel once."""
+        """Return the command that makes the process run the kernel once."""
         plan = self.plan
-        order: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
-        arguments = " ".join(order[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
+        buffers: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
+        arguments = " ".join(buffers[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
         if self._native:
             return f"call {arguments}"
         numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
@@ -195,13 +195,15 @@ class ProcessRun(Run):
     def _time(self, command: str) -> int:
         answer = self.ask(command)
         if not answer.isdecimal():
-            raise KernelError(f"the process running the kernel answered “{answer[:40]}”, and no time")
+            raise KernelError(
+                f"the process running the kernel answered “{answer[:40]}” instead of a duration"
+            )
         return int(answer)
 
     def ask(self, command: str) -> str:
-        """Send a command and return its answer. Raises KernelError for a fault, or a process that died."""
+        """Send a command, and return its answer. Raises KernelError after a fault, or if the process died."""
         stdin = self._process.stdin
-        assert stdin is not None  # noqa: S101 - it was asked for as a pipe
+        assert stdin is not None  # noqa: S101 - the process was started with a pipe
         try:
             if self._exited is None:
                 stdin.write(command.encode() + b"\n")
@@ -216,12 +218,12 @@ class ProcessRun(Run):
         if kind == "failed":
             raise KernelError(text)
         status = self._exited or 0
-        died = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
-        raise KernelError(f"the process running the kernel {died}")
+        how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+        raise KernelError(f"the process running the kernel {how}")
 
     def _stop(self) -> None:
         if self._exited is None:
-            # One that has reported a fault is ending of its own accord, and its status says how.
+            # After reporting a fault the process ends by itself, and its exit status is needed.
             try:
                 self._exited = self._process.wait(timeout=1)
             except subprocess.TimeoutExpired:
@@ -236,16 +238,16 @@ class ProcessRun(Run):
         self.product().view(np.uint32)[:] = word
 
     def region(self, name: MatrixName) -> Region:
-        """A view of the shared memory, up to the end of the guard."""
+        """Return a view of the shared memory of a matrix with its guards."""
         return self._regions[name][: region_bytes(self.matrices[name])]
 
     def close(self) -> None:
-        """End the process; views of the memory stay valid."""
+        """Kill the process; views of the shared memory stay valid."""
         if self._exited is None:
             self._process.kill()
             self._exited = self._process.wait()
         if self._process.stdin:
-            with contextlib.suppress(BrokenPipeError):  # it died with a command unread: that was reported
+            with contextlib.suppress(BrokenPipeError):  # the process died before it read the last command
                 self._process.stdin.close()
         self._answers.close()
 
@@ -259,21 +261,24 @@ class _FunctionRun(Run):
         self._c = guarded("C", self.matrices["C"])
 
     def launch(self, descending: bool = False) -> float:
-        """Call the function once."""
+        """Call the function once, and return its duration in milliseconds."""
         out = self.product()
         start = time.perf_counter_ns()
         self._function(self.matrices["A"], self.matrices["B"], out)
         return (time.perf_counter_ns() - start) / 1e6
 
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        """Nothing to move: the function is called with the matrices themselves."""
+        """Do nothing: the function is called with the matrices themselves."""
 
     def fill_output(self, word: np.uint32 = POISON) -> None:
         """Fill C with a 32-bit pattern."""
         self.product().view(np.uint32)[:] = word
 
     def region(self, name: MatrixName) -> Region:
-        """The output's memory; inputs, which are this process's own, are shown between fresh guards."""
+        """Return the memory of C with its guards; for an input, a copy between intact guards.
+
+        An input has no guards of its own, because it is a matrix of this process.
+        """
         if name == "C":
             return self._c
         matrix = self.matrices[name]
@@ -282,7 +287,7 @@ class _FunctionRun(Run):
         return region
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: this run holds no resources."""
 
 
 def _load_function(function: PythonFunction) -> MatmulFunction:

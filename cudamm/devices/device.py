@@ -1,4 +1,4 @@
-"""The interface of a device, and the guarded memory that both devices give a kernel."""
+"""Interface of a device, and the guards around the matrices of a kernel."""
 
 from __future__ import annotations
 
@@ -23,35 +23,38 @@ Compiled = TypeVar("Compiled")
 Entered = TypeVar("Entered")
 
 POISON = np.uint32(0x7FF8DEAD)
-"""Fills the output before a launch: NaN as float32, as float64 (twice in a row), far off as int32."""
+"""Bits that fill the output before a launch: NaN as float32 and, repeated, as float64; far off as int32."""
 
 GUARDS: dict[MatrixName, np.uint32] = {
     "A": np.uint32(0x7FF80A0A),
     "B": np.uint32(0x7FF80B0B),
     "C": np.uint32(0x7FF80C0C),
 }
-"""Fill the guards. Other NaNs: a processor hands their bits on, so a result tells where it read."""
+"""Bits that fill the guards of each matrix: a different NaN for each.
+
+Processors propagate the bits of a NaN, so the bits of a wrong result show which guard was read.
+"""
 
 SHARED = np.uint32(0x7FF85EED)
-"""Fills shared memory on the CPU device before a block runs; `runtime.cpp` has the same."""
+"""Bits that fill shared memory on the CPU device before each block; equal to `poison` in `runtime.cpp`."""
 
 GUARD_BYTES = 64 * 1024
-"""Before and behind each matrix: a miss by a row or two lands there and is seen."""
+"""Size of the guard before each matrix and of the guard behind it, in bytes: several rows of a matrix."""
 
 
 SCHEMA = "cudamm.devices/1"
-"""Of the file of `devices`, whose rows are `DeviceInfo`."""
+"""Schema of the file that `cudamm devices` writes; its rows are `DeviceInfo`."""
 
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What tables and records say of a device.
+    """The description of a device in tables and records.
 
     Attributes:
         kind: `gpu` or `cpu`.
-        spec: what `--device` calls it.
-        properties: those that matter, in the order to show them; units are in the names.
-        note: what a user should know of this choice of device; mostly nothing.
+        spec: the device's name for `--device`.
+        properties: the important properties in the order to show them; units are in the names.
+        note: a note for the user about this choice of device; usually empty.
     """
 
     kind: str
@@ -63,11 +66,11 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The fastest a device can be at all, measured.
+    """Measured upper bounds for the rates of a device.
 
     Attributes:
-        fma_gflops: float32 fused multiply-adds from registers alone, two operations each.
-        copy_gbytes_per_s: bytes read and written by a copy within device memory.
+        fma_gflops: GFLOP/s of float32 fused multiply-adds on registers, two operations each.
+        copy_gbytes_per_s: GB/s read and written by a copy within device memory.
     """
 
     fma_gflops: float
@@ -76,12 +79,12 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A product held against its reference where it lies.
+    """The result of comparing C with the reference in device memory.
 
     Attributes:
-        wrong: elements whose error is above their bound.
-        error: of the element that comes closest to its bound, or passes it furthest.
-        bound: what that may be.
+        wrong: number of elements whose error exceeds their bound.
+        error: error of the element whose error is largest relative to its bound.
+        bound: bound on that error.
     """
 
     wrong: int
@@ -90,10 +93,11 @@ class Deviation:
 
 
 class Run(ABC):
-    """A compiled kernel with its matrices in place, to be launched any number of times.
+    """A compiled kernel with its matrices in the device's memory, ready for any number of launches.
 
-    Each matrix lies between guards. The output is poisoned before it counts, so that an element nobody
-    writes is seen, and the guards are looked at afterwards, so that a write beside a matrix is.
+    Each matrix is between two guards. Before a verified launch the output is filled with a pattern, which
+    reveals elements that the kernel does not write. After the launch the guards are checked, which reveals
+    writes outside a matrix.
     """
 
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
@@ -103,32 +107,32 @@ class Run(ABC):
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:
-        """Run the kernel once, and return the milliseconds it took.
+        """Run the kernel once, and return its duration in milliseconds.
 
         Args:
-            descending: take the threads of a block in reverse order, on a device that has an order.
+            descending: run the threads of a block in reverse order, if the device runs them in an order.
 
         Raises:
             KernelError: the launch was refused, or the kernel crashed.
         """
 
     def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
-        """Milliseconds a launch takes, in `samples` readings over `launches` launches each.
+        """Return `samples` samples, in milliseconds per launch, each over `launches` launches.
 
         Args:
-            cold: with an L2 cache that holds none of the matrices, on a device that can see to it.
+            cold: evict the matrices from the L2 cache before each sample, if the device can do so.
 
         Raises:
-            KernelError: as `launch` does.
+            KernelError: a launch was refused, or the kernel crashed.
         """
         return [sum(self.launch() for _ in range(launches)) / launches for _ in range(samples)]
 
     def deviation(self, problem: Problem) -> Deviation | None:
-        """The product held against the problem's reference; None where that has to be done on the host."""
+        """Return the product's deviation from the reference; None if the host has to compare them."""
         return None
 
     def load(self, a: Matrix, b: Matrix) -> None:
-        """Replace the inputs; both have the launch's shape."""
+        """Replace the inputs by matrices of the launch's shape."""
         self.matrices["A"], self.matrices["B"] = np.ascontiguousarray(a), np.ascontiguousarray(b)
         names: tuple[MatrixName, ...] = ("A", "B")
         for name in names:
@@ -136,7 +140,7 @@ class Run(ABC):
 
     @abstractmethod
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        """Copy a matrix to where the kernel reads it."""
+        """Copy a matrix into the memory from which the kernel reads it."""
 
     @abstractmethod
     def fill_output(self, word: np.uint32 = POISON) -> None:
@@ -144,21 +148,21 @@ class Run(ABC):
 
     @abstractmethod
     def region(self, name: MatrixName) -> Region:
-        """A copy or view of a matrix's memory, guards included."""
+        """Return a copy or a view of a matrix's memory, with its guards."""
 
     @abstractmethod
     def close(self) -> None:
         """Free the memory."""
 
     def product(self) -> Matrix:
-        """C as the kernel left it, padding included."""
+        """Return C after the last launch, with its padding."""
         c = self.matrices["C"]
         inner = self.region("C")[GUARD_BYTES : GUARD_BYTES + c.nbytes]
         product: Matrix = inner.view(c.dtype).reshape(c.shape)
         return product
 
     def check_memory(self) -> None:
-        """Raise KernelError if the kernel wrote beside a matrix or into an input."""
+        """Raise KernelError if the kernel wrote outside a matrix or into an input."""
         for name, matrix in self.matrices.items():
             region = self.region(name)
             damage = _damage(name, matrix, region)
@@ -175,19 +179,22 @@ class Run(ABC):
 
 
 class Target(ABC, Generic[Compiled]):
-    """What has to be known of a device to plan and compile for it; it may be open in another process."""
+    """The properties of a device that are needed to plan and compile for it.
+
+    The device may be open in another process.
+    """
 
     info: DeviceInfo
     limits: Limits
     has_thread_order: bool
-    """Whether the threads of a block run in an order that can be reversed, which shows up races."""
+    """True if the threads of a block run in an order that can be reversed, which reveals races."""
 
     @abstractmethod
     def execution(self, method: Method) -> Execution:
-        """How this device runs a method."""
+        """Return the way in which this device runs a method."""
 
     def lacks(self, method: Method) -> str:
-        """Why this device cannot run a method at all, in words; empty where it can."""
+        """Return the reason why this device cannot run a method; empty if it can."""
         if method.package:
             return f"{method.name} runs on an NVIDIA GPU, and on nothing else"
         return "" if method.runs_on_host else unfit(method, self.limits)
@@ -197,49 +204,49 @@ class Target(ABC, Generic[Compiled]):
         """Compile a program. Raises KernelError if it does not compile, NoDeviceError without a compiler."""
 
     def resources(self, program: Program) -> Resources | None:
-        """Return what the compiler reports that a kernel takes; None if it does not run on a GPU."""
+        """Return the resources that the compiler reports for a kernel; None if it does not run on a GPU."""
         return None
 
 
 class Device(Target[Compiled]):
-    """Something that compiles and runs methods written in CUDA C."""
+    """An open device, which compiles and runs methods."""
 
     when_broken: Callable[[], None] | None = None
-    """Called as soon as the device answers nothing any more, in this process at least."""
+    """Callback for the moment when the device cannot be used any more in this process."""
 
     def target(self) -> Target[Compiled]:
-        """What another process needs to know of it."""
+        """Return the properties that another process needs to plan and compile for this device."""
         return self
 
     def clock_mhz(self) -> int | None:
-        """The multiprocessors' clock now; None where it cannot be read."""
+        """Return the current clock of the multiprocessors; None if it cannot be read."""
         return None
 
     def throttle_reasons(self) -> tuple[str, ...]:
-        """Why the device is slower now than it would be by itself; empty where it is not."""
+        """Return the reasons why the device is throttled now; empty if it is not."""
         return ()
 
     def ceilings(self) -> Ceilings | None:
-        """How fast it can be at all; None where that is not known."""
+        """Return the measured upper bounds for the device's rates; None if they are not known."""
         return None
 
     @property
     def event_floor_ms(self) -> float | None:
-        """What is read around a kernel that does nothing; None where times are not read by events."""
+        """Milliseconds between two events around an empty kernel; None if the device has no events."""
         return None
 
     def check(self) -> None:
-        """Raise KernelError where the device answers nothing any more, in this process at least."""
+        """Raise KernelError if the device cannot be used any more in this process."""
 
     def prepare_to_load(self) -> None:
-        """Do ahead what the first kernel's loading takes time for; may run in a thread."""
+        """Do the slow part of loading the first kernel in advance; may run in a thread."""
 
     def make_ready(self, problem: Problem) -> None:
-        """Make what the problem's products will be judged by, which takes a while for a large one."""
+        """Make the reference and the error bound of a problem, which takes long for a large problem."""
         _ = problem.reference, problem.error_bound
 
     def forget(self) -> None:
-        """Give up what a faulty kernel may have damaged; every run is closed by then."""
+        """Free memory that a faulty kernel may have damaged; the caller has closed every run."""
 
     @abstractmethod
     def open(self, program: Program, compiled: Compiled, launch: Launch, a: Matrix, b: Matrix) -> Run:
@@ -256,16 +263,16 @@ class Device(Target[Compiled]):
     def launch_watched(
         self, program: Program, compiled: Compiled, launch: Launch, a: Matrix, b: Matrix
     ) -> None:
-        """Launch once, for a tool that watches; arguments and errors as of `open`."""
+        """Launch once under a tool such as a profiler; arguments and errors are those of `open`."""
         with self.open(program, compiled, launch, a, b) as run:
             run.launch()
 
     @abstractmethod
     def free_bytes(self) -> int:
-        """Memory that matrices may still take."""
+        """Return the number of bytes of memory that matrices may still take."""
 
     def close(self) -> None:
-        """Give the device back."""
+        """Release the device."""
 
     def __enter__(self: Entered) -> Entered:
         return self
@@ -277,17 +284,17 @@ class Device(Target[Compiled]):
 
 
 def region_bytes(matrix: Matrix) -> int:
-    """Bytes of a matrix between its guards; the second starts right behind the data."""
+    """Return the bytes of a matrix with its guards; the second guard starts directly behind the data."""
     return GUARD_BYTES + -(-matrix.nbytes // 8) * 8 + GUARD_BYTES
 
 
 def guarded(name: MatrixName, matrix: Matrix) -> Region:
-    """Memory for a matrix, all of it guard so far."""
+    """Return memory for a matrix and its guards, filled with the guards' pattern."""
     return np.full(region_bytes(matrix) // 4, GUARDS[name]).view(np.uint8)
 
 
 def padded(launch: Launch, a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
-    """The inputs in the launch's shape, zeros where they are padded."""
+    """Return the inputs in the launch's shape, padded with zeros."""
     shape = launch.shape
     return _pad(a, shape.m, shape.k), _pad(b, shape.k, shape.n)
 
@@ -301,7 +308,7 @@ def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
 
 
 def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
-    """What is wrong with a matrix's memory after a launch, None where nothing is."""
+    """Return a message about writes that damaged a matrix's memory; None if there are none."""
     before = region[:GUARD_BYTES].view(np.uint32) != GUARDS[name]
     after = region[GUARD_BYTES + matrix.nbytes :].view(np.uint32) != GUARDS[name]
     words, (rows, columns) = matrix.itemsize // 4, matrix.shape

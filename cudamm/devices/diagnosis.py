@@ -1,4 +1,4 @@
-"""The records of doctor: what it knows of a machine, and what it says of one thing there."""
+"""Records of `cudamm doctor`: the state of a machine, and the diagnoses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 Status = Literal["ok", "warning", "error", "missing"]
 Release = tuple[int, int]
-"""Of CUDA, such as (13, 0)."""
+"""A release of CUDA, such as (13, 0)."""
 
 GIB = 2**30
 
@@ -18,12 +18,13 @@ LOW_MEMORY_BYTES = GIB
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was looked at.
+    """The result of a check of one part of the machine.
 
     Attributes:
-        status: `error` if it stops bench on the device asked for; `missing` if it is not there and bench runs
-            without it.
-        found: what there is, on one line.
+        subject: the part that was checked.
+        status: `error` if the subject prevents bench on the requested device; `missing` if the subject is not
+            installed and bench runs without it.
+        found: the state of the subject, on one line.
         advice: what the user can do; empty if there is nothing to do.
     """
 
@@ -38,7 +39,7 @@ class Gpu:
     """A GPU that CUDA lists.
 
     Attributes:
-        pci_bus_id: as `0000:65:00.0`.
+        pci_bus_id: address such as `0000:65:00.0`.
     """
 
     index: int
@@ -48,7 +49,7 @@ class Gpu:
 
     @property
     def arch(self) -> str:
-        """Its architecture, such as `sm_90`."""
+        """The GPU's architecture, such as `sm_90`."""
         return "sm_{}{}".format(*self.capability)
 
 
@@ -57,9 +58,9 @@ class Driver:
     """NVIDIA's driver.
 
     Attributes:
-        version: such as `580.65.06`; empty if it is not known.
-        cuda: the newest CUDA that the driver supports; None if its library cannot be loaded.
-        failure: the loader's message in that case.
+        version: version such as `580.65.06`; empty if it is not known.
+        cuda: the newest CUDA that the driver supports; None if the driver's library cannot be used.
+        failure: the reason why the library cannot be used; empty if it can.
     """
 
     version: str
@@ -74,7 +75,7 @@ class PyCuda:
     Attributes:
         version: None if PyCUDA is not installed.
         built_for: the CUDA that it was built with; None if PyCUDA cannot be loaded.
-        failure: why it finds no GPU.
+        failure: the reason why PyCUDA finds no GPU; empty if PyCUDA finds a GPU.
     """
 
     version: str | None
@@ -85,11 +86,11 @@ class PyCuda:
 
 @dataclass(frozen=True)
 class Machine:
-    """What several checks have to know.
+    """The state of a machine that several checks need.
 
     Attributes:
-        on_gpu: whether bench has to run on a GPU here.
-        gpu: the GPU that was asked for; None if it is not there, or the CPU device was asked for.
+        on_gpu: true if the requested device is a GPU.
+        gpu: the requested GPU; None if it does not exist, or the CPU device was requested.
     """
 
     on_gpu: bool
@@ -98,31 +99,31 @@ class Machine:
     gpu: Gpu | None
 
     def error_or(self, otherwise: Status) -> Status:
-        """Return the status of trouble that stops bench on a GPU only."""
+        """Return the status of a problem that prevents bench on a GPU only."""
         return "error" if self.on_gpu else otherwise
 
 
 def can_bench(found: Sequence[Diagnosis]) -> bool:
-    """Return whether bench can run on the device that was asked for."""
+    """Return whether bench can run on the requested device."""
     return not any(diagnosis.status == "error" for diagnosis in found)
 
 
 def most_important(found: Sequence[Diagnosis]) -> str:
-    """Return the first advice among the errors, which come in the order in which to mend them."""
+    """Return the first advice among the errors, which are in the order in which to fix them."""
     errors = [diagnosis for diagnosis in found if diagnosis.status == "error"]
     return next((e.advice for e in errors if e.advice), errors[0].found if errors else "")
 
 
 def judged(subject: str, found: str, advice: str, trouble: Status = "warning") -> Diagnosis:
-    """Return a diagnosis whose status is `ok` if there is nothing to advise, and `trouble` if there is."""
+    """Return a diagnosis with the status `ok` if `advice` is empty, else with the status `trouble`."""
     return Diagnosis(subject, trouble if advice else "ok", found, advice)
 
 
 def memory(subject: str, free_bytes: int, total_bytes: int | None = None) -> Diagnosis:
-    """Judge whether there is room for more than small matrices."""
-    of = f" of {size(total_bytes)}" if total_bytes is not None else ""
+    """Judge whether there is enough free memory for more than small matrices."""
+    total = f" of {size(total_bytes)}" if total_bytes is not None else ""
     advice = f"{subject}: only {size(free_bytes)} free; end programs that use it, or choose small matrices"
-    return judged(subject, f"{size(free_bytes)}{of} free", advice if free_bytes < LOW_MEMORY_BYTES else "")
+    return judged(subject, f"{size(free_bytes)}{total} free", advice if free_bytes < LOW_MEMORY_BYTES else "")
 
 
 def size(size_bytes: int) -> str:

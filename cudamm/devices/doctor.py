@@ -1,7 +1,7 @@
-"""Whether `bench` can run on this machine, what stops it, and what would spoil its times.
+"""Find out whether `bench` can run on this machine, what prevents it, and what would disturb its times.
 
-Each check is a row of CHECKS. A check takes what is known of the machine, looks at one more thing there, and
-yields what that means for bench.
+Each check is a row of CHECKS. A check takes the state of the machine, examines one more part of the machine,
+and yields diagnoses.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ CHECKS: tuple[tuple[str, Check, tuple[type[Exception], ...]], ...] = (
     ("host memory", machine_checks.host_memory, (KernelError,)),
     ("processor", machine_checks.processor, (OSError,)),
 )
-"""Subject, check, and the exceptions to expect of it on a faulty machine; any other is a bug of ours.
+"""Subject, check, and the exceptions that the check may raise on a faulty machine.
 
-A check itself catches exceptions that have advice of their own. Rows stand in the order in which to mend
-things.
+A check itself catches exceptions for which it has advice. The rows are in the order in which to fix problems.
 """
 
 
 def examine(spec: str = "auto") -> list[Diagnosis]:
-    """Look at everything that bench on a device needs, or that changes its times.
+    """Check everything that bench on a device needs, and everything that changes its times.
 
     Args:
-        spec: the device, as `--device` takes it.
+        spec: the device's name for `--device`.
 
     Raises:
         UsageError: the name means no device.
@@ -50,7 +49,7 @@ def examine(spec: str = "auto") -> list[Diagnosis]:
     index = find_device.gpu_index(spec)
     pycuda = gpu_checks.find_pycuda()
     gpu = next((gpu for gpu in pycuda.gpus if gpu.index == index), None)
-    # If there is a GPU, `auto` means that GPU, working or not.
+    # If there is a GPU, `auto` means that GPU, whether it works or not.
     on_gpu = spec != "cpu" and (spec != "auto" or bool(pycuda.gpus) or find_device.is_left_out())
     machine = Machine(on_gpu, gpu_checks.find_driver(), pycuda, gpu)
     found: list[Diagnosis] = []
@@ -58,14 +57,14 @@ def examine(spec: str = "auto") -> list[Diagnosis]:
         try:
             found += check(machine)
         except expected as error:
-            found.append(Diagnosis(subject, "warning", f"could not be looked at ({on_one_line(error)})"))
-    # Last, when all that NVML says has been read: opening the device wakes the GPU.
+            found.append(Diagnosis(subject, "warning", f"could not be checked ({on_one_line(error)})"))
+    # Opening the device changes the GPU's clock and power, so the checks have read them before.
     return [*found, _verdict(spec, machine, found)]
 
 
-def _verdict(spec: str, machine: Machine, others: Sequence[Diagnosis]) -> Diagnosis:
-    """Open the device as bench does, and say whether bench can run on it."""
-    errors = [diagnosis for diagnosis in others if diagnosis.status == "error"]
+def _verdict(spec: str, machine: Machine, found: Sequence[Diagnosis]) -> Diagnosis:
+    """Open the device as bench does, and return a diagnosis of whether bench can run on it."""
+    errors = [diagnosis for diagnosis in found if diagnosis.status == "error"]
     opened, failure = _open(spec, machine)
     if failure:
         is_advised = any(error.advice for error in errors)
@@ -76,9 +75,9 @@ def _verdict(spec: str, machine: Machine, others: Sequence[Diagnosis]) -> Diagno
 
 
 def _open(spec: str, machine: Machine) -> tuple[str, str]:
-    """Return the name of the device, and why it cannot be opened; one of the two is empty."""
+    """Return the name of the device, and the reason why it cannot be opened; one of the two is empty."""
     if machine.on_gpu and machine.pycuda.failure:
-        return "", f"{machine.pycuda.failure}; --device cpu does without"
+        return "", f"{machine.pycuda.failure}; --device cpu needs no GPU"
     expected: tuple[type[Exception], ...] = (NoDeviceError, KernelError)
     if "pycuda.driver" in sys.modules:
         expected += (sys.modules["pycuda.driver"].Error,)
@@ -87,5 +86,5 @@ def _open(spec: str, machine: Machine) -> tuple[str, str]:
             info = device.info
     except expected as error:
         return "", on_one_line(error)
-    # `auto` falls back to the CPU device if the GPU cannot be used, and notes why.
+    # If the GPU cannot be used, `auto` falls back to the CPU device, whose note contains the reason.
     return ("", info.note) if info.note else (f"{info.spec}, {info.name}", "")

@@ -1,4 +1,4 @@
-"""Opening the device that a user names."""
+"""Find and open the device that a user names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find(spec: str = "auto") -> Device[Any]:
 
     Raises:
         UsageError: the name means no device.
-        NoDeviceError: a GPU is asked for and none can be used.
+        NoDeviceError: a GPU is requested and cannot be used.
     """
     if gpu_index(spec) is None:
         return host()
@@ -32,7 +32,7 @@ def find(spec: str = "auto") -> Device[Any]:
         return find_gpu(spec)
     except NoDeviceError as error:
         if spec != "auto":
-            raise NoDeviceError(f"{error}; --device cpu does without") from None
+            raise NoDeviceError(f"{error}; --device cpu needs no GPU") from None
         device = host()
         if is_left_out():
             device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")
@@ -56,23 +56,31 @@ def gpu_index(spec: str) -> int | None:
 
 
 def is_left_out() -> bool:
-    """Whether this machine has a GPU, and nobody hides it: if it cannot be used, it has to be said why."""
+    """Return whether this machine has a GPU that CUDA_VISIBLE_DEVICES does not hide.
+
+    If such a GPU cannot be used, the user is told why.
+    """
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
     return any(Path("/dev").glob("nvidia[0-9]*")) and not hidden
 
 
 def find_gpu(spec: str = "auto") -> GpuDevice:
-    """Open a GPU; `auto` is the first. Raises NoDeviceError if none can be used, UsageError for `cpu`."""
+    """Open a GPU; `auto` is the first GPU.
+
+    Raises:
+        NoDeviceError: the GPU cannot be used.
+        UsageError: the name means no GPU.
+    """
     from cudamm.devices.gpu_device import GpuDevice
 
     index = gpu_index(spec)
     if index is None:
-        raise UsageError(f"this needs a GPU, and {spec} is none: leave --device out, or name gpu or gpu:1")
+        raise UsageError(f"this needs a GPU, and {spec} is not one: omit --device, or use gpu or gpu:1")
     return GpuDevice(index)
 
 
 def every() -> tuple[list[DeviceInfo], str]:
-    """What is known of every device here, and why there is no GPU among them (empty where there is)."""
+    """Return the description of every device of this machine, and the reason if there is no GPU."""
     infos: list[DeviceInfo] = []
     missing = ""
     try:
@@ -88,7 +96,7 @@ def every() -> tuple[list[DeviceInfo], str]:
 
 @functools.cache
 def host() -> Device[Any]:
-    """The CPU device, which also runs the host's own methods beside a GPU."""
+    """Return the CPU device, which also runs the host's own methods beside a GPU."""
     from cudamm.devices.cpu_device import CpuDevice
 
     return CpuDevice()

@@ -1,4 +1,4 @@
-"""What doctor checks for a GPU: driver, PyCUDA, NVIDIA's packages, nvcc, and the state of the GPU itself."""
+"""Checks of `cudamm doctor` for a GPU: the driver, PyCUDA, NVIDIA's packages, nvcc, and the GPU's state."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from cudamm.kernels.architecture import ARCHITECTURES
 
 
 def find_driver() -> Driver:
-    """Look for NVIDIA's driver, without initialising it."""
+    """Find NVIDIA's driver, without initialising it."""
     try:
-        # What the kernel's part of the driver says, if it is loaded and a container does not hide it.
+        # The file exists if the driver's kernel module is loaded and no container hides the file.
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:
         text = ""
@@ -44,17 +44,17 @@ def find_driver() -> Driver:
     number = ctypes.c_int()
     status = library.cuDriverGetVersion(ctypes.byref(number))
     if status != 0:
-        return Driver(version, None, f"cuDriverGetVersion answers with error {status}")
+        return Driver(version, None, f"cuDriverGetVersion returns error {status}")
     return Driver(version, (number.value // 1000, number.value % 1000 // 10))
 
 
 def find_pycuda() -> PyCuda:
-    """Look for PyCUDA and its GPUs. The driver is initialised, but no GPU is opened."""
+    """Find PyCUDA and its GPUs. The driver is initialised, but no GPU is opened."""
     version = version_of("pycuda")
     try:
         cuda = gpu_device.import_driver()
     except (NoDeviceError, RuntimeError, SystemError, ValueError) as error:
-        # The last three: PyCUDA's compiled part was built for another NumPy or Python.
+        # PyCUDA raises the last three if its compiled part was built for another NumPy or Python.
         return PyCuda(version, failure=on_one_line(error))
     try:
         gpus = []
@@ -69,11 +69,11 @@ def find_pycuda() -> PyCuda:
 
 
 def driver(machine: Machine) -> Iterator[Diagnosis]:
-    """Check that programs reach the driver."""
+    """Check that programs can use the driver."""
     subject, found = "NVIDIA driver", machine.driver
     if found.cuda is not None:
-        known = found.version or "version unknown"
-        yield Diagnosis(subject, "ok", f"{known}, for CUDA {_dotted(found.cuda)} and older")
+        version = found.version or "version unknown"
+        yield Diagnosis(subject, "ok", f"{version}, for CUDA {_dotted(found.cuda)} and older")
     elif not machine.on_gpu:
         yield Diagnosis(subject, "missing", "none: there is no GPU to use")
     elif found.version:
@@ -81,7 +81,7 @@ def driver(machine: Machine) -> Iterator[Diagnosis]:
         yield Diagnosis(subject, "error", f"{found.version}, but libcuda: {found.failure}", advice)
     else:
         advice = (
-            "install NVIDIA's driver on a machine with a GPU, then run make setup; --device cpu does without"
+            "install NVIDIA's driver on a machine with a GPU, then run make setup; --device cpu needs no GPU"
         )
         yield Diagnosis(subject, "error", f"none ({found.failure})", advice)
 
@@ -95,7 +95,7 @@ def pycuda(machine: Machine) -> Iterator[Diagnosis]:
         return
     if not found.gpus:
         yield Diagnosis("PyCUDA", "ok", found.version)
-        # If there is no driver, that is the reason, and the driver's diagnosis has the advice.
+        # If there is no driver, the driver's diagnosis has the advice.
         advice = found.failure if machine.on_gpu and driver_cuda is not None else ""
         yield Diagnosis("GPU", machine.error_or("missing"), found.failure, advice)
         return
@@ -105,24 +105,24 @@ def pycuda(machine: Machine) -> Iterator[Diagnosis]:
     if built_for and driver_cuda and built_for[0] != driver_cuda[0]:
         advice = (
             f"PyCUDA was built for CUDA {built_for[0]} and the driver is of CUDA {driver_cuda[0]}: "
-            "if kernels do not load, build it anew: pip install --force-reinstall --no-cache-dir pycuda"
+            "if kernels do not load, rebuild PyCUDA: pip install --force-reinstall --no-cache-dir pycuda"
         )
     yield judged("PyCUDA", described, advice)
     for gpu in found.gpus:
         described = f"{gpu.name}, compute capability {_dotted(gpu.capability)}, at {gpu.pci_bus_id}"
         advice = (
             f"cudamm does not know {gpu.arch}: bench runs, and occupancy uses the rules of the nearest older "
-            "architecture; look for a newer cudamm"
+            "architecture; a newer cudamm may know it"
         )
         yield judged(f"gpu:{gpu.index}", described, "" if gpu.arch in ARCHITECTURES else advice)
 
 
 def nvidia_ml_py(machine: Machine) -> Iterator[Diagnosis]:
-    """Check that NVML can be asked about the GPU, through the package that does."""
+    """Check that NVML reports on the GPU through the package nvidia-ml-py."""
     subject, version = "nvidia-ml-py", version_of("nvidia-ml-py")
-    without = "without it, cudamm cannot see clocks, throttling and other programs on the GPU"
+    reason = "without it, cudamm cannot read clocks, throttling and other programs on the GPU"
     if version is None:
-        advice = f"pip install nvidia-ml-py: {without}" if machine.on_gpu else ""
+        advice = f"pip install nvidia-ml-py: {reason}" if machine.on_gpu else ""
         yield Diagnosis(subject, "missing", "not installed", advice)
         return
     try:
@@ -130,11 +130,11 @@ def nvidia_ml_py(machine: Machine) -> Iterator[Diagnosis]:
             Monitor(machine.gpu.pci_bus_id).close()
         yield Diagnosis(subject, "ok", version)
     except NoDeviceError as error:
-        yield Diagnosis(subject, "warning", f"{version}, but {error}", f"{error}; {without}")
+        yield Diagnosis(subject, "warning", f"{version}, but {error}", f"{error}; {reason}")
 
 
 def nvmath_python(machine: Machine) -> Iterator[Diagnosis]:
-    """Check for the package that calls cuBLAS. bench runs without it."""
+    """Check that the package that calls cuBLAS is installed. bench runs without it."""
     version = version_of("nvmath-python")
     if version:
         yield Diagnosis("nvmath-python", "ok", version)
@@ -144,16 +144,16 @@ def nvmath_python(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def nvcc(machine: Machine) -> Iterator[Diagnosis]:
-    """Check that nvcc works, for this driver and this GPU, and finds a C++ compiler that it accepts.
+    """Check that nvcc works for this driver and this GPU, and finds a C++ compiler that it accepts.
 
-    Programs of a newer minor release than the driver's load: NVIDIA's “CUDA Compatibility”, section “Minor
-    Version Compatibility”.
+    A driver also loads programs of a newer minor release of CUDA. Source: NVIDIA's “CUDA Compatibility”,
+    section “Minor Version Compatibility”.
     """
     path, trouble = find_nvcc(), machine.error_or("warning")
     if path is None:
         use = "bench" if machine.on_gpu else "cudamm occupancy"
-        advice = f"run make setup, or install the CUDA toolkit, for nvcc: {use} compiles kernels with it"
-        yield Diagnosis("nvcc", machine.error_or("missing"), "none was found", advice)
+        advice = f"run make setup, or install the CUDA toolkit: {use} compiles kernels with nvcc"
+        yield Diagnosis("nvcc", machine.error_or("missing"), "not found", advice)
         return
     try:
         compiler = nvcc_compiler.nvcc()
@@ -174,7 +174,7 @@ def nvcc(machine: Machine) -> Iterator[Diagnosis]:
         advice = f"nvcc {_dotted(release)} cannot compile for {gpu.arch}: install a CUDA toolkit that can"
     yield judged("nvcc", found, advice, trouble)
     try:
-        # An empty file, preprocessed: CUDA's headers are included, and refuse an unknown C++ compiler.
+        # To preprocess an empty file nvcc includes CUDA's headers, which refuse an unknown C++ compiler.
         run_nvcc(path, "-E", *include_options(path), "-x", "cu", os.devnull)
         yield Diagnosis("nvcc's C++ compiler", "ok", "works")
     except NoDeviceError as error:
@@ -186,7 +186,7 @@ def nvcc(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def gpu_state(machine: Machine) -> Iterator[Diagnosis]:
-    """Judge what NVML says of the GPU. If NVML cannot be asked, `nvidia_ml_py` reports that."""
+    """Judge the state of the GPU that NVML reports. If NVML cannot be used, `nvidia_ml_py` reports that."""
     monitor = open_monitor(machine.gpu.pci_bus_id) if machine.gpu else None
     if monitor is not None:
         with monitor:
@@ -194,7 +194,7 @@ def gpu_state(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def judge_state(state: GpuState) -> Iterator[Diagnosis]:
-    """Judge what disturbs measurements; what NVML does not tell is left out."""
+    """Judge everything that can disturb measurements; values that NVML does not report are left out."""
     yield from _clock(state)
     yield from _power(state)
     if state.temperature_c is not None:
@@ -220,22 +220,22 @@ def judge_state(state: GpuState) -> Iterator[Diagnosis]:
 
 
 def _clock(state: GpuState) -> Iterator[Diagnosis]:
-    """Judge the clock of the multiprocessors, and what holds it back."""
-    of = f" of at most {state.max_sm_clock_mhz}" if state.max_sm_clock_mhz is not None else ""
-    found = f"{state.sm_clock_mhz}{of} MHz" if state.sm_clock_mhz is not None else ""
+    """Judge the clock of the multiprocessors, and the reasons why it is throttled."""
+    maximum = f" of at most {state.max_sm_clock_mhz}" if state.max_sm_clock_mhz is not None else ""
+    found = f"{state.sm_clock_mhz}{maximum} MHz" if state.sm_clock_mhz is not None else ""
     if state.throttle_reasons:
         reasons = ", ".join(state.throttle_reasons)
         advice = (
             f"the GPU is slower than it could be ({reasons}), and times vary: "
             "let it cool, or wait for other work to end"
         )
-        yield Diagnosis("SM clock", "warning", f"{found or 'unknown'}, held back: {reasons}", advice)
+        yield Diagnosis("SM clock", "warning", f"{found or 'unknown'}, throttled: {reasons}", advice)
     elif found:
-        yield Diagnosis("SM clock", "ok", f"{found}, not held back")
+        yield Diagnosis("SM clock", "ok", f"{found}, not throttled")
 
 
 def _power(state: GpuState) -> Iterator[Diagnosis]:
-    """Judge what the GPU draws, and whether it may draw less than it was made for."""
+    """Judge the GPU's power, and whether its limit is below the default."""
     limit, default = state.power_limit_w, state.default_power_limit_w
     drawn = f"{state.power_w:.0f} W" if state.power_w is not None else ""
     found = ", ".join(filter(None, (drawn, "" if limit is None else f"cap {limit:.0f} W")))
@@ -244,14 +244,14 @@ def _power(state: GpuState) -> Iterator[Diagnosis]:
         found += f" (default {default:.0f} W)"
         advice = (
             f"the power cap is {limit:.0f} W instead of {default:.0f} W, so long kernels run slower; "
-            f"an administrator can lift it: nvidia-smi -pl {default:.0f}"
+            f"an administrator can raise it: nvidia-smi -pl {default:.0f}"
         )
     if found:
         yield judged("power", found, advice)
 
 
 def _other_programs(pids: Sequence[int]) -> Diagnosis:
-    """Judge who else computes on the GPU."""
+    """Judge whether other programs compute on the GPU."""
     listed = ", ".join(map(str, pids[:8])) + (", …" if len(pids) > 8 else "")
     advice = f"other programs use the GPU and disturb the times (process {listed}): wait for them"
     found = f"{len(pids)}: process {listed}" if pids else "none"
@@ -259,11 +259,14 @@ def _other_programs(pids: Sequence[int]) -> Diagnosis:
 
 
 def _compute_mode(mode: str) -> Diagnosis:
-    """Judge who may use the GPU."""
+    """Judge which programs may use the GPU."""
     if mode == "prohibited":
-        advice = "the compute mode lets no program use this GPU; an administrator can: nvidia-smi -c DEFAULT"
+        advice = (
+            "the compute mode lets no program use this GPU; "
+            "an administrator can change it: nvidia-smi -c DEFAULT"
+        )
         return Diagnosis("compute mode", "error", mode, advice)
-    advice = f"the compute mode is {mode}: while another program uses the GPU, cudamm is refused"
+    advice = f"the compute mode is {mode}: while another program uses the GPU, cudamm cannot use it"
     return judged("compute mode", mode, advice if mode.startswith("exclusive") else "")
 
 

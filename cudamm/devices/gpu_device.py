@@ -1,4 +1,4 @@
-"""An NVIDIA GPU, through PyCUDA: primary context, prepared launches, CUDA events."""
+"""An NVIDIA GPU, used through PyCUDA with its primary context, prepared launches and CUDA events."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
+"""Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
 
 LEAST_FLOPS = 10**9
-"""Of a problem whose reference the GPU computes; a smaller one takes a processor milliseconds."""
+"""Operations of a problem above which the GPU computes its reference; below, the host takes milliseconds."""
 
 
 class GpuTarget(Target[CompiledSource | LibraryFunction]):
-    """What has to be known of a GPU to compile for it."""
+    """The properties of a GPU that are needed to plan and compile for it."""
 
     has_thread_order = False
 
@@ -55,21 +56,23 @@ class GpuTarget(Target[CompiledSource | LibraryFunction]):
 
     @property
     def arch(self) -> str:
-        """Such as `sm_90`."""
+        """The GPU's architecture, such as `sm_90`."""
         return self.architecture.name
 
     def execution(self, method: Method) -> Execution:
-        """On the GPU."""
+        """Return `gpu`."""
         return "gpu"
 
     def lacks(self, method: Method) -> str:
-        """A library's Python package, where it is not installed; what a newer architecture has."""
+        """Return the reason why this GPU cannot run a method; empty if it can."""
         return missing_package(method) if method.package else super().lacks(method)
 
     def compile(self, program: Program) -> CompiledSource | LibraryFunction:
-        """Compile a program for this GPU's architecture; of a library there is nothing to compile.
+        """Compile a program for this GPU's architecture; a library's method needs no compiling.
 
-        Raises NoDeviceError too where this GPU's driver could not load what nvcc makes.
+        Raises:
+            KernelError: the program does not compile.
+            NoDeviceError: nvcc cannot be used, or the driver is too old for programs of this nvcc.
         """
         if program.method.package:
             return LibraryFunction(program.method.name, program.method.path)
@@ -78,15 +81,20 @@ class GpuTarget(Target[CompiledSource | LibraryFunction]):
         return compile_source(program, self.arch)
 
     def resources(self, program: Program) -> Resources | None:
-        """Return what ptxas reports of a program, which nvcc compiles once more for that."""
+        """Compile a program with nvcc, and return the resources that ptxas reports; None for a library."""
         return None if program.method.package else compile_for_gpu(program, self.arch).resources
 
 
 class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
-    """One GPU, its primary context current from here to `close`."""
+    """An open GPU, whose primary context is current until `close`."""
 
     def __init__(self, index: int) -> None:
-        """Raises NoDeviceError without PyCUDA, driver or GPU, UsageError for an index that no GPU has."""
+        """Open a GPU.
+
+        Raises:
+            NoDeviceError: there is no PyCUDA, no driver or no GPU, or the GPU cannot be used.
+            UsageError: there is no GPU with that index.
+        """
         cuda = import_driver()
         count = cuda.Device.count()
         if index >= count:
@@ -99,13 +107,13 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             self._context.push()
         except cuda.Error as error:
             raise NoDeviceError(f"gpu:{index} cannot be used ({error})") from None
-        of = {str(name).lower(): int(value) for name, value in self._device.get_attributes().items()}
+        attributes = {str(name).lower(): int(value) for name, value in self._device.get_attributes().items()}
         arch = "sm_{}{}".format(*self._device.compute_capability())
         limits = Limits(
-            of["max_threads_per_block"],
-            (of["max_block_dim_x"], of["max_block_dim_y"], of["max_block_dim_z"]),
-            (of["max_grid_dim_x"], of["max_grid_dim_y"], of["max_grid_dim_z"]),
-            of.get("max_shared_memory_per_block_optin", of["max_shared_memory_per_block"]),
+            attributes["max_threads_per_block"],
+            (attributes["max_block_dim_x"], attributes["max_block_dim_y"], attributes["max_block_dim_z"]),
+            (attributes["max_grid_dim_x"], attributes["max_grid_dim_y"], attributes["max_grid_dim_z"]),
+            attributes.get("max_shared_memory_per_block_optin", attributes["max_shared_memory_per_block"]),
             arch=arch,
         )
         self._monitor = open_monitor(self._device.pci_bus_id())
@@ -115,57 +123,57 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             name=self._device.name(),
             properties={
                 "arch": arch,
-                "multiprocessors": of["multiprocessor_count"],
-                "clock_mhz": of["clock_rate"] // 1000,
+                "multiprocessors": attributes["multiprocessor_count"],
+                "clock_mhz": attributes["clock_rate"] // 1000,
                 "memory_bytes": self._device.total_memory(),
-                "memory_clock_mhz": of["memory_clock_rate"] // 1000,
-                "memory_bus_bits": of["global_memory_bus_width"],
-                "l2_bytes": of["l2_cache_size"],
-                "max_threads_per_multiprocessor": of["max_threads_per_multiprocessor"],
-                "max_registers_per_multiprocessor": of["max_registers_per_multiprocessor"],
-                "max_shared_bytes_per_multiprocessor": of["max_shared_memory_per_multiprocessor"],
-                "max_threads_per_block": of["max_threads_per_block"],
+                "memory_clock_mhz": attributes["memory_clock_rate"] // 1000,
+                "memory_bus_bits": attributes["global_memory_bus_width"],
+                "l2_bytes": attributes["l2_cache_size"],
+                "max_threads_per_multiprocessor": attributes["max_threads_per_multiprocessor"],
+                "max_registers_per_multiprocessor": attributes["max_registers_per_multiprocessor"],
+                "max_shared_bytes_per_multiprocessor": attributes["max_shared_memory_per_multiprocessor"],
+                "max_threads_per_block": attributes["max_threads_per_block"],
                 "max_shared_bytes_per_block": limits.shared_bytes_per_block,
                 "driver_cuda": _version(cuda.get_driver_version()),
                 "driver": self._monitor.driver_version() if self._monitor else None,
             },
         )
-        super().__init__(info, limits, of_gpu(arch, self._device.name(), of))
-        self._placed: dict[tuple[int, int, Shape], _Matrices] = {}
-        self._judged: _Judged | None = None
+        super().__init__(info, limits, of_gpu(arch, self._device.name(), attributes))
+        self._matrices: dict[tuple[int, int, Shape], _Matrices] = {}
+        self._reference: _Reference | None = None
         self._libraries: dict[LibraryFunction, Library] = {}
 
     def target(self) -> GpuTarget:
-        """Without what only this process can use."""
+        """Return the properties that another process needs to plan and compile for this GPU."""
         return GpuTarget(self.info, self.limits, self.architecture)
 
     @functools.cached_property
     def support(self) -> Support:
-        """Timing and judging, on this GPU."""
+        """The kernels of cudamm itself on this GPU, which time launches and check memory."""
         properties = self.info.properties
         return Support(import_driver(), self.arch, properties["l2_bytes"], properties["multiprocessors"])
 
     def clock_mhz(self) -> int | None:
-        """As NVML reads it."""
+        """Return the current clock of the multiprocessors, from NVML; None if it cannot be read."""
         return self._monitor.sm_clock_mhz() if self._monitor else None
 
     def throttle_reasons(self) -> tuple[str, ...]:
-        """As NVML reads them."""
+        """Return the reasons why the GPU is throttled now, from NVML; empty if it is not."""
         return self._monitor.throttle_reasons() if self._monitor else ()
 
     def ceilings(self) -> Ceilings | None:
-        """Measured once for this GPU and driver."""
+        """Return the upper bounds for this GPU's rates, which are measured once for each GPU and driver."""
         uuid = self._monitor.uuid() if self._monitor else self.info.name
         key = f"{uuid} {self.info.properties['driver']} {self.info.properties['driver_cuda']}"
         return self.support.ceilings(key)
 
     @property
     def event_floor_ms(self) -> float | None:
-        """What two events around an empty kernel read."""
+        """Milliseconds between two events around an empty kernel."""
         return self.support.floor_ms
 
     def prepare_to_load(self) -> None:
-        """Have PyCUDA ready to load kernels."""
+        """Prepare PyCUDA to load kernels."""
         prepare_to_load()
 
     def open(
@@ -176,23 +184,23 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         a: Matrix,
         b: Matrix,
     ) -> Run:
-        """Load the kernel, and place the matrices in device memory.
+        """Load the kernel, and copy the matrices to device memory.
 
-        Runs on the same inputs share the memory: they are launched one after the other.
+        Runs on the same inputs share device memory, because they are launched one after the other.
         """
         kernel = self._kernel(program, compiled, launch)
         key = (id(a), id(b), launch.shape)
-        if key not in self._placed:
-            self._placed[key] = _Matrices(launch.shape, a, b)
-        run = _GpuRun(self, kernel, launch, self._placed[key])
+        if key not in self._matrices:
+            self._matrices[key] = _Matrices(launch.shape, a, b)
+        run = _GpuRun(self, kernel, launch, self._matrices[key])
         if isinstance(compiled, LibraryFunction):
-            run.launch()  # the first loads kernels, which may wait for the GPU: never behind a held stream
+            run.launch()  # loads the library's kernels and may wait for the GPU; later the stream is held
         return run
 
     def _kernel(
         self, program: Program, compiled: CompiledSource | LibraryFunction, launch: Launch
     ) -> _Kernel | LibraryProduct:
-        """What a launch of a method queues."""
+        """Return the loaded kernel, or the library's product, that a launch of a method queues."""
         if isinstance(compiled, CompiledSource):
             return _Kernel(program, compiled, launch)
         if compiled not in self._libraries:
@@ -207,49 +215,54 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         a: Matrix,
         b: Matrix,
     ) -> None:
-        """Launch once on matrices without guards, and an output that nobody has written.
+        """Launch once on matrices without guards, with an output that was never written.
 
-        A tool that watches takes the guards for the matrix, and a filled output for one that may be read.
+        With guards and a filled output, a tool such as compute-sanitizer would miss accesses outside a matrix
+        and reads of elements that the kernel has not written.
         """
         cuda = import_driver()
         kernel = self._kernel(program, compiled, launch)
-        held: dict[str, Any] = {}
+        memories: dict[str, Any] = {}
         try:
-            with _answering():
-                held |= {"A": _on_device(np.ascontiguousarray(a)), "B": _on_device(np.ascontiguousarray(b))}
-                held["C"] = cuda.mem_alloc(launch.shape.m * launch.shape.n * a.itemsize)
-                addresses = {name: int(memory) for name, memory in held.items()}
+            with _driver_errors():
+                memories["A"] = _on_device(np.ascontiguousarray(a))
+                memories["B"] = _on_device(np.ascontiguousarray(b))
+                memories["C"] = cuda.mem_alloc(launch.shape.m * launch.shape.n * a.itemsize)
+                addresses = {name: int(memory) for name, memory in memories.items()}
                 kernel.enqueue(launch, kernel.arguments(launch, addresses))
                 cuda.Context.synchronize()
         finally:
-            for memory in held.values():
+            for memory in memories.values():
                 with contextlib.suppress(cuda.Error):  # after a crashed kernel nothing can be freed
                     memory.free()
 
-    def judged(self, problem: Problem) -> _Judged:
-        """A problem's reference and bound in device memory. Raises KernelError where there is no room."""
-        if self._judged is None or self._judged.problem is not problem:
-            if self._judged:
-                self._judged.free()
-            self._judged = None
-            self._judged = _Judged(problem, self.support)
-        return self._judged
+    def reference(self, problem: Problem) -> _Reference:
+        """Return a problem's reference and bound in device memory. Raises KernelError if there is no room."""
+        if self._reference is None or self._reference.problem is not problem:
+            if self._reference:
+                self._reference.free()
+            self._reference = None
+            self._reference = _Reference(problem, self.support)
+        return self._reference
 
     def make_ready(self, problem: Problem) -> None:
-        """In device memory too, and the reference of a large problem by the GPU."""
-        if _is_judged_here(problem):
-            with contextlib.suppress(KernelError):  # no room for it: the host has
-                self.judged(problem)
+        """Make the reference and the error bound of a problem, in device memory if possible.
+
+        The GPU computes the reference of a large problem.
+        """
+        if _can_judge(problem):
+            with contextlib.suppress(KernelError):  # if device memory has no room, the host judges
+                self.reference(problem)
                 return
         super().make_ready(problem)
 
     def check(self) -> None:
-        """Ask for something small."""
-        with _answering():
+        """Raise KernelError if the device cannot be used any more in this process."""
+        with _driver_errors():
             import_driver().Context.synchronize()
 
-    def notice(self) -> None:
-        """Tell, where the device is broken, before PyCUDA frees what it has there and remarks on each."""
+    def report_if_broken(self) -> None:
+        """Report a broken context before PyCUDA's destructors print a warning for each allocation."""
         try:
             self.check()
         except KernelError:
@@ -258,20 +271,20 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
 
     def forget(self) -> None:
         """Free every matrix; open runs must not be used any more."""
-        for matrices in self._placed.values():
+        for matrices in self._matrices.values():
             matrices.free()
-        self._placed.clear()
-        if self._judged:
-            self._judged.free()
-            self._judged = None
+        self._matrices.clear()
+        if self._reference:
+            self._reference.free()
+            self._reference = None
 
     def free_bytes(self) -> int:
-        """Free device memory."""
+        """Return the number of free bytes of device memory."""
         free: int = import_driver().mem_get_info()[0]
         return free
 
     def close(self) -> None:
-        """Leave the context: one left on PyCUDA's stack at exit aborts the process."""
+        """Free all memory, and pop the context: a context on PyCUDA's stack at exit aborts the process."""
         self.forget()
         for library in self._libraries.values():
             library.close()
@@ -296,11 +309,11 @@ class _Kernel:
             for name, value in launch.constants:
                 address, size = self.module.get_global(name)
                 cuda.memcpy_htod(address, np.array([value], dtype=f"i{size}"))
-            most_threads = self.function.max_threads_per_block
-            if math.prod(launch.block) > most_threads:
+            max_threads = self.function.max_threads_per_block
+            if math.prod(launch.block) > max_threads:
                 raise KernelError(
-                    f"cannot be launched: {math.prod(launch.block)} threads a block; its registers "
-                    f"({self.function.num_regs} a thread) or its __launch_bounds__ allow {most_threads}"
+                    f"cannot be launched: a block has {math.prod(launch.block)} threads, and the kernel's "
+                    f"registers ({self.function.num_regs} a thread) or __launch_bounds__ allow {max_threads}"
                 )
             if launch.shared_bytes + self.function.shared_size_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
                 attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -313,19 +326,19 @@ class _Kernel:
         self.function.prepare(packed_formats(self._formats, offsets))
 
     def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
-        """What it is called with, given where A, B and C are."""
+        """Return the kernel's arguments for the addresses of A, B and C."""
         m, n, k = launch.shape.m, launch.shape.n, launch.shape.k
         shapes = {"A": (m, k), "B": (k, n), "C": (m, n)}
-        given: list[int | float | bytes] = []
+        arguments: list[int | float | bytes] = []
         for letter, value in zip(self._formats, launch.arguments, strict=True):
             if isinstance(value, TensorMap):
                 matrix = value.matrix
-                given.append(encode(value, addresses[matrix], *shapes[matrix], self._element))
+                arguments.append(encode(value, addresses[matrix], *shapes[matrix], self._element))
             elif isinstance(value, str):
-                given.append(addresses[value])
+                arguments.append(addresses[value])
             else:
-                given.append(float(value) if letter in "fd" else value)
-        return given
+                arguments.append(float(value) if letter in "fd" else value)
+        return arguments
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""
@@ -338,92 +351,96 @@ class _Matrices:
     """A, B and C of a shape in device memory, each between guards."""
 
     def __init__(self, shape: Shape, a: Matrix, b: Matrix) -> None:
-        """Raises KernelError where there is no place for them."""
+        """Allocate the memory and fill the guards. Raises KernelError if there is no room."""
         cuda = import_driver()
-        self.a, self.b = a, b  # what the memory is known by is alive as long as it is
+        self.a, self.b = (
+            a,
+            b,
+        )  # the device identifies this memory by the `id` of both, so they must stay alive
         self.c = np.empty((shape.m, shape.n), a.dtype)
         self.fingerprints: dict[MatrixName, int] = {}
         self._memory: dict[MatrixName, Any] = {}
         matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": self.c}
         try:
             for name, matrix in matrices.items():
-                bytes_ = region_bytes(matrix)
-                self._memory[name] = cuda.mem_alloc(bytes_)
-                cuda.memset_d32(self._memory[name], int(GUARDS[name]), bytes_ // 4)
+                size_bytes = region_bytes(matrix)
+                self._memory[name] = cuda.mem_alloc(size_bytes)
+                cuda.memset_d32(self._memory[name], int(GUARDS[name]), size_bytes // 4)
         except cuda.Error as error:
             self.free()
-            raise KernelError(f"no place for the matrices: {error}") from None
+            raise KernelError(f"no device memory for the matrices: {error}") from None
 
     def address(self, name: MatrixName) -> int:
-        """Where a matrix's memory begins, its guard first."""
+        """Return the address of a matrix's memory, which begins with a guard."""
         return int(self._memory[name])
 
     def free(self) -> None:
-        """Free device memory; after a crashed kernel there is nothing left to free."""
+        """Free the device memory; after a crashed kernel the driver refuses, which is ignored."""
         for memory in self._memory.values():
             with contextlib.suppress(import_driver().Error):
                 memory.free()
         self._memory.clear()
 
 
-class _Judged:
+class _Reference:
     """A problem's reference and error bound in device memory."""
 
     def __init__(self, problem: Problem, support: Support) -> None:
-        """Raises KernelError where there is no place for them."""
+        """Compute or copy the reference and the bound. Raises KernelError if there is no room."""
         cuda = import_driver()
         self.problem = problem
         self._memory: list[Any] = []
         try:
             self._memory.append(cuda.mem_alloc(8 * problem.shape.m * problem.shape.n))
-            if problem.has_reference or problem.shape.flops < LEAST_FLOPS or not self._made(support):
+            is_small = problem.shape.flops < LEAST_FLOPS
+            if problem.has_reference or is_small or not self._compute(support):
                 cuda.memcpy_htod(self._memory[0], np.ascontiguousarray(problem.reference[0]))
             for factors in problem.error_factors:
                 self._memory.append(_on_device(factors))
         except cuda.Error as error:
             self.free()
-            raise KernelError(f"no place for the reference: {error}") from None
+            raise KernelError(f"no device memory for the reference: {error}") from None
 
-    def _made(self, support: Support) -> bool:
-        """Have the GPU compute the reference, and the problem judge it; whether it is one."""
+    def _compute(self, support: Support) -> bool:
+        """Compute the reference on the GPU; return whether the problem accepts it as its product."""
         cuda = import_driver()
         problem, reference = self.problem, int(self._memory[0])
         m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
         times_probe = np.empty(m)
-        held: list[Any] = []
+        memories: list[Any] = []
         try:
             for matrix in (*problem.inputs, problem.probe, times_probe):
-                held.append(_on_device(matrix))
-            a, b, x, y = map(int, held)
+                memories.append(_on_device(matrix))
+            a, b, x, y = map(int, memories)
             support.product(problem.element.name, a, b, reference, m, n, k)
             support.times_vector(reference, x, y, m, n)
             cuda.memcpy_dtoh(times_probe, y)
         finally:
-            for memory in held:
+            for memory in memories:
                 memory.free()
         return problem.is_product(times_probe)
 
     @property
     def addresses(self) -> tuple[int, int, int]:
-        """Of the reference, and of the bound's factors for rows and columns."""
+        """Addresses of the reference, and of the bound's factors for rows and columns."""
         reference, rows, columns = map(int, self._memory)
         return reference, rows, columns
 
-    def at(self, row: int, column: int) -> tuple[float, float]:
-        """An element of the reference and its bound."""
+    def element_and_bound(self, row: int, column: int) -> tuple[float, float]:
+        """Return an element of the reference and its bound."""
         rows, columns = self.problem.error_factors
         address = int(self._memory[0]) + 8 * (row * self.problem.shape.n + column)
         return _number_at(address, np.dtype(np.float64)), float(rows[row] * columns[column])
 
-    def give_reference(self) -> None:
-        """To the problem, which otherwise computes it, should it be asked for."""
+    def offer_to_problem(self) -> None:
+        """Copy the reference to the problem, which would otherwise compute it on the host."""
         if not self.problem.has_reference:
             product = np.empty((self.problem.shape.m, self.problem.shape.n))
             import_driver().memcpy_dtoh(product, self._memory[0])
             self.problem.offer_reference(product)
 
     def free(self) -> None:
-        """Free device memory."""
+        """Free the device memory; after a crashed kernel the driver refuses, which is ignored."""
         for memory in self._memory:
             with contextlib.suppress(import_driver().Error):
                 memory.free()
@@ -434,22 +451,22 @@ class _GpuRun(Run):
     """A kernel on the GPU, with its matrices in device memory."""
 
     def __init__(
-        self, device: GpuDevice, kernel: _Kernel | LibraryProduct, launch: Launch, place: _Matrices
+        self, device: GpuDevice, kernel: _Kernel | LibraryProduct, launch: Launch, memory: _Matrices
     ) -> None:
-        super().__init__(launch, place.a, place.b)
+        super().__init__(launch, memory.a, memory.b)
         self._cuda = import_driver()
-        self._device, self._kernel, self._place_ = device, kernel, place
-        if not place.fingerprints:
-            self.load(place.a, place.b)
+        self._device, self._kernel, self._memory = device, kernel, memory
+        if not memory.fingerprints:
+            self.load(memory.a, memory.b)
         self._arguments = kernel.arguments(launch, {name: self._address(name) for name in self.matrices})
 
     def _address(self, name: MatrixName) -> int:
-        return self._place_.address(name) + GUARD_BYTES
+        return self._memory.address(name) + GUARD_BYTES
 
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        with _answering():
+        with _driver_errors():
             self._cuda.memcpy_htod(self._address(name), np.ascontiguousarray(matrix))
-            self._place_.fingerprints[name] = self._fingerprint(name)
+            self._memory.fingerprints[name] = self._fingerprint(name)
 
     def _fingerprint(self, name: MatrixName) -> int:
         words = self.matrices[name].nbytes // 4
@@ -459,7 +476,10 @@ class _GpuRun(Run):
         self._kernel.enqueue(self.plan, self._arguments)
 
     def launch(self, descending: bool = False) -> float:
-        """Run the kernel once between two events, without holding the stream: it may be the first launch."""
+        """Run the kernel once, and return the milliseconds between two events around it.
+
+        The stream is not held, because a first launch may wait for the GPU.
+        """
         start, end = self._cuda.Event(), self._cuda.Event()
         try:
             start.record()
@@ -468,70 +488,79 @@ class _GpuRun(Run):
             end.synchronize()
             elapsed_ms: float = start.time_till(end)
         except self._cuda.Error as error:
-            self._device.notice()
+            self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None
         return elapsed_ms
 
     def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
-        """By events, on a stream that is held until all is queued; with `cold`, L2 is written over first."""
+        """Return `samples` samples, in milliseconds per launch, each over `launches` launches.
+
+        Each sample is the time between two events, on a stream that is held until all launches are queued.
+
+        Args:
+            cold: overwrite the L2 cache before each sample.
+        """
         try:
             return self._device.support.time(self._enqueue, samples, launches, cold)
         except self._cuda.Error as error:
-            self._device.notice()
+            self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None
 
     def fill_output(self, word: np.uint32 = POISON) -> None:
         """Fill C with a 32-bit pattern."""
-        with _answering():
+        with _driver_errors():
             self._cuda.memset_d32(self._address("C"), int(word), self.matrices["C"].nbytes // 4)
 
     def deviation(self, problem: Problem) -> Deviation | None:
-        """Judged on the GPU, where it can be."""
-        if not _is_judged_here(problem):
+        """Return the product's deviation from the reference; None if the host has to compare them."""
+        if not _can_judge(problem):
             return None
         try:
-            judged = self._device.judged(problem)
+            reference = self._device.reference(problem)
         except KernelError:
-            return None  # no room for it: the host has
+            return None  # if device memory has no room, the host judges
         m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
-        with _answering():
+        with _driver_errors():
             wrong, worst = self._device.support.judge(
-                problem.element.name, self._address("C"), c.shape[1], m, n, *judged.addresses
+                problem.element.name, self._address("C"), c.shape[1], m, n, *reference.addresses
             )
             row, column = divmod(worst, n)
-            found = _number_at(self._address("C") + (row * c.shape[1] + column) * c.itemsize, c.dtype)
-            expected, bound = judged.at(row, column)
-            if wrong:  # the host will say what is
-                judged.give_reference()
-        return Deviation(wrong, abs(found - expected), bound)
+            actual = _number_at(self._address("C") + (row * c.shape[1] + column) * c.itemsize, c.dtype)
+            expected, bound = reference.element_and_bound(row, column)
+            if wrong:  # the host will use the reference to describe what is wrong
+                reference.offer_to_problem()
+        return Deviation(wrong, abs(actual - expected), bound)
 
     def check_memory(self) -> None:
-        """On the GPU; only where something is amiss is the memory fetched, to say what."""
+        """Raise KernelError if the kernel wrote outside a matrix or into an input.
+
+        The GPU checks its memory; the memory is copied to the host only to describe damage.
+        """
         support = self._device.support
-        with _answering():
+        with _driver_errors():
             changed = 0
             for name, matrix in self.matrices.items():
-                begin, guard = self._place_.address(name), int(GUARDS[name])
+                begin, guard = self._memory.address(name), int(GUARDS[name])
                 end = GUARD_BYTES + matrix.nbytes
                 changed += support.count_changed(begin, GUARD_BYTES // 4, guard)
                 changed += support.count_changed(begin + end, (region_bytes(matrix) - end) // 4, guard)
-                changed += name != "C" and self._fingerprint(name) != self._place_.fingerprints[name]
+                changed += name != "C" and self._fingerprint(name) != self._memory.fingerprints[name]
         if changed:
             super().check_memory()
 
     def region(self, name: MatrixName) -> Region:
-        """A copy from device memory."""
+        """Return a copy of a matrix's device memory, with its guards."""
         region: Region = np.empty(region_bytes(self.matrices[name]), np.uint8)
-        with _answering():
-            self._cuda.memcpy_dtoh(region, self._place_.address(name))
+        with _driver_errors():
+            self._cuda.memcpy_dtoh(region, self._memory.address(name))
         return region
 
     def close(self) -> None:
-        """The matrices stay for the next run on them; the device frees them."""
+        """Do nothing: the device keeps the matrices for the next run on them, and frees them."""
 
 
 def _on_device(matrix: Matrix) -> Any:
-    """A copy in device memory; PyCUDA's own way makes another copy on the host first."""
+    """Return a copy of a matrix in device memory, without the copy on the host that PyCUDA would make."""
     cuda = import_driver()
     memory = cuda.mem_alloc(matrix.nbytes)
     cuda.memcpy_htod(memory, matrix)
@@ -539,20 +568,20 @@ def _on_device(matrix: Matrix) -> Any:
 
 
 def _number_at(address: int, dtype: np.dtype[Any]) -> float:
-    """One element in device memory."""
-    found = np.empty(1, dtype)
-    import_driver().memcpy_dtoh(found, address)
-    return float(found[0])
+    """Return one element in device memory."""
+    value = np.empty(1, dtype)
+    import_driver().memcpy_dtoh(value, address)
+    return float(value[0])
 
 
-def _is_judged_here(problem: Problem) -> bool:
-    """float64 needs more precision than the GPU has."""
+def _can_judge(problem: Problem) -> bool:
+    """Return whether the GPU can judge products; a reference for float64 needs more precision than it has."""
     return problem.element.name != "float64"
 
 
 @contextlib.contextmanager
-def _answering() -> Iterator[None]:
-    """Make a KernelError of what the driver says."""
+def _driver_errors() -> Iterator[None]:
+    """Raise KernelError in place of an error of the driver."""
     try:
         yield
     except import_driver().Error as error:
@@ -560,7 +589,11 @@ def _answering() -> Iterator[None]:
 
 
 def import_driver() -> Any:
-    """PyCUDA's driver interface, initialised. Raises NoDeviceError, saying what to do, where that fails."""
+    """Return PyCUDA's driver interface, initialised.
+
+    Raises:
+        NoDeviceError: PyCUDA, the driver or a GPU is missing; the message contains what to do.
+    """
     try:
         from pycuda import driver
     except ImportError as error:
@@ -584,7 +617,7 @@ def import_driver() -> Any:
 
 
 def _has_driver() -> bool:
-    """Whether the driver's library can be loaded, PyCUDA or not."""
+    """Return whether the driver's library can be loaded."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -593,7 +626,7 @@ def _has_driver() -> bool:
 
 
 def gpu_count() -> int:
-    """GPUs that can be used. Raises NoDeviceError where there is none."""
+    """Return the number of GPUs that can be used. Raises NoDeviceError if there is none."""
     count: int = import_driver().Device.count()
     return count
 

@@ -1,4 +1,4 @@
-"""A method that calls a library on the GPU: its file is loaded, and its calls queued as launches are."""
+"""Run a method that calls a library on the GPU; calls of the library are queued like launches."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import Method
 
 DEFAULT_STREAM = 0
-"""Where kernels are launched too, and which is held while a sample is queued."""
+"""Stream of all launches, which is held while a sample is queued."""
 
 
 @dataclass(frozen=True)
 class LibraryFunction:
-    """What is there to run of such a method: nothing is compiled."""
+    """A method that calls a library, and needs no compiling."""
 
     name: str
     path: Path
 
 
 def missing_package(method: Method) -> str:
-    """That the Python package of a method's library is not installed, and how to get it; else empty.
+    """Return a message if the Python package of a method's library is not installed; else empty.
 
-    Nothing is imported: a library may take seconds to load.
+    The package is not imported, because a library may take seconds to load.
     """
     try:
         importlib.metadata.version(method.package)
@@ -46,7 +46,11 @@ class Library:
     """A library's handle and workspace in the current context."""
 
     def __init__(self, cuda: Any, function: LibraryFunction) -> None:
-        """Raises KernelError where the library cannot be loaded, or there is no room for its workspace."""
+        """Load the library.
+
+        Raises:
+            KernelError: the library cannot be loaded, or device memory has no room for its workspace.
+        """
         self._cuda, self._name = cuda, function.name
         try:
             self._module = _loaded(function.path)
@@ -55,7 +59,7 @@ class Library:
         try:
             self._workspace = cuda.mem_alloc(self._module.WORKSPACE_BYTES)
         except cuda.Error as error:
-            raise KernelError(f"no place for the workspace of {function.name}: {error}") from None
+            raise KernelError(f"no device memory for the workspace of {function.name}: {error}") from None
         try:
             self._handle: int = self._module.create(DEFAULT_STREAM, int(self._workspace))
         except ValueError as error:
@@ -64,28 +68,28 @@ class Library:
         except self._failures as error:
             self._workspace.free()
             raise KernelError(
-                f"{function.name} cannot be used: {_line(error)}; the library itself comes with the CUDA "
+                f"{function.name} cannot be used: {_line(error)}; install the library with the CUDA "
                 "toolkit, or with pip install nvidia-cublas"
             ) from None
 
     @property
     def _failures(self) -> tuple[type[Exception], ...]:
-        """The library's own errors; RuntimeError is what its bindings raise where it is not there."""
+        """The library's exceptions, and RuntimeError, which its bindings raise if the library is missing."""
         return (self._module.Failure, RuntimeError)
 
     def product(self, element: str) -> LibraryProduct:
-        """Its product of matrices of an element type."""
+        """Return the library's product of matrices of an element type."""
         return LibraryProduct(self, element)
 
     def enqueue(self, arguments: list[int | float | bytes], element: str) -> None:
-        """Queue one product. Raises KernelError where the library refuses."""
+        """Queue one product. Raises KernelError if the library reports an error."""
         try:
             self._module.matmul(self._handle, *arguments, element)
         except self._failures as error:
             raise KernelError(f"{self._name} failed: {_line(error)}") from None
 
     def close(self) -> None:
-        """Give handle and workspace back; after a crashed kernel there is nothing left to give."""
+        """Free the handle and the workspace; after a crashed kernel the driver refuses, which is ignored."""
         with contextlib.suppress(*self._failures):
             self._module.destroy(self._handle)
         with contextlib.suppress(self._cuda.Error):
@@ -93,18 +97,18 @@ class Library:
 
 
 class LibraryProduct:
-    """What stands in a run where a kernel does."""
+    """A library's product of matrices of one element type, with the interface of a loaded kernel."""
 
     def __init__(self, library: Library, element: str) -> None:
         self._library, self._element = library, element
 
     def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
-        """M, N, K, and where A, B and C are."""
+        """Return M, N, K and the addresses of A, B and C."""
         shape = launch.shape
         return [shape.m, shape.n, shape.k, addresses["A"], addresses["B"], addresses["C"]]
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
-        """Queue one product; grid and block are the library's affair."""
+        """Queue one product; the library chooses grid and block."""
         self._library.enqueue(arguments, self._element)
 
 
@@ -117,5 +121,5 @@ def _loaded(path: Path) -> ModuleType:
 
 
 def _line(error: Exception) -> str:
-    """What an error says, on one line."""
+    """Return an error's message on one line."""
     return " ".join(str(error).split()) or type(error).__name__

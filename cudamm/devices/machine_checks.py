@@ -1,4 +1,4 @@
-"""What doctor checks on every machine: packages, the C++ compiler, folders, memory and processor."""
+"""Checks of `cudamm doctor` for every machine: packages, C++ compiler, folders, memory and processor."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from cudamm.devices.diagnosis import GIB, Diagnosis, Machine, judged, memory, si
 from cudamm.errors import KernelError, NoDeviceError
 
 LOW_DISK_BYTES = GIB // 2
-"""Free disk space below which compiling may fail: a cached program takes up to 1 MB; there are hundreds."""
+"""Free disk space, in bytes, below which compiling may fail: hundreds of cached programs take 1 MB each."""
 
 PROBE_BYTES = 64 * 1024
-"""Bytes written to a folder to see whether it takes files: more than a full disk has left for small ones."""
+"""Size of a test file, in bytes: large enough that it cannot be written to a full disk."""
 
 BUSY_SHARE = 0.5
 """Load average, as a share of the cores, above which the CPU device and the compilers have too few cores."""
 
 VARIABLES = {
-    "CUDA_VISIBLE_DEVICES": "only the GPUs it lists are seen, renumbered from gpu:0",
+    "CUDA_VISIBLE_DEVICES": "only the GPUs it lists are used, renumbered from gpu:0",
     "CUDA_LAUNCH_BLOCKING": "every launch waits for its end, so short kernels seem slower",
     "NVCC_APPEND_FLAGS": "every kernel is compiled with these options too, which may change its speed",
     "NVCC_PREPEND_FLAGS": "every kernel is compiled with these options too, which may change its speed",
@@ -43,16 +43,16 @@ def version_of(package: str) -> str | None:
 
 
 def python(machine: Machine) -> Iterator[Diagnosis]:
-    """Report the interpreter, and the packages that cudamm cannot do without."""
+    """Report the interpreter and the packages that cudamm needs."""
     yield Diagnosis("Python", "ok", f"{platform.python_version()}, cudamm {__version__}")
     for package in ("numpy", "click", "rich"):
         version = version_of(package)
-        advice = "" if version else "install cudamm anew: make setup"
+        advice = "" if version else "reinstall cudamm: make setup"
         yield judged(package, version or "not installed", advice, "error")
 
 
 def host_compiler(machine: Machine) -> Iterator[Diagnosis]:
-    """Look for the C++ compiler. Beside a GPU only the host's own methods need it."""
+    """Check that the C++ compiler works. On a machine with a GPU only the host's own methods need it."""
     try:
         yield Diagnosis("C++ compiler", "ok", compiler().version)
     except (NoDeviceError, KernelError) as error:
@@ -60,18 +60,18 @@ def host_compiler(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def environment(machine: Machine) -> Iterator[Diagnosis]:
-    """Report variables that change what bench runs, or how."""
+    """Report environment variables that change the kernels that bench runs, or their times."""
     for name, effect in VARIABLES.items():
         value = os.environ.get(name)
         if value is None or (name != "CUDA_VISIBLE_DEVICES" and value in ("", "0")):
             continue
-        said = effect if value else "it is empty, so every GPU is hidden"
-        advice = f"{name} is set: {said}; unset it if that is not intended"
+        consequence = effect if value else "it is empty, so every GPU is hidden"
+        advice = f"{name} is set: {consequence}; unset it if that is not intended"
         yield Diagnosis(name, "warning", value or "(empty)", advice)
 
 
 def folder_for_cache(machine: Machine) -> Iterator[Diagnosis]:
-    """Check the folder that keeps compiled programs."""
+    """Check the folder in which compiled programs are kept."""
     try:
         yield folder("cache folder", cache_folder(), "CUDAMM_CACHE")
     except NoDeviceError as error:
@@ -79,7 +79,7 @@ def folder_for_cache(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def folder_for_temporary_files(machine: Machine) -> Iterator[Diagnosis]:
-    """Check the folder that compilers write to."""
+    """Check the folder in which compilers write temporary files."""
     try:
         yield folder("temporary folder", Path(tempfile.gettempdir()), "TMPDIR")
     except FileNotFoundError as error:
@@ -88,7 +88,7 @@ def folder_for_temporary_files(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def folder(subject: str, path: Path, variable: str) -> Diagnosis:
-    """Judge whether a folder, which an environment variable can replace, takes what compilers write."""
+    """Judge whether compilers can write to a folder, which an environment variable can replace."""
     try:
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(bytes(PROBE_BYTES))
@@ -109,12 +109,12 @@ def shared_memory(machine: Machine) -> Iterator[Diagnosis]:
         os.close(os.memfd_create("cudamm"))
         yield Diagnosis("shared memory", "ok", "memfd_create works")
     except OSError as error:
-        advice = f"the CPU device needs memfd_create, of Linux 3.17 or newer, and it fails here ({error})"
+        advice = f"the CPU device needs memfd_create of Linux 3.17 or newer, which fails here ({error})"
         yield Diagnosis("shared memory", "warning" if machine.on_gpu else "error", str(error), advice)
 
 
 def host_memory(machine: Machine) -> Iterator[Diagnosis]:
-    """Check the memory that matrices may still take."""
+    """Check the host memory that matrices may still take."""
     yield memory("host memory", find_device.host().free_bytes())
 
 

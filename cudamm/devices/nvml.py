@@ -1,7 +1,7 @@
-"""What NVML, the NVIDIA driver's management library, says of a GPU: clock, power, temperature, who uses it.
+"""Read a GPU's clock, power, temperature and users from NVML, the management library of NVIDIA's driver.
 
-It is asked through nvidia-ml-py (the module `pynvml`), and only asked: nothing here changes a setting.
-Names and units are those of NVIDIA's NVML API Reference Guide, “Device Queries”.
+NVML is called through nvidia-ml-py (the module `pynvml`). No call changes a setting. Names and units are
+those of NVIDIA's NVML API Reference Guide, “Device Queries”.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from cudamm.errors import KernelError, NoDeviceError
 
-# Why a GPU runs slower than it would by itself, in words: the bits of nvmlClocksEventReasons (until driver
-# 535: nvmlClocksThrottleReasons). Idling, application clocks, display clocks and sync boost are no such
-# reasons: the first is no work, the others are somebody's choice.
+# Reasons why a GPU is throttled: names of bits of nvmlClocksEventReasons (until driver 535:
+# nvmlClocksThrottleReasons), and their descriptions. Idling, application clocks, display clocks and sync
+# boost are left out: an idle GPU has no work, and the others are settings that somebody chose.
 _REASONS = (
     ("SwPowerCap", "power cap"),
     ("SwThermalSlowdown", "thermal slowdown"),
@@ -25,11 +25,11 @@ _REASONS = (
 )
 _PREFIXES = ("nvmlClocksEventReason", "nvmlClocksThrottleReason")
 
-# The same call under its new and its old name: drivers before 535 know the old one only.
+# New and old name of the same call: drivers before 535 have only the old one.
 _REASON_CALLS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 
-# What NVML answers where a GPU, a driver or a virtual machine does not tell; the rest are failures.
-_UNTOLD = (
+# Errors of NVML if a GPU, a driver or a virtual machine does not support a query; other errors are failures.
+_UNSUPPORTED = (
     "NVML_ERROR_NOT_SUPPORTED",
     "NVML_ERROR_NO_PERMISSION",
     "NVML_ERROR_FUNCTION_NOT_FOUND",
@@ -46,19 +46,20 @@ _COMPUTE_MODES = {
 
 @dataclass(frozen=True)
 class GpuState:
-    """What NVML says of a GPU at one moment; None for what it does not tell.
+    """The state of a GPU at one moment; None for values that NVML does not report.
 
     Attributes:
-        throttle_reasons: what makes the GPU slower than it would run by itself.
-        power_w: what the board draws.
+        throttle_reasons: reasons why the GPU is throttled; empty if it is not.
+        power_w: power of the board, in watts.
         power_limit_w: the smallest of all limits that are set.
         default_power_limit_w: the limit if nobody sets one.
         persistence: whether the driver stays loaded while no program uses the GPU.
-        memory_free_bytes: device memory that no program has.
-        memory_total_bytes: device memory, what the driver keeps for itself included.
-        processes: ids of the other programs that compute on it. The ids are the host's: in a container, a
-            program that uses the GPU itself is listed as another.
-        compute_mode: who may use it: `default` (all), `exclusive process`, `exclusive thread`, `prohibited`.
+        memory_free_bytes: device memory that no program has allocated.
+        memory_total_bytes: device memory, including memory that the driver reserves.
+        processes: ids of the other programs that compute on the GPU. The ids are those of the host: in a
+            container, this program itself is listed as another program.
+        compute_mode: programs that may use the GPU: `default` (all), `exclusive process`, `exclusive thread`,
+            `prohibited` (none).
         ecc: whether memory errors are corrected.
         mig: whether the GPU is divided into instances.
     """
@@ -82,8 +83,8 @@ class GpuState:
 def open_monitor(pci_bus_id: str) -> Monitor | None:
     """Return the monitor of the GPU at a PCI address such as `0000:65:00.0`.
 
-    None if nvidia-ml-py is not installed, or NVML does not answer or does not know the GPU, as in some
-    containers; `Monitor` raises, saying which.
+    Return None if nvidia-ml-py is not installed, or if NVML does not work or does not list the GPU, as in
+    some containers. `Monitor` raises an error with the reason.
     """
     try:
         return Monitor(pci_bus_id)
@@ -92,17 +93,17 @@ def open_monitor(pci_bus_id: str) -> Monitor | None:
 
 
 class Monitor:
-    """One GPU as NVML sees it, from here to `close`.
+    """A connection to NVML for one GPU, until `close`.
 
-    Every question is answered with None where NVML says that it is not supported here, and raises
-    KernelError where NVML fails. `sm_clock_mhz` and `throttle_reasons` are one NVML call each: they may be
-    asked between the runs of a measurement.
+    A query returns None if NVML does not support it on this machine, and raises KernelError if NVML fails.
+    `sm_clock_mhz` and `throttle_reasons` are one NVML call each, so that they can be called between the
+    samples of a measurement.
     """
 
     def __init__(self, pci_bus_id: str) -> None:
-        """Raises NoDeviceError, saying why, where NVML cannot be asked about this GPU."""
+        """Connect to NVML. Raises NoDeviceError, with the reason, if NVML cannot be used for this GPU."""
         self._nvml = nvml = _import_nvml()
-        self._untold = {getattr(nvml, name) for name in _UNTOLD if hasattr(nvml, name)}
+        self._unsupported = {getattr(nvml, name) for name in _UNSUPPORTED if hasattr(nvml, name)}
         self._reasons = _reason_bits(nvml)
         try:
             nvml.nvmlInit()
@@ -123,19 +124,16 @@ class Monitor:
             raise NoDeviceError(str(error)) from None
 
     def sm_clock_mhz(self) -> int | None:
-        """The multiprocessors' clock at this moment."""
+        """Return the current clock of the multiprocessors."""
         return self._integer("nvmlDeviceGetClockInfo", self._nvml.NVML_CLOCK_SM)
 
     def throttle_reasons(self) -> tuple[str, ...]:
-        """What makes the GPU slower at this moment than it would run by itself.
-
-        Empty where nothing does, and where NVML does not tell.
-        """
+        """Return the reasons why the GPU is throttled now; empty if it is not, or if NVML reports nothing."""
         bits = self._integer(self._reasons_call) if self._reasons_call else None
         return tuple(dict.fromkeys(words for bit, words in self._reasons if bits is not None and bits & bit))
 
     def state(self) -> GpuState:
-        """Return everything that can disturb a measurement, read once."""
+        """Return the current values of everything that can disturb a measurement."""
         memory = self._ask("nvmlDeviceGetMemoryInfo")
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         mode = self._integer("nvmlDeviceGetComputeMode")
@@ -160,22 +158,22 @@ class Monitor:
         )
 
     def uuid(self) -> str:
-        """The GPU's own name, `GPU-…`, the same on every machine it is put into."""
+        """Return the GPU's unique name `GPU-…`, which does not depend on the machine."""
         return self._uuid
 
     def driver_version(self) -> str:
-        """Such as `580.65.06`."""
+        """Return the driver's version, such as `580.65.06`."""
         return self._driver_version
 
     def close(self) -> None:
-        """Leave NVML, which counts how often it was entered."""
+        """Close the connection; NVML counts its connections in the process."""
         if not self._is_open:
             return
         self._is_open = False
         try:
             self._nvml.nvmlShutdown()
         except self._nvml.NVMLError as error:
-            raise KernelError(f"NVML cannot be left: {error}") from None
+            raise KernelError(f"NVML cannot be shut down: {error}") from None
 
     def __enter__(self) -> Monitor:
         return self
@@ -186,14 +184,14 @@ class Monitor:
         self.close()
 
     def _ask(self, call: str, *arguments: object) -> Any:
-        """NVML's answer; None where it does not tell, or where nvidia-ml-py has no such call."""
+        """Return the result of a query; None if NVML does not support it or nvidia-ml-py has no such call."""
         function = getattr(self._nvml, call, None)
         if function is None:
             return None
         try:
             return function(self._handle, *arguments)
         except self._nvml.NVMLError as error:
-            if getattr(error, "value", None) in self._untold:
+            if getattr(error, "value", None) in self._unsupported:
                 return None
             raise KernelError(f"the GPU's state cannot be read ({call}: {error})") from None
 
@@ -202,12 +200,12 @@ class Monitor:
         return None if answer is None else int(answer)
 
     def _current(self, call: str) -> bool | None:
-        """Of a mode that is told as it is and as it will be after a reset, the first."""
+        """Return the current state of a mode; NVML reports it together with the state after a reset."""
         modes = self._ask(call)
         return None if modes is None else bool(modes[0])
 
     def _working_reasons_call(self) -> str:
-        """Of the call's two names the one that this driver knows, found out once; empty if neither."""
+        """Return the name of the call for throttle reasons that this driver supports; empty if none."""
         return next((call for call in _REASON_CALLS if self._ask(call) is not None), "")
 
 
@@ -222,7 +220,7 @@ def _import_nvml() -> Any:
 
 
 def _reason_bits(nvml: ModuleType) -> tuple[tuple[int, str], ...]:
-    """The bit of each reason, under the new name or the old one, and its words."""
+    """Return the bit and the description of each reason; the constants have new or old names."""
     bits = (
         (next((getattr(nvml, p + name) for p in _PREFIXES if hasattr(nvml, p + name)), 0), words)
         for name, words in _REASONS

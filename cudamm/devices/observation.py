@@ -1,7 +1,8 @@
-"""What the warps of a launch did to memory, as the CPU device saw it: the records of `trace` and `check`.
+"""Records of a launch's memory accesses, observed on the CPU device for `trace` and `check`.
 
-Terms are Nsight Compute's: a *request* is one instruction that a warp executes on memory, a *sector* is 32
-bytes of global memory at a multiple of 32, a *wavefront* is one pass through the 32 banks of shared memory.
+The terms are those of Nsight Compute. A *request* is one execution of a memory instruction by a warp. A
+*sector* is 32 bytes of global memory at an address that is a multiple of 32. A *wavefront* is one pass
+through the 32 banks of shared memory.
 """
 
 from __future__ import annotations
@@ -20,28 +21,31 @@ BANK_BYTES = 4
 
 @dataclass(frozen=True)
 class Access:
-    """One place of the source that accesses memory, over all warps that were traced.
+    """An access to memory in the source, with counts over all traced warps.
+
+    The counts `wide_…` belong to an access to shared memory as nvcc merges it if possible: the words that a
+    thread loads or stores between two barriers become one access if they are 16 aligned bytes, and no word is
+    loaded twice. The counts `unrolled_…` belong to a global store in a loop as nvcc unrolls it if the number
+    of iterations differs between threads. If nothing can be merged or unrolled, these counts equal the counts
+    without the prefix.
 
     Attributes:
-        site: tells apart several accesses of one line, in the order of the code.
-        line: of the kernel's own file.
+        site: number of the access in the order of the code; several accesses may be in one line.
+        line: line number in the kernel's own file.
         text: that line of the source.
-        array: A, B or C; the name of a shared variable; empty where several or none were reached.
-        size_bytes: of one thread's access.
-        requests: a warp's executions of it with at least one active thread.
-        threads: that took part, summed over the requests.
-        bytes_requested: threads times size.
-        bytes_used: of different bytes in each request, summed.
-        sectors, ideal_sectors: of global memory: touched, and the fewest that hold the bytes used.
-        wavefronts, ideal_wavefronts: of shared memory: needed, and the fewest for the words used.
-        broadcasts: requests all threads of which accessed the same address.
-        wide_requests, wide_wavefronts, wide_ideal_wavefronts: of shared memory, were what a thread loads or
-            stores here between two barriers merged wherever it is all of 16 aligned bytes, and nothing loaded
-            twice, as nvcc does where it can prove that; the same as above where it never is.
-        unrolled_requests, unrolled_sectors: of global stores, were the loop around them unrolled as nvcc
-            unrolls one whose length differs from thread to thread; else the same as above.
-        by_copy: whether it is one half of a copy from global to shared memory (cp.async), which Nsight
-            Compute counts among the loads, but not among the stores.
+        array: A, B or C, or the name of a shared variable; empty if several arrays or none were accessed.
+        size_bytes: size of one thread's access.
+        requests: executions by a warp with at least one active thread.
+        threads: number of active threads, summed over the requests.
+        bytes_requested: `threads` times `size_bytes`.
+        bytes_used: number of different bytes in each request, summed over the requests.
+        sectors, ideal_sectors: sectors of global memory that were accessed, and the fewest sectors that can
+            contain the bytes used.
+        wavefronts, ideal_wavefronts: wavefronts of shared memory that were needed, and the fewest that the
+            words used can need.
+        broadcasts: requests in which all threads accessed the same address.
+        by_copy: true if the access is one half of a copy from global to shared memory (cp.async), which
+            Nsight Compute counts among the loads but not among the stores.
     """
 
     site: int
@@ -70,12 +74,12 @@ class Access:
 
 @dataclass(frozen=True)
 class Request:
-    """One request of the warp that was watched.
+    """One request of the watched warp.
 
     Attributes:
-        order: among that warp's requests.
-        site: of the `Access`.
-        offsets: bytes from the start of the array, by lane; no entry for a lane that took no part.
+        order: position of the request among the warp's requests.
+        site: `site` of the `Access`.
+        offsets: bytes from the start of the array, by lane; inactive lanes have no entry.
     """
 
     order: int
@@ -85,17 +89,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong that was seen, once for each kind and pair of places.
+    """A fault that was observed. There is one record for each kind of fault and pair of source lines.
+
+    The fields `other_…` describe the other thread of a race.
 
     Attributes:
-        line: where; `other_line`: where the other thread of a race was, 0 where there is none.
-        op, other_op: what either did.
-        block, thread: index of the thread that was seen; `other_block`, `other_thread`: of the other.
-        array: as in `Access`; the nearest one for an access out of bounds.
-        offset_bytes: from that array's start; negative before it.
-        size_bytes: of the access.
-        count: how often it was seen.
-        message: what the device said, for kinds that it describes itself (divergent-barrier, crash).
+        line: line of the access; 0 if it is not known.
+        op: kind of the access.
+        block, thread: indices of the first block and thread in which the fault was observed.
+        array: array of the access; the nearest array for an access out of bounds.
+        offset_bytes: offset of the access from the start of the array; negative if it is before the array.
+        size_bytes: size of the access.
+        count: number of times that the fault was observed.
+        other_line: line of the other thread's access; 0 if there is no other thread.
+        message: the device's own description, for the kinds divergent-barrier and crash.
     """
 
     kind: FaultKind
@@ -117,10 +124,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class SharedArray:
-    """A shared variable.
+    """A variable in shared memory.
 
     Attributes:
-        name: as in the source; the dynamic array has the name it is declared with.
+        name: name in the source; for the dynamic array, the name in its declaration.
     """
 
     name: str
@@ -129,16 +136,17 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class Observation:
-    """A launch that was watched.
+    """The memory accesses and the faults of one launch.
 
     Attributes:
-        accesses: in the order of the code; none of the stack, of constants or of registers.
-        blocks: linear indices of the blocks that were traced.
-        warps: how many warps of those were traced, and of how many they had.
-        requests: of the warp that was watched, the first ones.
-        faults: what was seen to be wrong.
+        accesses: accesses to global and shared memory in the order of the code; accesses to the stack, to
+            constants and to registers are not observed.
+        blocks: linear indices of the traced blocks.
+        warps: number of traced warps, and number of all warps of the traced blocks.
+        requests: the first requests of the watched warp.
+        faults: the faults that were observed.
         shared: the kernel's shared variables.
-        ended: why the launch did not come to its end; empty where it did.
+        ended: the reason why the launch did not finish; empty if it finished.
     """
 
     accesses: tuple[Access, ...]

@@ -1,6 +1,7 @@
-"""Runs a kernel on the CPU device with every access to memory instrumented, and says what was seen.
+"""Run a kernel on the CPU device with instrumented memory accesses, and report the accesses and faults.
 
-`cpu_runtime/observe.cpp` does the seeing; here its report is read, and addresses become lines and names.
+`cpu_runtime/observe.cpp` observes the accesses and writes a report. This module reads the report, and
+translates addresses to source lines and names.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import finished
+from cudamm.compile.compile_cache import run_to_end
 from cudamm.compile.elf import sections
 from cudamm.compile.host_compiler import compile_to_observe
 from cudamm.compile.program import Program
@@ -28,22 +29,25 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix
 
 MOST_CALLS = 10_000_000
-"""Accesses and basic blocks of one block of threads, about, where no thread waits for another and not every
-warp is asked for: a second's worth."""
+"""Approximate maximum of accesses and basic blocks to trace in one block of threads, about a second of work.
+
+The limit applies if no thread waits for another, and not every warp is requested.
+"""
 
 DYNAMIC = "cudamm_dynamic_shared"
+"""Name of the array of the dynamic shared memory in an executable."""
 
 _OBJECT_SYMBOL, _TLS_SYMBOL = 1, 6  # STT_OBJECT, STT_TLS
 
 
 @dataclass(frozen=True)
 class Watch:
-    """A warp the requests of which are kept.
+    """A warp whose first requests are kept.
 
     Attributes:
-        block: its linear index.
-        warp: of that block.
-        most: requests to keep, the first ones.
+        block: linear index of the block.
+        warp: index of the warp in the block.
+        most: maximum number of requests to keep.
     """
 
     block: int
@@ -62,27 +66,31 @@ def observe(
     watch: Watch | None = None,
     checked: bool = False,
 ) -> Observation:
-    """Launch a kernel once, and return what its warps did to memory.
+    """Launch a kernel once, and return its memory accesses.
 
     Args:
         a: input of the launch's shape (m x k), padded.
         b: input of the launch's shape (k x n), padded.
-        blocks: linear indices of those to run, x fastest; None: all.
-        every_warp: of each block; else, where warps do not wait for one another and have much to do, some
-            that are evenly spread stand for all (`Observation.warps` says how many).
-        checked: look for faults too: races, accesses out of bounds, reads of what nobody wrote.
+        blocks: linear indices of the blocks to run, x fastest; None for all blocks.
+        every_warp: trace every warp of each block. If False, and no thread waits for another, only some
+            evenly spread warps of a block with much work are traced; `Observation.warps` has their number.
+        watch: a warp whose first requests are kept.
+        checked: also find faults: races, accesses out of bounds, and reads of uninitialised memory.
 
     Raises:
-        KernelError: it does not compile, or its process died before anything was seen.
+        KernelError: the program does not compile, or its process died before it wrote a report.
         NoDeviceError: there is no C++ compiler, or no addr2line.
-        UsageError: the method is no kernel, or its grid has not a block that is asked for.
+        UsageError: the method is no kernel, or its grid lacks one of `blocks`.
     """
     if program.method.language != "cuda":
-        raise UsageError(f"{program.method.name} runs on the host: only kernels have warps to look at")
-    most = math.prod(launch.grid)
+        raise UsageError(f"{program.method.name} runs on the host, and only kernels have warps to observe")
+    block_count = math.prod(launch.grid)
     for block in blocks or ():
-        if not 0 <= block < most:
-            raise UsageError(f"there is no block {block} in a grid of {most:,}: they are counted from 0")
+        if not 0 <= block < block_count:
+            raise UsageError(
+                f"there is no block {block} in a grid of {block_count:,}: "
+                f"choose a number from 0 to {block_count - 1}"
+            )
     executable = compile_to_observe(program)
     shared = _shared_arrays(executable.path, program)
     workers = 1 if checked else len(os.sched_getaffinity(0))
@@ -114,16 +122,16 @@ def observe(
 
 
 def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
-    """Name, offset in the thread-local segment and bytes of each shared variable; 0 bytes: the dynamic one.
+    """Return the name, the offset in the thread-local segment and the bytes of each shared variable.
 
-    Source: the ELF-64 specification, “Symbol Table”; the Itanium C++ ABI, “Scope Encoding”, for names such as
-    `_ZZ6kerneliPfE2As`.
+    The dynamic array has 0 bytes. Sources: the ELF-64 specification, “Symbol Table”, and the Itanium C++ ABI,
+    “Scope Encoding”, for names such as `_ZZ6kerneliPfE2As`.
     """
     found: dict[int, tuple[str, int]] = {}
     dynamic: tuple[int, str] | None = None
     declared = set(re.findall(r"extern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", program.text))
     for symbol, offset, size in _symbols(path, _TLS_SYMBOL):
-        # Of a function, or of the file; neither is in a namespace of ours.
+        # The variable of a function or of the file; the runtime's own variables are in a namespace.
         local = re.fullmatch(r"_Z(?:Z.*E|L)(\d+)(\w+?)(?:_\d+)?", symbol)
         if symbol == DYNAMIC or symbol in declared:
             if dynamic is None or symbol != DYNAMIC:
@@ -139,9 +147,10 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
 
 
 def _device_variables(path: Path, program: Program) -> list[tuple[str, int, int]]:
-    """Name, offset from the start of the program and bytes of each `__device__` variable of a kernel's file.
+    """Return the name, the offset in the program and the bytes of each `__device__` variable.
 
-    They are in memory from the start, and blocks may speak through them: faults are not looked for there.
+    Faults in these variables are not looked for, because the variables are initialised when the program
+    starts, and blocks may communicate through them.
     """
     declared = set(
         re.findall(r"__device__\s[^;(){}=]*?(\w+)\s*(?:\[[^;={}]*)?[;={]", without_comments(program.text))
@@ -155,79 +164,92 @@ def _device_variables(path: Path, program: Program) -> list[tuple[str, int, int]
 
 
 def _symbols(path: Path, kind: int) -> Iterator[tuple[str, int, int]]:
-    """Name, value and size of each symbol of a kind. Source: the ELF-64 specification, “Symbol Table”."""
-    own = {s.name: s.data for s in sections(path.read_bytes()) if s.name in (".symtab", ".strtab")}
-    for name_at, info, _, _, value, size in struct.iter_unpack("=IBBHQQ", own[".symtab"]):
+    """Yield the name, value and size of each symbol of a kind.
+
+    Source: the ELF-64 specification, “Symbol Table”.
+    """
+    by_name = {s.name: s.data for s in sections(path.read_bytes())}
+    names = by_name[".strtab"]
+    for name_start, info, _, _, value, size in struct.iter_unpack("=IBBHQQ", by_name[".symtab"]):
         if info & 15 == kind:
-            yield own[".strtab"][name_at : own[".strtab"].index(b"\0", name_at)].decode(), value, size
+            yield names[name_start : names.index(b"\0", name_start)].decode(), value, size
 
 
 def _observation(
     lines: Sequence[str], path: Path, program: Program, sizes: dict[str, int], ended: str
 ) -> Observation:
-    words = [line.split() for line in lines]
-    addresses = {int(w[1]) for w in words if w[0] in ("site", "request")}
-    for w in words:
-        if w[0] == "fault":
-            addresses |= {int(w[2]), int(w[14])} - {0}
-    lines_of = _lines(path, frozenset(addresses), program.method.path.name)
+    """Return the observation that the lines of a report describe."""
+    rows = [line.split() for line in lines]
+    addresses = {int(row[1]) for row in rows if row[0] in ("site", "request")}
+    for row in rows:
+        if row[0] == "fault":
+            addresses |= {int(row[2]), int(row[14])} - {0}
+    line_of = _lines(path, frozenset(addresses), program.method.path.name)
     source = program.method.source.splitlines()
     sites = {pc: number for number, pc in enumerate(sorted(addresses))}
     accesses: list[Access] = []
     requests: list[Request] = []
     faults: list[Fault] = []
     blocks: list[int] = []
-    traced = of = 0
-    for w in words:
-        if w[0] == "warps":
-            traced, of = int(w[1]), int(w[2])
-        elif w[0] == "block":
-            blocks.append(int(w[1]))
-        elif w[0] == "site":
-            line = lines_of[int(w[1])]
+    traced_warps = all_warps = 0
+    for row in rows:
+        if row[0] == "warps":
+            traced_warps, all_warps = int(row[1]), int(row[2])
+        elif row[0] == "block":
+            blocks.append(int(row[1]))
+        elif row[0] == "site":
+            line = line_of[int(row[1])]
             text = source[line - 1].strip() if 0 < line <= len(source) else ""
-            counts = list(map(int, w[5:]))
-            accesses.append(_access(sites[int(w[1])], line, text, w, counts))
-        elif w[0] == "request":
-            offsets = {int(lane): int(at) for lane, _, at in (word.partition(":") for word in w[3:])}
-            requests.append(Request(len(requests), sites[int(w[1])], offsets))
-        elif w[0] == "fault":
-            faults.append(_fault(w, lines_of))
+            accesses.append(_access(sites[int(row[1])], line, text, row))
+        elif row[0] == "request":
+            pairs = (word.partition(":") for word in row[3:])
+            offsets = {int(lane): int(offset) for lane, _, offset in pairs}
+            requests.append(Request(len(requests), sites[int(row[1])], offsets))
+        elif row[0] == "fault":
+            faults.append(_fault(row, line_of))
     if ended:
-        faults.append(_of_message(ended))
+        faults.append(_fault_from_message(ended))
     accesses.sort(key=lambda access: access.site)
     shared = tuple(SharedArray(name, size) for name, size in sizes.items())
     return Observation(
-        tuple(accesses), tuple(blocks), (traced, of), tuple(requests), tuple(faults), shared, ended
+        accesses=tuple(accesses),
+        blocks=tuple(blocks),
+        warps=(traced_warps, all_warps),
+        requests=tuple(requests),
+        faults=tuple(faults),
+        shared=shared,
+        ended=ended,
     )
 
 
-def _access(site: int, line: int, text: str, w: Sequence[str], counts: Sequence[int]) -> Access:
-    size, requests, threads, requested, used, sectors, least, wavefronts, least_w, broadcasts, *others = (
-        counts
-    )
-    wide_requests, wide_wavefronts, wide_least, unrolled_requests, unrolled_sectors, by_copy = others
-    is_shared = w[2] == "shared"
+def _access(site: int, line: int, text: str, row: Sequence[str]) -> Access:
+    """Return the access that a row such as `site PC SPACE OP ARRAY COUNT …` describes."""
+    (
+        size, requests, threads, bytes_requested, bytes_used, sectors, ideal_sectors,
+        wavefronts, ideal_wavefronts, broadcasts, wide_requests, wide_wavefronts, wide_ideal_wavefronts,
+        unrolled_requests, unrolled_sectors, by_copy,
+    ) = map(int, row[5:])  # fmt: skip
+    is_shared = row[2] == "shared"
     return Access(
         site=site,
         line=line,
         text=text,
         space="shared" if is_shared else "global",
-        op=_op(w[3]),
-        array="" if w[4] == "-" else w[4],
+        op=_op(row[3]),
+        array="" if row[4] == "-" else row[4],
         size_bytes=size,
         requests=requests,
         threads=threads,
-        bytes_requested=requested,
-        bytes_used=used,
+        bytes_requested=bytes_requested,
+        bytes_used=bytes_used,
         sectors=sectors,
-        ideal_sectors=least,
+        ideal_sectors=ideal_sectors,
         wavefronts=wavefronts,
-        ideal_wavefronts=least_w,
+        ideal_wavefronts=ideal_wavefronts,
         broadcasts=broadcasts,
         wide_requests=wide_requests if is_shared else requests,
         wide_wavefronts=wide_wavefronts,
-        wide_ideal_wavefronts=wide_least,
+        wide_ideal_wavefronts=wide_ideal_wavefronts,
         unrolled_requests=unrolled_requests or requests,
         unrolled_sectors=unrolled_sectors or sectors,
         by_copy=bool(by_copy),
@@ -246,38 +268,42 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
-def _fault(w: Sequence[str], lines_of: dict[int, int]) -> Fault:
-    """Of a line such as `fault race PC OP ARRAY SIZE OFFSET COUNT BX BY BZ TX TY TZ PC OP BX …`."""
-    bx, by, bz, tx, ty, tz = map(int, w[8:14])
-    obx, oby, obz, otx, oty, otz = map(int, w[16:22])
-    other = int(w[14])
+def _fault(row: Sequence[str], line_of: dict[int, int]) -> Fault:
+    """Return the fault that a row describes.
+
+    A row has the words `fault KIND PC OP ARRAY SIZE OFFSET COUNT BX BY BZ TX TY TZ PC OP BX BY BZ TX TY TZ`.
+    The second PC and the words after it belong to the other thread of a race.
+    """
+    bx, by, bz, tx, ty, tz = map(int, row[8:14])
+    other_bx, other_by, other_bz, other_tx, other_ty, other_tz = map(int, row[16:22])
+    other_pc = int(row[14])
     return Fault(
-        kind=_KINDS[w[1]],
-        line=lines_of[int(w[2])],
-        op=_op(w[3]),
-        space="global" if w[4] in ("A", "B", "C") else "shared",
+        kind=_KINDS[row[1]],
+        line=line_of[int(row[2])],
+        op=_op(row[3]),
+        space="global" if row[4] in ("A", "B", "C") else "shared",
         block=(bx, by, bz),
         thread=(tx, ty, tz),
-        array="" if w[4] == "-" else w[4],
-        offset_bytes=int(w[6]),
-        size_bytes=int(w[5]),
-        count=int(w[7]),
-        other_line=lines_of[other] if other else 0,
-        other_op=_op(w[15]),
-        other_block=(obx, oby, obz),
-        other_thread=(otx, oty, otz),
+        array="" if row[4] == "-" else row[4],
+        offset_bytes=int(row[6]),
+        size_bytes=int(row[5]),
+        count=int(row[7]),
+        other_line=line_of[other_pc] if other_pc else 0,
+        other_op=_op(row[15]),
+        other_block=(other_bx, other_by, other_bz),
+        other_thread=(other_tx, other_ty, other_tz),
     )
 
 
-def _of_message(message: str) -> Fault:
-    """A fault that the device describes itself."""
+def _fault_from_message(message: str) -> Fault:
+    """Return the fault that a message of the device describes."""
     at_barrier = re.search(r"barrier|is stuck|not in the mask", message)
     line = re.search(r"line (\d+)", message)
     return Fault("divergent-barrier" if at_barrier else "crash", int(line[1]) if line else 0, message=message)
 
 
 def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
-    """The line of the kernel's file at each return address; 0 where it is in another file.
+    """Return the line of the kernel's file for each return address; 0 if the code is from another file.
 
     Raises:
         NoDeviceError: there is no addr2line.
@@ -286,17 +312,17 @@ def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
         return {}
     tool = _addr2line()
     ordered = sorted(addresses)
-    # The instruction before a return address is the call, which is what has the line.
-    done = finished([tool, "-i", "-a", "-e", str(path), *(hex(address - 1) for address in ordered)])
-    found: dict[int, int] = {}
-    for address, places in zip(ordered, _answers(done.stdout), strict=True):
-        of_file = [line for file, line in places if Path(file).name == name]
-        found[address] = of_file[0] if of_file else 0
-    return found
+    # The line is that of the call, which is the instruction before the return address.
+    completed = run_to_end([tool, "-i", "-a", "-e", str(path), *(hex(address - 1) for address in ordered)])
+    line_of: dict[int, int] = {}
+    for address, places in zip(ordered, _source_places(completed.stdout), strict=True):
+        own_lines = [line for file, line in places if Path(file).name == name]
+        line_of[address] = own_lines[0] if own_lines else 0
+    return line_of
 
 
-def _answers(text: str) -> Iterator[list[tuple[str, int]]]:
-    """For each address, the file and line of its innermost function first."""
+def _source_places(text: str) -> Iterator[list[tuple[str, int]]]:
+    """Yield the files and lines at each address in addr2line's output, innermost inlined function first."""
     places: list[tuple[str, int]] | None = None
     for line in text.splitlines():
         if line.startswith("0x"):
@@ -313,7 +339,7 @@ def _answers(text: str) -> Iterator[list[tuple[str, int]]]:
 @functools.cache
 def _addr2line() -> str:
     for name in ("addr2line", "llvm-addr2line"):
-        found = shutil.which(name)
-        if found:
-            return found
+        path = shutil.which(name)
+        if path:
+            return path
     raise NoDeviceError("addr2line was not found: install it, for example with: apt install binutils")

@@ -1,8 +1,8 @@
-"""Compiles kernels with PyCUDA, and loads them with its `SourceModule`.
+"""Compile kernels with PyCUDA, and load them with its `SourceModule`.
 
-`SourceModule` compiles a source if PyCUDA's cache lacks it, and loads it. cudamm fills the cache ahead with
-`pycuda.compiler.compile`, which needs no GPU; `compile_all` does that on every core. In the process that owns
-the GPU, `SourceModule` then only reads the cache and loads.
+`SourceModule` compiles a source if PyCUDA's cache does not contain its cubin, and loads the cubin. cudamm
+fills the cache in advance with `pycuda.compiler.compile`, which needs no GPU and runs on all cores
+(`compile_all`). In the process that owns the GPU, `SourceModule` then only loads the cubin from the cache.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class ModuleSource:
         return SourceModule(**self._arguments())
 
     def compiled(self, made_from: Sequence[str], *, keep_failure: bool = True) -> ModuleSource:
-        """Compile this source; return it with the folder of its cubin.
+        """Compile this source, or find its cubin in the cache; return the source with the cubin's folder.
 
         Args:
             made_from: everything that the cubin depends on.
-            keep_failure: if the source does not compile, keep that in the cache too.
+            keep_failure: if the source does not compile, cache the error.
 
         Raises:
             KernelError: the source does not compile.
@@ -80,7 +80,7 @@ class ModuleSource:
                     raise failure from None
                 (folder / _FAILURE).write_text(str(failure), encoding="utf-8", errors="replace")
             else:
-                if not any(folder.iterdir()):  # $PYCUDA_DISABLE_CACHE: PyCUDA will compile again to load
+                if not any(folder.iterdir()):  # with $PYCUDA_DISABLE_CACHE, PyCUDA compiles again to load
                     (folder / "kernel.cubin").write_bytes(image)
 
         folder = cached_folder([*made_from, "SourceModule"], compile_into)
@@ -91,9 +91,10 @@ class ModuleSource:
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments of `SourceModule` by their names.
 
-        `#include` is written as `# include`: at each load PyCUDA runs nvcc's preprocessor over a source that
-        contains `#include`, to see whether a header has changed. The cache's folder already depends on the
-        headers beside the user's file and on nvcc's version. PyCUDA writes in the locale's encoding.
+        `#include` is replaced by `# include`: at each load PyCUDA runs nvcc's preprocessor on a source that
+        contains `#include`, to see whether a header has changed. This is not needed, because the name of the
+        cache's folder already depends on the headers beside the user's file and on nvcc's version. The source
+        is limited to characters of the locale's encoding, in which PyCUDA writes its files.
         """
         encoding = locale.getpreferredencoding(False)
         source = self.source.replace("#include", "# include").encode(encoding, "replace").decode(encoding)
@@ -123,7 +124,7 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
     """
     target, options = nvcc_options(program, arch)
     source = ModuleSource(program.text, str(nvcc().path), tuple(options), target)
-    # If the failure is in a header, the user may correct the header before the next run.
+    # If a header is wrong, the user may correct the header, so the error must not be cached.
     source = source.compiled(identity(program, arch), keep_failure=program.include_folder is None)
     image = next(Path(source.cache_dir).glob("*.cubin")).read_bytes()
     kernel = find_kernel(image, program.method.entry)
@@ -131,21 +132,21 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
 
 
 def prepare_to_load() -> None:
-    """Import PyCUDA's compiler and ask nvcc for its version, as the first `SourceModule` would."""
+    """Import PyCUDA's compiler and read nvcc's version, which the first `SourceModule` would do otherwise."""
     from pycuda import characterize, compiler
 
     characterize.platform_bits()
-    with contextlib.suppress(NoDeviceError):  # without nvcc there will be nothing to load
+    with contextlib.suppress(NoDeviceError):  # without nvcc no kernel is compiled or loaded
         compiler.get_nvcc_version(str(nvcc().path))
 
 
 def _remove_leftovers(message: str) -> None:
-    """Remove the temporary folder that PyCUDA leaves behind if nvcc fails; its message names the folder."""
+    """Remove the temporary folder that PyCUDA leaves if nvcc fails; PyCUDA's message contains its path."""
     named = re.search(r"nvcc compilation of (\S+)/kernel\.cu failed", message)
     if named:
         shutil.rmtree(named[1], ignore_errors=True)
 
 
-# PyCUDA repeats as a warning whatever nvcc prints about a program that compiles.
+# If a program compiles, PyCUDA prints the messages of nvcc as warnings.
 warnings.filterwarnings("ignore", "The CUDA compiler succeeded")
 warnings.filterwarnings("ignore", "nvcc said it demoted types")

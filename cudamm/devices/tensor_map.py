@@ -1,8 +1,8 @@
-"""Tensor maps: how the hardware that copies boxes of a matrix to shared memory is told of the matrix.
+"""Make tensor maps, which describe a matrix to the hardware that copies boxes of it to shared memory.
 
-The driver makes them. It is called through ctypes: PyCUDA does not know the function, and versions of
-cuda-bindings put the map where Python allocates, at multiples of 16 bytes, though the driver asks for 64
-(github.com/NVIDIA/cuda-python/pull/1692 reports the crash).
+The driver makes a tensor map. The driver is called through ctypes, because PyCUDA lacks the function, and
+because some versions of cuda-bindings align the map to 16 bytes as Python does, although the driver requires
+64 (github.com/NVIDIA/cuda-python/pull/1692 reports the crash).
 """
 
 from __future__ import annotations
@@ -23,45 +23,46 @@ L2_PROMOTION_128B = 2
 OUT_OF_BOUNDS_IS_ZERO = 0
 
 ALIGNMENT_BYTES = 64
+"""Alignment that the driver requires of a tensor map, in bytes."""
 
 
-def encode(of: TensorMap, address: int, rows: int, columns: int, element: ElementType) -> bytes:
-    """The 128 bytes of a tensor map of a row-major matrix, for a kernel's argument.
+def encode(spec: TensorMap, address: int, rows: int, columns: int, element: ElementType) -> bytes:
+    """Return the 128 bytes of a tensor map of a row-major matrix, for a kernel's argument.
 
-    What a copy's box has beyond the matrix's edge arrives as zeros.
+    Elements of a box beyond the matrix's edge are copied as zeros.
 
     Args:
-        address: of the matrix in device memory, a multiple of 16.
+        address: address of the matrix in device memory, a multiple of 16.
 
     Raises:
-        KernelError: the driver does not know tensor maps (before CUDA 12), or refuses this one.
+        KernelError: the driver is older than CUDA 12 and has no tensor maps, or it refuses this tensor map.
     """
     try:
-        make = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+        encode_tiled = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
     except (OSError, AttributeError) as error:
         raise KernelError(
-            f"this driver makes no tensor maps, as one of CUDA 12 or later does: {error}"
+            f"this driver makes no tensor maps, which need a driver of CUDA 12 or later: {error}"
         ) from None
     memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + ALIGNMENT_BYTES)
-    place = -(-ctypes.addressof(memory) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    # Columns come first: the driver counts dimensions from the one whose elements are neighbours.
-    status = make(
-        ctypes.c_void_p(place),
+    aligned = -(-ctypes.addressof(memory) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    # Columns come first: the driver's first dimension is the one whose elements are adjacent in memory.
+    status = encode_tiled(
+        ctypes.c_void_p(aligned),
         ctypes.c_int(DATA_TYPES[element.name]),
         ctypes.c_uint32(2),
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * 2)(columns, rows),
         (ctypes.c_uint64 * 1)(columns * element.size_bytes),
-        (ctypes.c_uint32 * 2)(of.box_columns, of.box_rows),
+        (ctypes.c_uint32 * 2)(spec.box_columns, spec.box_rows),
         (ctypes.c_uint32 * 2)(1, 1),
         ctypes.c_int(INTERLEAVE_NONE),
-        ctypes.c_int(SWIZZLE[of.swizzle_bytes]),
+        ctypes.c_int(SWIZZLE[spec.swizzle_bytes]),
         ctypes.c_int(L2_PROMOTION_128B),
         ctypes.c_int(OUT_OF_BOUNDS_IS_ZERO),
     )
     if status != 0:
         raise KernelError(
-            f"the driver makes no tensor map of {of.matrix}, {rows} x {columns} {element.name}: "
-            f"cuTensorMapEncodeTiled answers {status}"
+            f"the driver makes no tensor map of {spec.matrix}, {rows} x {columns} {element.name}: "
+            f"cuTensorMapEncodeTiled returns error {status}"
         )
-    return ctypes.string_at(place, TENSOR_MAP_BYTES)
+    return ctypes.string_at(aligned, TENSOR_MAP_BYTES)

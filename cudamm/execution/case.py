@@ -22,8 +22,9 @@ class Case:
         position: index among the requested cases.
         target: the device that runs the case; the host's own methods run on the CPU device beside a GPU too.
         launch: None if the case cannot be launched.
-        compiled: the compiled program, or why it did not compile or cannot be launched; None before.
-        skipped: why the case is not run; empty if it is.
+        compiled: the compiled program, or the error if it does not compile or cannot be launched; None before
+            compiling.
+        skipped: the reason why the case is not run; empty if the case is run.
     """
 
     position: int
@@ -38,22 +39,22 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The variant and the problem, for messages on progress."""
+        """The variant and the problem as text, to report progress."""
         return f"{self.variant} at {self.problem.shape} {self.problem.element.name}"
 
     @property
     def execution(self) -> Execution:
-        """How the device runs the method: on a GPU, natively on the host, or emulated."""
+        """The way in which the device runs the method: on a GPU, natively on the host, or emulated."""
         return self.target.execution(self.variant.method)
 
     @property
     def on_host(self) -> bool:
-        """Whether the CPU device runs the case."""
+        """True if the CPU device runs the case."""
         return self.target.info.kind == "cpu"
 
     @property
     def is_yardstick(self) -> bool:
-        """Whether the method calls a library: others are compared with it, and it is never the best."""
+        """True if the method calls a library, with which kernels are compared and which is never the best."""
         return bool(self.variant.method.package)
 
 
@@ -63,11 +64,11 @@ class Verdict:
 
     Attributes:
         correct: None if the product was not verified.
-        reason: what is wrong, and where; empty if nothing is.
+        reason: a description of what is wrong and where; empty if nothing is wrong.
         bit_equal: whether the bits are those of a host sum in k order, or the exact integers; None if the
             bits are not determined.
-        max_error: |got − expected| of the element whose error is the largest share of its bound; None if it
-            is not a number.
+        max_error: |got − expected| of the element whose error is the largest share of its bound; None if the
+            error is not a number.
         error_bound: the largest error that is allowed for that element.
         launch_ms: duration of the launches, in milliseconds.
     """

@@ -1,4 +1,4 @@
-"""Programs compiled without being run: what became of each."""
+"""Compile programs that are not run, as `cudamm show` does."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from cudamm.compile.program import Program
 from cudamm.errors import KernelError
 from cudamm.execution.prepare import check_user_kernels
 
-Made = TypeVar("Made")
+Compiled = TypeVar("Compiled")
 
 
 def compile_programs(
-    programs: Sequence[Program], compile_one: Callable[[Program], Made], tell: Callable[[str], None]
-) -> list[Made | KernelError]:
-    """Return what each program was compiled to, or why it was not, in order.
+    programs: Sequence[Program],
+    compile_one: Callable[[Program], Compiled],
+    report_progress: Callable[[str], None],
+) -> list[Compiled | KernelError]:
+    """Compile programs; return the result of each, or its error, in the order of the programs.
 
     Args:
-        tell: is called with the name of each program that is done.
+        report_progress: called with the method's name after each compiled program.
 
     Raises:
-        UsageError: a user's kernel does not compile at all.
+        UsageError: every program is of a user's kernel, and none compiles.
     """
-    made = compile_all(programs, compile_one, tell)
-    check_user_kernels(list(made.items()))
-    return [made[program] for program in programs]
+    results = compile_all(programs, compile_one, report_progress)
+    check_user_kernels(list(results.items()))
+    return [results[program] for program in programs]
 
 
 def refuse_failures(
-    titles: Sequence[str], programs: Sequence[Program], compiled: Sequence[Made | KernelError]
+    titles: Sequence[str], programs: Sequence[Program], compiled: Sequence[Compiled | KernelError]
 ) -> None:
     """Raise KernelError, or UsageError for a user's file, for the first program that does not compile."""
-    for title, program, made in zip(titles, programs, compiled, strict=True):
-        check_user_kernels([(program, made)])
-        if isinstance(made, KernelError):
-            raise KernelError(f"{title}: {made}")
+    for title, program, result in zip(titles, programs, compiled, strict=True):
+        check_user_kernels([(program, result)])
+        if isinstance(result, KernelError):
+            raise KernelError(f"{title}: {result}")

@@ -1,4 +1,4 @@
-"""The interface of what runs cases; implemented in this process and in a worker process."""
+"""Interface of the executors, which run cases in this process or in a worker process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SampleBatch:
     Attributes:
         samples_ms: milliseconds per launch, for each sample.
         clock_mhz: the multiprocessors' clock after the last sample; None if the clock cannot be read.
-        throttle_reasons: why the device was throttled while the samples were taken; empty if it was not.
+        throttle_reasons: reasons why the device was throttled during the samples; empty if it was not.
     """
 
     samples_ms: list[float]
@@ -35,7 +35,8 @@ class Facts:
     """Measured properties of an open device.
 
     Attributes:
-        event_floor_ms: the time between two events around an empty kernel; None if the device has no events.
+        event_floor_ms: milliseconds between two events around an empty kernel; None if the device has no
+            events.
         ceilings: None if the ceilings are not known.
     """
 
@@ -44,21 +45,21 @@ class Facts:
 
 
 class Executor(ABC):
-    """Runs cases on one device, and the host's own methods beside it."""
+    """An executor of cases on one device, and of the host's own methods beside the device."""
 
     _facts: Facts | None = None
 
     @property
     @abstractmethod
     def target(self) -> Target[Any]:
-        """The device, as far as compiling for it requires."""
+        """The properties of the device that are needed to compile for it."""
 
     @abstractmethod
     def free_bytes(self) -> int:
-        """Return the bytes of device memory that matrices may still take."""
+        """Return the number of bytes of device memory that matrices may still take."""
 
     def facts(self) -> Facts:
-        """Return the measured properties of the device; they are measured once."""
+        """Return the measured properties of the device; only the first call measures."""
         if self._facts is None:
             self._facts = self._measure_facts()
         return self._facts

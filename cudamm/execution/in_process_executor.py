@@ -1,4 +1,4 @@
-"""An executor that runs cases in this process, on a device that is open here."""
+"""An executor that runs cases in this process, on a device that this process has opened."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cudamm.execution.judge import is_still_right, verify
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
 MOST_OPEN = 32
-"""Maximum number of runs on the CPU device at a time; each is a process."""
+"""Maximum number of open runs on the CPU device; each run is a process."""
 
 
 class Expected:
-    """A problem whose matrices a thread makes while the device is being opened."""
+    """The problem of the first request, whose matrices a thread makes while the device is being opened."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -34,17 +34,21 @@ class Expected:
         with contextlib.suppress(CudammError, MemoryError):
             self._problem.prepare()
 
-    def made(self) -> Problem:
+    def wait(self) -> Problem:
         """Wait for the matrices, and return the problem."""
         self._thread.join()
         return self._problem
 
 
 class InProcessExecutor(Executor):
-    """Runs cases in this process."""
+    """An executor that runs cases in this process."""
 
     def __init__(self, device: Device[Any], expected: Expected | None = None) -> None:
-        """`expected`: the problem that is probably requested first."""
+        """Create an executor on an open device.
+
+        Args:
+            expected: the problem that is probably requested first.
+        """
         self.device = device
         self._expected = expected
         self._problem: Problem | None = None
@@ -53,11 +57,11 @@ class InProcessExecutor(Executor):
 
     @functools.cached_property
     def target(self) -> Target[Any]:
-        """The device, as far as compiling for it requires."""
+        """The properties of the device that are needed to compile for it."""
         return self.device.target()
 
     def free_bytes(self) -> int:
-        """Return the bytes of device memory that matrices may still take."""
+        """Return the number of bytes of device memory that matrices may still take."""
         return self.device.free_bytes()
 
     def _measure_facts(self) -> Facts:
@@ -67,7 +71,7 @@ class InProcessExecutor(Executor):
         """Launch a case and judge its product."""
         with self.open(case) as run:
             verdict = verify(
-                run, self._same(case.problem), case.variant, fmad=case.fmad, thread_order=thread_order
+                run, self._kept(case.problem), case.variant, fmad=case.fmad, thread_order=thread_order
             )
         if not verdict.correct:
             self._free_runs()  # a faulty kernel may have damaged matrices in device memory
@@ -85,17 +89,21 @@ class InProcessExecutor(Executor):
             clock_mhz = None
             if not case.on_host:
                 reasons, clock_mhz = self.device.throttle_reasons(), self.device.clock_mhz()
-            if check and not is_still_right(run, self._same(case.problem)):
+            if check and not is_still_right(run, self._kept(case.problem)):
                 raise KernelError("it was right when it was verified, but not when it was timed")
             return SampleBatch(samples_ms, clock_mhz, reasons)
 
     def make_ready(self, problem: Problem) -> None:
-        """Make a problem's inputs, and what its products are judged by."""
-        self.device.make_ready(self._same(problem))
+        """Make a problem's inputs, and the reference that its products are compared with."""
+        self.device.make_ready(self._kept(problem))
 
     @contextlib.contextmanager
     def open(self, case: Case) -> Iterator[Run]:
-        """Yield a run of a case, opened when first needed. Raises KernelError if it has no kernel to run."""
+        """Yield a run of a case; the first call opens the run.
+
+        Raises:
+            KernelError: the case did not compile, cannot be launched, or failed.
+        """
         try:
             yield self._run(case)
         except KernelError:
@@ -107,11 +115,11 @@ class InProcessExecutor(Executor):
             raise case.compiled
         if case.launch is None:
             raise KernelError(case.skipped)
-        problem = self._same(case.problem)
-        known = self._runs.pop(case.position, None)
-        if known is None or known[0].program != case.program:
-            if known is not None:
-                known[1].close()
+        problem = self._kept(case.problem)
+        entry = self._runs.pop(case.position, None)
+        if entry is None or entry[0].program != case.program:
+            if entry is not None:
+                entry[1].close()
             shape = case.launch.shape
             if shape not in self._padded:
                 self._padded[shape] = padded(case.launch, *problem.inputs)
@@ -119,22 +127,22 @@ class InProcessExecutor(Executor):
             # An executor on a GPU runs the host's own methods too.
             device = host() if case.on_host and self.device.info.kind != "cpu" else self.device
             run = device.open(case.program, case.compiled, case.launch, *self._padded[shape])
-            known = case, run
-        self._runs[case.position] = known  # the most recently used runs are last
-        return known[1]
+            entry = case, run
+        self._runs[case.position] = entry  # the most recently used run is last
+        return entry[1]
 
     def _make_room(self, shape: Shape, element_bytes: int) -> None:
-        """Close the least recently used runs on the host if together they take too much of its memory."""
+        """Close the least recently used runs on the host if all of them take too much of its memory."""
         on_host = [i for i, (case, _) in self._runs.items() if case.on_host]
         needed = shape.elements * element_bytes * (len(on_host) + 1)
         while on_host and (needed > host().free_bytes() // 2 or len(on_host) >= MOST_OPEN):
             self._runs.pop(on_host.pop(0))[1].close()
             needed -= shape.elements * element_bytes
 
-    def _same(self, problem: Problem) -> Problem:
+    def _kept(self, problem: Problem) -> Problem:
         """Return an equal problem whose matrices are kept from one case to the next."""
         if self._expected is not None:
-            self._problem, self._expected = self._expected.made(), None
+            self._problem, self._expected = self._expected.wait(), None
         if self._problem != problem:
             self.release()
             # A copy: the caller's own problem would keep its matrices alive after `release`.

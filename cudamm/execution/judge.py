@@ -1,4 +1,4 @@
-"""Is a product right? Each element is compared with a reference, within the error that rounding allows."""
+"""Judge a product: compare each element with a reference, within the bound on rounding errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cudamm.kernels.problem import Matrix, Problem
 from cudamm.kernels.variant import Variant
 
 MOST_ORDERED_SUMS = 2**31
-"""Maximum number of multiplications of a bit-for-bit check; larger products are checked in some rows only."""
+"""Maximum number of multiplications for a bit-for-bit check; of larger products some rows are checked."""
 
 
 def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
     """Launch a run on its inputs, and judge the product in C.
 
     Args:
-        run: has the problem's inputs, padded.
+        run: a run whose matrices are the problem's inputs, padded.
         fmad: whether the kernel was compiled with fused multiply-add; without it, a method that sums in k
             order must match a host sum bit for bit.
         thread_order: launch a second time with the threads in reverse order; the results must be equal.
@@ -49,7 +49,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         reasons.append(_describe(products[0], problem, variant, wrong, adds_to_output=bool(adds)))
         reasons.append(adds or terms_used(run, problem, element))
     if len(products) == 2 and not _same_bits(*products):
-        # What was found with one thread order need not hold with another.
+        # The third reason comes from further launches with one thread order. It may not hold for the other.
         reasons = [
             "the result depends on the order in which threads run: a __syncthreads() is missing",
             *reasons[:2],
@@ -67,14 +67,14 @@ def is_still_right(run: Run, problem: Problem) -> bool:
 
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
-    """Return the verdict of a device that judges in its own memory; None if the host has to judge."""
-    whole = problem.element.name == "int32"
-    if not (whole or fmad or not variant.method.sums_in_k_order):
+    """Return the verdict if the device itself finds the product right; None if the host has to judge."""
+    is_integer = problem.element.name == "int32"
+    if not (is_integer or fmad or not variant.method.sums_in_k_order):
         return None
     deviation = run.deviation(problem)
     if deviation is None or deviation.wrong:
         return None
-    return Verdict(True, "", True if whole else None, deviation.error, deviation.bound)
+    return Verdict(True, "", True if is_integer else None, deviation.error, deviation.bound)
 
 
 def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:
@@ -112,7 +112,7 @@ def _wrong(product: Matrix, problem: Problem) -> Matrix:
 def _describe(
     product: Matrix, problem: Problem, variant: Variant, wrong: Matrix, adds_to_output: bool
 ) -> str:
-    """Return how many elements are wrong, where the first is, and what was expected and found there."""
+    """Return the number of wrong elements, the index of the first, and its expected and actual value."""
     unwritten = _holds(product, POISON)
     if unwritten.any() and not adds_to_output:
         row, column = _first(unwritten)
@@ -129,7 +129,7 @@ def _describe(
         f"got {product[row, column]:.9g}"
     )
     if _holds(product, SHARED).any():
-        return text + ", from shared memory that nothing had been written to yet"
+        return text + ", read from uninitialised shared memory"
     for name, guard in GUARDS.items():
         if _holds(product, guard).any():
             return text + f", read from beyond the edge of {name}"
@@ -137,14 +137,15 @@ def _describe(
 
 
 def _holds(product: Matrix, word: np.uint32) -> Matrix:
-    """Return which elements hold a 32-bit pattern, repeated for 64-bit types."""
+    """Return a mask of the elements whose bits are a 32-bit pattern, repeated for 64-bit types."""
     bits = np.uint64 if product.itemsize == 8 else np.uint32
-    found: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]
-    return found
+    mask: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]
+    return mask
 
 
-def _first(where: Matrix) -> tuple[int, int]:
-    row, column = np.unravel_index(int(np.argmax(where)), where.shape)
+def _first(mask: Matrix) -> tuple[int, int]:
+    """Return the row and column of the first true element."""
+    row, column = np.unravel_index(int(np.argmax(mask)), mask.shape)
     return int(row), int(column)
 
 
@@ -154,7 +155,7 @@ def _tile(variant: Variant, row: int, column: int) -> str:
 
 
 def _different_from_ordered_sum(product: Matrix, problem: Problem) -> str:
-    """Return where the bits differ from a host sum in k order; empty if they do not."""
+    """Return a message if the bits differ from a host sum in k order; empty if they are equal."""
     m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
     count = min(m, max(1, MOST_ORDERED_SUMS // (n * k)))
     chosen = np.unique(np.linspace(0, m - 1, count).astype(np.intp))

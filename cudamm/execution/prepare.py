@@ -50,12 +50,12 @@ def plan_all(
     """Plan and check every case, before anything is compiled.
 
     Args:
-        positions: of the cases, if they are some of many.
-        each_may_fail: make a failed row of a launch that the device cannot make, as in a sweep.
-        all_may_be_skipped: accept that every case is skipped, because others were run before.
+        positions: positions of the cases among all cases of the command, if `cases` are only some of them.
+        each_may_fail: if a case is impossible on the device, return it as failed instead of raising.
+        all_may_be_skipped: accept that every case is skipped, because other cases were run before.
 
     Raises:
-        UsageError: as `prepare` does.
+        UsageError: a case is impossible on the device, or every case is skipped.
     """
     numbered = zip(positions or range(len(cases)), cases, strict=True)
     planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
@@ -68,39 +68,39 @@ def plan_all(
 
 
 def compiled_as_ready(planned: Sequence[Case], progress: Progress, *, at_once: bool = True) -> Iterator[Case]:
-    """Yield each case as soon as its program is compiled: others compile while it is measured.
+    """Yield each case as soon as its program is compiled; the other programs compile meanwhile.
 
     Cases on the host come last, because compiling would disturb their times.
 
     Args:
-        at_once: False: yield nothing before every program is compiled.
+        at_once: if False, yield nothing before every program is compiled.
     """
     waiting: dict[Program, list[Case]] = {}
-    held: list[Case] = []
+    deferred: list[Case] = []
     for case in planned:
         if case.launch is None:
-            held.append(case)
+            deferred.append(case)
         else:
             waiting.setdefault(case.program, []).append(case)
-    done: list[tuple[Program, Any]] = []
+    results: list[tuple[Program, Any]] = []
     total = len(waiting)
     for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
-        for source, made in compile_each(programs, target.compile):
-            done.append((source, made))
-            progress(f"compiling {source.method.name}", len(done), total)
-            ready = [dataclasses.replace(case, compiled=made) for case in waiting[source]]
-            broken = isinstance(made, KernelError) and not source.method.builtin
-            if broken or not at_once or ready[0].on_host:
-                held += ready
+        for source, compiled in compile_each(programs, target.compile):
+            results.append((source, compiled))
+            progress(f"compiling {source.method.name}", len(results), total)
+            ready = [dataclasses.replace(case, compiled=compiled) for case in waiting[source]]
+            is_broken = isinstance(compiled, KernelError) and not source.method.builtin
+            if is_broken or not at_once or ready[0].on_host:
+                deferred += ready
             else:
                 yield from ready
-    check_user_kernels(done)
-    yield from sorted(held, key=lambda case: case.position)
+    check_user_kernels(results)
+    yield from sorted(deferred, key=lambda case: case.position)
 
 
 def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
-    """Raise UsageError if a user's kernel compiles in no variant: the file is broken, not a row."""
+    """Raise UsageError if all programs are of a user's kernel and none compiles: the file is broken."""
     if compiled and all(
         isinstance(c, KernelError) and not isinstance(c, CompilerKilled) and not p.method.builtin
         for p, c in compiled
@@ -114,10 +114,10 @@ def _planned(
 ) -> Case:
     """Return a case whose launch is checked; it is skipped if the variant's own requirements do not hold."""
     runner = _runner(target, variant)
-    lacking = runner.lacks(variant.method) or _lacking_type(variant, problem)
-    if lacking:
+    unsupported = runner.lacks(variant.method) or _unsupported_type(variant, problem)
+    if unsupported:
         unused = Program(variant.method, problem.element, fmad, variant.method.source)
-        return Case(position, variant, problem, fmad, runner, unused, None, None, lacking)
+        return Case(position, variant, problem, fmad, runner, unused, None, None, unsupported)
     source = program(variant, problem.element, fmad)
     case = Case(position, variant, problem, fmad, runner, source, None, None, "")
     try:
@@ -134,8 +134,11 @@ def _planned(
     return dataclasses.replace(case, launch=launch)
 
 
-def _lacking_type(variant: Variant, problem: Problem) -> str:
-    """Return that a library has no product of an element type; empty for kernels, which `program` refuses."""
+def _unsupported_type(variant: Variant, problem: Problem) -> str:
+    """Return a message if a library does not support an element type; empty if the method is a kernel.
+
+    For a kernel, `program` checks the element type.
+    """
     method, element = variant.method, problem.element.name
     if not method.package or element in method.element_types:
         return ""
@@ -164,14 +167,14 @@ def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_sh
     on_device = padded_shape.elements * size
     device = host() if on_host else executor
     free = device.free_bytes()
-    what = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
+    shapes = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
     if on_device > free:
         raise UsageError(
-            f"{what} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
+            f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
             f"{(host() if on_host else executor.target).info.name} has {_gigabytes(free)} free"
         )
-    # Inputs, a copy of everything (shared with the CPU device's kernels, or on its way to a GPU), and
-    # float64 versions of the inputs, product and error bound.
+    # The host's memory contains the inputs, a copy of all matrices (shared with a process of the CPU device,
+    # or to be copied to a GPU), and float64 versions of the inputs, the product and the error bound.
     needed = (
         problem.shape.elements * (size + 8)
         + padded_shape.elements * 2 * size
@@ -180,7 +183,7 @@ def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_sh
     free = host().free_bytes()
     if needed > free:
         raise UsageError(
-            f"{what} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
+            f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
             f"verification included; {_gigabytes(free)} are free"
         )
 

@@ -1,7 +1,7 @@
-"""The messages between this process and one that runs kernels, and how exceptions pass between the two.
+"""Messages between this process and a process that runs kernels.
 
-Requests and answers are pickled. An exception becomes an answer in `answer_to`, and an exception again in
-`value_of`; both are used for the worker process and for processes under a tool.
+Requests and answers are pickled. `answer_to` turns an exception into an answer, and `value_of` turns the
+answer into an exception again. Both are used for the worker process and for processes under a tool.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MakeReady:
 
 @dataclass(frozen=True)
 class Release:
-    """Request to free matrices, and to forget the cases that were sent."""
+    """Request to free all matrices, and to forget the cases that were sent."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class RunCase:
 
     Attributes:
         position: the position of the case among those of the command.
-        case: None if the case was sent before; the worker process then has it.
+        case: None if the case was sent before; the worker process keeps every case it receives.
     """
 
     position: int
@@ -106,19 +106,19 @@ Answer = Success | Failure | DeviceBroken
 
 
 class WorkerLostError(KernelError):
-    """The process that runs kernels died, hangs, or has a broken device."""
+    """A failure of the process that runs kernels: it died, does not answer, or has a broken device."""
 
 
 def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = lambda: False) -> Answer:
-    """Do the work, and return its value or the error that ended it.
+    """Call `work`, and return its value or its error as an answer.
 
     Args:
-        is_device_broken: asked after a KernelError.
+        is_device_broken: called after a KernelError.
     """
     try:
         return Success(work())
     except KernelError as error:
-        # The error is made anew: a subclass of it, or its traceback, may refer to what cannot be pickled.
+        # A new error is made, because a subclass or a traceback may refer to objects that cannot be pickled.
         return DeviceBroken(str(error)) if is_device_broken() else Failure(KernelError(str(error)))
     except CudammError as error:
         return Failure(error)
@@ -127,7 +127,7 @@ def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = la
 
 
 def value_of(answer: Answer) -> Any:
-    """Return an answer's value.
+    """Return the value of an answer.
 
     Raises:
         WorkerLostError: the device is broken.
@@ -141,7 +141,7 @@ def value_of(answer: Answer) -> Any:
 
 
 class RequestHandler:
-    """Answers requests by calls on an executor, in the worker process."""
+    """A handler that answers requests in the worker process by calls of an executor."""
 
     def __init__(self, executor: InProcessExecutor) -> None:
         self._executor = executor
@@ -152,7 +152,7 @@ class RequestHandler:
         return answer_to(lambda: self._perform(request), self._is_device_broken)
 
     def _is_device_broken(self) -> bool:
-        """Return whether the device's context is lost, as it is after an illegal address."""
+        """Return whether the device's context is lost, for example after an illegal address."""
         try:
             self._executor.device.check()
         except KernelError:
@@ -176,7 +176,7 @@ class RequestHandler:
         if isinstance(step, Verify):
             verdict = executor.verify(case, thread_order=step.thread_order)
             if verdict.correct is False and self._is_device_broken():
-                # `answer_to` then answers that the device is broken, and the process is replaced.
+                # After this error `answer_to` reports a broken device, and the process is replaced.
                 raise KernelError(verdict.reason)
             return verdict
         return executor.sample(

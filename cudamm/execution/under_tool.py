@@ -1,6 +1,6 @@
-"""A case in a process of its own, under a tool that watches it: Nsight Compute or compute-sanitizer.
+"""Run a case in a process of its own under a tool: Nsight Compute or compute-sanitizer.
 
-The case, and the answer to it, pass through pickled files; the output of the tool is returned as text.
+The case and the process's answer pass through pickled files. The output of the tool is returned as text.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from cudamm.execution.process_protocol import Failure, Success, answer_to
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run under a tool ended.
+    """The outcome of a run under a tool.
 
     Attributes:
         status: exit status of the tool.
-        answer: of the process under the tool; None if it ended before it answered.
+        stdout: standard output of the tool.
+        stderr: standard error of the tool and of the process under the tool.
+        answer: answer of the process under the tool; None if the process ended without an answer.
     """
 
     status: int
@@ -39,21 +41,22 @@ class Ended:
 
     @property
     def value(self) -> Any:
-        """What the process under the tool returned; None if it failed or did not answer."""
+        """The value from the process under the tool; None if the process failed or did not answer."""
         return self.answer.value if isinstance(self.answer, Success) else None
 
     @property
     def error(self) -> CudammError | None:
-        """The error that ended the work of the process under the tool; None if there was none."""
+        """The error of the process under the tool; None if there was none."""
         return self.answer.error if isinstance(self.answer, Failure) else None
 
 
 def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeout_s: float) -> Ended | None:
-    """Run a case under a tool; return None if that took too long.
+    """Run a case under a tool; return None if the run took longer than `timeout_s`.
 
     Args:
-        options: of the tool.
-        module: run as a program under the tool; it calls `answer_case`.
+        options: options of the tool.
+        module: module that is run as a program under the tool, and calls `answer_case`.
+        timeout_s: time limit for the run, in seconds.
 
     Raises:
         NoDeviceError: the tool cannot be run.
@@ -88,11 +91,11 @@ def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeo
 
 
 def answer_case(arguments: Sequence[str], work: Callable[[Case], Any]) -> None:
-    """Do the work on the case in the process under the tool, and write the answer to its file."""
+    """Call `work` with the case, and write the answer to its file; runs in the process under the tool."""
     case_file, answer_file, seconds = arguments
-    # A kernel may hang after the parent was killed: then only an alarm ends this process.
+    # If the parent is killed while a kernel hangs, only this alarm ends the process.
     signal.alarm(int(seconds))
-    # What a kernel prints must not end up among what the tool prints.
+    # The output of a kernel goes to standard error, because the tool prints to standard output.
     os.dup2(2, 1)
     case: Case = pickle.loads(Path(case_file).read_bytes())  # noqa: S301 - written by `run_under`
     Path(answer_file).write_bytes(pickle.dumps(answer_to(lambda: work(case))))

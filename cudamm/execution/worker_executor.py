@@ -1,6 +1,7 @@
-"""An executor in a process of its own, which owns the device: what a kernel breaks there costs one row.
+"""An executor that runs cases in a worker process, which owns the device.
 
-The process is started again if it dies, reports a broken device, or does not answer in time.
+The worker process is replaced if it dies, reports a broken device, or does not answer in time: a broken
+kernel costs one row of the table, not the command.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ if TYPE_CHECKING:
     from cudamm.execution.case import Case, Verdict
 
 START_TIMEOUT_S = 120
-"""Time in which the driver has to come up, in seconds; the first context after a boot can take a while."""
+"""Time limit for opening the device, in seconds; the first context after a boot can take long."""
 
 HOST_WORK_TIMEOUT_S = 3600
-"""Time in which inputs and references have to be made, in seconds; no kernel can hold that up."""
+"""Time limit for requests that run no case, such as making inputs and references, in seconds."""
 
 
 class WorkerExecutor(Executor):
-    """Runs cases in a worker process."""
+    """An executor that runs cases in a worker process."""
 
     def __init__(
         self, device_spec: str, timeout_s: float, expected: tuple[str, str, int] | None = None
     ) -> None:
-        """Start the process, which begins to open a device; `target` waits for it.
+        """Start the worker process, which begins to open a device; `target` waits for the device.
 
         Args:
-            device_spec: as `find_device.find` takes it.
-            timeout_s: time in which a kernel has to answer, in seconds.
-            expected: size, element type and seed of the problem that will be requested first; the process
-                makes its matrices while the device is being opened.
+            device_spec: name of a device, for `find_device.find`.
+            timeout_s: time limit for a request that runs a case, in seconds.
+            expected: size, element type and seed of the problem that will be requested first; the worker
+                process makes its matrices while the device is being opened.
         """
         self._spec = device_spec
         self._timeout_s = timeout_s
@@ -62,33 +63,34 @@ class WorkerExecutor(Executor):
         self._start(*map(str, expected or ()))
 
     def _start(self, *expected: str) -> None:
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         module = "cudamm.execution.worker_process"
-        arguments = [self._spec, str(theirs.fileno()), str(os.getpid()), *expected]
+        arguments = [self._spec, str(child_end.fileno()), str(os.getpid()), *expected]
         try:
             self._process = start_group(
                 [sys.executable, "-m", module, *arguments],
-                stdout=2,  # what a kernel prints must not end up among the tables
-                pass_fds=[theirs.fileno()],
+                stdout=2,  # the output of a kernel must not mix with the tables on standard output
+                pass_fds=[child_end.fileno()],
             )
         except BaseException:
-            ours.close()
+            parent_end.close()
             raise
         finally:
-            theirs.close()
-        self._connection = Connection(ours.detach())
+            child_end.close()
+        self._connection = Connection(parent_end.detach())
         self._sent.clear()
 
     @property
     def target(self) -> Target[Any]:
-        """The device, once it is open.
+        """The properties of the device that are needed to compile for it; waits until the device is open.
 
         Raises:
-            UsageError, NoDeviceError: as `find_device.find` does.
+            UsageError: the device's name means no device.
+            NoDeviceError: the device cannot be used, or the worker process does not start.
         """
         if self._target is None:
             self._target = self._wait_for_start()
-            self._spec = self._target.info.spec  # a restart must not choose another device for `auto`
+            self._spec = self._target.info.spec  # after a restart `auto` must not choose another device
         return self._target
 
     def _wait_for_start(self) -> Target[Any]:
@@ -108,7 +110,7 @@ class WorkerExecutor(Executor):
         self._wait_for_start()
 
     def free_bytes(self) -> int:
-        """Return the bytes of device memory that matrices may still take."""
+        """Return the number of bytes of device memory that matrices may still take."""
         free: int = self._request(FreeBytes())
         return free
 
@@ -135,32 +137,32 @@ class WorkerExecutor(Executor):
         self._request(Release())
 
     def dismiss(self) -> None:
-        """Kill the process without waiting: the driver needs a tenth of a second to free what it held."""
+        """Kill the process without waiting: the driver takes a tenth of a second to free its memory."""
         if self._connection.closed:
             return
         self._connection.close()
         kill_group(self._process)
 
     def close(self) -> None:
-        """End the process, and with it all that runs there."""
+        """Kill the process, and wait until it has ended."""
         self.dismiss()
         self._process.wait()
 
     def _launch(self, case: Case, step: Verify | Sample) -> Any:
-        """Return the answer to a request that launches a kernel, which may crash or never end."""
-        is_known = self._sent.get(case.position) == case
+        """Return the answer to a request that runs a case. The case's kernel may crash, or may never end."""
+        was_sent = self._sent.get(case.position) == case
         try:
-            self._send(RunCase(case.position, None if is_known else case, step))
+            self._send(RunCase(case.position, None if was_sent else case, step))
             value = self._receive(self._timeout_s, f"no answer within {self._timeout_s:g} s (--timeout)")
         except WorkerLostError as error:
-            # Whatever happened, the next case gets a process in which nothing is broken.
+            # The next case gets a new process.
             self._restart()
             raise KernelError(str(error)) from None
         self._sent[case.position] = case
         return value
 
     def _request(self, request: Request) -> Any:
-        """Return the answer to a request that launches no user's kernel; a lost process is replaced once."""
+        """Return the answer to a request that runs no case; a lost process is replaced once."""
         try:
             return self._send_and_receive(request)
         except WorkerLostError:
@@ -175,17 +177,25 @@ class WorkerExecutor(Executor):
         return self._receive(HOST_WORK_TIMEOUT_S, "it did not answer")
 
     def _send(self, request: Request) -> None:
-        _ = self.target  # the process's first message says how it started
+        _ = self.target  # the first message of the process reports whether the device is open
         try:
             self._connection.send(request)
         except OSError:
             raise WorkerLostError(self._how_it_ended()) from None
 
-    def _receive(self, timeout_s: float, too_late: str) -> Any:
-        """Return the value of the next answer. Raises WorkerLostError if there is none in time."""
+    def _receive(self, timeout_s: float, failure: str) -> Any:
+        """Return the value of the next answer.
+
+        Args:
+            failure: begins the message if there is no answer in time.
+
+        Raises:
+            WorkerLostError: there is no answer in time, or the device is broken.
+            CudammError: the request failed.
+        """
         try:
             if not self._connection.poll(timeout_s):
-                raise WorkerLostError(f"{too_late}: it hangs, or needs longer than that")
+                raise WorkerLostError(f"{failure}: it hangs, or needs longer than that")
             answer = self._connection.recv()
         except (EOFError, OSError):
             raise WorkerLostError(self._how_it_ended()) from None

@@ -1,6 +1,7 @@
-"""The process behind a `WorkerExecutor`: it owns the device and answers requests.
+"""The worker process, which owns the device and answers the requests of a `WorkerExecutor`.
 
-`worker` alone starts it: python -m cudamm.execution.worker_process DEVICE SOCKET PARENT [SIZE TYPE SEED]
+Only `WorkerExecutor` starts it:
+python -m cudamm.execution.worker_process DEVICE SOCKET PARENT [SIZE TYPE SEED]
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from multiprocessing.connection import Connection
 
 
 def _wake_nvml() -> None:
-    """Initialise NVML, so that the initialisation in `devices` takes no time."""
+    """Initialise NVML, so that the later initialisation in `devices` takes no time."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL("libnvidia-ml.so.1").nvmlInit_v2()
 
 
 def _wake_driver(device_spec: str) -> None:
-    """Initialise the driver and make the GPU's primary context, which PyCUDA then retains.
+    """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
-    A failure here repeats when the GPU is opened, and is reported then.
+    A failure repeats when the GPU is opened, and is reported then.
     """
     kind, _, index = device_spec.partition(":")
     if kind not in ("gpu", "auto") or not (index or "0").isdecimal():
@@ -39,9 +40,9 @@ def _wake_driver(device_spec: str) -> None:
 
 
 if __name__ == "__main__":
-    # The driver takes as long to come up as the imports below.
+    # The driver takes as long to start as the imports below, so both run at the same time.
     threading.Thread(target=_wake_driver, args=sys.argv[1:2], daemon=True).start()
-    # Threads that make matrices while modules are imported would often wait 5 ms for the interpreter.
+    # With the default of 5 ms, threads that make matrices would often wait for a thread that imports modules.
     sys.setswitchinterval(0.0005)
 
 from cudamm.devices import find_device  # noqa: E402
@@ -70,7 +71,10 @@ def _mute() -> None:
 
 
 def _expected(size: str, dtype: str, seed: str) -> Expected | None:
-    """Start to make a problem; None if there is no such problem, which is reported when it is requested."""
+    """Start to make a problem's matrices; return None if the arguments describe no problem.
+
+    The request for the problem then reports the mistake.
+    """
     try:
         return Expected(Problem(parse_shape(size), ELEMENT_TYPES[dtype], int(seed)))
     except (CudammError, KeyError):
@@ -80,12 +84,12 @@ def _expected(size: str, dtype: str, seed: str) -> Expected | None:
 def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
-        # A killed parent cannot end this process, and an endless kernel keeps it from noticing.
+        # A killed parent cannot end this process, and during an endless kernel this process cannot notice.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != int(parent):
             return
     connection = Connection(int(handle))
-    # The CPU device is open at once, and its references are NumPy's.
+    # The CPU device needs no time to open in which a problem could be made.
     expected = _expected(*problem) if problem and device_spec != "cpu" else None
     with contextlib.suppress(ConnectionError):  # the parent is gone
         opened = answer_to(lambda: find_device.find(device_spec))
@@ -95,7 +99,7 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
         with opened.value as device:
             connection.send(Success(device.target()))
             device.when_broken = _mute
-            # Meanwhile the other process plans and compiles.
+            # The parent process plans and compiles at the same time.
             threading.Thread(target=device.prepare_to_load, daemon=True).start()
             _serve(connection, RequestHandler(InProcessExecutor(device, expected)))
 

@@ -1,4 +1,4 @@
-"""What does a kernel with a wrong result compute? Launches with chosen inputs tell."""
+"""Find out what a kernel with a wrong result computes, by launching it on chosen inputs."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from cudamm.errors import KernelError
 from cudamm.kernels.problem import Matrix, Problem
 
 MOST_WORK = 2**27
-"""Maximum number of multiplications to spend; each k takes two launches, so only small problems qualify."""
+"""Maximum number of multiplications in all launches together; each k takes two launches."""
 
 
 def adds_to_output(run: Run, element: tuple[int, int]) -> str:
-    """Return that the kernel adds to what C held before the launch; empty if it does not."""
-    found = []
+    """Return a message if the kernel adds to the previous contents of C; empty if it does not."""
+    results = []
     try:
         for start in (0, 1):
             run.fill_output(np.full(1, start, run.matrices["C"].dtype).view(np.uint32)[-1])
             run.launch()
-            found.append(float(run.product()[element]))
+            results.append(float(run.product()[element]))
     except KernelError:
         return ""
-    # An element that no thread writes keeps its value too: then the first of the two is zero.
-    adds = bool(np.isfinite(found).all()) and found[0] != found[1] and found[0] != 0
+    # An element that no thread writes keeps its value: then the first result is zero.
+    adds = bool(np.isfinite(results).all()) and results[0] != results[1] and results[0] != 0
     return "it adds to what C held before: C has to be set to zero first" if adds else ""
 
 
 def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
     """Return which A[row][k] and B[k][column] the kernel adds up for C[row][column], and how often.
 
-    With B all ones and A all zeros but for a one at [row][k], C[row][column] counts the uses of A[row][k].
-    The same goes for B. The run's own inputs are put back.
+    If B is all ones and A is zero except for a one at [row][k], C[row][column] counts the uses of A[row][k].
+    The uses of B[k][column] are counted in the same way. Afterwards the run's own inputs are restored.
 
     Args:
-        element: row and column of an element found wrong.
+        element: row and column of a wrong element.
 
     Returns:
-        A sentence; empty if every term is used once, the problem is large, or the products of these
-        launches make no sense either.
+        A sentence; empty if every term is used once, if the problem is large, or if the products of these
+        launches are no counts.
     """
     shape = run.plan.shape
     k_count = problem.shape.k
@@ -47,22 +47,23 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
     a, b = run.matrices["A"], run.matrices["B"]
     row, column = element
     try:
-        of_a = [_uses(run, (row, k), None, element) for k in range(k_count)]
-        of_b = [_uses(run, None, (k, column), element) for k in range(k_count)]
+        uses_of_a = [_uses(run, (row, k), None, element) for k in range(k_count)]
+        uses_of_b = [_uses(run, None, (k, column), element) for k in range(k_count)]
         run.load(a, b)
     except KernelError:
-        return ""  # the run is lost, and its inputs need not be put back
-    said = [
-        _say(name, counts)
-        for name, counts in ((f"A[{row}][k]", of_a), (f"B[k][{column}]", of_b))
+        return ""  # the run failed, and its inputs need not be restored
+    mistakes = [
+        _unexpected_uses(name, counts)
+        for name, counts in ((f"A[{row}][k]", uses_of_a), (f"B[k][{column}]", uses_of_b))
         if all(c is not None for c in counts) and any(c != 1 for c in counts)
     ]
-    return f"C[{row}][{column}] should use every k once: " + " and ".join(said) if said else ""
+    return f"C[{row}][{column}] should use every k once: " + " and ".join(mistakes) if mistakes else ""
 
 
 def _uses(
     run: Run, in_a: tuple[int, int] | None, in_b: tuple[int, int] | None, element: tuple[int, int]
 ) -> int | None:
+    """Return an element of the product of `_ones_at` matrices; None if it is no plausible count."""
     a = _ones_at(run.matrices["A"], in_a)
     b = _ones_at(run.matrices["B"], in_b)
     run.load(a, b)
@@ -81,17 +82,20 @@ def _ones_at(like: Matrix, index: tuple[int, int] | None) -> Matrix:
     return matrix
 
 
-def _say(name: str, counts: list[int | None]) -> str:
+def _unexpected_uses(name: str, counts: list[int | None]) -> str:
+    """Return a clause about the k at which an element is used never or more than once."""
     parts = []
     never = [k for k, count in enumerate(counts) if count == 0]
     often = [k for k, count in enumerate(counts) if count is not None and count > 1]
     if often:
-        parts.append(f"{name} is used {counts[often[0]]} times at k = {_ks(often)}")
+        parts.append(f"{name} is used {counts[often[0]]} times at k = {_shortened(often)}")
     if never:
-        parts.append(f"{'' if often else name + ' is '}never {'' if often else 'used '}at k = {_ks(never)}")
+        is_used = "never" if often else f"{name} is never used"
+        parts.append(f"{is_used} at k = {_shortened(never)}")
     return ", ".join(parts)
 
 
-def _ks(ks: list[int]) -> str:
-    shown = ", ".join(map(str, ks[:4]))
-    return f"{shown}, … ({len(ks)} in all)" if len(ks) > 4 else shown
+def _shortened(values: list[int]) -> str:
+    """Return the first four values as text, and the number of values if there are more."""
+    shown = ", ".join(map(str, values[:4]))
+    return f"{shown}, … ({len(values)} in all)" if len(values) > 4 else shown

@@ -97,16 +97,27 @@ def able(
     return [case for case in chosen if case[0].method not in remarks], list(remarks.values())
 
 
-def written_for(
-    chosen: Sequence[tuple[Variant, Problem]], is_named: Callable[[Method], bool]
+def written_cases(
+    variants: Sequence[Variant],
+    is_named: Callable[[Method], bool],
+    sizes: Sequence[str],
+    dtypes: Sequence[str],
+    seed: int,
+    all_types: bool = False,
 ) -> tuple[Cases, list[str]]:
-    """Return the cases whose method has the element type, and a remark on the methods left out for each type.
+    """Return the cases of `cases` without methods that lack a type, and a remark on those for each type.
 
     A method that is named itself stays among the cases: it is refused later, with the reason.
+
+    Args:
+        is_named: as for `kernels_of`.
+
+    Raises:
+        UsageError: a size or a type does not exist.
     """
     kept: Cases = []
     left_out: dict[str, dict[str, None]] = {}
-    for variant, problem in chosen:
+    for variant, problem in cases(variants, sizes, dtypes, seed, all_types):
         method, dtype = variant.method, problem.element.name
         if dtype in method.element_types or is_named(method):
             kept.append((variant, problem))

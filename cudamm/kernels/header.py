@@ -58,8 +58,25 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         UsageError: the file is missing, empty, not text, no kernel, or its header is wrong or lacks
             something that `overrides` does not give either.
     """
+    return parse_method(_read(path, builtin), path, overrides, builtin=builtin)
+
+
+def parse_method(
+    source: str, path: Path, overrides: Overrides | None = None, *, builtin: bool = False
+) -> Method:
+    """Return the method that a file's text declares.
+
+    Args:
+        path: of the file. A text that is in no file has a path too: it names the method and its messages.
+
+    Raises:
+        UsageError: as `read_method` does.
+    """
     overrides = overrides or Overrides()
-    source = _read(path, builtin)
+    if "\0" in source:
+        raise UsageError(f"{path} is not text: it contains NUL bytes")
+    if not source.strip():
+        raise UsageError(f"{path} is empty")
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     declared = {p.name: p for p in (_parse_parameter(path, text) for text in repeated["param"])}
@@ -164,10 +181,6 @@ def _read(path: Path, builtin: bool) -> str:
         raise UsageError(f"{path} is not text (UTF-8)") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    if "\0" in source:
-        raise UsageError(f"{path} is not text: it contains NUL bytes")
-    if not source.strip():
-        raise UsageError(f"{path} is empty")
     return source
 
 

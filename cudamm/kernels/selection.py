@@ -11,7 +11,7 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.header import Overrides, read_method, without_comments
+from cudamm.kernels.header import Overrides, kernels_in, parse_method, read_method, without_comments
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, parse_values, variants
 
@@ -24,7 +24,8 @@ class Selection:
     """The options that choose variants, as they were given.
 
     Attributes:
-        kernel_fields: the options that stand in for a header's fields, by the fields' names.
+        kernels: the user's own kernels: a path is a kernel file, and a string is source text.
+        kernel_fields: the options that stand in for the fields of their headers, by the fields' names.
         swept: parameters that take every value worth trying where none is asked for; None: all of them.
     """
 
@@ -32,7 +33,7 @@ class Selection:
     block: str | None = None
     tile: str | None = None
     defines: tuple[str, ...] = ()
-    kernel: str | None = None
+    kernels: tuple[Path | str, ...] = ()
     kernel_fields: dict[str, str] = dataclasses.field(default_factory=dict)
     swept: tuple[str, ...] | None = ()
 
@@ -70,22 +71,37 @@ class Selection:
 
     def _methods(self) -> list[Method]:
         methods: list[Method] = []
-        for name in self.words or (["all"] if self.kernel is None else []):
+        for name in self.words or ([] if self.kernels else ["all"]):
             methods += ladder.methods() if name == "all" else [ladder.find(name)]
-        if self.kernel is not None:
-            methods.append(self._user_kernel(self.kernel, methods))
-        elif self.kernel_fields:
+        if self.kernel_fields and not self.kernels:
             given = " and ".join(f"--{name}" for name in self.kernel_fields)
             raise UsageError(f"{given} describes a kernel file: say which with --kernel")
+        methods += self._user_kernels()
+        known = {p.name for method in methods for p in method.parameters}
+        for name in self._asked():
+            if self.kernels and name not in known:
+                files = " and ".join(str(method.path) for method in methods if not method.builtin)
+                raise UsageError(f"{files} {'do' if len(self.kernels) > 1 else 'does'} not mention {name}")
         return list(dict.fromkeys(methods))
 
-    def _user_kernel(self, path: str, others: Sequence[Method]) -> Method:
+    def _user_kernels(self) -> list[Method]:
+        """Return the user's own kernels, each with a name that no other method has."""
         empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
         if empty:
             raise UsageError(f"--{empty[0]} is empty")
-        file = read_method(Path(path), Overrides(self.kernel_fields))
+        taken = {name for m in (*ladder.methods(), BEST) for name in (m.name, *m.aliases)}
+        kernels: list[Method] = []
+        for method in dict.fromkeys(map(self._user_kernel, self.kernels)):
+            # A changed copy of one of ours must not be taken for it.
+            base = method.path.name if method.name in taken else method.name
+            names = (base, *(f"{base}-{number}" for number in range(2, len(self.kernels) + 1)))
+            free = next(name for name in names if name not in {kernel.name for kernel in kernels})
+            kernels.append(replace(method, name=free))
+        return kernels
+
+    def _user_kernel(self, kernel: Path | str) -> Method:
+        file = self._read(kernel)
         code = "\n".join((without_comments(file.source), *self.kernel_fields.values()))
-        elsewhere = {p.name for method in others for p in method.parameters}
         added: list[Parameter] = []
         # What -D names need not be declared: the file may be somebody else's, unchanged.
         for name, text in self._asked().items():
@@ -94,12 +110,15 @@ class Selection:
             if re.search(rf"\b{name}\b", code):
                 values = _values(name, text, ())
                 added.append(Parameter(name, values[0], values))
-            elif name not in elsewhere:
-                raise UsageError(f"{path} does not mention {name}")
-        method = read_method(Path(path), Overrides(self.kernel_fields, tuple(added)))
-        taken = {name for m in (*ladder.methods(), BEST) for name in (m.name, *m.aliases)}
-        # A changed copy of one of ours must not be taken for it.
-        return replace(method, name=method.path.name) if method.name in taken else method
+        return self._read(kernel, tuple(added))
+
+    def _read(self, kernel: Path | str, added: tuple[Parameter, ...] = ()) -> Method:
+        overrides = Overrides(self.kernel_fields, added)
+        if isinstance(kernel, Path):
+            return read_method(kernel, overrides)
+        # Source text is named for the function to launch, as if it were in a file of that name.
+        entry = self.kernel_fields.get("entry") or next(iter(kernels_in(kernel)), "source")
+        return parse_method(kernel, Path(f"{entry}.cu"), overrides)
 
     def names(self, method: Method) -> bool:
         """Whether a method is named itself, as a user's file is, and not just among all."""
@@ -120,6 +139,11 @@ class Selection:
                 raise UsageError(f"{name} is given twice; list its values: {name}={asked[name]},{text}")
             asked[name] = text
         return asked
+
+
+def is_kernel_file(name: str) -> bool:
+    """Return whether a name means a kernel file, and not a method of cudamm."""
+    return name.endswith((".cu", ".cpp")) or "/" in name
 
 
 def _define(text: str) -> tuple[str, str]:

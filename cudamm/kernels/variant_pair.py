@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.header import without_comments
 from cudamm.kernels.method import Method
-from cudamm.kernels.selection import Selection
+from cudamm.kernels.selection import Selection, is_kernel_file
 from cudamm.kernels.variant import Variant
 
 
@@ -28,7 +29,7 @@ def pair(
     shared = [("BLOCK_SIZE", selection.block), ("TILE_SIZE", selection.tile)]
     values = [(name, value) for name, value in shared if value is not None]
     values += [(text.partition("=")[0], text.partition("=")[2]) for text in selection.defines]
-    if selection.kernel_fields and not any(map(_is_file, texts)):
+    if selection.kernel_fields and not any(is_kernel_file(text.split(",")[0].strip()) for text in texts):
         given = " and ".join(f"--{name}" for name in selection.kernel_fields)
         raise UsageError(f"{given} describes a kernel file, and {option} names none")
     sides = [_side(selection, text, fields or {}) for text in texts]
@@ -53,21 +54,16 @@ def pair(
 def _side(selection: Selection, text: str, fields: Mapping[str, str]) -> Selection:
     """What one of the two names says by itself: a method or file, and values of its own."""
     name, *values = (part.strip() for part in text.split(","))
-    is_file = _is_file(text)
+    is_file = is_kernel_file(name)
     return dataclasses.replace(
         selection,
         methods=() if is_file else (name,),
-        kernel=name if is_file else None,
+        kernels=(Path(name),) if is_file else (),
         kernel_fields={**fields, **selection.kernel_fields} if is_file else {},
         block=None,
         tile=None,
         defines=tuple(values),
     )
-
-
-def _is_file(text: str) -> bool:
-    name = text.split(",")[0].strip()
-    return name.endswith((".cu", ".cpp")) or "/" in name
 
 
 def _has(method: Method, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The occupancy calculator.
+"""Calculate occupancy.
 
 Uses execution and every room below it, and `errors`.
 """

@@ -1,7 +1,8 @@
-"""Active blocks a multiprocessor, as cuOccupancyMaxActiveBlocksPerMultiprocessor counts them.
+"""Active blocks per multiprocessor, as cuOccupancyMaxActiveBlocksPerMultiprocessor counts them.
 
-Source: NVIDIA's cuda_occupancy.h of CUDA 13 for compute capability 3.0 and later, of CUDA 7 for 2.x, and the
-CUDA C Programming Guide 4.2, “Hardware Multithreading”, for 1.x. The tests hold it against the first.
+Source: NVIDIA's cuda_occupancy.h of CUDA 13 for compute capability 3.0 and later, and of CUDA 7 for 2.x; for
+1.x the CUDA C Programming Guide 4.2, “Hardware Multithreading”. The tests compare with cuda_occupancy.h of
+CUDA 13.
 """
 
 from __future__ import annotations
@@ -16,26 +17,28 @@ from cudamm.kernels.architecture import WARP_THREADS, Architecture
 Integers = npt.NDArray[np.int64]
 
 UNLIMITED = 2**31 - 1
-"""Blocks that a resource allows of which a kernel takes nothing."""
+"""Number of blocks allowed by a resource that a kernel does not use."""
 
 LIMITS = ("warps", "blocks", "registers", "shared", "barriers")
-"""The resources that can limit active blocks, in the order to show them."""
+"""The resources that can limit active blocks, in the order in which tables show them."""
 
-_WARP_PAIR = 2  # 1.x gives registers to warps in pairs
-# On 2.x, registers a thread that are given in portions of 128 a warp in place of 64.
+_WARP_PAIR = 2
+"""Number of warps that get registers together on 1.x."""
+
 _COARSE_ON_FERMI = (21, 22, 29, 30, 37, 38, 45, 46)
+"""Registers per thread for which 2.x allocates registers in units of 128 per warp instead of 64."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """What a multiprocessor holds, for each of a number of configurations.
+    """The active blocks of a multiprocessor; each array has one element per configuration.
 
     Attributes:
-        warps_per_block: warps of one block; one that is not full counts.
-        limits: active blocks that each resource of LIMITS alone would allow.
-        active: active blocks: the least of the limits.
-        allocated_registers: a block is given.
-        allocated_shared_bytes: a block is given, with what the driver reserves.
+        warps_per_block: warps of one block; a partly filled warp counts as one.
+        limits: number of active blocks that each resource of LIMITS alone would allow.
+        active: number of active blocks, the minimum of the limits.
+        allocated_registers: registers that are allocated for a block.
+        allocated_shared_bytes: shared memory that is allocated for a block, including the driver's share.
     """
 
     warps_per_block: Integers
@@ -46,7 +49,7 @@ class Blocks:
 
     @property
     def warps(self) -> Integers:
-        """Active warps."""
+        """Return the number of active warps."""
         return self.active * self.warps_per_block
 
 
@@ -58,88 +61,96 @@ def active_blocks(
     barriers: npt.ArrayLike = 1,
     carveout_percent: int | None = None,
 ) -> Blocks:
-    """The active blocks of any number of configurations, given as numbers or as arrays of one shape.
+    """Return the active blocks of configurations, given as numbers or as arrays of one shape.
 
     Args:
-        threads: a block, at least 1.
-        registers: a thread.
-        shared_bytes: static and dynamic, a block.
-        barriers: hardware barriers, a block.
-        carveout_percent: of the largest shared memory an SM can be set to, the share to prefer; the rest is
-            L1. None prefers all.
+        threads: threads per block, at least 1.
+        registers: registers per thread.
+        shared_bytes: static and dynamic shared memory per block.
+        barriers: hardware barriers per block.
+        carveout_percent: the preferred share of the largest shared memory that an SM can have, in percent;
+            the rest is L1 cache. None prefers all of it.
     """
     threads, registers, shared_bytes, barriers = np.broadcast_arrays(
-        *(np.asarray(given, np.int64) for given in (threads, registers, shared_bytes, barriers))
+        *(np.asarray(numbers, np.int64) for numbers in (threads, registers, shared_bytes, barriers))
     )
-    of = architecture
-    warps = _up(threads, WARP_THREADS) // WARP_THREADS
-    allocated_registers, by_registers = _registers(of, warps, registers)
-    allocated_shared, by_shared = _shared(of, shared_bytes, carveout_percent)
+    warps = _round_up(threads, WARP_THREADS) // WARP_THREADS
+    allocated_registers, by_registers = _limit_by_registers(architecture, warps, registers)
+    allocated_shared, by_shared = _limit_by_shared(architecture, shared_bytes, carveout_percent)
     limits = {
-        "warps": np.where(threads > of.threads_per_block, 0, of.warps // warps),
-        "blocks": np.full_like(threads, of.blocks),
+        "warps": np.where(threads > architecture.threads_per_block, 0, architecture.warps // warps),
+        "blocks": np.full_like(threads, architecture.blocks),
         "registers": by_registers,
         "shared": by_shared,
-        "barriers": _unlimited_unless(barriers, of.barriers),
+        "barriers": _blocks_within(barriers, architecture.barriers),
     }
-    least = np.minimum.reduce([limits[name] for name in LIMITS])
-    return Blocks(warps, limits, least, allocated_registers, allocated_shared)
+    active = np.minimum.reduce([limits[name] for name in LIMITS])
+    return Blocks(warps, limits, active, allocated_registers, allocated_shared)
 
 
-def _registers(of: Architecture, warps: Integers, registers: Integers) -> tuple[Integers, Integers]:
-    """Registers a block is given, and the blocks that the registers allow."""
-    if of.registers_by_block:
-        allocated = _up(_up(warps, _WARP_PAIR) * WARP_THREADS * registers, of.register_granularity)
-        blocks = _unlimited_unless(allocated, of.registers)
-        return allocated, np.where(registers > of.registers_per_thread, 0, blocks)
-    granularity: Integers | int = of.register_granularity
-    if of.capability[0] == 2:
-        granularity = np.where(np.isin(registers, _COARSE_ON_FERMI), 128, granularity)
-    per_warp = _up(registers * WARP_THREADS, granularity)
-    blocks = _blocks_in_partitions(of, of.partitions, warps, per_warp)
-    if of.capability == (6, 0):
-        # What runs on no other Pascal GPU, with four partitions, is not run on this one either.
-        blocks = np.where(_blocks_in_partitions(of, 4, warps, per_warp) == 0, 0, blocks)
-    return per_warp * warps, np.where(registers > of.registers_per_thread, 0, blocks)
-
-
-def _blocks_in_partitions(of: Architecture, partitions: int, warps: Integers, per_warp: Integers) -> Integers:
-    # Registers belong to partitions, so what is left over in each of them is lost.
-    in_each = of.registers // partitions // np.maximum(per_warp, 1)
-    blocks = np.where(per_warp == 0, UNLIMITED, in_each * partitions // warps)
-    # A launch is refused as if every partition held as many warps as the fullest.
-    return np.where(per_warp * _up(warps, partitions) > of.registers_per_block, 0, blocks)
-
-
-def _shared(
-    of: Architecture, shared_bytes: Integers, carveout_percent: int | None
+def _limit_by_registers(
+    architecture: Architecture, warps: Integers, registers: Integers
 ) -> tuple[Integers, Integers]:
-    """Shared memory a block is given, and the blocks that the shared memory allows."""
-    allocated = _up(shared_bytes + of.reserved_shared_bytes, of.shared_granularity_bytes)
-    configurations = np.array(of.shared_configurations, np.int64)
+    """Return the registers that are allocated for a block, and the number of blocks that they allow."""
+    if architecture.registers_by_block:
+        allocated = _round_up(
+            _round_up(warps, _WARP_PAIR) * WARP_THREADS * registers, architecture.register_granularity
+        )
+        blocks = _blocks_within(allocated, architecture.registers)
+        return allocated, np.where(registers > architecture.registers_per_thread, 0, blocks)
+    granularity: Integers | int = architecture.register_granularity
+    if architecture.capability[0] == 2:
+        granularity = np.where(np.isin(registers, _COARSE_ON_FERMI), 128, granularity)
+    per_warp = _round_up(registers * WARP_THREADS, granularity)
+    blocks = _blocks_in_partitions(architecture, architecture.partitions, warps, per_warp)
+    if architecture.capability == (6, 0):
+        # 6.0 also refuses blocks that do not fit into the four partitions of the other Pascal GPUs.
+        blocks = np.where(_blocks_in_partitions(architecture, 4, warps, per_warp) == 0, 0, blocks)
+    return per_warp * warps, np.where(registers > architecture.registers_per_thread, 0, blocks)
+
+
+def _blocks_in_partitions(
+    architecture: Architecture, partitions: int, warps: Integers, per_warp: Integers
+) -> Integers:
+    # Registers belong to partitions: those left over in a partition cannot be used in another.
+    warps_per_partition = architecture.registers // partitions // np.maximum(per_warp, 1)
+    blocks = np.where(per_warp == 0, UNLIMITED, warps_per_partition * partitions // warps)
+    # A launch is refused as if every partition contained as many warps as the fullest one.
+    return np.where(per_warp * _round_up(warps, partitions) > architecture.registers_per_block, 0, blocks)
+
+
+def _limit_by_shared(
+    architecture: Architecture, shared_bytes: Integers, carveout_percent: int | None
+) -> tuple[Integers, Integers]:
+    """Return the shared memory that is allocated for a block, and the number of blocks that it allows."""
+    allocated = _round_up(
+        shared_bytes + architecture.reserved_shared_bytes, architecture.shared_granularity_bytes
+    )
+    configurations = np.array(architecture.shared_configurations, np.int64)
     percent = 100 if carveout_percent is None else carveout_percent
-    preferred = configurations[np.searchsorted(configurations, of.shared_bytes * percent // 100)]
-    # A preference that has no room for one block gives way: from 7.0 on to the least that has.
-    if of.capability >= (7, 0):
-        least = configurations[
+    preferred = configurations[np.searchsorted(configurations, architecture.shared_bytes * percent // 100)]
+    # If a block does not fit into the preferred size, a larger size is used: from 7.0 on the smallest
+    # sufficient size, before 7.0 the largest size.
+    if architecture.capability >= (7, 0):
+        sufficient = configurations[
             np.minimum(np.searchsorted(configurations, allocated), len(configurations) - 1)
         ]
     else:
-        least = configurations[-1]
-    available = np.where(preferred >= allocated, preferred, least)
+        sufficient = configurations[-1]
+    available = np.where(preferred >= allocated, preferred, sufficient)
     blocks = np.where(allocated == 0, UNLIMITED, available // np.maximum(allocated, 1))
-    too_much = allocated > of.shared_bytes_per_block + of.reserved_shared_bytes
+    too_much = allocated > architecture.shared_bytes_per_block + architecture.reserved_shared_bytes
     return allocated, np.where(too_much, 0, blocks)
 
 
-def _unlimited_unless(used: Integers, available: int | None) -> Integers:
-    """How often `used` fits into what is available."""
+def _blocks_within(used: Integers, available: int | None) -> Integers:
+    """Return how often `used` fits into `available`; UNLIMITED if nothing is used or there is no limit."""
     if available is None:
         return np.full_like(used, UNLIMITED)
     return np.where(used == 0, UNLIMITED, available // np.maximum(used, 1))
 
 
-def _up(value: Integers, multiple: Integers | int) -> Integers:
-    """Rounded up to a multiple."""
+def _round_up(value: Integers, multiple: Integers | int) -> Integers:
+    """Return a value rounded up to a multiple."""
     rounded: Integers = -(-value // multiple) * multiple
     return rounded

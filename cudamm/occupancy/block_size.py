@@ -1,8 +1,8 @@
-"""The block size of highest occupancy, found by NVIDIA's search, and the block edge that the lab makes of it.
+"""Find the block size of highest occupancy with NVIDIA's search, and the block edge that the lab derives.
 
-A kernel that learns its block size at launch (its source does not mention BLOCK_SIZE) is compiled once, and
-every block size is tried with the shared memory that its header asks for at each: the lab's `requiredSM`. A
-kernel with the block size compiled in is compiled for each that is worth sweeping.
+A kernel whose source does not contain BLOCK_SIZE gets its block size at launch. It is compiled once, and the
+search tries every block size with the shared memory that the header declares for that size: the lab's
+`requiredSM`. A kernel whose source contains BLOCK_SIZE is compiled for each block size to choose from.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.active_blocks import active_blocks
-from cudamm.occupancy.configurations import Numbers, check_count, check_numbers, of_numbers
-from cudamm.occupancy.kernel_occupancy import Planned, compile_for_all, planned_for, results_of
+from cudamm.occupancy.configurations import Numbers, check_count, check_numbers, occupancy_of_numbers
+from cudamm.occupancy.kernel_occupancy import Planned, compile_for_all, plan_for, results_of
 from cudamm.occupancy.occupancy_result import OccupancyResult, Suggestion
 
 BLOCK_SIZE = "BLOCK_SIZE"
 WHOLE_WARPS = "every number of whole warps"
 LARGEST_EDGE = 32
-"""Of a square block: 1024 threads."""
+"""Largest edge of a square block, in threads: the block has 1024 threads."""
 
 Compiled = Mapping[Program, ReportedCubin | KernelError]
 
 
 def every_block_size(architecture: Architecture, max_threads: int | None = None) -> tuple[int, ...]:
     """Return the block sizes that NVIDIA's search tries: the largest, then whole warps, descending."""
-    most = min(architecture.threads_per_block, max_threads or architecture.threads_per_block)
-    aligned = -(-most // WARP_THREADS) * WARP_THREADS
-    return tuple(min(most, threads) for threads in range(aligned, 0, -WARP_THREADS))
+    largest = min(architecture.threads_per_block, max_threads or architecture.threads_per_block)
+    aligned = -(-largest // WARP_THREADS) * WARP_THREADS
+    return tuple(min(largest, threads) for threads in range(aligned, 0, -WARP_THREADS))
 
 
 def suggest(
@@ -52,31 +52,31 @@ def suggest(
     chosen_from: str,
     carveout_percent: int | None = None,
 ) -> Suggestion | None:
-    """Return the block size with most active threads; of equals the largest. None if no size can run.
+    """Return the block size with most active threads, the largest if several are equal; None if none can run.
 
-    Source: cudaOccMaxPotentialOccupancyBlockSizeVariableSMem in NVIDIA's cuda_occupancy.h; with
-    `every_block_size` it is what cudaOccupancyMaxPotentialBlockSizeVariableSMem answers.
+    Source: cudaOccMaxPotentialOccupancyBlockSizeVariableSMem in NVIDIA's cuda_occupancy.h. For the sizes of
+    `every_block_size` the result is that of cudaOccupancyMaxPotentialBlockSizeVariableSMem.
 
     Args:
-        sizes: threads a block to choose from.
-        registers: a thread.
-        shared_bytes: a block, static and dynamic, as a function of its threads.
-        chosen_from: how to call the sizes.
+        sizes: block sizes to choose from, in threads.
+        registers: registers per thread.
+        shared_bytes: static and dynamic shared memory per block, as a function of its threads.
+        chosen_from: a description of the sizes, for the suggestion.
     """
     threads = np.array(sorted(sizes, reverse=True), np.int64)
     shared = np.array([shared_bytes(size) for size in threads.tolist()], np.int64)
-    found = active_blocks(architecture, threads, registers, shared, barriers, carveout_percent)
-    best = int(np.argmax(found.active * threads))
-    if found.active[best] == 0:
+    blocks = active_blocks(architecture, threads, registers, shared, barriers, carveout_percent)
+    best = int(np.argmax(blocks.active * threads))
+    if blocks.active[best] == 0:
         return None
-    occupancy = int(found.warps[best]) / architecture.warps
-    return suggestion(architecture, int(threads[best]), int(found.active[best]), occupancy, chosen_from)
+    occupancy = int(blocks.warps[best]) / architecture.warps
+    return suggestion(architecture, int(threads[best]), int(blocks.active[best]), occupancy, chosen_from)
 
 
 def suggestion(
     architecture: Architecture, threads: int, active_blocks: int, occupancy: float, chosen_from: str
 ) -> Suggestion:
-    """Return a block size that was found, with what follows from it."""
+    """Return a suggestion for a block size, with the grid size and block edge that follow from it."""
     rounded = power_of_four(threads)
     return Suggestion(
         threads_per_block=threads,
@@ -89,7 +89,7 @@ def suggestion(
 
 
 def power_of_four(threads: int) -> int:
-    """Return 4 ** floor(log4(threads)): the largest power of four, whose square root is a power of two."""
+    """Return 4 ** floor(log4(threads)), the largest power of four; its square root is a power of two."""
     power = 1
     while power * 4 <= threads:
         power *= 4
@@ -104,61 +104,76 @@ def best_block_sizes(
     progress: Progress,
     given: bool = False,
 ) -> Iterator[OccupancyResult]:
-    """Yield for each method (and choice of its other parameters) the variant to take, with how it was found.
+    """Yield the variant of highest occupancy for each method and each choice of its other parameters.
 
-    One that can run at no block size is a result that says why.
+    If no block size of a method can run, the result contains the reason and no suggestion.
 
     Args:
-        cases: the block sizes to choose from, for kernels that have theirs compiled in.
-        given: whether the others have to be chosen from these, too.
+        cases: the cases to choose from, for kernels whose block size is compiled in.
+        given: choose from these cases also for kernels that get their block size at launch.
 
     Raises:
-        UsageError: nothing that was asked for can run at any block size.
-        NoDeviceError: there is no nvcc, or it cannot compile for an architecture.
+        UsageError: no method can run at any block size.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for an architecture.
     """
-    planned = {of: [planned_for(of, *case, fmad) for case in cases] for of in architectures}
+    planned = {
+        architecture: [plan_for(architecture, *case, fmad) for case in cases]
+        for architecture in architectures
+    }
     compiled = compile_for_all(planned, progress)
-    found: list[OccupancyResult] = []
-    for of, on_one in planned.items():
+    best: list[OccupancyResult] = []
+    for architecture, planned_cases in planned.items():
         groups: dict[object, list[Planned]] = {}
-        for case in on_one:
-            groups.setdefault(_apart_from_block_size(case), []).append(case)
-        found += [_best(of, group, compiled[of], carveout_percent, given) for group in groups.values()]
-    if not any(result.suggestion for result in found):
-        raise UsageError(f"{found[0].method}: no block size can run: {found[0].reason}")
-    yield from found
+        for case in planned_cases:
+            groups.setdefault(_key_without_block_size(case), []).append(case)
+        best += [
+            _best(architecture, group, compiled[architecture], carveout_percent, given)
+            for group in groups.values()
+        ]
+    if not any(result.suggestion for result in best):
+        raise UsageError(f"{best[0].method}: no block size can run: {best[0].reason}")
+    yield from best
 
 
 def _best(
-    of: Architecture, cases: Sequence[Planned], compiled: Compiled, carveout_percent: int | None, given: bool
+    architecture: Architecture,
+    cases: Sequence[Planned],
+    compiled: Compiled,
+    carveout_percent: int | None,
+    given: bool,
 ) -> OccupancyResult:
-    """Return the best of one method."""
-    results = results_of(of, cases, compiled, carveout_percent)
-    able = [i for i, result in enumerate(results) if result.active_blocks]
-    if not able:
+    """Return the best result for one method; see `best_block_sizes` for the arguments."""
+    results = results_of(architecture, cases, compiled, carveout_percent)
+    possible = [i for i, result in enumerate(results) if result.active_blocks]
+    if not possible:
         return results[0]
-    case, result = cases[able[0]], results[able[0]]
+    case, result = cases[possible[0]], results[possible[0]]
     at_launch = is_sized_at_launch(case)
     if at_launch and not given:
         if BLOCK_SIZE not in case.variant.params:
-            found = _search(of, case, result, lambda threads: result.shared_bytes_per_block, carveout_percent)
-            return result._replace(suggestion=found)
+            suggested = _search(
+                architecture, case, result, lambda threads: result.shared_bytes_per_block, carveout_percent
+            )
+            return result._replace(suggestion=suggested)
         if _is_square(case):
-            chosen = _square(of, case, result, compiled, carveout_percent)
-            if chosen is not None:
-                return chosen
+            square = _best_square(architecture, case, result, compiled, carveout_percent)
+            if square is not None:
+                return square
         else:
-            sizes = [_with(case.variant, BLOCK_SIZE, size) for size in range(1, of.threads_per_block + 1)]
-            every = [planned_for(of, sized, case.problem, case.program.fmad) for sized in sizes]
-            possible = [one for one in every if not one.impossible]
-            if possible:
-                return _best_of(of, results_of(of, possible, compiled, carveout_percent), "every BLOCK_SIZE")
-    cannot = [str(r.threads_per_block) for r in results if not r.active_blocks]
+            variants = [
+                _with_param(case.variant, BLOCK_SIZE, size)
+                for size in range(1, architecture.threads_per_block + 1)
+            ]
+            planned = [plan_for(architecture, v, case.problem, case.program.fmad) for v in variants]
+            launchable = [p for p in planned if not p.impossible]
+            if launchable:
+                all_results = results_of(architecture, launchable, compiled, carveout_percent)
+                return _best_of(architecture, all_results, "every BLOCK_SIZE")
+    impossible = [str(r.threads_per_block) for r in results if not r.active_blocks]
     tried = "given: " if at_launch else "compiled: "
-    tried += ", ".join(str(results[i].threads_per_block) for i in able)
-    return _best_of(
-        of, [results[i] for i in able], tried + (f"; cannot run: {', '.join(cannot)}" if cannot else "")
-    )
+    tried += ", ".join(str(results[i].threads_per_block) for i in possible)
+    tried += f"; cannot run: {', '.join(impossible)}" if impossible else ""
+    return _best_of(architecture, [results[i] for i in possible], tried)
 
 
 def best_of_numbers(
@@ -167,24 +182,27 @@ def best_of_numbers(
     """Yield the best block size for each choice of registers and shared memory.
 
     Raises:
-        UsageError: a number that none of the architectures allows, or too many configurations.
+        UsageError: no architecture allows a number, or there are too many configurations.
     """
     check_count(architectures, numbers)
     shared = numbers.shared_bytes
-    sizes = np.array([] if callable(shared) else shared, np.int64)
-    check_numbers(architectures, np.array([], np.int64), np.array(numbers.registers), sizes)
-    of_threads: list[Callable[[int], int]]
-    of_threads = [shared] if callable(shared) else [functools.partial(_constant, size) for size in shared]
-    for of, registers, shared_bytes in itertools.product(architectures, numbers.registers, of_threads):
+    amounts = np.array([] if callable(shared) else shared, np.int64)
+    check_numbers(architectures, np.array([], np.int64), np.array(numbers.registers), amounts)
+    functions: list[Callable[[int], int]]
+    functions = [shared] if callable(shared) else [functools.partial(_constant, size) for size in shared]
+    for architecture, registers, shared_bytes in itertools.product(
+        architectures, numbers.registers, functions
+    ):
+        sizes = every_block_size(architecture)
         best = suggest(
-            of, every_block_size(of), registers, shared_bytes, numbers.barriers, WHOLE_WARPS, carveout_percent
+            architecture, sizes, registers, shared_bytes, numbers.barriers, WHOLE_WARPS, carveout_percent
         )
-        # Where none can run, a single warp says why.
-        threads = best.rounded_threads if best else every_block_size(of)[-1]
-        one = Numbers(
+        # If no block size can run, the result of a single warp contains the reason.
+        threads = best.rounded_threads if best else sizes[-1]
+        configuration = Numbers(
             (threads,), (registers,), (shared_bytes(threads),), numbers.barriers, numbers.grid_blocks
         )
-        for result in of_numbers([of], one, carveout_percent, checked=True):
+        for result in occupancy_of_numbers([architecture], configuration, carveout_percent, checked=True):
             yield result._replace(suggestion=best)
 
 
@@ -193,66 +211,75 @@ def _constant(value: int, threads: int) -> int:
 
 
 def is_sized_at_launch(case: Planned) -> bool:
-    """Return whether one compiled kernel serves every block size.
+    """Return whether the same compiled kernel can be launched with every block size.
 
-    It does not if BLOCK_SIZE is compiled in, or another parameter that the block's extents come from.
+    This is false if BLOCK_SIZE, or another parameter in the header's `threads`, is compiled into the kernel.
     """
     variant, element = case.variant, case.problem.element
     names = {BLOCK_SIZE}.union(*(extent.names for extent in variant.method.threads))
     return all(
-        program(_with(variant, name, 1), element, True) == program(_with(variant, name, 2), element, True)
+        program(_with_param(variant, name, 1), element, True)
+        == program(_with_param(variant, name, 2), element, True)
         for name in names
     )
 
 
-def _best_of(of: Architecture, results: Sequence[OccupancyResult], tried: str) -> OccupancyResult:
-    """Return the result with most active threads; of equals the largest block, and of those the first."""
+def _best_of(architecture: Architecture, results: Sequence[OccupancyResult], tried: str) -> OccupancyResult:
+    """Return the result with most active threads; if several are equal, the first with the largest block."""
     best = max(results, key=lambda r: (r.active_threads, r.threads_per_block))
-    found = suggestion(of, best.threads_per_block, best.active_blocks, best.occupancy, tried)
-    return best._replace(suggestion=found)
+    suggested = suggestion(architecture, best.threads_per_block, best.active_blocks, best.occupancy, tried)
+    return best._replace(suggestion=suggested)
 
 
-def _square(
-    of: Architecture, case: Planned, result: OccupancyResult, compiled: Compiled, carveout_percent: int | None
+def _best_square(
+    architecture: Architecture,
+    case: Planned,
+    result: OccupancyResult,
+    compiled: Compiled,
+    carveout_percent: int | None,
 ) -> OccupancyResult | None:
-    """Return the lab's answer: the search over whole warps, rounded to a square; None if that cannot run."""
+    """Return the lab's result: the search over whole warps, rounded to a square; None if that cannot run."""
     static = result.resources.static_shared_bytes if result.resources else 0
     shape = case.problem.shape
     names = case.variant.names(case.problem.element, shape.m, shape.n, shape.k)
 
     def shared_bytes(threads: int) -> int:
-        """`requiredSM`: the header's expression, at the block edge that so many threads have.
+        """Return `requiredSM`: the header's `shared-bytes` for a square block of so many threads.
 
-        That edge need not be whole, as with 96 threads; what it asks for is.
+        The block's edge need not be a whole number, as for 96 threads; the number of bytes is rounded up.
         """
         value = case.variant.method.shared_bytes.value({**names, BLOCK_SIZE: Fraction(math.sqrt(threads))})
         return static + max(0, math.ceil(value - _ROUNDING))
 
-    best = _search(of, case, result, shared_bytes, carveout_percent)
+    best = _search(architecture, case, result, shared_bytes, carveout_percent)
     if best is None:
         return None
-    sized = _with(case.variant, BLOCK_SIZE, best.block_edge)
-    chosen = planned_for(of, sized, case.problem, case.program.fmad)
-    (found,) = results_of(of, [chosen], compiled, carveout_percent)
-    return found._replace(suggestion=best) if found.active_blocks else None
+    variant = _with_param(case.variant, BLOCK_SIZE, best.block_edge)
+    planned = plan_for(architecture, variant, case.problem, case.program.fmad)
+    (square,) = results_of(architecture, [planned], compiled, carveout_percent)
+    return square._replace(suggestion=best) if square.active_blocks else None
 
 
-_ROUNDING = Fraction(1, 10**6)  # of the root in `shared_bytes`, in bytes: far above it, far below a byte
+_ROUNDING = Fraction(1, 10**6)
+"""Tolerance for the rounding error of the square root in `requiredSM`, in bytes; the error is far smaller."""
 
 
 def _search(
-    of: Architecture,
+    architecture: Architecture,
     case: Planned,
     result: OccupancyResult,
     shared_bytes: Callable[[int], int],
     carveout_percent: int | None,
 ) -> Suggestion | None:
-    """Search every number of whole warps as NVIDIA does; None if the header's arithmetic forbids it."""
-    most = result.resources.max_threads_per_block if result.resources else None
-    sizes = every_block_size(of, most)
+    """Search every number of whole warps as NVIDIA does.
+
+    Return None if the header's expressions cannot be evaluated for all of them.
+    """
+    max_threads = result.resources.max_threads_per_block if result.resources else None
+    sizes = every_block_size(architecture, max_threads)
     try:
         return suggest(
-            of,
+            architecture,
             sizes,
             result.registers_per_thread,
             shared_bytes,
@@ -278,11 +305,11 @@ def _is_square(case: Planned) -> bool:
         return False
 
 
-def _with(variant: Variant, name: str, value: int) -> Variant:
+def _with_param(variant: Variant, name: str, value: int) -> Variant:
     """Return a variant with another value for a parameter; the same if it has no such parameter."""
     return Variant(variant.method, tuple((n, value if n == name else v) for n, v in variant.values))
 
 
-def _apart_from_block_size(case: Planned) -> tuple[Method, tuple[tuple[str, Value], ...], Problem]:
+def _key_without_block_size(case: Planned) -> tuple[Method, tuple[tuple[str, Value], ...], Problem]:
     values = tuple((name, value) for name, value in case.variant.values if name != BLOCK_SIZE)
     return case.variant.method, values, case.problem

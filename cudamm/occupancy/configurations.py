@@ -1,6 +1,6 @@
-"""Configurations, as columns of numbers, and the results that say what becomes of them.
+"""Compute the occupancy of configurations, given as columns of numbers.
 
-A configuration is a block's threads, registers and shared memory: of a kernel, or given without a kernel.
+A configuration is the threads, registers and shared memory of a block, either of a kernel or as bare numbers.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from cudamm.occupancy.active_blocks import LIMITS, Integers, active_blocks
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 MOST_CONFIGURATIONS = 2_000_000
-"""More than these are refused."""
+"""Maximum number of configurations that a request may contain."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Configurations: every combination of the values, in their order.
+    """Configurations: every combination of the values, in the order of the values.
 
     Attributes:
-        shared_bytes: static and dynamic, a block: values, or a function of the threads.
-        grid_blocks: blocks to be run; None if waves do not matter.
+        threads: threads per block.
+        registers: registers per thread.
+        shared_bytes: static and dynamic shared memory per block: values, or a function of the threads.
+        barriers: hardware barriers per block.
+        grid_blocks: number of blocks of the launch; None if waves are not computed.
     """
 
     threads: tuple[int, ...]
@@ -40,15 +43,15 @@ class Numbers:
         """Return threads, registers and shared bytes of every configuration."""
         shared = self.shared_bytes
         if callable(shared):
-            of_threads = {t: shared(t) for t in self.threads}
-            rows = [(t, r, of_threads[t]) for t in self.threads for r in self.registers]
+            by_threads = {t: shared(t) for t in self.threads}
+            rows = [(t, r, by_threads[t]) for t in self.threads for r in self.registers]
         else:
             rows = list(itertools.product(self.threads, self.registers, shared))
         threads, registers, shared_bytes = np.array(rows, np.int64).reshape(-1, 3).T
         return threads, registers, shared_bytes
 
 
-def of_numbers(
+def occupancy_of_numbers(
     architectures: Sequence[Architecture],
     numbers: Numbers,
     carveout_percent: int | None,
@@ -57,10 +60,10 @@ def of_numbers(
     """Yield the occupancy of every configuration, on one architecture after the other.
 
     Args:
-        checked: whether it is known that some architecture allows each number.
+        checked: true if the caller has called `check_numbers`.
 
     Raises:
-        UsageError: a number that none of the architectures allows, or too many configurations.
+        UsageError: no architecture allows a number, or there are too many configurations.
     """
     check_count(architectures, numbers)
     threads, registers, shared_bytes = numbers.columns()
@@ -79,7 +82,7 @@ def of_numbers(
 
 
 def check_count(architectures: Sequence[Architecture], numbers: Numbers) -> None:
-    """Raise UsageError for more configurations than there is memory for."""
+    """Raise UsageError if there are more configurations than MOST_CONFIGURATIONS, to limit memory."""
     shared = 1 if callable(numbers.shared_bytes) else len(numbers.shared_bytes)
     count = len(architectures) * max(1, len(numbers.threads)) * len(numbers.registers) * shared
     if count > MOST_CONFIGURATIONS:
@@ -89,16 +92,16 @@ def check_count(architectures: Sequence[Architecture], numbers: Numbers) -> None
 def check_numbers(
     architectures: Sequence[Architecture], threads: Integers, registers: Integers, shared_bytes: Integers
 ) -> None:
-    """Raise UsageError for a number that none of the architectures allows."""
-    for values, what, allowed in (
+    """Raise UsageError if no architecture allows a number."""
+    for values, quantity, allowed in (
         (threads, "threads a block", {a.name: a.threads_per_block for a in architectures}),
         (registers, "registers a thread", {a.name: a.registers_per_thread for a in architectures}),
         (shared_bytes, "bytes of shared memory a block",
          {a.name: a.shared_bytes_per_block for a in architectures}),
     ):  # fmt: skip
-        most, name = max((limit, name) for name, limit in allowed.items())
-        if values.size and values.max() > most:
-            raise UsageError(f"{values.max():,} {what} are too many: {name} allows {most:,}")
+        largest, name = max((limit, name) for name, limit in allowed.items())
+        if values.size and values.max() > largest:
+            raise UsageError(f"{values.max():,} {quantity} are too many: {name} allows {largest:,}")
 
 
 def results(
@@ -109,58 +112,64 @@ def results(
     barriers: Integers,
     carveout_percent: int | None,
     grid_blocks: Integers | None,
-    described: Sequence[Mapping[str, Any]] | None = None,
+    other_fields: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[OccupancyResult]:
-    """Return a result for each configuration; the arrays have one length.
+    """Return a result for each configuration; all arrays have the same length.
 
     Args:
-        described: what more is known of each: fields of OccupancyResult, `params` and `reason` among them. A
-            reason means that it cannot run, whatever the numbers say.
+        other_fields: further fields of each OccupancyResult, including `params` and `reason`. A configuration
+            with a reason cannot run, even if its numbers fit.
     """
-    of = architecture
-    found = active_blocks(of, np.maximum(threads, 1), registers, shared_bytes, barriers, carveout_percent)
+    blocks = active_blocks(
+        architecture, np.maximum(threads, 1), registers, shared_bytes, barriers, carveout_percent
+    )
     size = len(threads)
-    more = described or [_BARE] * size
-    refused = [what["reason"] for what in more]
-    active = np.where(np.array(refused, bool), 0, found.active)
-    warps = active * found.warps_per_block
-    device_threads = active * of.multiprocessors * threads
-    # The names of the limits that equal the number of active blocks, looked up by a bit for each.
+    other_fields = other_fields or [_BARE] * size
+    known_reasons = [fields["reason"] for fields in other_fields]
+    active = np.where(np.array(known_reasons, bool), 0, blocks.active)
+    warps = active * blocks.warps_per_block
+    device_threads = active * architecture.multiprocessors * threads
+    # A table of the names of limits: bit i of the index is set if limit i equals the number of active blocks.
     names = [tuple(n for i, n in enumerate(LIMITS) if bits >> i & 1) for bits in range(1 << len(LIMITS))]
-    bits = sum((found.limits[name] == active).astype(int) << i for i, name in enumerate(LIMITS))
-    limits = list(zip(*(found.limits[name].tolist() for name in LIMITS), strict=True))
+    bits = sum((blocks.limits[name] == active).astype(int) << i for i, name in enumerate(LIMITS))
+    limits = list(zip(*(blocks.limits[name].tolist() for name in LIMITS), strict=True))
     reasons = (
         [
             reason
-            or ("" if active[i] else _why_not(of, threads[i], registers[i], shared_bytes[i], limits[i]))
-            for i, reason in enumerate(refused)
+            or (
+                ""
+                if active[i]
+                else _why_impossible(architecture, threads[i], registers[i], shared_bytes[i], limits[i])
+            )
+            for i, reason in enumerate(known_reasons)
         ]
-        if any(refused) or not active.all()
-        else refused
+        if any(known_reasons) or not active.all()
+        else known_reasons
     )
     waves: list[float | None] = [None] * size
     if grid_blocks is not None:
-        at_a_time = active * of.multiprocessors
+        device_blocks = active * architecture.multiprocessors
         waves = [
-            g / a if g and a else None for g, a in zip(grid_blocks.tolist(), at_a_time.tolist(), strict=True)
+            grid / device if grid and device else None
+            for grid, device in zip(grid_blocks.tolist(), device_blocks.tolist(), strict=True)
         ]
-    # A column a field: built so, a hundred thousand results take a third of a second.
+    # Each field is a column: built this way, a hundred thousand results take a third of a second.
     columns = {
-        "arch": itertools.repeat(of.name),
-        "gpu": itertools.repeat(of.gpu),
-        "multiprocessors": itertools.repeat(of.multiprocessors),
+        "arch": itertools.repeat(architecture.name),
+        "gpu": itertools.repeat(architecture.gpu),
+        "multiprocessors": itertools.repeat(architecture.multiprocessors),
         "threads_per_block": threads.tolist(),
         "registers_per_thread": registers.tolist(),
         "shared_bytes_per_block": shared_bytes.tolist(),
         "barriers": barriers.tolist(),
-        "allocated_registers_per_block": found.allocated_registers.tolist(),
-        "reserved_shared_bytes_per_block": itertools.repeat(of.reserved_shared_bytes),
-        "allocated_shared_bytes_per_block": found.allocated_shared_bytes.tolist(),
+        "allocated_registers_per_block": blocks.allocated_registers.tolist(),
+        "reserved_shared_bytes_per_block": itertools.repeat(architecture.reserved_shared_bytes),
+        "allocated_shared_bytes_per_block": blocks.allocated_shared_bytes.tolist(),
         "active_blocks": active.tolist(),
         "active_warps": warps.tolist(),
         "active_threads": (active * threads).tolist(),
-        "occupancy": (warps / of.warps).tolist(),
-        "device_occupancy": (device_threads / (of.threads * of.multiprocessors)).tolist(),
+        "occupancy": (warps / architecture.warps).tolist(),
+        "device_occupancy": (device_threads / (architecture.threads * architecture.multiprocessors)).tolist(),
         "limits": (dict(zip(LIMITS, row, strict=True)) for row in limits),
         "limited_by": map(names.__getitem__, bits.tolist()),
         "reason": reasons,
@@ -169,7 +178,7 @@ def results(
     }
 
     def column(name: str) -> Iterable[Any]:
-        return columns[name] if name in columns else (what.get(name) for what in more)
+        return columns[name] if name in columns else (fields.get(name) for fields in other_fields)
 
     return list(map(OccupancyResult._make, zip(*map(column, OccupancyResult._fields), strict=False)))
 
@@ -177,25 +186,37 @@ def results(
 _BARE: Mapping[str, Any] = {"params": {}, "reason": ""}
 
 
-def _why_not(of: Architecture, threads: int, registers: int, shared_bytes: int, limits: Sequence[int]) -> str:
-    """Return why no block of these numbers can run."""
-    if threads > of.threads_per_block:
-        return f"{threads:,} threads a block; {of.name} allows {of.threads_per_block:,}"
-    if registers > of.registers_per_thread:
-        return f"{registers} registers a thread; {of.name} allows {of.registers_per_thread}"
-    if shared_bytes > of.shared_bytes_per_block:
-        most = of.shared_bytes_per_block
-        return f"{shared_bytes:,} bytes of shared memory a block; {of.name} allows {most:,}"
+def _why_impossible(
+    architecture: Architecture, threads: int, registers: int, shared_bytes: int, limits: Sequence[int]
+) -> str:
+    """Return why no block with these numbers can run."""
+    if threads > architecture.threads_per_block:
+        return f"{threads:,} threads a block; {architecture.name} allows {architecture.threads_per_block:,}"
+    if registers > architecture.registers_per_thread:
+        return (
+            f"{registers} registers a thread; {architecture.name} allows {architecture.registers_per_thread}"
+        )
+    if shared_bytes > architecture.shared_bytes_per_block:
+        allowed = architecture.shared_bytes_per_block
+        return f"{shared_bytes:,} bytes of shared memory a block; {architecture.name} allows {allowed:,}"
     if limits[LIMITS.index("registers")] == 0:
         warps = -(-threads // WARP_THREADS)
-        per_warp = -(-registers * WARP_THREADS // of.register_granularity) * of.register_granularity
-        taken = per_warp * -(-warps // of.partitions) * of.partitions
-        spread = f", spread evenly over {of.partitions} partitions," if warps % of.partitions else ""
+        per_warp = (
+            -(-registers * WARP_THREADS // architecture.register_granularity)
+            * architecture.register_granularity
+        )
+        needed = per_warp * -(-warps // architecture.partitions) * architecture.partitions
+        spread = (
+            f", spread evenly over {architecture.partitions} partitions,"
+            if warps % architecture.partitions
+            else ""
+        )
         return (
-            f"{warps} warps of {registers} registers a thread{spread} take {taken:,} registers; "
-            f"a block may have {of.registers_per_block:,}"
-            if taken > of.registers_per_block
-            else f"{warps} warps of {registers} registers a thread do not fit into {of.partitions} partitions"
+            f"{warps} warps of {registers} registers a thread{spread} take {needed:,} registers; "
+            f"a block may have {architecture.registers_per_block:,}"
+            if needed > architecture.registers_per_block
+            else f"{warps} warps of {registers} registers a thread do not fit into "
+            f"{architecture.partitions} partitions"
         )
     scarce = [name for name, blocks in zip(LIMITS, limits, strict=True) if blocks == 0]
     return f"no block fits: not enough {' and '.join(scarce)}"

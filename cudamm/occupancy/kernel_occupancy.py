@@ -1,4 +1,4 @@
-"""The occupancy of kernels, compiled for an architecture whether or not such a GPU is here."""
+"""Compute the occupancy of kernels, which are compiled for any architecture; no GPU is needed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from cudamm.occupancy.occupancy_result import OccupancyResult
 
 @dataclass(frozen=True)
 class Planned:
-    """A case's program and launch, or why there is none.
+    """The program and the launch of a case.
 
     Attributes:
-        launch: None where the header's expressions make no sense for the problem.
-        impossible: why it cannot be launched; empty where it can.
+        launch: None if the header's expressions cannot be evaluated for the problem.
+        impossible: why the case cannot be launched; empty if it can.
     """
 
     variant: Variant
@@ -40,30 +40,33 @@ class Planned:
     impossible: str
 
 
-def of_kernels(
+def occupancy_of_kernels(
     architectures: Sequence[Architecture],
     cases: Sequence[tuple[Variant, Problem]],
     fmad: bool,
     carveout_percent: int | None,
     progress: Progress,
 ) -> Iterator[OccupancyResult]:
-    """The occupancy of each case's kernel on one architecture after the other.
+    """Yield the occupancy of each case's kernel, on one architecture after the other.
 
     Raises:
-        UsageError: nothing that was asked for can be launched, or a user's kernel compiles in no variant.
-        NoDeviceError: there is no nvcc, or it cannot compile for an architecture.
+        UsageError: no case can be launched, or a user's kernel compiles in no variant.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for an architecture.
     """
-    planned = {of: [planned_for(of, *case, fmad) for case in cases] for of in architectures}
-    refused = [case.impossible for on_one in planned.values() for case in on_one]
-    if all(refused):
-        raise UsageError(refused[0])
+    planned = {
+        architecture: [plan_for(architecture, *case, fmad) for case in cases]
+        for architecture in architectures
+    }
+    reasons = [case.impossible for planned_cases in planned.values() for case in planned_cases]
+    if all(reasons):
+        raise UsageError(reasons[0])
     compiled = compile_for_all(planned, progress)
-    for architecture, on_one in planned.items():
-        yield from results_of(architecture, on_one, compiled[architecture], carveout_percent)
+    for architecture, planned_cases in planned.items():
+        yield from results_of(architecture, planned_cases, compiled[architecture], carveout_percent)
 
 
-def planned_for(architecture: Architecture, variant: Variant, problem: Problem, fmad: bool) -> Planned:
-    """A case, planned and held against the architecture's limits."""
+def plan_for(architecture: Architecture, variant: Variant, problem: Problem, fmad: bool) -> Planned:
+    """Plan the launch of a case, and check it against the architecture's limits."""
     source = program(variant, problem.element, fmad)
     launch = None
     try:
@@ -77,23 +80,24 @@ def planned_for(architecture: Architecture, variant: Variant, problem: Problem, 
 def compile_for_all(
     planned: Mapping[Architecture, Sequence[Planned]], progress: Progress
 ) -> dict[Architecture, dict[Program, ReportedCubin | KernelError]]:
-    """Compile what can be launched, for one architecture after the other, on all cores.
+    """Compile the cases that can be launched, for one architecture after the other, on all cores.
 
     Raises:
-        UsageError: a user's kernel that compiles in no variant for any of them.
+        UsageError: a user's kernel compiles in no variant for any architecture.
     """
     compiled: dict[Architecture, dict[Program, ReportedCubin | KernelError]] = {}
-    for of, on_one in planned.items():
-        programs = dict.fromkeys(case.program for case in on_one if not case.impossible)
+    for architecture, planned_cases in planned.items():
+        programs = dict.fromkeys(case.program for case in planned_cases if not case.impossible)
         done = 0
 
-        def step(method: str, name: str = of.name, total: int = len(programs)) -> None:
+        def report(method: str, name: str = architecture.name, total: int = len(programs)) -> None:
             nonlocal done
             done += 1
             progress(f"compiling {method} for {name}", done, total)
 
-        compiled[of] = compile_all(programs, functools.partial(compile_for_gpu, arch=of.name), step)
-    check_user_kernels([made for on_one in compiled.values() for made in on_one.items()])
+        compile_program = functools.partial(compile_for_gpu, arch=architecture.name)
+        compiled[architecture] = compile_all(programs, compile_program, report)
+    check_user_kernels([outcome for outcomes in compiled.values() for outcome in outcomes.items()])
     return compiled
 
 
@@ -103,26 +107,26 @@ def results_of(
     compiled: Mapping[Program, ReportedCubin | KernelError],
     carveout_percent: int | None,
 ) -> list[OccupancyResult]:
-    """A result for each planned case, once its program is compiled."""
+    """Return a result for each planned case; `compiled` contains the programs that can be launched."""
     rows: list[tuple[int, int, int, int, int]] = []
-    described: list[Mapping[str, Any]] = []
+    other_fields: list[Mapping[str, Any]] = []
     for case in planned:
-        launch, made = case.launch, compiled.get(case.program)
+        launch, cubin = case.launch, compiled.get(case.program)
         threads = launch.threads_per_block if launch else 0
         dynamic = launch.shared_bytes if launch else 0
         reason, resources = case.impossible.removeprefix(f"{case.variant}: "), None
-        if isinstance(made, KernelError):
-            reason = reason or str(made)
-        elif made is not None and launch is not None:
-            resources = made.resources
-            most = resources.max_threads_per_block
-            if most is not None and threads > most:
-                reason = f"{threads} threads a block; its __launch_bounds__ allow {most}"
-        used = resources or _NOTHING
+        if isinstance(cubin, KernelError):
+            reason = reason or str(cubin)
+        elif cubin is not None and launch is not None:
+            resources = cubin.resources
+            max_threads = resources.max_threads_per_block
+            if max_threads is not None and threads > max_threads:
+                reason = f"{threads} threads a block; its __launch_bounds__ allow {max_threads}"
+        used = resources or _NO_RESOURCES
         shared = used.static_shared_bytes + dynamic
         blocks = launch.blocks if launch else 0
         rows.append((threads, used.registers_per_thread, shared, used.barriers, blocks))
-        described.append(
+        other_fields.append(
             {
                 "method": case.variant.method.name,
                 "params": case.variant.params,
@@ -134,10 +138,18 @@ def results_of(
                 "reason": reason,
             }
         )
-    threads_, registers, shared_bytes, barriers, grid_blocks = np.array(rows, np.int64).reshape(-1, 5).T
+    columns = np.array(rows, np.int64).reshape(-1, 5).T
+    block_threads, registers, shared_bytes, barriers, grid_blocks = columns
     return results(
-        architecture, threads_, registers, shared_bytes, barriers, carveout_percent, grid_blocks, described
+        architecture,
+        block_threads,
+        registers,
+        shared_bytes,
+        barriers,
+        carveout_percent,
+        grid_blocks,
+        other_fields,
     )
 
 
-_NOTHING = Resources(0, 0, 0, 0, 0, 0, 0, None)
+_NO_RESOURCES = Resources(0, 0, 0, 0, 0, 0, 0, None)

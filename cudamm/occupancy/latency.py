@@ -1,8 +1,9 @@
-"""Do the active warps hide what a load from global memory costs?
+"""Compute whether the active warps hide the latency of a load from global memory.
 
-The model of SJTU's lecture: while a warp waits for a load, the others issue their instructions, and the warp
-itself those that do not need the load. Independent instructions x cycles an instruction takes x active warps
-have to reach the cycles that the load takes. So more instruction parallelism does what more threads do.
+The model is that of SJTU's lecture. While a warp waits for a load, the other warps issue instructions, and
+the warp itself issues instructions that do not depend on the load. The load is hidden if independent
+instructions x cycles per instruction x active warps >= cycles of the load. More independent instructions
+therefore help as much as more warps.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from cudamm.occupancy.occupancy_result import Latency
 _GUIDE = "CUDA Programming Guide"
 _AI_KERNELS = "pointer chase of github.com/markdewing/AI_kernels"
 _LUO = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024"
-# Cycles from a load that misses every cache to its result, and who says so.
 _LOADS: dict[tuple[int, int], tuple[int, str]] = {
     **dict.fromkeys(
         [(1, 0), (1, 1), (1, 2), (1, 3)], (400, "SJTU CS427; CUDA Best Practices Guide: 400 to 600")
@@ -33,36 +33,39 @@ _LOADS: dict[tuple[int, int], tuple[int, str]] = {
     (10, 0): (860, f"B200, {_AI_KERNELS}"),
     (12, 0): (936, f"RTX 5090, {_AI_KERNELS}"),
 }
+"""Cycles from a load that misses every cache to its result, by compute capability, and their source."""
 
 
 def load_cycles(architecture: Architecture) -> tuple[Fraction, str]:
-    """Cycles that a load from global memory takes, and the source. Raises UsageError where none is known."""
+    """Return the cycles of a load from global memory, and their source. Raise UsageError if unknown."""
     known = _LOADS.get(architecture.capability)
     if known is None:
         raise UsageError(
-            f"what a load costs on {architecture.name} is published nowhere that could be cited: "
-            "give its cycles with --load-cycles"
+            f"cudamm's table contains no latency of a load on {architecture.name}: "
+            "give the cycles with --load-cycles"
         )
     cycles, source = known
     return Fraction(cycles), source
 
 
 def instruction_cycles(architecture: Architecture) -> Fraction:
-    """Cycles between two float32 instructions, each for a whole warp, of one multiprocessor.
+    """Return the cycles between two float32 instructions of a multiprocessor, each for a whole warp.
 
-    Source: the guide's table of arithmetic throughput: 8 results a cycle on 1.x are a warp in 4 cycles.
+    Source: the table of arithmetic throughput in NVIDIA's CUDA Programming Guide. For example, 8 results per
+    cycle on 1.x are one warp in 4 cycles.
     """
     return Fraction(WARP_THREADS, architecture.fp32_per_cycle)
 
 
-def hidden(
+def latencies(
     active_warps: int, independent: Sequence[int], load: Fraction, instruction: Fraction
 ) -> tuple[Latency, ...]:
-    """Whether a load is hidden, for each number of independent instructions.
+    """Return for each number of independent instructions whether the active warps hide a load.
 
     Args:
+        independent: numbers of independent instructions per load.
         load: cycles from a load to its result.
-        instruction: cycles an instruction takes a warp.
+        instruction: cycles of one instruction of a warp.
     """
     return tuple(
         Latency(

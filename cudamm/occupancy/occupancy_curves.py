@@ -1,4 +1,4 @@
-"""The spreadsheet's three curves: occupancy as one number changes and the others stay."""
+"""Compute the three curves of NVIDIA's spreadsheet: occupancy as one number of a configuration changes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cudamm.occupancy.occupancy_result import OccupancyResult
 
 @dataclass(frozen=True)
 class Curve:
-    """Occupancy against one quantity.
+    """A curve of occupancy against one quantity.
 
     Attributes:
-        quantity: what changes, with its unit: threads a block, registers a thread, shared memory a block.
-        values: of the quantity.
-        active_warps: at each value.
-        warps: that a multiprocessor has room for.
-        present: the value and active warps of the configuration itself.
+        quantity: the quantity that changes: threads or shared bytes of a block, or registers of a thread.
+        values: values of the quantity.
+        active_warps: number of active warps at each value.
+        warps: maximum number of warps on a multiprocessor.
+        present: the value and the active warps of the configuration itself.
     """
 
     quantity: str
@@ -34,32 +34,32 @@ class Curve:
 def curves_through(
     architecture: Architecture, result: OccupancyResult, carveout_percent: int | None
 ) -> tuple[Curve, ...]:
-    """The three curves through a configuration."""
-    of = architecture
-    # A block of a single thread takes a warp, as one of 32 does.
-    threads = np.array([1, *range(WARP_THREADS, of.threads_per_block + 1, WARP_THREADS)])
-    registers = np.arange(1, of.registers_per_thread + 1)
-    shared = np.arange(0, of.shared_bytes_per_block + 1, of.shared_granularity_bytes)
-    here = (result.threads_per_block, result.registers_per_thread, result.shared_bytes_per_block)
-    drawn: list[Curve] = []
+    """Return the three curves through a configuration."""
+    # A block of one thread takes a warp, as a block of 32 threads does.
+    threads = np.array([1, *range(WARP_THREADS, architecture.threads_per_block + 1, WARP_THREADS)])
+    registers = np.arange(1, architecture.registers_per_thread + 1)
+    shared = np.arange(0, architecture.shared_bytes_per_block + 1, architecture.shared_granularity_bytes)
+    configuration = (result.threads_per_block, result.registers_per_thread, result.shared_bytes_per_block)
+    curves: list[Curve] = []
     for i, (quantity, values) in enumerate(
         (("threads a block", threads), ("registers a thread", registers), ("shared bytes a block", shared))
     ):
-        numbers = [values if j == i else number for j, number in enumerate(here)]
-        found = active_blocks(of, numbers[0], numbers[1], numbers[2], result.barriers, carveout_percent)
-        drawn.append(
-            Curve(quantity, values.tolist(), found.warps.tolist(), of.warps, (here[i], result.active_warps))
+        numbers = [values if j == i else number for j, number in enumerate(configuration)]
+        blocks = active_blocks(
+            architecture, numbers[0], numbers[1], numbers[2], result.barriers, carveout_percent
         )
-    return tuple(drawn)
+        present = configuration[i], result.active_warps
+        curves.append(Curve(quantity, values.tolist(), blocks.warps.tolist(), architecture.warps, present))
+    return tuple(curves)
 
 
-def drawn(
+def curves_of_results(
     results: Sequence[OccupancyResult], architectures: Sequence[Architecture], carveout_percent: int | None
 ) -> list[tuple[OccupancyResult, tuple[Curve, ...]]]:
-    """The curves through each result whose numbers are known."""
-    named = {architecture.name: architecture for architecture in architectures}
+    """Return each result whose numbers are known, with the curves through it."""
+    by_name = {architecture.name: architecture for architecture in architectures}
     return [
-        (result, curves_through(named[result.arch], result, carveout_percent))
+        (result, curves_through(by_name[result.arch], result, carveout_percent))
         for result in results
         if result.is_known
     ]

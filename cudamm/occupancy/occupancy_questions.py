@@ -1,4 +1,4 @@
-"""What more is asked of a configuration: the least changes that would help, and whether it hides a load."""
+"""Answer questions about a configuration: the smallest changes that raise occupancy, and latency hiding."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import numpy as np
 
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.occupancy.active_blocks import Blocks, Integers, active_blocks
-from cudamm.occupancy.latency import hidden, instruction_cycles, load_cycles
+from cudamm.occupancy.latency import instruction_cycles, latencies, load_cycles
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked.
+    """The questions that the user asks about each configuration.
 
     Attributes:
-        steps: what leads to the next step up.
-        independent: instructions a load, for each of which: is the load hidden? Empty: it is not asked.
-        load_cycles: of a load; None takes what is known of the architecture.
-        instruction_cycles: of an instruction for a warp; None likewise.
+        steps: ask for the smallest changes that raise occupancy.
+        independent: numbers of independent instructions per load; for each the question is whether the active
+            warps hide the load. Empty if this is not asked.
+        load_cycles: cycles of a load; None for the architecture's known cycles.
+        instruction_cycles: cycles of one instruction of a warp; None for the architecture's known cycles.
     """
 
     steps: bool = False
@@ -31,68 +32,66 @@ class Questions:
     instruction_cycles: Fraction | None = None
 
 
-def answered(
+def add_answers(
     results: Iterable[OccupancyResult],
     architectures: Sequence[Architecture],
     questions: Questions,
     carveout_percent: int | None,
 ) -> Iterator[OccupancyResult]:
-    """Yield the results with what is asked of them. Raises UsageError if a load's cycles are not known."""
-    named = {architecture.name: architecture for architecture in architectures}
+    """Yield the results with the answers. Raise UsageError if the cycles of a load are unknown."""
+    by_name = {architecture.name: architecture for architecture in architectures}
     for result in results:
-        of = named[result.arch]
+        architecture = by_name[result.arch]
         if questions.steps:
-            result = result._replace(steps=next_steps(of, result, carveout_percent))
+            result = result._replace(steps=next_steps(architecture, result, carveout_percent))
         if questions.independent:
-            latency = hidden(
+            latency = latencies(
                 result.active_warps,
                 questions.independent,
-                questions.load_cycles or load_cycles(of)[0],
-                questions.instruction_cycles or instruction_cycles(of),
+                questions.load_cycles or load_cycles(architecture)[0],
+                questions.instruction_cycles or instruction_cycles(architecture),
             )
             result = result._replace(latency=latency)
         yield result
 
 
 def latency_sources(architectures: Sequence[Architecture], questions: Questions) -> list[str]:
-    """Return where the cycles come from, a line an architecture. Raises UsageError if they are not known."""
+    """Return the source of the cycles, one line per architecture. Raise UsageError if they are unknown."""
     lines: list[str] = []
-    for of in architectures:
-        load = "a load: as given" if questions.load_cycles else "a load: {} ({})".format(*load_cycles(of))
-        issue = (
-            "as given"
-            if questions.instruction_cycles
-            else (
-                f"{float(instruction_cycles(of)):g} (32 / {of.fp32_per_cycle} float32 results a cycle and SM)"
-            )
-        )
-        lines.append(f"{of.name}: cycles of {load}; of an instruction: {issue}")
+    for architecture in architectures:
+        load = instruction = "as given"
+        if not questions.load_cycles:
+            load = "{} ({})".format(*load_cycles(architecture))
+        if not questions.instruction_cycles:
+            cycles = float(instruction_cycles(architecture))
+            instruction = f"{cycles:g} (32 / {architecture.fp32_per_cycle} float32 results a cycle and SM)"
+        lines.append(f"{architecture.name}: cycles of a load: {load}; of an instruction: {instruction}")
     return lines
 
 
 def next_steps(
     architecture: Architecture, result: OccupancyResult, carveout_percent: int | None
 ) -> tuple[Step, ...]:
-    """Return the least changes that let more warps be active; none if there are as many as can be.
+    """Return the smallest changes that allow more active warps; none if no change does.
 
-    First what lets one more block of the same size in, then the nearest smaller and the nearest larger
-    block that do better with the same registers a thread and shared memory a block.
+    The first changes keep the block size and allow at least one more block. The others are the nearest
+    smaller and the nearest larger block size with more active warps, for the same registers per thread and
+    shared memory per block.
     """
-    of = architecture
     if not result.is_known:
         return ()
-    most = of.threads_per_block
+    max_threads = architecture.threads_per_block
     if result.resources is not None and result.resources.max_threads_per_block is not None:
-        most = min(most, result.resources.max_threads_per_block)
+        max_threads = min(max_threads, result.resources.max_threads_per_block)
 
     def blocks(
         registers: int | Integers | None = None,
         shared: int | Integers | None = None,
         threads: int | Integers | None = None,
     ) -> Blocks:
-        """Return the blocks after a change to numbers, or arrays of them; what is None stays as it is."""
+        """Return the blocks after a change to numbers or arrays of numbers; None keeps the present number."""
         return active_blocks(
-            of,
+            architecture,
             result.threads_per_block if threads is None else threads,
             result.registers_per_thread if registers is None else registers,
             result.shared_bytes_per_block if shared is None else shared,
@@ -103,35 +102,37 @@ def next_steps(
     def step(registers: int | None = None, shared: int | None = None, threads: int | None = None) -> Step:
         after = blocks(registers, shared, threads)
         warps = int(after.warps)
-        return Step(int(after.active), warps, warps / of.warps, registers, shared, threads)
+        return Step(int(after.active), warps, warps / architecture.warps, registers, shared, threads)
 
     def largest(values: Integers, after: Blocks) -> int | None:
-        """Return the largest of the values, which ascend, that lets another block in."""
-        enough = values[after.active > result.active_blocks]
-        return int(enough[-1]) if len(enough) else None
+        """Return the largest of ascending values that allows more blocks; None if no value does."""
+        sufficient = values[after.active > result.active_blocks]
+        return int(sufficient[-1]) if len(sufficient) else None
 
-    sizes = np.arange(WARP_THREADS, most + 1, WARP_THREADS)
+    sizes = np.arange(WARP_THREADS, max_threads + 1, WARP_THREADS)
     better = sizes[blocks(threads=sizes).warps > result.active_warps]
     smaller, larger = better[better < result.threads_per_block], better[better > result.threads_per_block]
     other_sizes = [step(threads=size) for size in (*smaller[-1:].tolist(), *larger[:1].tolist())]
-    if result.threads_per_block > most:
+    if result.threads_per_block > max_threads:
         return tuple(other_sizes)
 
-    # Fewer registers alone, less shared memory alone; if neither is enough, both.
-    fewer = np.arange(result.registers_per_thread)
-    # Shared memory is given out in portions: the most that fits in each is enough to try.
+    # Try fewer registers alone and less shared memory alone; if neither is enough, both together.
+    fewer_registers = np.arange(result.registers_per_thread)
+    # Shared memory is allocated in units, so only the amounts that fill whole units are tried.
     shared_bytes = result.shared_bytes_per_block
-    portions = np.arange(0, shared_bytes + of.reserved_shared_bytes, of.shared_granularity_bytes)
-    less = np.maximum(portions - of.reserved_shared_bytes, 0)
-    by_registers = largest(fewer, blocks(registers=fewer))
-    by_shared = largest(less, blocks(shared=less))
+    allocations = np.arange(
+        0, shared_bytes + architecture.reserved_shared_bytes, architecture.shared_granularity_bytes
+    )
+    less_shared = np.maximum(allocations - architecture.reserved_shared_bytes, 0)
+    by_registers = largest(fewer_registers, blocks(registers=fewer_registers))
+    by_shared = largest(less_shared, blocks(shared=less_shared))
     steps: list[Step] = []
     if by_registers is not None:
         steps.append(step(registers=by_registers))
     if by_shared is not None:
         steps.append(step(shared=by_shared))
     if not steps and result.registers_per_thread and shared_bytes:
-        registers = largest(fewer, blocks(fewer, 0))
+        registers = largest(fewer_registers, blocks(fewer_registers, 0))
         if registers is not None:
-            steps.append(step(registers, largest(less, blocks(registers, less))))
+            steps.append(step(registers, largest(less_shared, blocks(registers, less_shared))))
     return (*steps, *other_sizes)

@@ -1,4 +1,4 @@
-"""The occupancy of a configuration, and the answers to what was asked of it: rows of `occupancy`."""
+"""The records of `occupancy`: a configuration's occupancy, and the answers to questions about it."""
 
 from __future__ import annotations
 
@@ -14,31 +14,35 @@ SCHEMA = "cudamm.occupancy/1"
 
 
 class OccupancyResult(NamedTuple):
-    """A configuration's occupancy on one architecture: a row of a table.
+    """A configuration's occupancy on one architecture.
 
-    A tuple, where other records are dataclasses: there may be a hundred thousand, and they are made and
-    written several times as fast.
+    The class is a tuple, while other records are dataclasses: there may be a hundred thousand results, and
+    tuples are made and written several times as fast.
 
     Attributes:
-        gpu, multiprocessors: a GPU of that architecture and its number of multiprocessors.
-        method, params, dtype, m, n, k: of a kernel and its problem; None and empty for bare numbers.
-        shared_bytes_per_block: static and dynamic.
-        reserved_shared_bytes_per_block: what the driver takes beside them.
-        allocated_shared_bytes_per_block: both, rounded up as the hardware gives it out.
-        active_blocks: a multiprocessor holds at a time; 0 where the configuration cannot run.
-        occupancy: active warps over the warps a multiprocessor has room for, between 0 and 1.
-        device_occupancy: the lab's, active blocks of the whole device x threads a block / (threads a
-            multiprocessor x multiprocessors); the same, but for blocks with a warp that is not full.
-        limits: active blocks that each resource alone would allow; 2147483647 where none of it is used.
-        limited_by: the resources that allow no more than there are.
-        reason: why it cannot run; empty where it can.
-        resources: what the compiler said of the kernel; None for bare numbers.
-        dynamic_shared_bytes: of a kernel's launch.
-        grid_blocks: of the whole launch; None where there is none.
-        waves: grid_blocks over the blocks that are active at a time on the whole device.
-        suggestion, steps, latency: the best block size, what leads to the next step up, and whether a load
-            is hidden; None where they were not asked for.
-        chosen_by: of a kernel, what chose it in the place of `best`; empty or None where nothing did.
+        arch: name of the architecture.
+        gpu, multiprocessors: a GPU of the architecture and its number of multiprocessors.
+        method, params, dtype, m, n, k: the kernel and its problem; None or empty for bare numbers.
+        shared_bytes_per_block: static and dynamic shared memory.
+        reserved_shared_bytes_per_block: shared memory that the driver reserves in addition.
+        allocated_shared_bytes_per_block: the sum of both, rounded up to the hardware's allocation unit.
+        active_blocks: active blocks per multiprocessor; 0 if the configuration cannot run.
+        occupancy: active warps over the maximum number of warps on a multiprocessor, between 0 and 1.
+        device_occupancy: the lab's definition: active blocks of the device x threads per block / (maximum
+            threads per multiprocessor x multiprocessors). It differs from `occupancy` only for blocks with a
+            partly filled warp.
+        limits: active blocks that each resource alone would allow; 2147483647 if the resource is not used.
+        limited_by: the resources whose limit equals the number of active blocks.
+        reason: why the configuration cannot run; empty if it can.
+        resources: the resources that the compiler reported for the kernel; None for bare numbers.
+        dynamic_shared_bytes: dynamic shared memory of the kernel's launch; None for bare numbers.
+        grid_blocks: number of blocks of the whole launch; None if there is no launch.
+        waves: grid_blocks over the number of blocks that are active on the device at the same time.
+        suggestion: the best block size; None if it was not asked for.
+        steps: the smallest changes that raise occupancy; None if they were not asked for.
+        latency: whether a load is hidden; None if it was not asked for.
+        chosen_by: how method and parameters were chosen for `best`; empty or None if `best` was not asked
+            for.
     """
 
     arch: str
@@ -76,18 +80,21 @@ class OccupancyResult(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what the configuration takes; of a kernel that is not compiled it is not."""
+        """Return whether the configuration's resources are known: those of an uncompiled kernel are not."""
         return self.method is None or self.resources is not None
 
     def record(self) -> dict[str, Any]:
-        """The row of a `cudamm.occupancy/1` file: without what does not apply, with None for the unknown."""
-        record: dict[str, Any] = dict(zip(_ALWAYS, self, strict=False))
+        """Return the row of a `cudamm.occupancy/1` file.
+
+        Fields that do not apply are left out; fields whose value is unknown are None.
+        """
+        record: dict[str, Any] = dict(zip(_REQUIRED_FIELDS, self, strict=False))
         if not self.is_known:
-            record |= dict.fromkeys(_OF_COMPILER)
+            record |= dict.fromkeys(_COMPILER_FIELDS)
             record["limits"] = dict.fromkeys(self.limits)
         if self.resources is not None:
             record |= dataclasses.asdict(self.resources)
-        for name in _NUMBERS:
+        for name in _OPTIONAL_FIELDS:
             if getattr(self, name) is not None:
                 record[name] = getattr(self, name)
         if self.suggestion is not None:
@@ -99,21 +106,21 @@ class OccupancyResult(NamedTuple):
         return record | chosen_record(self.chosen_by)
 
 
-_ALWAYS: tuple[str, ...] = OccupancyResult._fields[: OccupancyResult._fields.index("resources")]
-_OF_COMPILER = ("registers_per_thread", "barriers", "allocated_registers_per_block")
-_NUMBERS = ("m", "n", "k", "dynamic_shared_bytes", "grid_blocks", "waves")
+_REQUIRED_FIELDS: tuple[str, ...] = OccupancyResult._fields[: OccupancyResult._fields.index("resources")]
+_COMPILER_FIELDS = ("registers_per_thread", "barriers", "allocated_registers_per_block")
+_OPTIONAL_FIELDS = ("m", "n", "k", "dynamic_shared_bytes", "grid_blocks", "waves")
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """The block size of highest occupancy for a kernel, and what the lab makes of it.
+    """The block size of highest occupancy, and the square block that the lab derives from it.
 
     Attributes:
-        threads_per_block: of the highest occupancy; of several, the largest block.
-        occupancy: there.
-        min_grid_blocks: fewest blocks that fill the device.
-        rounded_threads: 4 ** floor(log4(threads_per_block)), so that the block can be a square.
-        block_edge: its edge, the square root.
+        threads_per_block: block size of highest occupancy; the largest if there are several.
+        occupancy: occupancy at that block size.
+        min_grid_blocks: minimum number of blocks that fill the device.
+        rounded_threads: 4 ** floor(log4(threads_per_block)), the threads of the square block.
+        block_edge: edge of the square block: the square root of `rounded_threads`.
         chosen_from: the block sizes that were tried, in words.
     """
 
@@ -127,12 +134,12 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Step:
-    """A change that lets more warps be active; what stays as it is, is None.
+    """A change of a configuration that allows more active warps; numbers that stay the same are None.
 
     Attributes:
-        active_blocks, active_warps, occupancy: after the change.
-        registers_per_thread, shared_bytes_per_block: the most that allow it.
-        threads_per_block: the nearest block size that allows it.
+        active_blocks, active_warps, occupancy: numbers after the change.
+        registers_per_thread, shared_bytes_per_block: maximum that allows the additional warps.
+        threads_per_block: nearest block size that allows the additional warps.
     """
 
     active_blocks: int
@@ -145,16 +152,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Latency:
-    """Whether the active warps hide what a load from global memory costs.
+    """The result of comparing a load's latency with the cycles that the active warps can hide.
 
     Attributes:
-        load_cycles: from a load to its result.
-        instruction_cycles: between two instructions that a multiprocessor issues, a warp each.
-        independent: instructions of the same warp that do not wait for the load.
+        load_cycles: cycles from a load to its result.
+        instruction_cycles: cycles between two instructions of a multiprocessor, each for a whole warp.
+        independent: number of instructions of the same warp that do not depend on the load.
         hidden_cycles: independent x instruction_cycles x active warps.
-        warps_needed: to hide the load with as many independent instructions.
-        independent_needed: to hide it with as many warps as there are; None where none are.
-        covered: whether hidden_cycles reach load_cycles.
+        warps_needed: number of warps that hide the load with this number of independent instructions.
+        independent_needed: number of independent instructions that hide the load with the active warps; None
+            if no warp is active.
+        covered: whether hidden_cycles >= load_cycles.
     """
 
     load_cycles: float

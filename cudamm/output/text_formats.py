@@ -1,8 +1,9 @@
-"""What a command prints, in other forms: Markdown, SVG; and its records as CSV."""
+"""What a command prints, in other forms: plain text, HTML, Markdown, SVG; and its records as CSV."""
 
 from __future__ import annotations
 
 import csv
+import html as html_text
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,8 @@ from rich.table import Table
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
+from cudamm.output.console import WIDTH_OF_FILES
+
 Render = Callable[[Console], None]
 """Prints everything on a console."""
 
@@ -20,6 +23,11 @@ WIDTH_OF_PICTURES = 120
 """Columns; a README shows a wider one smaller than its text."""
 
 UNLIMITED = 100_000
+
+_AS_TEXT: dict[str, Any] = {
+    "color_system": None, "highlight": False, "emoji": False, "force_jupyter": False
+}  # fmt: skip
+"""Options of a console that writes text. In a notebook, rich would show what is printed, and not write it."""
 
 # Rich's own format, but for the font: it would be fetched from the network.
 SVG_FORMAT = """\
@@ -64,26 +72,45 @@ def svg(render: Render, title: str, width: int = WIDTH_OF_PICTURES) -> str:
     return console.export_svg(title=title, code_format=SVG_FORMAT, theme=SVG_EXPORT_THEME, unique_id="cudamm")
 
 
+def plain_text(render: Render) -> str:
+    """Return everything that is printed, as a file of it has it: without colours."""
+    text = io.StringIO()
+    render(Console(file=text, width=WIDTH_OF_FILES, **_AS_TEXT))
+    return text.getvalue()
+
+
 def markdown(render: Render) -> str:
     """Everything that is printed, as GitHub's Markdown: tables as tables, other lines as paragraphs."""
-    console = _Markdown()
+    console = _Blocks(_table, _paragraphs)
     render(console)
     return "\n\n".join(console.blocks) + "\n" if console.blocks else ""
 
 
-class _Markdown(Console):
-    """A console that keeps what is printed on it as blocks of Markdown."""
+def html(render: Render) -> str:
+    """Return everything that is printed, as a part of a page: tables as tables, other lines as paragraphs."""
+    console = _Blocks(_html_table, _html_paragraphs)
+    render(console)
+    return "\n".join(console.blocks)
 
-    def __init__(self) -> None:
-        super().__init__(file=io.StringIO(), width=UNLIMITED, color_system=None, highlight=False, emoji=False)
+
+class _Blocks(Console):
+    """A console that keeps what is printed on it as blocks of another form."""
+
+    def __init__(
+        self, table: Callable[[Console, Table], list[str]], paragraphs: Callable[[str], list[str]]
+    ) -> None:
+        """Take the functions that make blocks of a table, and of plain text."""
+        super().__init__(file=io.StringIO(), width=UNLIMITED, **_AS_TEXT)
         self.blocks: list[str] = []
+        self._table_blocks = table
+        self._paragraphs = paragraphs
 
     def print(self, *objects: Any, **_: Any) -> None:
         for printed in objects:
             if isinstance(printed, Table):
-                self.blocks += _table(self, printed)
+                self.blocks += self._table_blocks(self, printed)
             else:
-                self.blocks += _paragraphs(_plain(self, printed))
+                self.blocks += self._paragraphs(_plain(self, printed))
 
 
 def _plain(console: Console, printed: Any) -> str:
@@ -118,13 +145,53 @@ def _table(console: Console, table: Table) -> list[str]:
 
 
 def _cell(console: Console, content: Any) -> str:
-    return _escaped(" ".join(_plain(console, content).split()))
+    return _escaped(_in_one_line(console, content))
+
+
+def _in_one_line(console: Console, content: Any) -> str:
+    return " ".join(_plain(console, content).split())
 
 
 def _escaped(text: str) -> str:
     """Text that Markdown shows as it is. An underscore within a word means nothing there."""
     text = re.sub(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _html_paragraphs(text: str) -> list[str]:
+    lines = text.strip("\n").rstrip()
+    if not lines:
+        return []
+    kind = "pre" if "\n" in lines else "p"
+    return [f"<{kind}>{html_text.escape(lines)}</{kind}>"]
+
+
+def _html_table(console: Console, table: Table) -> list[str]:
+    """Return a table whose look is left to the page that shows it, but for the sides of columns."""
+    sides = ["right" if column.justify == "right" else "left" for column in table.columns]
+
+    def row(contents: Iterable[Any], kind: str, style: str = "") -> str:
+        texts = (html_text.escape(_in_one_line(console, content)) for content in contents)
+        cells = (f'<{kind} style="text-align: {s}">{t}</{kind}>' for s, t in zip(sides, texts, strict=True))
+        return f"<tr{style}>{''.join(cells)}</tr>"
+
+    def style_of(number: int) -> str:
+        style = table.rows[number].style
+        bold = style is not None and console.get_style(style).bold
+        return ' style="font-weight: bold"' if bold else ""
+
+    columns = ([*column.cells] for column in table.columns)
+    rows = [row(cells, "td", style_of(number)) for number, cells in enumerate(zip(*columns, strict=True))]
+    title = html_text.escape(_in_one_line(console, table.title)) if table.title else ""
+    made = [
+        "<table>",
+        *([f'<caption style="text-align: left">{title}</caption>'] if title else []),
+        f"<thead>{row([column.header for column in table.columns], 'th')}</thead>",
+        "<tbody>", *rows, "</tbody>",
+        "</table>",
+    ]  # fmt: skip
+    caption = _html_paragraphs(_in_one_line(console, table.caption)) if table.caption else []
+    return ["\n".join(made), *caption]
 
 
 def csv_of(records: Iterable[Mapping[str, Any]]) -> str:

@@ -1,4 +1,7 @@
-"""What `best` stands for on a device, at a shape, in an element type: as measured, else by preference."""
+"""Choice of the variant that `best` stands for, by device, shape and element type.
+
+A measured variant is preferred; without one, the order of preference decides.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ class Choice:
     """A variant that was chosen.
 
     Attributes:
-        variant: marked with what it was chosen by.
-        why: in words.
+        variant: the variant; its `chosen_by` is set.
+        why: the reason for the choice, in words.
     """
 
     variant: Variant
@@ -31,20 +34,20 @@ class Choice:
 
 
 def choose(place: Place, shape: Shape, element: ElementType) -> Choice:
-    """Return the variant that was measured to be fastest, by `tune` or a table, else the preferred one.
+    """Return the variant that was measured to be fastest, by `tune` or in a table, else the preferred one.
 
     Raises:
-        UsageError: no method of the ladder can compute the product there, or what was tuned cannot be read.
+        UsageError: no method of the ladder can compute the product, or the file of `tune` cannot be read.
         CudammError: a table is damaged.
     """
-    known = known_best.fastest(place, shape, element)
-    if known is not None:
-        return Choice(dataclasses.replace(known.variant, chosen_by=known.chosen_by), known.why)
-    by_order = preferred(place, shape, element)
-    if by_order is None:
-        where = place.device or str(place.architecture)
-        raise UsageError(f"best: no kernel of the ladder can compute {shape} {element.name} on {where}")
-    variant, why = by_order
+    measured = known_best.fastest(place, shape, element)
+    if measured is not None:
+        return Choice(dataclasses.replace(measured.variant, chosen_by=measured.chosen_by), measured.why)
+    preference = preferred(place, shape, element)
+    if preference is None:
+        target = place.device or str(place.architecture)
+        raise UsageError(f"best: no kernel of the ladder can compute {shape} {element.name} on {target}")
+    variant, why = preference
     return Choice(
         dataclasses.replace(variant, chosen_by="preference"),
         f"not measured on {place.architecture}; preference order: {why}",
@@ -57,22 +60,22 @@ def is_asked(variants: Iterable[Variant]) -> bool:
 
 
 def resolve(cases: Sequence[tuple[Variant, Problem]], place: Place) -> tuple[Cases, list[str]]:
-    """Replace `best` by each problem's own choice; return the cases, and lines that say what was chosen.
+    """Replace `best` by the choice for each problem; return the cases, and a line on each choice.
 
     Raises:
         UsageError, CudammError: as `choose` does.
     """
     resolved: Cases = []
-    chosen: dict[tuple[str, str], list[str]] = {}
+    problems_by_choice: dict[tuple[str, str], list[str]] = {}
     for variant, problem in cases:
         if variant.method is BEST:
             choice = choose(place, problem.shape, problem.element)
             variant = choice.variant
-            problems = chosen.setdefault((str(variant), choice.why), [])
+            problems = problems_by_choice.setdefault((str(variant), choice.why), [])
             problems.append(f"{problem.shape} {problem.element.name}")
         resolved.append((variant, problem))
     lines = [
         f"best at {', '.join(dict.fromkeys(problems))}: {name}, {why}"
-        for (name, why), problems in chosen.items()
+        for (name, why), problems in problems_by_choice.items()
     ]
     return resolved, lines

@@ -1,4 +1,4 @@
-"""Cases fitted to a device: what it cannot run is left out, and `best` becomes a variant."""
+"""Cases fitted to a device: methods that it cannot run are left out, and `best` becomes a variant."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def fitted(
     lacks: Callable[[Method], str],
     place: Place,
 ) -> tuple[Cases, list[str]]:
-    """Return the cases that can run, `best` replaced, and a remark on each method left out or chosen.
+    """Return the cases that a device can run, with `best` replaced, and a remark on each omission and choice.
 
     Args:
-        is_named: whether a method is named itself, so that it may not be left out.
-        lacks: why the device cannot run a method at all; empty if it can.
-        place: what `best` is chosen for.
+        is_named: returns whether the user named a method; a named method is never left out.
+        lacks: returns why the device cannot run a method at all; empty if it can.
+        place: the device or architecture that `best` is chosen for.
 
     Raises:
-        UsageError: nothing can stand for `best`.
+        UsageError: no variant can stand for `best`.
     """
-    left, omitted = able(cases, is_named, lacks)
-    resolved, choices = resolve(left, place)
-    return resolved, [*omitted, *choices]
+    able_cases, omission_remarks = able(cases, is_named, lacks)
+    resolved, choice_remarks = resolve(able_cases, place)
+    return resolved, [*omission_remarks, *choice_remarks]
 
 
 def fitted_to(
     target: Target[Any], cases: Sequence[tuple[Variant, Problem]], is_named: Callable[[Method], bool]
 ) -> tuple[Cases, list[str]]:
-    """Return the cases fitted to a device that is open, as `fitted` does."""
+    """Return the cases fitted to an open device, as `fitted` does."""
     return fitted(cases, is_named, target.lacks, of_target(target))

@@ -1,7 +1,8 @@
-"""What was measured: by `tune` on this device, and on the GPUs whose tables come with cudamm.
+"""Variants measured to be fastest: by `tune` on this device, and in the tables that come with cudamm.
 
-A table is what `cudamm tune --list --json FILE` writes on its GPU, in the folder `tables`. An entry may have
-one more field, `accepted_source`: the hash of a later source of the method, for which the entry still holds.
+A table is a file in the folder `tables`, written by `cudamm tune --list --json FILE` on its GPU. An entry may
+have one more field, `accepted_source`: the hash of a later source of the method for which the entry still
+holds.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from cudamm.tuning.tuned_store import Entry
 TABLES = Path(__file__).parent / "tables"
 
 NEAR = 2.0
-"""Factor by which M, N and K may each differ from those measured."""
+"""Maximum factor by which each of M, N and K may differ from the measured ones."""
 ALIKE = 4.0
-"""Factor by which a larger shape's ratios of M, N and K to those measured may differ from one another."""
+"""Maximum factor between a larger shape's ratios of M, N and K to the measured ones."""
 
 MeasuredBy = Literal["tuned", "table"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """An entry of a table, or of what was tuned here.
+    """An entry of a table, or of the file of `tune`.
 
     Attributes:
-        multiprocessors: of the table's GPU; 0 if the table does not say.
-        accepted_source: a second source hash of the method for which the entry holds; may be empty.
+        multiprocessors: number of multiprocessors of the table's GPU; 0 if it is not known.
+        accepted_source: another source hash of the method for which the entry holds; may be empty.
     """
 
     entry: Entry
@@ -49,7 +50,7 @@ class Row:
 
     @property
     def is_current(self) -> bool:
-        """Whether the method is what was measured, or was accepted as equal to that."""
+        """True if the method has the source that was measured, or the accepted one."""
         return tuned_store.source_hash(find(self.entry.method)) in (self.entry.source, self.accepted_source)
 
 
@@ -58,8 +59,8 @@ class Measured:
     """An entry that can be used for a shape.
 
     Attributes:
-        is_exact: whether it is of that shape.
-        is_current: whether the method has not changed since.
+        is_exact: whether the entry was measured at that shape.
+        is_current: whether the method is unchanged since the measurement.
     """
 
     chosen_by: MeasuredBy
@@ -75,26 +76,26 @@ class Measured:
 
     @property
     def gflops(self) -> float:
-        """10⁹ operations a second, at the measured shape."""
+        """Rate at the measured shape, in 10⁹ operations a second."""
         return 2 * self.entry.m * self.entry.n * self.entry.k / self.entry.median_ms / 1e6
 
     @property
     def why(self) -> str:
-        """Where and when it was measured, in words."""
-        where = "tuned here" if self.chosen_by == "tuned" else f"measured on {self.entry.device}"
-        at = "" if self.is_exact else f" at {self.shape}"
-        changed = "" if self.is_current else "; the method has changed since"
-        return f"{where}{at} on {self.entry.date[:10]}{changed}"
+        """Place and date of the measurement, in words."""
+        origin = "tuned here" if self.chosen_by == "tuned" else f"measured on {self.entry.device}"
+        at_shape = "" if self.is_exact else f" at {self.shape}"
+        change_remark = "" if self.is_current else "; the method has changed since"
+        return f"{origin}{at_shape} on {self.entry.date[:10]}{change_remark}"
 
 
 def fastest(place: Place, shape: Shape, element: ElementType) -> Measured | None:
-    """Return the fastest variant of those measured at the shape or near it; None if there is none.
+    """Return the fastest variant that was measured at the shape or near it; None if there is none.
 
-    What was tuned here goes before a table, unless the table is of this very GPU and its entry is as near and
-    faster.
+    An entry of `tune` precedes a table's entry, unless the table is of this very GPU and its entry is as near
+    and faster.
 
     Raises:
-        UsageError: the file of what was tuned is of another version.
+        UsageError: the file of `tune` is of another version or cannot be read.
         CudammError: a table is damaged.
     """
     tuned = _fastest(_tuned_rows(place, element), "tuned", place, shape, element)
@@ -107,7 +108,11 @@ def fastest(place: Place, shape: Shape, element: ElementType) -> Measured | None
 
 
 def rows(folder: Path | None = None) -> tuple[Row, ...]:
-    """Return the rows of all tables. Raises CudammError, naming the file, if one is damaged."""
+    """Return the rows of all tables.
+
+    Raises:
+        CudammError: a table is damaged; the message names the file.
+    """
     return _rows(folder or TABLES)
 
 
@@ -124,7 +129,7 @@ class _Device:
 
 @dataclass(frozen=True)
 class _Table:
-    """What the file of a table has to hold."""
+    """The required contents of a table's file."""
 
     device: _Device
     results: list[dict[str, Any]]
@@ -138,22 +143,22 @@ def _read(path: Path) -> list[Row]:
         table = read_as(_Table, document)
         return [_row(record, table.device) for record in table.results]
     except OSError as error:
-        why = str(error.strerror)
+        reason = str(error.strerror)
     except UnicodeDecodeError:
-        why = "it is no text in UTF-8"
+        reason = "it is not text in UTF-8"
     except CudammError as error:
-        why = str(error)
-    raise CudammError(f"the table {path} is damaged: {why}")
+        reason = str(error)
+    raise CudammError(f"the table {path} is damaged: {reason}")
 
 
 def _row(record: dict[str, Any], device: _Device) -> Row:
-    """Return the row of a record, which lacks the device's name and has fields that no entry has."""
+    """Return the row of a table's record, which lacks the device's name and has more fields than an entry."""
     try:
         entry = read_as(Entry, {**record, "device": device.name})
     except DamagedError as error:
         raise DamagedError(f"the entry of {record.get('method')}: {error}") from None
     if entry.kernel:
-        raise CudammError(f"the entry of {entry.method} is of somebody's own kernel, {entry.kernel}")
+        raise CudammError(f"the entry of {entry.method} is of a user's own kernel, {entry.kernel}")
     if not entry.median_ms > 0:
         raise CudammError(f"the entry of {entry.method} has a median of {entry.median_ms} ms")
     find(entry.method)
@@ -161,16 +166,16 @@ def _row(record: dict[str, Any], device: _Device) -> Row:
 
 
 def _tuned_rows(place: Place, element: ElementType) -> list[Row]:
-    of_place = place.device, place.arch, element.name, ""
+    key = place.device, place.arch, element.name, ""
     entries = [entry for entry in tuned_store.stored() if entry.is_of_gpu]
-    return [Row(e) for e in entries if (e.device, e.arch, e.dtype, e.kernel) == of_place]
+    return [Row(e) for e in entries if (e.device, e.arch, e.dtype, e.kernel) == key]
 
 
 def _table_rows(place: Place, element: ElementType) -> list[Row]:
-    """Return this GPU's rows; if it has none, the rows of GPUs like it.
+    """Return the rows of this GPU; if it has none, the rows of similar GPUs.
 
-    GPUs are alike if they have the same architecture and as many multiprocessors. For an architecture without
-    a GPU, the rows of all its GPUs count.
+    GPUs are similar if they have the same architecture and the same number of multiprocessors. For an
+    architecture without a GPU, the rows of all its GPUs count.
     """
     of_type = [row for row in rows() if row.entry.dtype == element.name]
     return [row for row in of_type if row.entry.device == place.device] or [
@@ -182,42 +187,43 @@ def _table_rows(place: Place, element: ElementType) -> list[Row]:
 
 
 def _fastest(
-    of_place: Sequence[Row], chosen_by: MeasuredBy, place: Place, shape: Shape, element: ElementType
+    known_rows: Sequence[Row], chosen_by: MeasuredBy, place: Place, shape: Shape, element: ElementType
 ) -> Measured | None:
-    """Return the fastest of the rows near the shape, each method taking part with its nearest.
+    """Return the fastest method of the rows near the shape, with its row that is nearest.
 
-    If no row of a table is near, rows of a smaller shape with about the same proportions count: what fills a
-    GPU goes on filling it. Rates grow with the matrices, so two methods are compared at the nearest shape at
-    which both were measured, and by the rates of their own rows only if there is none.
+    If no row of a table is near, rows of a smaller shape with about the same proportions count, because a
+    kernel that fills a GPU also fills it at larger shapes. Rates grow with the matrices. So two methods are
+    compared at the nearest shape at which both were measured; only if there is none, by the rates of their
+    nearest rows.
     """
 
     def usable(is_meant: Callable[[Entry, Shape], bool]) -> list[Measured]:
-        meant = (row for row in of_place if is_meant(row.entry, shape))
-        found = (_measured(row, chosen_by, place, shape, element) for row in meant)
-        return [measured for measured in found if measured is not None]
+        meant_rows = (row for row in known_rows if is_meant(row.entry, shape))
+        candidates = (_measured(row, chosen_by, place, shape, element) for row in meant_rows)
+        return [measured for measured in candidates if measured is not None]
 
-    found = usable(_is_near) or (usable(_is_larger) if chosen_by == "table" else [])
-    # Times from a warm cache and from a cold one are not compared.
-    found = [measured for measured in found if measured.entry.cache == "cold"] or found
-    found.sort(key=lambda measured: measured.entry.date, reverse=True)
-    found.sort(key=lambda measured: _distance(measured.shape, shape))
+    candidates = usable(_is_near) or (usable(_is_larger) if chosen_by == "table" else [])
+    # Times with a hot cache count only if there are none with a cold cache: the two cannot be compared.
+    candidates = [measured for measured in candidates if measured.entry.cache == "cold"] or candidates
+    candidates.sort(key=lambda measured: measured.entry.date, reverse=True)
+    candidates.sort(key=lambda measured: _distance(measured.shape, shape))
     nearest: dict[str, Measured] = {}
     medians_ms: dict[str, dict[Shape, float]] = {}
-    for measured in found:
+    for measured in candidates:
         nearest.setdefault(measured.entry.method, measured)
-        of_method = medians_ms.setdefault(measured.entry.method, {})
+        method_medians_ms = medians_ms.setdefault(measured.entry.method, {})
         median_ms = measured.entry.median_ms
-        of_method[measured.shape] = min(median_ms, of_method.get(measured.shape, median_ms))
+        method_medians_ms[measured.shape] = min(median_ms, method_medians_ms.get(measured.shape, median_ms))
 
-    def faster(best: Measured, other: Measured) -> Measured:
-        if best.is_exact != other.is_exact:
-            return best if best.is_exact else other
-        best_ms, other_ms = medians_ms[best.entry.method], medians_ms[other.entry.method]
-        both = best_ms.keys() & other_ms.keys()
-        if not both:
-            return other if other.gflops > best.gflops else best
-        at = min(both, key=lambda measured_at: _distance(measured_at, shape))
-        return other if other_ms[at] < best_ms[at] else best
+    def faster(first: Measured, second: Measured) -> Measured:
+        if first.is_exact != second.is_exact:
+            return first if first.is_exact else second
+        first_ms, second_ms = medians_ms[first.entry.method], medians_ms[second.entry.method]
+        common_shapes = first_ms.keys() & second_ms.keys()
+        if not common_shapes:
+            return second if second.gflops > first.gflops else first
+        nearest_common = min(common_shapes, key=lambda common: _distance(common, shape))
+        return second if second_ms[nearest_common] < first_ms[nearest_common] else first
 
     return functools.reduce(faster, nearest.values()) if nearest else None
 
@@ -225,14 +231,18 @@ def _fastest(
 def _measured(
     row: Row, chosen_by: MeasuredBy, place: Place, shape: Shape, element: ElementType
 ) -> Measured | None:
-    """Return the row's variant, if the method as it is now can be launched so at the shape."""
+    """Return the row as a measurement if the present method can be launched with its parameters at the shape.
+
+    Returns:
+        None if it cannot be launched, or if `tune` measured another source of the method.
+    """
     entry = row.entry
     try:
         method = find(entry.method)
         names = [parameter.name for parameter in method.parameters]
         if not method.is_kernel or set(names) != set(entry.params):
             return None
-        if element.name not in method.element_types or not entry.median_ms > 0:  # a clock that is too coarse
+        if element.name not in method.element_types or not entry.median_ms > 0:  # 0: the clock was too coarse
             return None
         variant = Variant(method, tuple((name, entry.params[name]) for name in names))
         check(variant, plan(variant, shape, element), place.limits)
@@ -248,7 +258,7 @@ def _shape(entry: Entry) -> Shape:
 
 
 def _ratios(measured: Shape, shape: Shape) -> tuple[float, float, float]:
-    """Return what is asked for over what was measured, of M, N and K."""
+    """Return the ratios of M, N and K to the measured ones."""
     return shape.m / measured.m, shape.n / measured.n, shape.k / measured.k
 
 

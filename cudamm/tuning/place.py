@@ -1,4 +1,4 @@
-"""What `best` is chosen for: a device, or an architecture without a device."""
+"""Places that `best` is chosen for: a device, or an architecture without a device."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cudamm.kernels.launch_plan import Limits, limits_of
 from cudamm.tuning.tuned_store import arch_of
 
 SMALL_GPU = dataclasses.replace(find_architecture("sm_86"), gpu="a small GPU", multiprocessors=16)
-"""GPU that the CPU device stands for. It is a small one, because small tiles are verified quickly."""
+"""GPU that the CPU device stands for; a small one, because small tiles are verified quickly."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the chosen variant is to run.
+    """The device or architecture on which the chosen variant is to run.
 
     Attributes:
-        device: its name; empty for an architecture without a device.
-        arch: the name under which `tune` stores what it found: `sm_90`, or the machine of the CPU device.
-        architecture: whose number of multiprocessors counts.
-        limits: of a launch.
+        device: name of the device; empty for an architecture without a device.
+        arch: name under which `tune` stores entries: `sm_90`, or the machine type of the CPU device.
+        architecture: architecture with the number of multiprocessors that tiles are counted for.
+        limits: limits of a launch.
     """
 
     device: str
@@ -34,17 +34,19 @@ class Place:
 
 
 def of_target(target: Target[Any]) -> Place:
-    """Return the place of a device that is open, here or in another process."""
+    """Return the place of a device that is open in this or another process."""
     architecture = target.architecture if isinstance(target, GpuTarget) else SMALL_GPU
     return Place(target.info.name, arch_of(target.info), architecture, target.limits)
 
 
 def on_host(target: Target[Any], arch: str | None = None) -> Place:
-    """Return the place of what the processor executes as if it were on a GPU of an architecture.
+    """Return the place of kernels that the CPU device executes for a GPU of an architecture.
+
+    A launch has the limits of the older architecture: this one, or the newest that the CPU device supports.
 
     Args:
         target: the CPU device.
-        arch: None stands for the CPU device itself.
+        arch: name of the architecture; None: the CPU device itself.
 
     Raises:
         UsageError: there is no such architecture.
@@ -52,8 +54,10 @@ def on_host(target: Target[Any], arch: str | None = None) -> Place:
     if arch is None:
         return of_target(target)
     place = of_architecture(find_architecture(arch))
-    known = min(place.architecture, find_architecture(target.limits.arch), key=lambda of: of.capability)
-    return dataclasses.replace(place, limits=dataclasses.replace(place.limits, arch=known.name))
+    architecture = min(
+        place.architecture, find_architecture(target.limits.arch), key=lambda candidate: candidate.capability
+    )
+    return dataclasses.replace(place, limits=dataclasses.replace(place.limits, arch=architecture.name))
 
 
 def of_architecture(architecture: Architecture, device: str = "") -> Place:

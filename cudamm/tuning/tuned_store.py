@@ -1,7 +1,7 @@
-"""What `tune` found: the fastest parameters of methods on devices, kept in the user's data folder.
+"""Store of the fastest parameters that `tune` found, by method and device, in the user's data folder.
 
-One JSON file holds all of it. Whoever changes it reads it again under a lock, writes the new one beside it
-and renames that, so that two runs at once lose nothing and a reader always finds a whole file.
+The store is one JSON file. A change takes a lock, reads the file, writes a new file beside it and renames the
+new file. So two runs at once lose nothing, and a reader always finds a complete file.
 """
 
 from __future__ import annotations
@@ -48,18 +48,19 @@ class Entry:
     """The fastest parameters of one method for one problem on one device.
 
     Attributes:
-        device: its name.
-        arch: of the GPU, such as `sm_90`; of the CPU device the machine's.
+        device: name of the device.
+        arch: architecture of the GPU, such as `sm_90`; machine type for the CPU device.
         source: `source_hash` of the method when it was tuned.
-        median_ms: of the winner's samples.
-        cache: `cold` or `hot`, as it was measured.
-        confirmed: whether the bootstrap interval of the ratio to the runner-up excludes 1, or there is none.
-        complete: whether search and confirmation came to their end; not so after Ctrl-C, or out of budget.
-        tried: variants that were.
-        possible: variants that could be launched.
-        date: when, in UTC.
-        kernel: the user's file; empty for a method of cudamm's own.
-        kernel_fields: the options that stood in for fields of that file's header.
+        median_ms: median of the winner's samples, in milliseconds.
+        cache: state of the L2 cache before each sample, `cold` or `hot`.
+        confirmed: whether the winner is faster than the runner-up beyond the bootstrap interval of their
+            ratio; true if there is no runner-up.
+        complete: whether search and confirmation finished; false after Ctrl-C or at the end of the budget.
+        tried: number of variants that were tried.
+        possible: number of variants that can be launched.
+        date: date and time in UTC.
+        kernel: path of the user's file; empty for a method of cudamm.
+        kernel_fields: options that replaced fields of that file's header.
     """
 
     device: str
@@ -84,7 +85,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Two entries with the same key are about the same thing: the later one replaces the other."""
+        """The fields that identify an entry: a later entry with the same key replaces it."""
         shape = f"{self.m}x{self.n}x{self.k}"
         return self.device, self.arch, self.method, self.source, self.dtype, shape
 
@@ -95,34 +96,34 @@ class Entry:
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """The key without the source, and the file: what another source of it replaces."""
+        """The key without the source, and the file: a later entry with another source replaces it as well."""
         device, arch, method, _, dtype, shape = self.key
         return device, arch, method, dtype, shape, self.kernel
 
 
 @dataclass(frozen=True)
 class _Document:
-    """What the file has to hold."""
+    """The required contents of the file."""
 
     entries: list[Entry]
 
 
 def data_folder() -> Path:
-    """Where they are kept; $CUDAMM_DATA overrides the user's data folder. It need not exist."""
+    """Return the folder of the store, which may not exist yet: $CUDAMM_DATA, or the user's data folder."""
     return Path(os.environ.get("CUDAMM_DATA") or platformdirs.user_data_dir("cudamm")).absolute()
 
 
 def arch_of(device: DeviceInfo) -> str:
-    """The architecture under which a device's entries are kept."""
+    """Return the architecture under which a device's entries are stored."""
     return str(device.properties.get("arch") or platform.machine())
 
 
 def source_hash(method: Method) -> str:
-    """Of all that makes a method what it is: its code, and how it is launched. Sixteen digits.
+    """Return a hash of a method's code and launch, as 16 hexadecimal digits.
 
-    Comments and white space do not count; what the header says of the launch does.
+    The hash covers the header's fields of the launch. It does not cover comments and white space.
     """
-    launched = (method.threads, method.grid, method.requires, (method.shared_bytes,))
+    launch_expressions = (method.threads, method.grid, method.requires, (method.shared_bytes,))
     parts = [
         " ".join(without_comments(method.source).split()),
         method.entry,
@@ -130,17 +131,19 @@ def source_hash(method: Method) -> str:
         *method.ptxas,
     ]
     parts += [f"{name}={expression}" for name, expression in method.constants]
-    parts += [f"{i}:{expression}" for i, expressions in enumerate(launched) for expression in expressions]
+    parts += [
+        f"{i}:{expression}" for i, expressions in enumerate(launch_expressions) for expression in expressions
+    ]
     return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def today() -> str:
-    """The date and time of an entry made now."""
+    """Return the present date and time in UTC, as an entry contains it."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
 def state_of(entry: Entry) -> str:
-    """Return why an entry is ignored; an empty text if it holds for the method as it is now."""
+    """Return why an entry is ignored, in words; empty if it holds for the present method."""
     if not entry.is_of_gpu:
         return "measured on the CPU device: ignored"
     try:
@@ -151,33 +154,37 @@ def state_of(entry: Entry) -> str:
         else:
             method = find(entry.method)
     except UsageError:
-        return "its kernel file is no kernel any more: ignored" if entry.kernel else "no such method: ignored"
+        return "its kernel file is no longer a kernel: ignored" if entry.kernel else "no such method: ignored"
     return "" if source_hash(method) == entry.source else "its source has changed since: ignored"
 
 
 def stored() -> list[Entry]:
-    """All entries there are; none where the file is damaged. Raises UsageError as `lookup` does."""
+    """Return all entries; none if the file is damaged.
+
+    Raises:
+        UsageError: as `lookup` does.
+    """
     return _read(data_folder() / FILE_NAME)[0]
 
 
 def lookup(device: DeviceInfo, method: Method, dtype: str, shape: Shape) -> dict[str, Value] | None:
-    """The parameters that `tune` found fastest, None where it has not been asked.
+    """Return the fastest parameters that `tune` stored for a method; None if it stored none.
 
-    Of the entries for this device, architecture, method (its source as it is now) and element type: the one
-    of exactly this shape, else of the nearest, by the sum of squared logarithms of the ratios of M, N and K;
-    of two as near, the later. One whose requirements do not hold for this shape is passed over. A file that
-    is damaged is left as it is and counts as empty here.
+    Entries count if device, architecture, element type and the method's present source agree. The entry of
+    exactly this shape is taken, else the nearest one by the sum of squared logarithms of the ratios of M, N
+    and K; of two equally near entries, the later one. Entries whose requirements this shape does not meet are
+    skipped. A damaged file is left unchanged and counts as empty.
 
     Raises:
-        UsageError: the file was written by another version of cudamm, or cannot be read.
+        UsageError: another version of cudamm wrote the file, or it cannot be read.
     """
 
     def distance(entry: Entry) -> float:
         pairs = ((shape.m, entry.m), (shape.n, entry.n), (shape.k, entry.k))
-        return sum(math.log(asked / tuned) ** 2 for asked, tuned in pairs)
+        return sum(math.log(requested / tuned) ** 2 for requested, tuned in pairs)
 
-    of = (device.name, arch_of(device), method.name, source_hash(method), dtype)
-    entries = [entry for entry in stored() if entry.is_of_gpu and entry.key[: len(of)] == of]
+    key = (device.name, arch_of(device), method.name, source_hash(method), dtype)
+    entries = [entry for entry in stored() if entry.is_of_gpu and entry.key[: len(key)] == key]
     entries.sort(key=lambda entry: entry.date, reverse=True)
     for entry in sorted(entries, key=distance):
         if _is_possible(entry, method, dtype, shape):
@@ -187,7 +194,7 @@ def lookup(device: DeviceInfo, method: Method, dtype: str, shape: Shape) -> dict
 
 def _is_possible(entry: Entry, method: Method, dtype: str, shape: Shape) -> bool:
     names = [parameter.name for parameter in method.parameters]
-    if set(names) != set(entry.params):  # a user's kernel, with other -D names now
+    if set(names) != set(entry.params):  # a user's kernel that now has other -D names
         return False
     variant = Variant(method, tuple((name, entry.params[name]) for name in names))
     try:
@@ -198,137 +205,152 @@ def _is_possible(entry: Entry, method: Method, dtype: str, shape: Shape) -> bool
 
 
 class Store:
-    """The file, to be read and changed.
+    """The file of stored entries, for reading and changing.
 
     Attributes:
-        remarks: what a user should be told of it: that a damaged one was set aside.
+        remarks: messages for the user; one for each damaged file that was renamed.
     """
 
     def __init__(self) -> None:
-        """Raises UsageError where the folder takes no file: known before anything is searched."""
+        """Check that the folder is writable, before a search begins.
+
+        Raises:
+            UsageError: no file can be written in the folder.
+        """
         self.path = data_folder() / FILE_NAME
         self.remarks: list[str] = []
-        with self._told(), self._locked():
+        with self._file_errors(), self._locked():
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".tuned-")
             os.close(handle)
             Path(name).unlink()
 
     def entries(self) -> list[Entry]:
-        """All there are. Raises UsageError where the file is of another version, or cannot be read."""
-        with self._told(), self._locked():
+        """Return all entries.
+
+        Raises:
+            UsageError: the file is of another version or cannot be read.
+        """
+        with self._file_errors(), self._locked():
             return self._read_or_set_aside()
 
     def put(self, entry: Entry) -> Entry:
-        """Add an entry, in place of the one with its key and of those of older sources of the same file.
+        """Add an entry; it replaces the entry with its key and those of older sources of the same file.
 
-        One whose search was not complete does not replace a faster one.
+        An entry of an incomplete search does not replace a faster one.
 
         Returns:
-            What is stored now: the entry, or the faster one.
+            The entry that is stored now: the new one or the faster one.
 
         Raises:
-            UsageError: the file is of another version, or the disk will not take it.
+            UsageError: the file is of another version, or cannot be written.
         """
-        stays = entry
+        stored_entry = entry
 
-        def changed(old: list[Entry]) -> list[Entry]:
-            nonlocal stays
-            same = next((e for e in old if e.key == entry.key and e.cache == entry.cache), None)
-            if same is not None and not entry.complete and same.median_ms < entry.median_ms:
-                stays = same
+        def replace_entry(old: list[Entry]) -> list[Entry]:
+            nonlocal stored_entry
+            existing = next((e for e in old if e.key == entry.key and e.cache == entry.cache), None)
+            if existing is not None and not entry.complete and existing.median_ms < entry.median_ms:
+                stored_entry = existing
                 return old
             return [e for e in old if e.subject != entry.subject] + [entry]
 
-        self._change(changed)
-        return stays
+        self._edit(replace_entry)
+        return stored_entry
 
     def forget(self, is_meant: Callable[[Entry], bool]) -> list[Entry]:
-        """Remove the entries that are meant, and return them. Raises UsageError as `put` does."""
+        """Remove the entries for which `is_meant` is true, and return them.
+
+        Raises:
+            UsageError: as `put` does.
+        """
         removed: list[Entry] = []
 
-        def changed(old: list[Entry]) -> list[Entry]:
+        def remove_entries(old: list[Entry]) -> list[Entry]:
             removed.extend(entry for entry in old if is_meant(entry))
             return [entry for entry in old if not is_meant(entry)]
 
-        self._change(changed)
+        self._edit(remove_entries)
         return removed
 
-    def _change(self, changed: Callable[[list[Entry]], list[Entry]]) -> None:
-        with self._told(), self._locked():
+    def _edit(self, edit: Callable[[list[Entry]], list[Entry]]) -> None:
+        with self._file_errors(), self._locked():
             old = self._read_or_set_aside()
-            new = changed(old)
+            new = edit(old)
             if new == old:
                 return
             document = {"schema": SCHEMA, "entries": [dataclasses.asdict(entry) for entry in new]}
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".tuned-", suffix=".json")
             os.close(handle)
-            partial = Path(name)
+            temporary = Path(name)
             try:
-                with partial.open("w", encoding="utf-8") as file:
+                with temporary.open("w", encoding="utf-8") as file:
                     json.dump(document, file, indent=1, allow_nan=False)
                     file.write("\n")
                     file.flush()
                     os.fsync(file.fileno())
-                partial.replace(self.path)
+                temporary.replace(self.path)
             finally:
-                partial.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
 
     def _read_or_set_aside(self) -> list[Entry]:
-        """The entries; a damaged file is renamed first, and there are none. Only under the lock."""
+        """Return the entries; rename a damaged file and return none. The caller holds the lock."""
         entries, damage = _read(self.path)
         if damage:
-            aside = next(
+            damaged_path = next(
                 path
                 for number in range(1, 10_000)
                 if not (path := self.path.with_name(f"tuned.damaged-{number}.json")).exists()
             )
-            self.path.rename(aside)
+            self.path.rename(damaged_path)
             self.remarks.append(
-                f"{self.path} was damaged ({damage}); it is now {aside}, and a new one is begun"
+                f"{self.path} was damaged ({damage}); it was renamed to {damaged_path}, and a new file is "
+                "begun"
             )
         return entries
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Alone, until the end."""
+        """Hold the store's lock inside the `with` block."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.path.with_suffix(".lock")):
             yield
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """What the file system refuses, as what a user is told."""
+    def _file_errors(self) -> Iterator[None]:
+        """Raise an OSError of the `with` block as a UsageError for the user."""
         try:
             yield
         except OSError as error:
             raise UsageError(
                 f"nothing can be stored in the data folder {self.path.parent} ({error.strerror}); "
-                "set CUDAMM_DATA to another"
+                "set CUDAMM_DATA to another folder"
             ) from None
 
 
 def _read(path: Path) -> tuple[list[Entry], str]:
-    """The entries of a file, and what is damaged about it; none where there is no file.
+    """Return the entries of a file, none if there is no file, and a description of any damage.
 
     Raises:
-        UsageError: it cannot be read, or another version of cudamm has written it.
+        UsageError: the file cannot be read, or another version of cudamm wrote it.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return [], ""
     except UnicodeDecodeError:
-        return [], "it is no text"
+        return [], "it is not text"
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}); set CUDAMM_DATA to another") from None
+        raise UsageError(
+            f"{path} cannot be read ({error.strerror}); set CUDAMM_DATA to another folder"
+        ) from None
     try:
         document = parse_json(text)
     except DamagedError as error:
-        return [], f"it is no JSON: {error}"
+        return [], f"it is not JSON: {error}"
     schema = document.get("schema") if isinstance(document, dict) else None
     if isinstance(schema, str) and schema.startswith("cudamm.tuned/") and schema != SCHEMA:
         raise UsageError(
-            f"{path} has the schema {schema}, of another version of cudamm; this one reads {SCHEMA}"
+            f"{path} has the schema {schema} of another version of cudamm; this version reads {SCHEMA}"
         )
     if schema != SCHEMA:
         return [], f"its schema is not {SCHEMA}"

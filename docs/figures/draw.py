@@ -1,7 +1,7 @@
 """Draw the figures of docs/ladder.md, one for each method: `python docs/figures/draw.py`.
 
-What a figure shows is computed: addresses from the kernel's own index arithmetic, measured times from the
-tables in docs/measured.md. The same bytes come out each time; Python is all that is needed.
+The contents of a figure are computed: addresses from the kernel's own index arithmetic, measured times from
+the tables in docs/measured.md. The script needs only Python, and always writes the same bytes.
 
 Matrices are row-major, as in the kernels: element [row][col] of a matrix with `width` columns lies at
 row * width + col. Elements are float32, 4 bytes.
@@ -23,9 +23,10 @@ from drawing import INK, Page, Panel, Place, pale
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE.parent / "measured.md"
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart. One meaning each, in all figures.
+# Okabe and Ito's colours, which most colour-blind readers can tell apart. Each colour has one meaning in all
+# figures.
 A_COLOUR, B_COLOUR, C_COLOUR = "#0072B2", "#E69F00", "#009E73"
-B_TEXT = "#9A6A00"  # B's colour, dark enough to be read
+B_TEXT = "#9A6A00"  # B's colour, darker so that text is readable
 TROUBLE = "#D55E00"
 IDLE, PADDING = "#DDDDDD", "#B0B0B0"
 
@@ -33,26 +34,26 @@ ELEMENT_BYTES = 4
 WARP = 32
 SECTOR = 32 // ELEMENT_BYTES  # elements in a sector, the unit in which a GPU fetches memory
 CACHE_LINE = 64 // ELEMENT_BYTES  # elements in a cache line of a usual processor
-BANKS = 32  # of shared memory, one element wide each
-MULTIPROCESSORS = 132  # of an H200
-REGISTER_BYTES = 255 * 4  # the most that one thread can have
+BANKS = 32  # number of banks of shared memory; each bank is one element wide
+MULTIPROCESSORS = 132  # number of multiprocessors of an H200
+REGISTER_BYTES = 255 * 4  # maximum size of one thread's registers
 
-THREE = (24, 304, 584)  # left edges, in pixels, of three square panels
-SIDE = 256  # pixels of their edges
+PANEL_LEFTS = (24, 304, 584)  # left edges of three square panels, in pixels
+SIDE = 256  # edge of these panels, in pixels
 
 
 def warp_0(block_edge: int) -> list[tuple[int, int]]:
-    """Return (threadIdx.x, threadIdx.y) of the 32 threads of a block's first warp: x counts first."""
+    """Return (threadIdx.x, threadIdx.y) of the 32 threads of a block's first warp; x changes fastest."""
     return [(lane % block_edge, lane // block_edge) for lane in range(WARP)]
 
 
 def units(addresses: Iterable[int], size: int) -> set[int]:
-    """Return the sectors, or cache lines, of `size` elements in which the addresses lie."""
+    """Return the sectors or cache lines, of `size` elements each, that contain the addresses."""
     return {address // size for address in addresses}
 
 
 def turns(words: Iterable[int]) -> int:
-    """Return how often shared memory is read for one warp: a bank gives one of its words at a time."""
+    """Return the number of turns in which shared memory serves one warp: a bank reads one word per turn."""
     return max(Counter(word % BANKS for word in set(words)).values())
 
 
@@ -61,11 +62,11 @@ def several(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-# --- what was measured
+# --- measured numbers
 
 
 def measured_rates(n: int = 1024) -> dict[str, float]:
-    """Return GFLOP/s of each method, from the first table of docs/measured.md for that size."""
+    """Return the GFLOP/s of each method, from the first table of docs/measured.md for size n."""
     text = MEASURED.read_text(encoding="utf-8")
     table = text[text.index(f"{n} x {n} x {n} (M x N x K)") :].split("└")[0]
     rows = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in table.splitlines()]
@@ -75,14 +76,14 @@ def measured_rates(n: int = 1024) -> dict[str, float]:
 
 
 def measured_sweep(parameter: str) -> dict[int, float]:
-    """Return milliseconds, the mean of five runs, at each value of the parameter: a course report's lines."""
+    """Return the milliseconds at each value of the parameter, the mean of five runs in docs/measured.md."""
     text = MEASURED.read_text(encoding="utf-8")
     section = text[text.index(f"the sweep over {parameter}\n") :].split("\n## ")[0]
-    found = re.findall(rf" {parameter} = (\d+).*\n\(ms\) .* = ([\d.]+)\n", section)
-    return {int(value): float(mean) for value, mean in found}
+    means = re.findall(rf" {parameter} = (\d+).*\n\(ms\) .* = ([\d.]+)\n", section)
+    return {int(value): float(mean) for value, mean in means}
 
 
-# --- panels that several figures have
+# --- panels that several figures use
 
 
 def square(page: Page, left: float, top: float, cells: int, title: str, side: float = SIDE) -> Panel:
@@ -93,9 +94,10 @@ def square(page: Page, left: float, top: float, cells: int, title: str, side: fl
 
 
 def corner(panel: Panel, addresses: list[int], width: int, unit: int, shown: int, colour: str) -> None:
-    """Draw the first `shown` rows and columns of a matrix of `width` columns: what is read and fetched.
+    """Draw which elements are used and fetched, in the first `shown` rows and columns of a matrix.
 
-    Elements at `addresses` are dark; the rest of each fetched sector or cache line (`unit` elements) is pale.
+    The matrix has `width` columns. Elements at `addresses` are dark; the other elements of each fetched
+    sector or cache line, of `unit` elements, are pale.
     """
     fetched = {
         divmod(first * unit + i, width) for first in units(addresses, unit) for i in range(min(unit, width))
@@ -119,10 +121,10 @@ def product(
     step: int = 1,
     names: Iterable[str] = "ABC",
 ) -> tuple[Panel, int]:
-    """Draw the frames of A, B and C = A B: A (m x k) left of C (m x n), B (k x n) above it.
+    """Draw the frames of A, B and C = A B: A (m x k) to the left of C (m x n), B (k x n) above C.
 
-    `unit` is the pixels of an element. C starts at (0, 0). Returns the panel, and the x at which A starts;
-    that is also the y at which B starts.
+    `unit` is the size of an element in pixels. C starts at (0, 0). Return the panel, and the x at which A
+    starts; B starts at the same y.
     """
     start = -k - gap
     panel = page.panel(left, top, unit * (n - start), unit * (m - start), (start, n), (start, m))
@@ -133,14 +135,17 @@ def product(
 
 
 def walk(panel: Panel, start: int, n: int, edge: int, by: int, bx: int, wide: int, now: int) -> None:
-    """Draw the tiles of A and B, n x n, on their way along K, for the block of C that starts at [by][bx]."""
+    """Draw the tiles of A and B, n x n each, that the block of C at [by][bx] needs, one per step along K.
+
+    The tiles have `edge` elements in A's direction and `wide` in B's; those of step `now` are dark.
+    """
     for step, k0 in enumerate(range(0, n, edge)):
-        depth = min(k0 + edge, n) - k0  # the last tile is cut off at the edge
-        at, middle = start + k0, start + k0 + depth / 2
+        depth = min(k0 + edge, n) - k0  # the last tile ends at the matrix's edge
+        tile_start, middle = start + k0, start + k0 + depth / 2
         a_colour, b_colour = (A_COLOUR, B_COLOUR) if step == now else (pale(A_COLOUR), pale(B_COLOUR))
-        panel.box(at, by, depth, edge, a_colour)
+        panel.box(tile_start, by, depth, edge, a_colour)
         panel.text(middle, by + edge / 2, f"{step + 1}", 14, colour="white" if step == now else INK)
-        panel.box(bx, at, wide, depth, b_colour)
+        panel.box(bx, tile_start, wide, depth, b_colour)
         panel.text(bx + wide / 2, middle, f"{step + 1}", 14)
     panel.grid(n, n, edge, start, 0)
     panel.grid(n, n, edge, 0, start)
@@ -154,13 +159,13 @@ def columns(
     bars: list[tuple[str, float, str, str]],
     below: str = "",
 ) -> Panel:
-    """Draw upright bars: (name, height from 0 to 1, colour, text above it). Returns the panel."""
+    """Draw vertical bars, each (name, height from 0 to 1, colour, text above the bar); return the panel."""
     panel = page.panel(left, 66, width, 230, (0, len(bars)), (1, 0))
     panel.text(len(bars) / 2, 1, title, 13, dy=-46)
-    for at, (_, tall, colour, words) in enumerate(bars):
-        panel.box(at + 0.16, 0, 0.68, tall, colour)
-        panel.text(at + 0.5, tall, words, dy=-4 - 7.5 * (words.count("\n") + 1))
-    panel.below(below, ticks={at + 0.5: name for at, (name, *_) in enumerate(bars)}, line=True)
+    for i, (_, height, colour, words) in enumerate(bars):
+        panel.box(i + 0.16, 0, 0.68, height, colour)
+        panel.text(i + 0.5, height, words, dy=-4 - 7.5 * (words.count("\n") + 1))
+    panel.below(below, ticks={i + 0.5: name for i, (name, *_) in enumerate(bars)}, line=True)
     return panel
 
 
@@ -175,7 +180,7 @@ def timeline(
     row_height: float = 34,
     below: str = "time, not to scale →",
 ) -> Panel:
-    """Return a panel whose x is a time that ends at `end`, and whose y counts rows of bars."""
+    """Return a panel whose x is the time from 0 to `end`, and whose y counts rows of bars."""
     panel = page.panel(left, top, width, rows * row_height, (0, end), (0, rows))
     panel.beside(names=names)
     panel.below(below, line=True)
@@ -190,7 +195,7 @@ def bar(panel: Panel, start: float, end: float, y: float, colour: str, text: str
 
 
 def logarithms(values: Iterable[float], low: float, high: float) -> list[float]:
-    """Return where values lie on a logarithmic scale from `low` (0) to `high` (1)."""
+    """Return the positions of values on a logarithmic scale, on which `low` is 0 and `high` is 1."""
     return [math.log(value / low) / math.log(high / low) for value in values]
 
 
@@ -199,16 +204,16 @@ def logarithms(values: Iterable[float], low: float, high: float) -> list[float]:
 
 def cpu_simple(page: Page) -> None:
     n, i, j = 16, 5, 9
-    for left, addresses, colour, what in (
-        (THREE[0], [i * n + k for k in range(n)], A_COLOUR, "row i of A"),
-        (THREE[1], [k * n + j for k in range(n)], B_COLOUR, "column j of B"),
-        (THREE[2], [i * n + j], C_COLOUR, "C[i][j]"),
+    for left, addresses, colour, name in (
+        (PANEL_LEFTS[0], [i * n + k for k in range(n)], A_COLOUR, "row i of A"),
+        (PANEL_LEFTS[1], [k * n + j for k in range(n)], B_COLOUR, "column j of B"),
+        (PANEL_LEFTS[2], [i * n + j], C_COLOUR, "C[i][j]"),
     ):
         count = several(len(units(addresses, CACHE_LINE)), "cache line")
-        corner(square(page, left, 30, n, f"{what}: {count}"), addresses, n, CACHE_LINE, n, colour)
+        corner(square(page, left, 30, n, f"{name}: {count}"), addresses, n, CACHE_LINE, n, colour)
     page.legend(
         ("used for C[i][j] (dark)", INK),
-        ("fetched with it (pale); here a row is one cache line of 64 bytes", pale(INK)),
+        ("also fetched (pale): each row is one cache line of 64 bytes", pale(INK)),
     )
 
 
@@ -220,54 +225,54 @@ def cpu_block(page: Page) -> None:
     left.box(bj, bi, edge, edge, C_COLOUR)
     left.text(bj + edge / 2, bi + edge / 2, "1 + 2\n+ 3", colour="white")
 
-    # Times that an element of B comes from memory: cpu-simple walks all of B for each row of C; here the
-    # block of B stays in the cache for BLOCK_SIZE rows. Counted from the loops, for a cache that holds three
-    # blocks but not all of B.
+    # Number of times that an element of B is loaded from memory, counted from the loops for a cache that can
+    # contain three blocks but not all of B. cpu-simple reads all of B for each row of C. cpu-block keeps a
+    # block of B in the cache for BLOCK_SIZE rows of C.
     edges = [1, 8, 16, 32, 64, 128]
     names = ["plain\nloops", *(str(e) for e in edges[1:])]
     fetches = [1024 // e for e in edges]
     heights = logarithms(fetches, 4, 1024)
     colours = [IDLE] + [B_COLOUR] * 5
     bars = list(zip(names, heights, colours, map(str, fetches), strict=True))
-    columns(page, 480, 370, "times each block of B is fetched, n = 1024 (log scale)", bars, "BLOCK_SIZE")
+    columns(page, 480, 370, "loads of each block of B from memory, n = 1024 (log scale)", bars, "BLOCK_SIZE")
 
 
 def numpy(page: Page) -> None:
     rates = measured_rates()
     low, high, row = 0.1, 40000, 22
     panel = page.panel(140, 6, 700, row * len(rates), (0, 1), (0, len(rates)))
-    for at, (name, rate, end) in enumerate(
+    for y, (name, rate, end) in enumerate(
         zip(rates, rates.values(), logarithms(rates.values(), low, high), strict=True)
     ):
         colour = TROUBLE if name == "numpy" else IDLE if name.startswith("cpu") else A_COLOUR
-        panel.box(0, at + 0.15, end, 0.7, colour)
-        panel.text(end, at + 0.5, f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}", align="start", dx=6)
-    panel.beside(names={at + 0.5: name for at, name in enumerate(rates)})
+        panel.box(0, y + 0.15, end, 0.7, colour)
+        panel.text(end, y + 0.5, f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}", align="start", dx=6)
+    panel.beside(names={y + 0.5: name for y, name in enumerate(rates)})
     ticks = [0.1, 1, 10, 100, 1000, 10000]
     panel.below(
-        "GFLOP/s at n = 1024, measured: H200, cold; the host's 16 cores for numpy, one for cpu-…",
+        "GFLOP/s at n = 1024, measured: H200, cold; numpy on 16 cores of the host, cpu-… on one core",
         ticks=dict(zip(logarithms(ticks, low, high), [f"{tick:,}" for tick in ticks], strict=True)),
         line=True,
     )
 
 
 def one_element_a_thread(page: Page, row_from_x: bool) -> None:
-    """Draw what warp 0 of block (0, 0) touches at one k; n = 1024, of which 32 x 32 elements are drawn."""
+    """Draw the elements that warp 0 of block (0, 0) accesses at one k, in 32 x 32 elements of n = 1024."""
     n, edge, k, shown = 1024, 32, 11, 32
     places = [(tx, ty) if row_from_x else (ty, tx) for tx, ty in warp_0(edge)]
-    for left, addresses, colour, what in (
-        (THREE[0], [row * n + k for row, _ in places], A_COLOUR, "A[row][k]"),
-        (THREE[1], [k * n + col for _, col in places], B_COLOUR, "B[k][col]"),
-        (THREE[2], [row * n + col for row, col in places], C_COLOUR, "C[row][col], at the end"),
+    for left, addresses, colour, name in (
+        (PANEL_LEFTS[0], [row * n + k for row, _ in places], A_COLOUR, "A[row][k]"),
+        (PANEL_LEFTS[1], [k * n + col for _, col in places], B_COLOUR, "B[k][col]"),
+        (PANEL_LEFTS[2], [row * n + col for row, col in places], C_COLOUR, "C[row][col], at the end"),
     ):
-        panel = square(page, left, 30, shown, f"{what}: {several(len(units(addresses, SECTOR)), 'sector')}")
+        panel = square(page, left, 30, shown, f"{name}: {several(len(units(addresses, SECTOR)), 'sector')}")
         corner(panel, addresses, n, SECTOR, shown, colour)
         panel.below("columns 0 to 31 of 1024")
-        if left == THREE[0]:
+        if left == PANEL_LEFTS[0]:
             panel.beside("rows 0 to 31")
     page.legend(
         (f"used by warp 0, at k = {k} (dark)", INK),
-        ("fetched with it (pale): sectors of 8 elements", pale(INK)),
+        ("also fetched (pale): sectors have 8 elements", pale(INK)),
     )
 
 
@@ -281,13 +286,13 @@ def coalesced(page: Page) -> None:
 
 def block_coarse(page: Page) -> None:
     n, edge, tx, ty = 1024, 32, 4, 0
-    c = square(page, 14, 30, edge, "C, one square a thread", side=240)
+    c = square(page, 14, 30, edge, "C: one square per thread", side=240)
     c.cells([(y, x) for x, y in warp_0(edge)], pale(C_COLOUR, 0.45))
     c.grid(n // edge, n // edge)
     c.box(tx, ty, 1, 1, C_COLOUR, edge=INK)
     c.below("32 × 32 threads: one block;\nits first warp is the coloured row")
 
-    zoom = square(page, 278, 30, edge, f"what thread ({tx}, {ty}) owns", side=240)
+    zoom = square(page, 278, 30, edge, f"elements of C of thread ({tx}, {ty})", side=240)
     row, col = ty * edge, tx * edge
     zoom.box(0, 0, edge, edge, pale(C_COLOUR, 0.6))
     zoom.grid(edge, edge)
@@ -297,25 +302,25 @@ def block_coarse(page: Page) -> None:
         blocks = (-(-size // (edge * edge))) ** 2
         rows, cols = 6, MULTIPROCESSORS // 6
         device = page.panel(542, top, 308, 84, (0, cols), (0, rows))
-        every = [divmod(sm, cols) for sm in range(MULTIPROCESSORS)]
-        device.cells(every[blocks:], IDLE)
-        device.cells(every[:blocks], TROUBLE)
+        places = [divmod(sm, cols) for sm in range(MULTIPROCESSORS)]
+        device.cells(places[blocks:], IDLE)
+        device.cells(places[:blocks], TROUBLE)
         device.grid(rows, cols, colour="white", line=3, edge="white")
         device.title(f"n = {size}: {several(blocks, 'block')} on {MULTIPROCESSORS} multiprocessors")
 
 
 def block_coarse_local(page: Page) -> None:
     n, edge, j, word = 1024, 32, 5, 5
-    # The warp reads B[k][col0 + j], col0 = threadIdx.x * BLOCK_SIZE; a row of B is drawn 32 elements a line.
+    # The warp reads B[k][col0 + j], col0 = threadIdx.x * BLOCK_SIZE. A row of B is drawn as lines of 32.
     from_global = [tx * edge + j for tx, _ in warp_0(edge)]
-    # Local memory lies so that the same word of 32 threads is 32 neighbours (CUDA C++ Programming Guide).
+    # In local memory the same word of 32 threads is stored as 32 neighbours (CUDA C++ Programming Guide).
     from_local = [word * WARP + lane for lane in range(WARP)]
-    for left, addresses, what, below in (
-        (14, from_global, "B[k][col0 + j] in global memory", f"one row of B ({n} elements), 32 a line"),
-        (286, from_local, "the same from subB", "local memory of the warp, 32 words a line"),
+    for left, addresses, name, below in (
+        (14, from_global, "B[k][col0 + j] in global memory", f"one row of B ({n} elements), 32 per line"),
+        (286, from_local, "the same element in subB", "local memory of the warp, 32 words per line"),
     ):
         sectors = several(len(units(addresses, SECTOR)), "sector")
-        panel = square(page, left, 48, WARP, f"{what}:\n{sectors}")
+        panel = square(page, left, 48, WARP, f"{name}:\n{sectors}")
         corner(panel, addresses, WARP, SECTOR, WARP, B_COLOUR)
         panel.below(below)
 
@@ -324,20 +329,20 @@ def block_coarse_local(page: Page) -> None:
     sizes = page.panel(610, 48, 244, SIDE, (0, 1), (0, len(edges)))
     (limit,) = logarithms([REGISTER_BYTES], low, high)
     sizes.line([(limit, 0), (limit, len(edges))], dashes="4 3")
-    for at, (amount, end) in enumerate(zip(amounts, logarithms(amounts, low, high), strict=True)):
-        sizes.box(0, at + 0.12, end, 0.76, C_COLOUR if amount <= REGISTER_BYTES else TROUBLE)
-        sizes.text(end, at + 0.5, f"{amount:,}", align="end", colour="white", dx=-5)
+    for y, (amount, end) in enumerate(zip(amounts, logarithms(amounts, low, high), strict=True)):
+        sizes.box(0, y + 0.12, end, 0.76, C_COLOUR if amount <= REGISTER_BYTES else TROUBLE)
+        sizes.text(end, y + 0.5, f"{amount:,}", align="end", colour="white", dx=-5)
     sizes.text(limit, 1, f"{REGISTER_BYTES // 4} registers:\n{REGISTER_BYTES:,}", 11, align="start", dx=4)
     sizes.line([(0, 0), (0, len(edges))])
-    sizes.beside(names={at + 0.5: str(e) for at, e in enumerate(edges)})
+    sizes.beside(names={y + 0.5: str(e) for y, e in enumerate(edges)})
     sizes.text(0, len(edges) / 2, "BLOCK_SIZE", dx=-36, upwards=True)
-    sizes.title("bytes of subA, subB and subC\na thread (log scale)")
+    sizes.title("bytes of subA, subB and subC\nper thread (log scale)")
 
 
 def register_tile(page: Page) -> None:
     tile, k, n, edge = 4, 2, 1024, 16
     outer, start = product(page, 40, 52, 19, tile, tile, 6, gap=1)
-    outer.title(f"one thread at one k: {2 * tile} loads,\n{tile * tile} multiply-adds")
+    outer.title(f"one thread at one k: {2 * tile} loads\nfor {tile * tile} multiply-adds")
     outer.box(start + k, 0, 1, tile, A_COLOUR)
     outer.box(0, start + k, tile, 1, B_COLOUR)
     outer.box(0, 0, tile, tile, pale(C_COLOUR, 0.6))
@@ -349,7 +354,7 @@ def register_tile(page: Page) -> None:
     tiles = [1, 2, 4, 8, 16, 32, 64]
     sweep = measured_sweep("TILE_SIZE")
     blocks = [(-(-n // (edge * t))) ** 2 for t in tiles]
-    ticks = {float(at): str(t) for at, t in enumerate(tiles)}
+    ticks = {float(x): str(t) for x, t in enumerate(tiles)}
     work, time = (page.panel(left, 52, 240, 230, (-0.5, 6.5), (1.05, 0)) for left in (330, 606))
     for panel in (work, time):
         panel.below("TILE_SIZE", ticks=ticks, line=True)
@@ -359,24 +364,24 @@ def register_tile(page: Page) -> None:
     work.line([(-0.5, limit), (6.5, limit)], dashes="4 3")
     work.text(6.5, limit, f"{MULTIPROCESSORS} multiprocessors", 11, align="end", dy=-9)
     curve(work, list(enumerate(heights)), A_COLOUR)
-    for at, (count, height) in enumerate(zip(blocks, heights, strict=True)):
-        work.text(at, height, f"{count:,}", 11, align="start", colour=A_COLOUR, dx=6, dy=-7)
+    for x, (count, height) in enumerate(zip(blocks, heights, strict=True)):
+        work.text(x, height, f"{count:,}", 11, align="start", colour=A_COLOUR, dx=6, dy=-7)
 
     time.title("ms at n = 1024, measured\n(H200, cold)")
     heights = logarithms(sweep.values(), 0.1, 200)
     curve(time, list(enumerate(heights)), TROUBLE)
-    for at, (ms, height) in enumerate(zip(sweep.values(), heights, strict=True)):
-        if tiles[at] < 8:
-            time.text(at, height, f"{ms:.3g}", 11, dy=13)
+    for x, (ms, height) in enumerate(zip(sweep.values(), heights, strict=True)):
+        if tiles[x] < 8:
+            time.text(x, height, f"{ms:.3g}", 11, dy=13)
         else:
-            time.text(at, height, f"{ms:.3g}", 11, align="end", dx=-6, dy=-7)
+            time.text(x, height, f"{ms:.3g}", 11, align="end", dx=-6, dy=-7)
 
 
 def curve(panel: Panel, points: list[tuple[float, float]], colour: str) -> None:
     """Draw points and the line through them."""
     panel.line(points, colour, 2)
     for x, y in points:
-        cx, cy = panel.at(x, y)
+        cx, cy = panel.pixel(x, y)
         panel.page.add("circle", cx=cx, cy=cy, r=3, fill=colour)
 
 
@@ -387,7 +392,7 @@ def tiled(page: Page) -> None:
     walk(left, a_start, n, edge, by, bx, wide=edge, now=1)
     left.box(bx, by, edge, edge, pale(C_COLOUR, 0.6))
 
-    # Three warps that need different times; each waits at a barrier for the slowest.
+    # Three warps need different times; at each barrier all wait for the slowest.
     fill, use = [1.5, 2.3, 1.9], [2.6, 2.0, 2.3]
     first = max(fill)
     second = first + max(use)
@@ -403,18 +408,18 @@ def tiled(page: Page) -> None:
         ):
             bar(right, start, stop, warp, colour, text)
             bar(right, stop, limit, warp, IDLE)
-    for at, words in (
+    for x, words in (
         (first, "first barrier:\nno use before\nall have filled"),
         (second, "second barrier:\nno fill before\nall have used"),
     ):
-        right.line([(at, -0.1), (at, 3.1)], TROUBLE, 2.5)
-        right.text(at, 3.65, words, colour=TROUBLE)
+        right.line([(x, -0.1), (x, 3.1)], TROUBLE, 2.5)
+        right.text(x, 3.65, words, colour=TROUBLE)
 
 
 def shared_memory(
     panel: Panel, words: list[int], rows: int, colour: str, below: str, padding: Iterable[int] = ()
 ) -> None:
-    """Draw shared memory, 32 words a line, so that a column is a bank, and the words that warp 0 touches."""
+    """Draw shared memory as lines of 32 words, so that a column is a bank, and the words of warp 0."""
     panel.cells({divmod(word, BANKS) for word in padding}, PADDING)
     panel.cells({divmod(word, BANKS) for word in words}, colour)
     panel.grid(rows, BANKS)
@@ -422,28 +427,28 @@ def shared_memory(
 
 
 def access_to_as(
-    page: Page, left: float, words: list[int], rows: int, what: str, below: str, padding: Iterable[int] = ()
+    page: Page, left: float, words: list[int], rows: int, title: str, below: str, padding: Iterable[int] = ()
 ) -> None:
-    """Draw the words of As that warp 0 touches, in one of three panels, and the number of turns it takes."""
+    """Draw the words of As that warp 0 accesses, in one of three panels, with the number of turns."""
     count = turns(words)
     panel = page.panel(left, 48, SIDE, rows * SIDE / BANKS, (0, BANKS), (0, rows))
-    panel.title(f"{what}\n{several(count, 'turn')}")
-    panel.beside("As, 32 words a line")
+    panel.title(f"{title}\n{several(count, 'turn')}")
+    panel.beside("As, 32 words per line")
     shared_memory(panel, words, rows, C_COLOUR if count == 1 else TROUBLE, below, padding)
 
 
 def tiled_transposed(page: Page) -> None:
     edge, k, ty = 32, 6, 0
     warp = warp_0(edge)
-    for left, words, what, below in (
-        (THREE[0], [tx * edge + k for tx, _ in warp], "without the cure: read As[tx][k]",
-         "one bank holds all 32 words,\nat every k"),
-        (THREE[1], [k * edge + tx for tx, _ in warp], "transposed: read As[k][tx]",
-         "32 banks, a word each,\nat every k"),
-        (THREE[2], [tx * edge + ty for tx, _ in warp], "transposed: store As[tx][ty]",
-         "the conflict has moved here,\nonce a tile"),
+    for left, words, title, below in (
+        (PANEL_LEFTS[0], [tx * edge + k for tx, _ in warp], "not transposed: read As[tx][k]",
+         "all 32 words are in one bank,\nat every k"),
+        (PANEL_LEFTS[1], [k * edge + tx for tx, _ in warp], "transposed: read As[k][tx]",
+         "one word in each of 32 banks,\nat every k"),
+        (PANEL_LEFTS[2], [tx * edge + ty for tx, _ in warp], "transposed: store As[tx][ty]",
+         "now the store has the conflict,\nonce per tile"),
     ):  # fmt: skip
-        access_to_as(page, left, words, edge, what, below)
+        access_to_as(page, left, words, edge, title, below)
 
 
 def tiled_padded(page: Page) -> None:
@@ -451,13 +456,13 @@ def tiled_padded(page: Page) -> None:
     warp = warp_0(edge)
     stride = edge + 1
     padding = [row * stride + edge for row in range(edge)]
-    access_to_as(page, THREE[0], [tx * edge + k for tx, _ in warp], edge, "PAD = 0: read As[tx][k]",
+    access_to_as(page, PANEL_LEFTS[0], [tx * edge + k for tx, _ in warp], edge, "PAD = 0: read As[tx][k]",
           "rows of 32 words:\ncolumn k is one bank")  # fmt: skip
-    access_to_as(page, THREE[1], [tx * stride + k for tx, _ in warp], stride, "PAD = 1: read As[tx][k]",
-          "rows of 33 words:\nrow tx starts tx banks further on", padding)  # fmt: skip
-    access_to_as(page, THREE[2], [ty * stride + tx for tx, _ in warp], stride, "PAD = 1: store As[ty][tx]",
-          "along the row,\n32 banks as well", padding)  # fmt: skip
-    page.legend(("words that warp 0 touches", INK), ("unused: the padding", PADDING))
+    access_to_as(page, PANEL_LEFTS[1], [tx * stride + k for tx, _ in warp], stride, "PAD = 1: read As[tx][k]",
+          "rows of 33 words:\neach row starts one bank later", padding)  # fmt: skip
+    access_to_as(page, PANEL_LEFTS[2], [ty * stride + tx for tx, _ in warp], stride,
+          "PAD = 1: store As[ty][tx]", "along the row:\nalso 32 banks", padding)  # fmt: skip
+    page.legend(("words that warp 0 accesses", INK), ("padding, not used", PADDING))
 
 
 def tiled_bounds(page: Page) -> None:
@@ -468,7 +473,7 @@ def tiled_bounds(page: Page) -> None:
         id="hatch", width=6, height=6, patternUnits="userSpaceOnUse",
     )  # fmt: skip
     left, start = product(page, 24, 34, 3.2, whole_m, whole_n, whole_k, gap=6, step=edge, names=("", "", ""))
-    left.title(f"tiles of {edge}: zeros where hatched; no element of C there")
+    left.title(f"tiles of {edge}; hatched: zeros, and no elements of C")
     for name, (x, y), rows, cols, whole_rows, whole_cols, colour in (
         ("A", (start, 0), m, k, whole_m, whole_k, A_COLOUR),
         ("B", (0, start), k, n, whole_k, whole_n, B_COLOUR),
@@ -482,8 +487,8 @@ def tiled_bounds(page: Page) -> None:
     left.box(bx, by, edge, edge, edge=TROUBLE, line=3)
 
     threads = [(ty, tx) for ty in range(edge) for tx in range(edge)]
-    has_row = {(ty, tx) for ty, tx in threads if by + ty < m}  # row < M: loads an element of A
-    has_col = {(ty, tx) for ty, tx in threads if bx + tx < n}  # col < N: loads an element of B
+    has_row = {(ty, tx) for ty, tx in threads if by + ty < m}  # row < M: the thread loads an element of A
+    has_col = {(ty, tx) for ty, tx in threads if bx + tx < n}  # col < N: the thread loads an element of B
     right = square(
         page, 506, 54, edge, f"the framed block: {edge**2} threads, all at every barrier", side=336
     )
@@ -491,7 +496,7 @@ def tiled_bounds(page: Page) -> None:
         (has_row & has_col, C_COLOUR, "load A and B, store C"),
         (has_row - has_col, pale(A_COLOUR, 0.5), "load A"),
         (has_col - has_row, pale(B_COLOUR, 0.6), "load B"),
-        (set(threads) - has_row - has_col, IDLE, "put zeros only"),
+        (set(threads) - has_row - has_col, IDLE, "only write zeros"),
     )
     for places, colour, _ in kinds:
         right.cells(places, colour)
@@ -504,7 +509,7 @@ def tiled_dynamic(page: Page) -> None:
         words = edge * edge
         panel = page.panel(132, top, 17 * 2 * words, 20, (0, 2 * words), (0, 1))
         if edge == 2:
-            panel.text(22, 0, "one array, two tiles; shades: the rows of a tile", 13, dy=-40)
+            panel.text(22, 0, "one array for two tiles; the shades mark the rows of a tile", 13, dy=-40)
         for word in range(2 * words):
             colour = A_COLOUR if word < words else B_COLOUR
             panel.box(word, 0, 1, 1, pale(colour, 0.35 if word // edge % 2 else 0.7))
@@ -514,35 +519,35 @@ def tiled_dynamic(page: Page) -> None:
         panel.text(0, 0, "▼ As", align="start", colour=A_COLOUR, dy=-12)
         panel.text(words, 0, f"▼ Bs = As + {words}", align="start", colour=B_TEXT, dy=-12)
         ty, tx = 1, edge - 1
-        at = ty * edge + tx
-        panel.text(at + 0.15, 1, f"▲ As[{ty}][{tx}]: {ty} × {edge} + {tx} = {at}", align="start", dy=13)
-        in_bytes = words * ELEMENT_BYTES
-        lies = f"{2 * words} elements, {2 * in_bytes} bytes."
-        too_far = f"{lies}\nAs + {in_bytes}, counted in\nbytes, is past the end"
-        panel.text(33, 0.5, too_far, align="start", colour=TROUBLE)
+        index = ty * edge + tx
+        panel.text(index + 0.15, 1, f"▲ As[{ty}][{tx}]: {ty} × {edge} + {tx} = {index}", align="start", dy=13)
+        tile_bytes = words * ELEMENT_BYTES
+        size = f"{2 * words} elements, {2 * tile_bytes} bytes."
+        warning = f"{size}\nAs + {tile_bytes}, counted in\nbytes, is past the end"
+        panel.text(33, 0.5, warning, align="start", colour=TROUBLE)
 
 
 def tiled_coarse(page: Page) -> None:
     n, edge, coarse, tx, ty, by, bx = 32, 8, 2, 3, 2, 8, 16
     left, start = product(page, 50, 34, 4.5, n, n, n, gap=5, step=edge)
-    left.title("two elements of C a thread (black: one thread's)")
+    left.title("two elements of C per thread (black: one thread)")
     walk(left, start, n, edge, by, bx, wide=edge * coarse, now=1)
     left.box(bx, by, edge * coarse, edge, pale(C_COLOUR, 0.6))
     left.line([(bx + edge, by), (bx + edge, by + edge)], "white", 1.5, dashes="4 3")
     for c in range(coarse):
         left.box(bx + tx + c * edge, by + ty, 1, 1, INK)
 
-    # Counted from the kernel's loops: elements of global memory that a thread loads for one multiply-add.
+    # Bytes of global memory that a thread loads per multiply-add, counted from the kernel's loops.
     values = [1, 2, 4, 8]
-    highest, of_b = 0.25, ELEMENT_BYTES / 32
-    totals = [of_b / c + of_b for c in values]
+    highest, b_bytes = 0.25, ELEMENT_BYTES / 32
+    totals = [b_bytes / c + b_bytes for c in values]
     bars = [
         (str(c), total / highest, "none", f"{total:.3g}") for c, total in zip(values, totals, strict=True)
     ]
-    right = columns(page, 460, 390, "bytes requested a multiply-add, BLOCK_SIZE = 32", bars, "COARSE")
-    for at, total in enumerate(totals):
-        right.box(at + 0.16, of_b / highest, 0.68, (total - of_b) / highest, A_COLOUR)
-        right.box(at + 0.16, 0, 0.68, of_b / highest, B_COLOUR)
+    right = columns(page, 460, 390, "bytes requested per multiply-add, BLOCK_SIZE = 32", bars, "COARSE")
+    for x, total in enumerate(totals):
+        right.box(x + 0.16, b_bytes / highest, 0.68, (total - b_bytes) / highest, A_COLOUR)
+        right.box(x + 0.16, 0, 0.68, b_bytes / highest, B_COLOUR)
     page.legend(("of A", A_COLOUR), ("of B", B_COLOUR))
 
 
@@ -552,52 +557,52 @@ def double_buffer(page: Page) -> None:
     names = {0.5: "global memory", 1.5: "the block", 3.5: "global memory", 4.5: "the block"}
     panel = timeline(page, 110, 34, 740, end, 5.2, names, row_height=42)
 
-    # tiled: load, fill, compute, one after the other.
-    at, barriers = 0.0, []
+    # tiled: load, fill and compute, one after the other.
+    now, barriers = 0.0, []
     for step in range(1, steps + 1):
-        bar(panel, at, at + load, 0, A_COLOUR, f"load {step}")
-        bar(panel, at + load, at + load + fill, 1, B_COLOUR)
-        at += load + fill
-        bar(panel, at, at + compute, 1, C_COLOUR, f"compute {step}")
-        barriers += [(at, 0), (at + compute, 0)]
-        at += compute
+        bar(panel, now, now + load, 0, A_COLOUR, f"load {step}")
+        bar(panel, now + load, now + load + fill, 1, B_COLOUR)
+        now += load + fill
+        bar(panel, now, now + compute, 1, C_COLOUR, f"compute {step}")
+        barriers += [(now, 0), (now + compute, 0)]
+        now += compute
 
-    # double-buffer: the next load starts when the tile is filled; the next fill waits for it and for compute.
+    # double-buffer: the next load starts after the fill; the next fill waits for that load and for compute.
     bar(panel, 0, load, 3, A_COLOUR, "load 1")
-    at = load
+    now = load
     for step in range(1, steps + 1):
-        bar(panel, at, at + fill, 4, B_COLOUR)
-        at += fill
-        bar(panel, at, at + compute, 4, C_COLOUR, f"compute {step}")
-        barriers += [(at, 3), (at + compute, 3)]
+        bar(panel, now, now + fill, 4, B_COLOUR)
+        now += fill
+        bar(panel, now, now + compute, 4, C_COLOUR, f"compute {step}")
+        barriers += [(now, 3), (now + compute, 3)]
         if step < steps:
-            bar(panel, at, at + load, 3, A_COLOUR, f"load {step + 1}")
-        at += max(load, compute) if step < steps else compute
+            bar(panel, now, now + load, 3, A_COLOUR, f"load {step + 1}")
+        now += max(load, compute) if step < steps else compute
     for barrier, y in barriers:
         panel.line([(barrier, y), (barrier, y + 2)], TROUBLE, 2)
-    panel.line([(at, 2.2), (at, 3)], dashes="2 2")
-    panel.line([(at, 2.5), (end, 2.5)])
-    panel.text(at, 2.5, "◀", 9, align="start")
+    panel.line([(now, 2.2), (now, 3)], dashes="2 2")
+    panel.line([(now, 2.5), (end, 2.5)])
+    panel.text(now, 2.5, "◀", 9, align="start")
     panel.text(end, 2.5, "▶", 9, align="end")
-    panel.text((at + end) / 2, 2.5, "gained", dy=12)
+    panel.text((now + end) / 2, 2.5, "time saved", dy=12)
     panel.text(0, 0, "tiled", align="start", weight="bold", dy=-14)
     panel.text(0, 2.6, "double-buffer", align="start", weight="bold")
     page.legend(
-        ("on its way to registers", A_COLOUR),
+        ("load into registers", A_COLOUR),
         ("fill the tiles in shared memory", B_COLOUR),
-        ("compute on them", C_COLOUR),
+        ("compute with the tiles", C_COLOUR),
         ("barrier", TROUBLE),
     )
 
 
 def reads_a_multiply_add(page: Page, bars: list[tuple[str, int, int]], marked: str) -> None:
-    """Draw reads of shared memory for one multiply-add, of a thread with tm x tn results: (name, tm, tn)."""
+    """Draw the reads of shared memory per multiply-add, for threads with tm x tn results: (name, tm, tn)."""
     reads = [(tm + tn) / (tm * tn) for _, tm, tn in bars]
     columns(
         page,
         450,
         400,
-        "reads of shared memory a multiply-add, as written",
+        "reads of shared memory per multiply-add, in the source",
         [
             (name, value / max(reads), TROUBLE if name == marked else IDLE, f"{value:.4g}")
             for (name, _, _), value in zip(bars, reads, strict=True)
@@ -608,17 +613,19 @@ def reads_a_multiply_add(page: Page, bars: list[tuple[str, int, int]], marked: s
 def tile_1d(page: Page) -> None:
     bm, bn, bk, tm, k = 64, 64, 8, 8, 2
     left, start = product(page, 70, 34, 4, bm, bn, bk, gap=4, step=64, names=("As", "Bs", ""))
-    # As in the kernel: the first result of each thread of warp 0, as (row, column) in the block.
+    # The first result of each thread of warp 0, as (row, column) in the block, computed as in the kernel.
     firsts = [(thread // bn * tm, thread % bn) for thread in range(WARP)]
     row, col = firsts[12]
     left.cells([(row + t, col) for row, col in firsts for t in range(tm)], pale(C_COLOUR, 0.35))
     left.cells([(row + t, col) for t in range(tm)], INK)
     left.box(firsts[0][1], start + k, WARP, 1, B_COLOUR)
     left.box(start + k, row, 1, tm, A_COLOUR)
-    left.text(2, tm + 5, "warp 0: 32 columns of 8 results;\nblack: those of one thread", align="start", dy=4)
+    left.text(
+        2, tm + 5, "warp 0: 32 columns of 8 results;\nblack: the results of one thread", align="start", dy=4
+    )
     left.title("a block's 64 × 64 results, and one k")
     reads_a_multiply_add(page, [("tiled", 1, 1), ("TM = 4", 4, 1), ("8", 8, 1), ("16", 16, 1)], "8")
-    page.legend(("of Bs: 32 words, once", B_COLOUR), ("of As: 8 words, each for all threads", A_COLOUR))
+    page.legend(("Bs: 32 words, one for each thread", B_COLOUR), ("As: 8 words for all threads", A_COLOUR))
 
 
 def tile_2d(page: Page) -> None:
@@ -639,19 +646,17 @@ def tile_2d(page: Page) -> None:
     bars = [("tiled", 1, 1), ("tile-1d\n8 × 1", 8, 1), ("TM × TN\n4 × 4", 4, 4), ("8 × 4", 8, 4),
             ("8 × 8", 8, 8)]  # fmt: skip
     reads_a_multiply_add(page, bars, "8 × 8")
-    page.legend(
-        ("b: 8 words of Bs, side by side", B_COLOUR), ("a: 8 words of As, one below the other", A_COLOUR)
-    )
+    page.legend(("b: 8 words in a row of Bs", B_COLOUR), ("a: 8 words in a column of As", A_COLOUR))
 
 
 def vectorized(page: Page) -> None:
     bm, bk, tm, row, k = 128, 8, 8, 24, 2
-    # The TM elements of A's tile that a thread needs at one k, in the tile as it lies in either kernel.
-    below = [(row + i) * bk + k for i in range(tm)]
-    beside = [k * bm + row + i for i in range(tm)]
+    # Addresses of the TM elements of A's tile that a thread needs at one k, in the tile of each kernel.
+    in_column = [(row + i) * bk + k for i in range(tm)]
+    in_row = [k * bm + row + i for i in range(tm)]
     for left, words, size, title in (
-        (14, below, 1, "tile-2d: As[row + i][k]"),
-        (440, beside, 4, "vectorized: As[k][row + i], transposed"),
+        (14, in_column, 1, "tile-2d: As[row + i][k]"),
+        (440, in_row, 4, "vectorized: As[k][row + i], transposed"),
     ):
         reads = sorted({word // size * size for word in words})
         first = min(words) // (4 * BANKS) * 4 * BANKS
@@ -662,16 +667,14 @@ def vectorized(page: Page) -> None:
             line, bank = divmod(word - first, BANKS)
             panel.box(bank, line, size, 1, edge=TROUBLE, line=2)
         panel.title(f"{title}\n{several(len(reads), 'read')} of {size * ELEMENT_BYTES} bytes")
-        panel.below("four lines of 32 words of the tile")
-    page.legend(("what a thread needs of A at one k", A_COLOUR), ("one read (framed)", TROUBLE))
+        panel.below("part of the tile: four lines of 32 words")
+    page.legend(("elements of A that a thread needs at one k", A_COLOUR), ("one read (framed)", TROUBLE))
 
 
 def warp_tile(page: Page) -> None:
     bm, bn, wm, wn, tm, tn, wide, quarter = 128, 128, 64, 32, 8, 8, 4, 8
     lanes_x, lanes_y = wn // tn, wm // tm
-    words = (
-        "a block's 128 × 128 results, a tile each warp;\nthreads 0 (black) and 9: 16 results in each group"
-    )
+    words = "a block's 128 × 128 results, one tile per warp;\nthreads 0 (black) and 9: 4 groups of 16 results"
     block = square(page, 24, 48, bm, words, side=320)
     block.box(0, 0, wn, wm, pale(C_COLOUR, 0.2))
     block.grid(wm, wn, wide)
@@ -685,24 +688,24 @@ def warp_tile(page: Page) -> None:
         block.box(x, y, wn, wm, edge=INK)
         block.text(x + wn / 2, y + wm, f"warp {warp}", dy=-10)
 
-    # Words of Bs[k] that the lanes read with their first 16-byte read (j = 0), in either kernel.
-    of_columns = [[lane % (bn // tn) * tn + w for w in range(wide)] for lane in range(WARP)]
-    of_groups = [[lane % lanes_x * wide + w for w in range(wide)] for lane in range(WARP)]
-    for top, of_lanes, name in ((90, of_columns, "vectorized"), (250, of_groups, "warp-tile")):
-        together = {word for lane in of_lanes[:quarter] for word in lane}
-        others = {word for lane in of_lanes for word in lane} - together
+    # Words of Bs[k] that the lanes read with their first 16-byte read (j = 0), in each kernel.
+    by_columns = [[lane % (bn // tn) * tn + w for w in range(wide)] for lane in range(WARP)]
+    by_groups = [[lane % lanes_x * wide + w for w in range(wide)] for lane in range(WARP)]
+    for top, lane_words, name in ((90, by_columns, "vectorized"), (250, by_groups, "warp-tile")):
+        together = {word for words in lane_words[:quarter] for word in words}
+        others = {word for words in lane_words for word in words} - together
         panel = page.panel(402, top, 448, 56, (0, BANKS), (0, bn // BANKS))
         panel.title(f"{name}: threads 0 to 7 read Bs[k]: {several(turns(together), 'turn')}")
         panel.cells({divmod(word, BANKS) for word in others}, pale(B_COLOUR))
-        shared_memory(panel, list(together), bn // BANKS, B_COLOUR, "one row of Bs: 128 words, 32 a line")
+        shared_memory(panel, list(together), bn // BANKS, B_COLOUR, "one row of Bs: 128 words, 32 per line")
     page.legend(
-        ("read at once, by a quarter of the warp", B_COLOUR), ("by the other quarters", pale(B_COLOUR))
+        ("read together, by a quarter of the warp", B_COLOUR), ("read by the other quarters", pale(B_COLOUR))
     )
 
 
 def async_copy(page: Page) -> None:
     stages, tiles, wait, compute, fill, gap = 4, 6, 4.2, 2.0, 0.5, 0.06
-    shown = 3  # tiles of warp-tile, whose rows are above those of async-copy
+    shown = 3  # number of tiles that are drawn for warp-tile, above the rows of async-copy
     first = 3  # the row of stage 0
     end = shown * (wait + fill + compute)
     names = {0.5: "global memory", 1.5: "the block", first + stages + 0.5: "the block"}
@@ -710,45 +713,45 @@ def async_copy(page: Page) -> None:
     left = timeline(page, 108, 34, 430, end, first + stages + 1.2, names)
 
     # warp-tile: load into registers, store, barrier, compute, barrier.
-    at = 0.0
+    now = 0.0
     for tile in range(shown):
-        bar(left, at, at + wait, 0, A_COLOUR, f"load {tile}")
-        bar(left, at + wait, at + wait + fill, 1, B_COLOUR)
-        at += wait + fill
-        bar(left, at, at + compute, 1, C_COLOUR, str(tile))
-        at += compute
+        bar(left, now, now + wait, 0, A_COLOUR, f"load {tile}")
+        bar(left, now + wait, now + wait + fill, 1, B_COLOUR)
+        now += wait + fill
+        bar(left, now, now + compute, 1, C_COLOUR, str(tile))
+        now += compute
 
-    # async-copy: a tile is asked for when the one STAGES - 1 before it begins.
-    there = [wait] * (stages - 1) + [0.0] * (tiles - stages + 1)
+    # async-copy: the copy of a tile starts when the computation STAGES - 1 tiles earlier begins.
+    arrivals = [wait] * (stages - 1) + [0.0] * (tiles - stages + 1)
     for tile in range(stages - 1):
         bar(left, gap, wait, first + tile % stages, A_COLOUR, f"copy {tile}")
-    at = 0.0
+    now = 0.0
     for tile in range(tiles):
-        at = max(at, there[tile])
+        now = max(now, arrivals[tile])
         ahead = tile + stages - 1
         if ahead < tiles:
-            there[ahead] = at + wait
-            bar(left, at + gap, there[ahead], first + ahead % stages, A_COLOUR, f"copy {ahead}")
-        bar(left, at + gap, at + compute, first + stages, C_COLOUR, str(tile))
-        at += compute
+            arrivals[ahead] = now + wait
+            bar(left, now + gap, arrivals[ahead], first + ahead % stages, A_COLOUR, f"copy {ahead}")
+        bar(left, now + gap, now + compute, first + stages, C_COLOUR, str(tile))
+        now += compute
     left.text(0, 0, f"warp-tile: {shown} tiles", align="start", weight="bold", dy=-14)
     left.text(0, 2.5, f"async-copy: {tiles} tiles, STAGES = {stages}", align="start", weight="bold")
 
-    # As in the kernel: the order of a thread's multiply-adds at one k.
+    # The order of a thread's multiply-adds at one k, as in the kernel.
     rows, cols = 8, 16
     order = [(i, cols - 1 - n if i % 2 else n) for i in range(rows) for n in range(cols)]
     one_way = [(i, n) for i in range(rows) for n in range(cols)]
 
     def both_new(steps: list[Place]) -> int:
-        """Count multiply-adds that use another element of A, and another of B, than the one before."""
-        return sum(now[0] != before[0] and now[1] != before[1] for before, now in pairwise(steps))
+        """Return the number of multiply-adds for which both elements differ from the previous ones."""
+        return sum(step[0] != previous[0] and step[1] != previous[1] for previous, step in pairwise(steps))
 
     right = page.panel(594, 104, 256, 128, (0, cols), (0, rows))
     right.text(
         cols / 2 - 1,
         -1.6,
         f"the order of {len(order)} multiply-adds\n"
-        f"both elements new: {both_new(order)} times;\nin one direction {both_new(one_way)}",
+        f"both elements are new {both_new(order)} times;\nrow by row: {both_new(one_way)} times",
         13,
         dy=-34,
     )
@@ -765,28 +768,31 @@ def async_copy(page: Page) -> None:
         ("load, copy; elements of A", A_COLOUR),
         ("store; elements of B", B_COLOUR),
         ("compute", C_COLOUR),
-        ("B's element stays", TROUBLE),
+        ("the element of B stays", TROUBLE),
     )
 
 
 def tma(page: Page) -> None:
-    bk, wide, rows_shown, wanted = 16, 4, 8, 2  # rows of A's tile of 64 bytes, in 16-byte pieces
+    bk, wide, rows_shown, wanted = 16, 4, 8, 2  # a row of A's tile has 64 bytes, in pieces of 16 bytes
     pieces, quarter, lanes_y = bk // wide, 8, 4
-    a_line = BANKS // bk  # rows that lie in one line of all banks
-    # As in the kernel: the rows that a quarter of a warp reads at once, and where a row's piece lies.
+    rows_per_line = BANKS // bk  # number of rows that fill one line of all banks
+    # The rows that a quarter of a warp reads together, and the place of a row's piece, as in the kernel.
     together = sorted({lane % 2 + lane // 4 % (lanes_y // 2) * 2 for lane in range(quarter)})
 
     def swizzled_place(row: int, piece: int) -> int:
         return piece ^ row * pieces // 8 % pieces
 
-    for left, name, place in ((24, "as in A", lambda row, piece: piece), (232, "swizzled", swizzled_place)):
+    for left, name, place in (
+        (24, "laid out as in A", lambda row, piece: piece),
+        (232, "swizzled", swizzled_place),
+    ):
         words = [(row * pieces + place(row, wanted)) * wide + w for row in together for w in range(wide)]
-        lines = rows_shown // a_line
+        lines = rows_shown // rows_per_line
         panel = page.panel(left, 66, 184, 184, (0, BANKS // wide), (0, lines))
         panel.title(f"{name}: {several(turns(words), 'turn')}")
         for row in range(rows_shown):
             for piece in range(pieces):
-                x, y = row % a_line * pieces + place(row, piece), row // a_line
+                x, y = row % rows_per_line * pieces + place(row, piece), row // rows_per_line
                 if piece == wanted:
                     panel.box(x, y, 1, 1, A_COLOUR if row in together else pale(A_COLOUR))
                 ink = "white" if piece == wanted and row in together else INK
@@ -794,37 +800,38 @@ def tma(page: Page) -> None:
         panel.grid(lines, BANKS // wide)
         panel.below(ticks={0.9: "banks 0–3", BANKS // wide - 0.6: "28–31"}, size=11)
 
-    # All warps meet at the end of a tile; then one thread asks for the tile that takes its place.
+    # All warps wait for one another at the end of a tile. Then one thread starts the copy of a later tile
+    # into the same stage.
     stages, tiles, copying, gap = 3, 6, 1.5, 0.06
     computing = [
         [2.0, 2.0, 2.4, 2.0, 2.0, 2.0],
         [2.3, 2.4, 2.0, 2.2, 2.1, 2.0],
         [2.0, 2.2, 2.2, 2.0, 2.0, 2.0],
     ]
-    copied: list[float] = []
-    starts: list[float] = []
-    meets: list[float] = []
+    copied: list[float] = []  # end of the copy of each tile
+    starts: list[float] = []  # start of the computation on each tile
+    ends: list[float] = []  # end of the computation on each tile by the slowest warp
     for tile in range(tiles):
-        asked = meets[tile - stages] if tile >= stages else 0.0
-        copied.append(max(copied[-1] if copied else 0.0, asked) + copying)
-        starts.append(max(meets[-1] if meets else 0.0, copied[tile]))
-        meets.append(starts[tile] + max(times[tile] for times in computing))
+        requested = ends[tile - stages] if tile >= stages else 0.0
+        copied.append(max(copied[-1] if copied else 0.0, requested) + copying)
+        starts.append(max(ends[-1] if ends else 0.0, copied[tile]))
+        ends.append(starts[tile] + max(times[tile] for times in computing))
 
     names = {0.5: "copy engine"} | {warp + 1.5: f"warp {warp}" for warp in range(len(computing))}
-    right = timeline(page, 504, 34, 346, meets[-1], 4, names, row_height=60)
-    right.title(f"tiles 0 to {tiles - 1} through a ring of {stages} stages")
-    for tile, (there, start, meet) in enumerate(zip(copied, starts, meets, strict=True)):
-        before = meets[tile - 1] if tile else 0.0
-        bar(right, there - copying + gap, there, 0, B_COLOUR, str(tile))
+    right = timeline(page, 504, 34, 346, ends[-1], 4, names, row_height=60)
+    right.title(f"tiles 0 to {tiles - 1} in a ring of {stages} stages")
+    for tile, (arrival, start, end) in enumerate(zip(copied, starts, ends, strict=True)):
+        previous_end = ends[tile - 1] if tile else 0.0
+        bar(right, arrival - copying + gap, arrival, 0, B_COLOUR, str(tile))
         for warp, times in enumerate(computing):
             done = start + times[tile]
-            if start > before:
-                bar(right, before + gap, start, warp + 1, IDLE)
+            if start > previous_end:
+                bar(right, previous_end + gap, start, warp + 1, IDLE)
             bar(right, start + gap, done, warp + 1, C_COLOUR, str(tile))
-            if meet > done:
-                bar(right, done + gap, meet, warp + 1, IDLE)
+            if end > done:
+                bar(right, done + gap, end, warp + 1, IDLE)
     page.legend(
-        ("piece c of rows 0 to 3, read at once", A_COLOUR),
+        ("piece c of rows 0 to 3, read together", A_COLOUR),
         ("copy", B_COLOUR),
         ("compute", C_COLOUR),
         ("wait", IDLE),
@@ -835,11 +842,11 @@ def split_k(page: Page) -> None:
     bm, bn, bk, wm, wn, splits = 64, 128, 16, 32, 64, 2
     ks = splits * bk
     left, start = product(page, 40, 34, 2.6, bm, bn, ks, gap=8, step=128, names=("As", "Bs", ""))
-    left.title(f"a block's {bm} × {bn} results, and {ks} ks")
+    left.title(f"a block's {bm} × {bn} results, and {ks} values of k")
     for group, shade in enumerate((1, 0.4)):
-        at, middle = start + group * bk, start + (group + 0.5) * bk
-        left.box(at, 0, bk, bm, pale(A_COLOUR, shade))
-        left.box(0, at, bn, bk, pale(B_COLOUR, shade))
+        begin, middle = start + group * bk, start + (group + 0.5) * bk
+        left.box(begin, 0, bk, bm, pale(A_COLOUR, shade))
+        left.box(0, begin, bn, bk, pale(B_COLOUR, shade))
         left.text(middle, bm / 2, str(group), colour=INK if group else "white")
         left.text(bn / 2, middle, f"group {group}")
     across = bn // wn
@@ -847,10 +854,10 @@ def split_k(page: Page) -> None:
     for warp in range(warps):
         y, x = warp // across * wm, warp % across * wn
         left.box(x, y, wn, wm, pale(C_COLOUR, 0.2), edge=INK)
-        both = " + ".join(str(group * warps + warp) for group in range(splits))
-        left.text(x + wn / 2, y + wm / 2, f"warps {both}")
+        numbers = " + ".join(str(group * warps + warp) for group in range(splits))
+        left.text(x + wn / 2, y + wm / 2, f"warps {numbers}")
 
-    # Counted: one block of any of these fits on a multiprocessor.
+    # The number of active warps: one block of each of these kernels fits on a multiprocessor.
     n, most = 1024, 1100
     bars = []
     for m, w, tall, wide, parts, name in (
@@ -859,12 +866,14 @@ def split_k(page: Page) -> None:
         (bm, bn, wm, wn, splits, f"SPLITS = {splits}"),
     ):
         blocks = n // m * (n // w)
-        at_work = blocks * m // tall * (w // wide) * parts
-        words = f"{at_work}\non {min(blocks, MULTIPROCESSORS)} of {MULTIPROCESSORS}"
+        active = blocks * m // tall * (w // wide) * parts
+        words = f"{active}\non {min(blocks, MULTIPROCESSORS)} of {MULTIPROCESSORS}"
         colour = TROUBLE if parts > 1 else IDLE
-        bars.append((f"{m} × {w}\n{name}", at_work / most, colour, words))
-    columns(page, 510, 344, f"warps at work, on so many multiprocessors, n = {n}", bars)
-    page.legend(("of A: each group its own columns", A_COLOUR), ("of B: each group its own rows", B_COLOUR))
+        bars.append((f"{m} × {w}\n{name}", active / most, colour, words))
+    columns(page, 510, 344, f"active warps, and multiprocessors in use, n = {n}", bars)
+    page.legend(
+        ("A: each group reads its own columns", A_COLOUR), ("B: each group reads its own rows", B_COLOUR)
+    )
 
 
 def stream_k(page: Page) -> None:
@@ -878,69 +887,70 @@ def stream_k(page: Page) -> None:
         )
         for edge, name in ((62, "SM"), (496, "block"))
     )  # fmt: skip
-    left.title(f"{tiles} tiles on {blocks} multiprocessors, whole: {rounds * steps} steps")
+    left.title(f"{tiles} whole tiles on {blocks} multiprocessors: {rounds * steps} steps")
     for tile in range(tiles):
         start = tile // blocks * steps
         bar(left, start + gap, start + steps, tile % blocks, C_COLOUR, str(tile))
     for block in range(tiles % blocks, blocks):
         bar(left, (rounds - 1) * steps + gap, rounds * steps, block, IDLE)
 
-    # As in the kernel: what is left over and one round are cut into equal shares, the rest stays whole.
-    rest = tiles % blocks
-    shared = rest + blocks if rest else 0
+    # As in the kernel: the tiles of the incomplete round and of one more round are cut into equal shares; the
+    # other tiles stay whole.
+    remaining = tiles % blocks
+    shared = remaining + blocks if remaining else 0
     share, larger = divmod(shared * steps, blocks)
     ends, parts = [], 0
     for block in range(blocks):
-        at, now = block * share + min(block, larger), 0
+        step, now = block * share + min(block, larger), 0
         end = (block + 1) * share + min(block + 1, larger)
-        while at < end:
-            length = min(steps - at % steps, end - at)
+        while step < end:
+            length = min(steps - step % steps, end - step)
             is_part = length < steps
             parts += is_part
             colour = B_COLOUR if is_part else C_COLOUR
-            bar(right, now + gap, now + length, block, colour, str(at // steps))
-            at, now = at + length, now + length
+            bar(right, now + gap, now + length, block, colour, str(step // steps))
+            step, now = step + length, now + length
         for tile in range(shared + block, tiles, blocks):
             bar(right, now + gap, now + steps, block, C_COLOUR, str(tile))
             now += steps
         ends.append(now)
-    right.title(f"stream-k: {max(ends)} steps, {parts} parts to add up")
+    right.title(f"stream-k: {max(ends)} steps; {parts} parts must be added")
     for panel in (left, right):
         panel.line([(max(ends), 0), (max(ends), blocks)], dashes="2 2")
-    page.legend(("a whole tile (its number)", C_COLOUR), ("a part of one", B_COLOUR), ("nothing to do", IDLE))
+    page.legend(("a whole tile and its number", C_COLOUR), ("a part of a tile", B_COLOUR), ("idle", IDLE))
 
 
 def bf16x9(page: Page) -> None:
-    # Significant bits of a float32; the parts that they are cut into; bits of the exponent.
+    # Number of significant bits of a float32, of parts they are divided into, and of bits of the exponent.
     bits, parts, exponent = 24, 3, 8
-    each = bits // parts
-    # A float32 as it lies in memory, whose first significant bit is always 1 and not stored; then its parts.
+    part_bits = bits // parts
+    # A float32 as stored in memory: its first significant bit is always 1 and is not stored. Then its parts.
     left = page.panel(14, 72, 330, 184, (0, exponent + bits), (0, 4))
-    left.title("x = x0 + x1 + x2, without an error")
+    left.title("x = x0 + x1 + x2, exactly")
     shades = [1.0, 0.65, 0.35]
     for row in range(1 + parts):
-        top, tall = row + 0.2, 0.6
-        left.box(0, top, 1, tall, IDLE, edge=INK)
+        top, height = row + 0.2, 0.6
+        left.box(0, top, 1, height, IDLE, edge=INK)
         left.text(0.5, row + 0.5, "±", 11)
-        left.box(1, top, exponent, tall, IDLE, edge=INK)
+        left.box(1, top, exponent, height, IDLE, edge=INK)
         left.text(1 + exponent / 2, row + 0.5, "its exponent" if row > 1 else "exponent")
         for part in range(parts) if row == 0 else [row - 1]:
-            begin = 1 + exponent + (max(0, part * each - 1) if row == 0 else 0)
-            end = exponent + ((part + 1) * each if row == 0 else each)
+            begin = 1 + exponent + (max(0, part * part_bits - 1) if row == 0 else 0)
+            end = exponent + ((part + 1) * part_bits if row == 0 else part_bits)
             ink = INK if part == 2 else "white"
-            left.box(begin, top, end - begin, tall, pale(A_COLOUR, shades[part]), edge=INK)
+            left.box(begin, top, end - begin, height, pale(A_COLOUR, shades[part]), edge=INK)
             left.text(
                 (begin + end) / 2, row + 0.5, f"{end - begin}" + (" bits" if row == 0 else ""), colour=ink
             )
         if row > 0:
             left.text(17.3, row + 0.5, f"x{row - 1}, a bfloat16", align="start")
 
-    # Nine products of parts, and how large they are at most beside the first.
+    # Nine products of parts, each with its maximum relative to the first product.
     middle = square(page, 392, 64, parts, "x y is nine products", side=192)
     superscript = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
     for a in range(parts):
         for b in range(parts):
-            power = -each * (a + b)
+            power = -part_bits * (a + b)
             middle.box(b, a, 1, 1, pale(C_COLOUR, 0.5 - 0.09 * (a + b)) if power else C_COLOUR)
             size = "2" + str(power).translate(superscript) if power else "1"
             middle.text(b + 0.5, a + 0.5, size, 13, colour=INK if power else "white")
@@ -948,24 +958,30 @@ def bf16x9(page: Page) -> None:
     middle.below(ticks={b + 0.5: f"y{b}" for b in range(parts)})
     middle.beside(names={a + 0.5: f"x{a}" for a in range(parts)})
 
-    # What a sum of equal numbers becomes: rounded to 24 bits at each step, or cut off; or 32 at a time.
-    ks, together, value, most = 4096, 32, float32(0.1), 2200
-    right = page.panel(664, 34, 180, 230, (0, ks), (most, 0))
+    # The error of a sum of equal numbers, whose intermediate sums are rounded to 24 bits or truncated.
+    ks, together, value, largest = 4096, 32, float32(0.1), 2200
+    right = page.panel(664, 34, 180, 230, (0, ks), (largest, 0))
     right.title("a long sum")
-    for at, (name, colour, errors) in enumerate(
+    for i, (name, colour, errors) in enumerate(
         (
-            ("cut off, all in one", TROUBLE, summed(value, ks, ks, cut)),
-            ("rounded, all in one (FMA)", B_COLOUR, summed(value, ks, ks, float32)),
-            ("cut off, 32 at a time", C_COLOUR, summed(value, ks, together, cut)),
+            ("truncated, one sum", TROUBLE, error_of_sum(value, ks, ks, truncated)),
+            ("rounded, one sum (FMA)", B_COLOUR, error_of_sum(value, ks, ks, float32)),
+            ("truncated, sums of 32", C_COLOUR, error_of_sum(value, ks, together, truncated)),
         )
     ):
         right.line(zip(range(together, ks + 1, together), errors, strict=True), colour, 2)
-        right.line([(100, most - 130 * at - 60), (420, most - 130 * at - 60)], colour, 2)
-        right.text(420, most - 130 * at - 60, name, 11, align="start", dx=6)
-    right.below(f"terms of {value:.1f}", ticks={k: str(k) for k in range(0, ks, 1000)}, line=True, size=11)
-    right.beside(names={error: str(error) for error in range(0, most, 500)})
-    right.line([(0, 0), (0, most)])
-    right.text(0, most / 2, "error over the sum, in 2⁻²⁴", dx=-52, upwards=True)
+        y = largest - 130 * i - 60
+        right.line([(100, y), (420, y)], colour, 2)
+        right.text(420, y, name, 11, align="start", dx=6)
+    right.below(
+        f"number of terms (each {value:.1f})",
+        ticks={k: str(k) for k in range(0, ks, 1000)},
+        line=True,
+        size=11,
+    )
+    right.beside(names={error: str(error) for error in range(0, largest, 500)})
+    right.line([(0, 0), (0, largest)])
+    right.text(0, largest / 2, "relative error, in 2⁻²⁴", dx=-52, upwards=True)
 
 
 def float32(number: float) -> float:
@@ -973,20 +989,22 @@ def float32(number: float) -> float:
     return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
-def cut(number: float) -> float:
-    """Return the float32 next to the number towards zero."""
+def truncated(number: float) -> float:
+    """Return a number rounded towards zero to a float32."""
     bits = struct.unpack("<Q", struct.pack("<d", number))[0]
     return float(struct.unpack("<d", struct.pack("<Q", bits >> 29 << 29))[0])
 
 
-def summed(value: float, terms: int, together: int, kept: Callable[[float], float]) -> list[float]:
-    """Return the relative error of a sum, in 2⁻²⁴, after each 32 terms.
+def error_of_sum(
+    value: float, terms: int, together: int, to_float32: Callable[[float], float]
+) -> list[float]:
+    """Return the relative error of a sum of equal terms, in 2⁻²⁴, after every 32 terms.
 
-    `kept` makes a float32 of each sum of up to `together` terms; their sums are rounded.
+    Partial sums of up to `together` terms are converted with `to_float32`; the sum of these is rounded.
     """
     errors, whole, part = [], 0.0, 0.0
     for term in range(1, terms + 1):
-        part = kept(part + value)
+        part = to_float32(part + value)
         if term % 32 == 0:
             errors.append(abs(float32(whole + part) / (term * value) - 1) * 2**24)
         if term % together == 0:
@@ -994,13 +1012,14 @@ def summed(value: float, terms: int, together: int, kept: Callable[[float], floa
     return errors
 
 
-# In the order of the files in cuda_src, whose numbers and names the figures have.
+# The functions in the order of the files in cuda_src; each figure has the number and name of its file.
 FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_coarse_local, register_tile,
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            tile_1d, tile_2d, vectorized, warp_tile, async_copy, tma, split_k, stream_k, bf16x9)  # fmt: skip
 
 
 def main() -> None:
+    """Write all figures."""
     parser = argparse.ArgumentParser(description="Draw the figures of docs/ladder.md.")
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="default: beside this file")
     folder = parser.parse_args().folder

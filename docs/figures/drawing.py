@@ -1,6 +1,6 @@
 """A small SVG writer: a white page with panels, each of which has its own coordinates.
 
-Text stays text in the reader's sans-serif font, so panels leave room for DejaVu Sans, the widest usual one.
+Text is drawn in the reader's sans-serif font, so panels leave room for DejaVu Sans, the widest usual font.
 Page coordinates are pixels, rounded to a hundredth: the same calls write the same bytes on every machine.
 """
 
@@ -19,19 +19,20 @@ Place = tuple[int, int]  # row, column
 
 @dataclass
 class Page:
-    """A white page that grows downwards with what is drawn on it."""
+    """A white page; its height follows from the elements drawn on it."""
 
     elements: list[str] = field(default_factory=list)
     bottom: float = 0.0  # the lowest pixel in use
 
     def add(self, name: str, content: str = "", **attributes: str | float | None) -> None:
         """Append an SVG element; attributes that are None are left out."""
-        written = "".join(
+        attribute_text = "".join(
             f' {key.replace("_", "-")}="{value if isinstance(value, str) else rounded(value)}"'
             for key, value in attributes.items()
             if value is not None
         )
-        self.elements.append(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")
+        opening = f"<{name}{attribute_text}"
+        self.elements.append(f"{opening}>{content}</{name}>" if content else f"{opening}/>")
 
     def panel(
         self,
@@ -42,15 +43,15 @@ class Page:
         x: tuple[float, float],
         y: tuple[float, float],
     ) -> Panel:
-        """Return a panel at that place of the page, in pixels; `x` and `y` are the coordinates of its edges.
+        """Return a new panel; its place and size are in pixels, `x` and `y` are the coordinates of its edges.
 
-        y counts from the panel's top edge to its bottom edge, so (0, 8) counts downwards and (8, 0) upwards.
+        y goes from the panel's top edge to its bottom edge, so (0, 8) counts downwards and (8, 0) upwards.
         """
         self.bottom = max(self.bottom, top + height)
         return Panel(self, left, top, width, height, x, y)
 
     def legend(self, *entries: tuple[str, str]) -> None:
-        """Write one line below everything drawn so far: the words of each entry, after its colour."""
+        """Write a line below everything drawn so far: for each (words, colour) a square and the words."""
         self.bottom += 30
         line = "\u2003 ".join(
             f'<tspan fill="{colour}" font-size="16">■</tspan> {escape(words)}' for words, colour in entries
@@ -68,7 +69,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Panel:
-    """A rectangle of a page with coordinates of its own, in which everything below is drawn."""
+    """A rectangle of a page with coordinates of its own; the methods draw in these coordinates."""
 
     page: Page
     left: float
@@ -78,15 +79,15 @@ class Panel:
     x: tuple[float, float]
     y: tuple[float, float]
 
-    def at(self, x: float, y: float) -> tuple[float, float]:
-        """Return the pixel at which a point of the panel lies."""
+    def pixel(self, x: float, y: float) -> tuple[float, float]:
+        """Return the pixel of a point of the panel."""
         across = (x - self.x[0]) / (self.x[1] - self.x[0])
         down = (y - self.y[0]) / (self.y[1] - self.y[0])
         return self.left + across * self.width, self.top + down * self.height
 
     def rectangle(self, x: float, y: float, width: float, height: float) -> str:
-        """Return the SVG path of a rectangle, whichever way the panel counts."""
-        (x0, y0), (x1, y1) = self.at(x, y), self.at(x + width, y + height)
+        """Return the SVG path of a rectangle."""
+        (x0, y0), (x1, y1) = self.pixel(x, y), self.pixel(x + width, y + height)
         return f"M{rounded(x0)} {rounded(y0)}H{rounded(x1)}V{rounded(y1)}H{rounded(x0)}z"
 
     def box(
@@ -99,7 +100,7 @@ class Panel:
         edge: str | None = None,
         line: float | None = None,
     ) -> None:
-        """Fill a rectangle; `line` is the width of its edge, in pixels, if that is not 1."""
+        """Fill a rectangle; `line` is the width of its edge in pixels, None for 1."""
         self.page.add(
             "path", d=self.rectangle(x, y, width, height), fill=colour, stroke=edge, stroke_width=line
         )
@@ -124,10 +125,10 @@ class Panel:
         """Draw lines over `rows` x `cols` cells, `step` cells apart, and a frame around them."""
         path = ""
         for row in range(step, rows, step):
-            (x0, y0), (x1, _) = self.at(x, y + row), self.at(x + cols, y + row)
+            (x0, y0), (x1, _) = self.pixel(x, y + row), self.pixel(x + cols, y + row)
             path += f"M{rounded(x0)} {rounded(y0)}H{rounded(x1)}"
         for col in range(step, cols, step):
-            (x0, y0), (_, y1) = self.at(x + col, y), self.at(x + col, y + rows)
+            (x0, y0), (_, y1) = self.pixel(x + col, y), self.pixel(x + col, y + rows)
             path += f"M{rounded(x0)} {rounded(y0)}V{rounded(y1)}"
         if path:
             self.page.add("path", d=path, stroke=colour, stroke_width=line)
@@ -141,7 +142,7 @@ class Panel:
         dashes: str | None = None,
     ) -> None:
         """Draw straight lines from point to point."""
-        path = "L".join(f"{rounded(x)} {rounded(y)}" for x, y in itertools.starmap(self.at, points))
+        path = "L".join(f"{rounded(x)} {rounded(y)}" for x, y in itertools.starmap(self.pixel, points))
         self.page.add(
             "path", d=f"M{path}", fill="none", stroke=colour, stroke_width=line, stroke_dasharray=dashes
         )
@@ -159,19 +160,19 @@ class Panel:
         dy: float = 0,
         upwards: bool = False,
     ) -> None:
-        """Write lines of text whose middle is at a point; `dx` and `dy` move them by pixels.
+        """Write lines of text, vertically centred at a point; `dx` and `dy` move them by pixels.
 
-        `align` is "start", "middle" or "end"; `upwards` turns the text by a quarter.
+        `align` is "start", "middle" or "end"; `upwards` turns the text by 90 degrees.
         """
         lines = words.split("\n")
-        left, middle = self.at(x, y)
+        left, middle = self.pixel(x, y)
         for i, line in enumerate(lines):
-            at_x, at_y = left + dx, middle + dy + size * (0.36 + 1.25 * (i - (len(lines) - 1) / 2))
+            line_x, line_y = left + dx, middle + dy + size * (0.36 + 1.25 * (i - (len(lines) - 1) / 2))
             self.page.add(
                 "text",
                 escape(line),
-                x=at_x,
-                y=at_y,
+                x=line_x,
+                y=line_y,
                 fill=None if colour == INK else colour,
                 font_size=None if size == 12 else size,
                 font_weight=weight,
@@ -179,7 +180,7 @@ class Panel:
                 transform=f"rotate(-90 {rounded(left + dx)} {rounded(middle + dy)})" if upwards else None,
             )
             if not upwards:
-                self.page.bottom = max(self.page.bottom, at_y + 4)
+                self.page.bottom = max(self.page.bottom, line_y + 4)
 
     def title(self, words: str) -> None:
         """Write one or two lines above the panel."""
@@ -189,11 +190,11 @@ class Panel:
     def below(
         self, words: str = "", ticks: dict[float, str] | None = None, line: bool = False, size: float = 12
     ) -> None:
-        """Write under the panel: a text at each of `ticks`, on a line or without, and then `words`."""
+        """Write below the panel: a text at each x of `ticks`, then `words`; `line` draws an axis."""
         ticks = ticks or {}
         if line:
             bottom = rounded(self.top + self.height)
-            marks = "".join(f"M{rounded(self.at(x, 0)[0])} {bottom}v4" for x in ticks)
+            marks = "".join(f"M{rounded(self.pixel(x, 0)[0])} {bottom}v4" for x in ticks)
             path = f"M{rounded(self.left)} {bottom}H{rounded(self.left + self.width)}{marks}"
             self.page.add("path", d=path, stroke=INK)
         lines = max((text.count("\n") + 1 for text in ticks.values()), default=0)
@@ -204,7 +205,7 @@ class Panel:
             self.text(sum(self.x) / 2, self.y[1], words, size=size, dy=dy)
 
     def beside(self, words: str = "", names: dict[float, str] | None = None) -> None:
-        """Write at the left of the panel: a name at each y, or `words` upwards along the edge."""
+        """Write to the left of the panel: a name at each y of `names`, and `words` upwards along the edge."""
         for y, name in (names or {}).items():
             self.text(self.x[0], y, name, align="end", dx=-8)
         if words:
@@ -212,18 +213,18 @@ class Panel:
 
 
 def rounded(value: float) -> str:
-    """Return a number to a hundredth, in as few characters as possible."""
+    """Return a number as text, rounded to a hundredth, in as few characters as possible."""
     return f"{round(value, 2) + 0.0:g}"
 
 
 def pale(colour: str, share: float = 0.3) -> str:
-    """Return that share of a colour, "#RRGGBB", mixed with white."""
+    """Return a colour, "#RRGGBB", mixed with white; `share` is the colour's share."""
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(255 - share * (255 - part)):02X}" for part in parts)
 
 
 def joined(places: Iterable[Place]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield rectangles that cover the places and nothing else: (row, column, rows, columns)."""
+    """Yield rectangles that cover exactly the places: (row, column, number of rows, number of columns)."""
     remaining = set(places)
     while remaining:
         row, col = min(remaining)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cudamm.analysis.check import CheckResult, SharedLimit, check_all
-from cudamm.cli.verify_command import SHAPES
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
@@ -89,7 +89,7 @@ def test_only_the_diagonal_is_set_to_zero(checked: Checked) -> None:
     assert {f.kind for f in result.errors} == {"uninitialised", "wrong-result"}
     (unset,) = (f for f in result.errors if f.kind == "uninitialised")
     assert (unset.array, unset.line) == ("C", line_of(result, "+= sum;"))
-    assert "reads C[0][1], which nothing has been written to" in unset.message
+    assert "reads C[0][1], which was never written" in unset.message
     assert unset.threads[0].thread == (0, 0, 0) and "0 before the first sum" in unset.cure
     assert any("adds to what C held before" in f.message for f in result.errors)
 
@@ -124,7 +124,7 @@ def test_the_second_barrier_is_missing(checked: Checked) -> None:
     assert {f.array for f in races} == {"subA", "subB"}
     for race in races:
         assert "the barrier after reading is missing" in race.message
-        assert f"behind line {line_of(result, 'sum += subA')}" in race.cure
+        assert f"after line {line_of(result, 'sum += subA')}" in race.cure
 
 
 def test_one_step_needs_no_second_barrier(checked: Checked) -> None:
@@ -156,7 +156,7 @@ def test_x_and_y_swapped_is_right_and_slow(checked: Checked) -> None:
     spread = found["uncoalesced", "C", line_of(result, "C[(row0 + tx)")]
     assert (
         "32 sectors" in spread.message
-        and "4 would do" in spread.message
+        and "4 would be enough" in spread.message
         and "256 bytes apart" in spread.message
     )
     assert len(found) == 2
@@ -237,7 +237,7 @@ def test_unwritten_shared_memory(checked: Checked, kernels: Path) -> None:
     result = checked(kernels / "unwritten_shared.cu", "40x40x4")
     found = [f for f in result.errors if f.kind == "uninitialised"]
     assert {f.array for f in found} == {"statics", "dynamic"}
-    assert all("nothing has been written to" in f.message and f.threads for f in found)
+    assert all("was never written" in f.message and f.threads for f in found)
 
 
 def test_shared_arrays_of_the_file_are_watched_too(checked: Checked, write_kernel: Any) -> None:
@@ -272,9 +272,9 @@ def test_correct_kernels_of_all_kinds_raise_no_alarm(checked: Checked, kernels: 
 )
 def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) -> None:
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
-    (result,) = results(cpu, [variant], SHAPES, "float32")
+    (result,) = results(cpu, [variant], VERIFIED_SIZES, "float32")
     assert [f.message for f in result.errors] == [] and result.status == "clean"
-    assert set(result.sizes) == set(SHAPES)
+    assert set(result.sizes) == set(VERIFIED_SIZES)
 
 
 def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> None:
@@ -284,7 +284,7 @@ def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> 
     for result in results(cpu, chosen, ("17x10x13",), "float64"):
         assert [(result.method, f.message) for f in result.errors] == []
         (odd,) = (f for f in result.advice if f.kind == "partial-warp")
-        assert "no multiple of 32" in odd.message
+        assert "not a multiple of 32" in odd.message
 
 
 def test_some_blocks_of_a_large_launch(checked: Checked) -> None:

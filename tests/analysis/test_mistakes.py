@@ -85,7 +85,7 @@ def test_no_barrier_between_write_and_read_is_the_first_missing(made):
 def test_a_barrier_between_them_means_that_the_second_is_missing(made):
     (found,) = errors(made, seen(RACE), barrier="__syncthreads();")
     assert "the barrier after reading is missing" in found.message
-    assert "behind line 12" in found.cure and "before line 10" in found.cure
+    assert "after line 12" in found.cure and "before line 10" in found.cure
 
 
 def test_a_barrier_in_a_comment_is_none(made):
@@ -153,7 +153,7 @@ def test_a_read_of_what_was_never_written_and_of_what_is_written_too_late(made):
 
 def test_a_misaligned_vector(made):
     (found,) = errors(made, seen(Fault("misaligned", 12, "load", array="A", offset_bytes=4, size_bytes=16)))
-    assert "A[0][1] to A[0][4]" in found.message and "no multiple of 16" in found.message
+    assert "A[0][1] to A[0][4]" in found.message and "not a multiple of 16" in found.message
 
 
 LEFT = (
@@ -241,7 +241,7 @@ def advice(made, *accesses: Access, edge: int = 8) -> list[Mistake]:
     [
         ({"sectors": 40, "ideal_sectors": 40}, None),
         ({"sectors": 50, "ideal_sectors": 40}, None),  # rows that begin amid a sector
-        ({"sectors": 320, "ideal_sectors": 40}, "in 32 sectors of 32 bytes where 4 would do"),
+        ({"sectors": 320, "ideal_sectors": 40}, "in 32 sectors of 32 bytes, and 4 would be enough"),
         ({"sectors": 320, "ideal_sectors": 40, "op": "store", "array": "C"}, "a warp stores C in 32 sectors"),
         # Two rows of a block, an element each: nothing to gain.
         ({"sectors": 20, "ideal_sectors": 10, "bytes_used": 80}, None),
@@ -261,7 +261,7 @@ def test_uncoalesced_is_what_touches_twice_the_sectors(made, of, said):
         ({0: 0, 1: 28}, ": neighbouring threads are 28 bytes apart", "neighbouring elements of a row"),
         ({0: 0, 1: 0}, ": neighbouring threads share an element", ""),
         ({0: 0, 1: 4}, ": a row of the block is only 4 threads wide", "8 threads in x fill a sector"),
-        ({0: 4}, "would do", "neighbouring elements of a row"),
+        ({0: 4}, "would be enough", "neighbouring elements of a row"),
     ],
 )
 def test_the_cure_depends_on_how_far_neighbours_are_apart(made, offsets, words, cure):

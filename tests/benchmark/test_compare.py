@@ -172,7 +172,7 @@ def test_changed_clocks_and_throttling():
 @pytest.mark.parametrize("other", [{"name": "Other GPU"}, {"kind": "cpu"}])
 def test_other_devices_are_refused_unless_forced(other):
     old, new = saved(row()), saved(row(), path="new.json", device=other)
-    with pytest.raises(UsageError, match=r"old\.json is of Some GPU \(gpu\), new\.json of .*--force"):
+    with pytest.raises(UsageError, match=r"old\.json was measured on Some GPU \(gpu\), new.*--force"):
         check_devices(old, new, force=False)
     (line,) = check_devices(old, new, force=True)
     assert "devices differ" in line

@@ -507,8 +507,8 @@ def test_only_those_taken_while_it_was_throttled_are_marked(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("ceilings", "cache", "words"),
     [
-        (Ceilings(0.0002, 1e9), "cold", "impossible: 0 GFLOP/s, where fused multiply-adds alone"),
-        (Ceilings(0.0002, 1e9), "hot", "impossible: 0 GFLOP/s, where fused multiply-adds alone"),
+        (Ceilings(0.0002, 1e9), "cold", "impossible: 0 GFLOP/s, but fused multiply-adds alone"),
+        (Ceilings(0.0002, 1e9), "hot", "impossible: 0 GFLOP/s, but fused multiply-adds alone"),
         (Ceilings(1e9, 0.0001), "cold", "impossible: A and B were read at 0 GB/s"),
         (Ceilings(1e9, 0.0001), "hot", ""),
         (Ceilings(0.00023, 0.000175), "cold", ""),  # less than 5%, and less than 25%
@@ -530,8 +530,8 @@ def test_a_result_above_the_devices_own_ceilings_is_a_failure(
     ("ceiling", "reason"),
     [
         ("2", ""),
-        ("1", "impossible: 0 GFLOP/s, where fused multiply-adds alone reach 0 "),
-        ("3 / 2", "impossible: 0 GFLOP/s, where the units that its header names reach 0 "),
+        ("1", "impossible: 0 GFLOP/s, but fused multiply-adds alone reach 0 "),
+        ("3 / 2", "impossible: 0 GFLOP/s, but the units that its header names reach 0 "),
     ],
 )
 def test_a_kernel_on_faster_units_has_their_ceiling(

@@ -79,7 +79,7 @@ def test_a_row_comes_back_as_the_result_that_wrote_it(tmp_path):
 def test_a_file_that_is_not_there():
     with pytest.raises(UsageError, match=r"nowhere\.json: there is no such file"):
         load("nowhere.json")
-    with pytest.raises(UsageError, match="the name is empty"):
+    with pytest.raises(UsageError, match="the name of the result file is empty"):
         load("")
 
 
@@ -108,7 +108,7 @@ def test_a_link_to_itself_cannot_be_read(tmp_path):
     [
         ("", "it is empty"),
         ('{\n "schema": oops}', "line 2 column 12"),
-        ('{"schema": NaN}', "NaN is no number"),
+        ('{"schema": NaN}', "NaN is not a JSON number"),
         ('{"schema": 1e999}', "1e999 is too large"),
         ('{"schema": ' + "1" * 5000 + "}", "is not JSON"),
         (b"\xff\xfe\x00", "UTF-8"),
@@ -179,7 +179,7 @@ def test_a_row_of_wrong_types(refused, name, value):
 def test_a_file_without_results_is_none_to_report_on(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps(DOCUMENT | {"results": []}))
-    with pytest.raises(UsageError, match=r"file\.json holds no results yet"):
+    with pytest.raises(UsageError, match=r"file\.json contains no results yet"):
         results_of(load(str(path)))
 
 

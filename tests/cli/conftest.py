@@ -67,7 +67,7 @@ class Ended:
 
 Run = Callable[..., Ended]
 
-IN_A_WORKER = {"bench", "verify", "check", "profile", "roofline", "interrupt", "reproduce"}
+IN_A_WORKER = {"verify", "check", "profile", "interrupt"}
 """Modules, without `test_cli_`, whose commands run cases in a worker process, as those of users do."""
 
 

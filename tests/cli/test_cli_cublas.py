@@ -103,7 +103,7 @@ def test_the_roofline_of_a_device_by_its_numbers(run) -> None:
     assert "cublas: it is not known what the library's kernels load" in ended.stdout
     assert "--traffic" not in ended.stdout
     ended = run(f"roofline {options} -m all --json rows.json")
-    assert "cublas runs nowhere here: it is left out" in ended.stdout
+    assert "cublas needs a GPU in this machine: it is left out" in ended.stdout
     assert "cublas" not in {row["method"] for row in json.loads(Path("rows.json").read_text())["results"]}
 
 

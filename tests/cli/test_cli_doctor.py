@@ -47,7 +47,7 @@ def test_a_compiler_that_is_killed_is_an_error_and_no_traceback(spawn, tmp_path:
     assert ended.stderr == (
         "cudamm: bench cannot run here: my-g++ was killed by SIGKILL: is there too little memory?\n"
     )
-    assert "could not be looked at" in ended.stdout  # the host's memory
+    assert "could not be checked" in ended.stdout  # the host's memory
 
 
 def test_the_json_document_has_every_finding(run, tmp_path: Path) -> None:

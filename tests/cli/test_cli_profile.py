@@ -233,9 +233,9 @@ def test_what_keeps_every_kernel_from_being_profiled_is_one_line(on_gpu, stdout,
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"stdout": NOTHING, "outcome": RIGHT}, ["no kernel", "it said nothing (status 0)"]),
+        ({"stdout": NOTHING, "outcome": RIGHT}, ["no kernel", "it printed no message (status 0)"]),
         ({"stdout": table(2), "outcome": RIGHT}, ["2 kernels"]),
-        ({}, ["no kernel", "it said nothing (status 0)"]),
+        ({}, ["no kernel", "it printed no message (status 0)"]),
         ({"stdout": "\x01 garbage,\"\n,,,\n", "status": 9, "outcome": RIGHT}, ["status 9"]),
         ({"stderr": "ncu: cannot open libfoo.so\n", "status": 127}, ["cannot open libfoo.so (status 127)"]),
         ({"body": "os.kill(os.getpid(), signal.SIGSEGV)"}, ["SIGSEGV"]),

@@ -90,8 +90,8 @@ def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
         ("report results.json -o ''", ("-o needs the name of a file",)),
         ("report text.json", ("text.json is not JSON",)),
         ("report old.json", ("another version of cudamm",)),
-        ("report other.json", ("holds what cudamm occupancy writes",)),
-        ("report empty.json", ("empty.json holds no results yet",)),
+        ("report other.json", ("other.json is a file of cudamm occupancy",)),
+        ("report empty.json", ("empty.json contains no results yet",)),
         ("report damaged.json", ("damaged", "result 1, `launches_per_sample`: expected `int`")),
     ],
 )

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cudamm.execution.case import Verdict
-from cudamm.execution.worker_executor import WorkerExecutor
+from cudamm.execution.in_process_executor import InProcessExecutor
 
 ON_CPU = "--device cpu -n 32"
 
@@ -66,7 +66,7 @@ def test_json_alone(run):
 
 
 def test_a_wrong_product_fails_where_a_conclusion_does_not(run, monkeypatch):
-    original = WorkerExecutor.verify
+    original = InProcessExecutor.verify
 
     def verify(self, case, *, thread_order):
         if case.variant.method.name == "double-buffer":
@@ -75,7 +75,7 @@ def test_a_wrong_product_fails_where_a_conclusion_does_not(run, monkeypatch):
 
     ended = run(f"reproduce sjtu {ON_CPU}")
     assert ended.status == 0 and "does not hold" in ended.stdout
-    monkeypatch.setattr(WorkerExecutor, "verify", verify)
+    monkeypatch.setattr(InProcessExecutor, "verify", verify)
     ended = run(f"reproduce sjtu {ON_CPU}")
     assert ended.status == 1
     assert "failed double buffering at 32x32x32: 1 of 1024 elements wrong" in ended.stdout
@@ -83,14 +83,14 @@ def test_a_wrong_product_fails_where_a_conclusion_does_not(run, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_was_done(run, monkeypatch, tmp_path):
-    original = WorkerExecutor.verify
+    original = InProcessExecutor.verify
 
     def verify(self, case, *, thread_order):
         if case.variant.method.name == "cpu-simple":  # CMU's first host loop, after its four kernels
             raise KeyboardInterrupt
         return original(self, case, thread_order=thread_order)
 
-    monkeypatch.setattr(WorkerExecutor, "verify", verify)
+    monkeypatch.setattr(InProcessExecutor, "verify", verify)
     ended = run(f"reproduce sjtu cmu pmpp {ON_CPU} --json out.json")
     assert ended.status == 130
     assert ended.stderr.startswith("cudamm: interrupted") and ended.stderr.count("\n") == 1

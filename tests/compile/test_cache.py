@@ -161,7 +161,7 @@ def test_a_compiler_that_finds_the_disk_full(
     with pytest.raises(NoDeviceError) as raised:
         host_compiler.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }")))
     message = str(raised.value)
-    assert message.startswith("my-g++ says: No space left on device")
+    assert message.startswith("my-g++ reports: No space left on device")
     assert str(own_cache) in message and "CUDAMM_CACHE" in message and "TMPDIR" in message
     assert list(own_cache.iterdir()) == []
 

@@ -73,7 +73,7 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
             with pytest.raises(NoDeviceError, match=r"no C\+\+ compiler.*install"):
                 host_compiler.compiler()
             patch.setenv("CXX", "my-compiler")
-            with pytest.raises(NoDeviceError, match="CXX is my-compiler, which is not there"):
+            with pytest.raises(NoDeviceError, match="CXX is my-compiler, which was not found"):
                 host_compiler.compiler()
     finally:
         host_compiler.compiler.cache_clear()

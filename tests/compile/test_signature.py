@@ -173,5 +173,5 @@ def test_parameters_lie_where_the_cubin_says(letters: str, offsets: list[int]) -
 
 
 def test_a_tensor_map_behind_something_else_is_refused() -> None:
-    with pytest.raises(UsageError, match="k: its tensor maps have to be its first parameters"):
+    with pytest.raises(UsageError, match="k: tensor maps must come before its other parameters"):
         formats("int M, const __grid_constant__ CUtensorMap a")

@@ -45,7 +45,7 @@ def test_rates_below_their_roofs(plan):
     assert held["naive-x-below-its-bound"] is held["naive-y-below-its-bound"] is True
     assert held["tiled-below-its-bound"] is held["tiling-faster"] is True
     assert (
-        "8,000 GFLOP/s are 50% of the 16,000 that 4 op/B allow"
+        "8,000 GFLOP/s are 50% of the 16,000 GFLOP/s that the roof allows at 4 op/B"
         in check(findings, "tiled-below-its-bound").sentence
     )
 

@@ -143,7 +143,7 @@ def test_writes_past_dynamic_shared_memory(launch: Kernel) -> None:
     said = launch(head, "extern __shared__ float s[]; if (blockIdx.x) s[10] = 1;")
     assert (
         said
-        == "block (1,0) wrote past its dynamic shared memory: 40 bytes were asked for, byte 40 was written"
+        == "block (1,0) wrote past its dynamic shared memory: 40 bytes were requested, byte 40 was written"
     )
     said = launch(head, "extern __shared__ double s[]; if (!blockIdx.x) s[6] = 1;")
     assert "byte 48 was written" in said
@@ -151,7 +151,7 @@ def test_writes_past_dynamic_shared_memory(launch: Kernel) -> None:
 
 def test_dynamic_shared_memory_that_nobody_asked_for(launch: Kernel) -> None:
     said = launch(header("4", "1"), "extern __shared__ float s[]; s[threadIdx.x] = 1;")
-    assert "0 bytes were asked for, byte 0 was written" in said
+    assert "0 bytes were requested, byte 0 was written" in said
 
 
 @pytest.mark.parametrize("descending", [False, True])

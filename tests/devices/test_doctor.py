@@ -221,7 +221,7 @@ def test_a_quiet_gpu_is_fine() -> None:
         (GpuState(persistence=False), "persistence mode", "warning", "nvidia-smi -pm 1"),
         (GpuState(processes=(41, 42)), "other programs on the GPU", "warning", "41, 42"),
         (GpuState(memory_free_bytes=2**20), "GPU memory", "warning", "1 MiB"),
-        (GpuState(compute_mode="exclusive process"), "compute mode", "warning", "refused"),
+        (GpuState(compute_mode="exclusive process"), "compute mode", "warning", "cudamm cannot use it"),
         (GpuState(compute_mode="prohibited"), "compute mode", "error", "nvidia-smi -c DEFAULT"),
         (GpuState(mig=True), "MIG", "warning", "one instance"),
     ],

@@ -200,7 +200,7 @@ def test_bindings_that_do_not_load_are_told_in_a_line(monkeypatch: pytest.Monkey
 
 
 def test_no_room_for_the_workspace(columns: Columns) -> None:
-    with pytest.raises(KernelError, match=r"no place for the workspace of cublas.*out of memory"):
+    with pytest.raises(KernelError, match=r"no device memory for the workspace of cublas.*out of memory"):
         Library(Driver(has_room=False), FUNCTION)
 
 

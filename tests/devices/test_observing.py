@@ -67,23 +67,26 @@ def seen_in(row: dict[str, Any], against_ncu: ModuleType) -> dict[str, int]:
     return found
 
 
-AT_BOTH_EDGES = ("naive", "coalesced", "tiled", "tiled-transposed", "tiled-padded")
-"""Kernels whose warps access memory in other ways where a row of threads is half a warp."""
+AT_BOTH_EDGES = ("naive", "tiled", "tiled-transposed")
+"""Kernels whose warps access memory in other ways if a row of threads is half a warp."""
 
 
 def sampled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A size that nothing divides, and 256 for methods with more than a block's edge, and where it is all.
+    """Return one row per method, at a size that no tile divides, and those that differ from it in kind.
 
-    `benchmarks/against_ncu.py` takes all.
+    `benchmarks/against_ncu.py` compares all rows.
     """
-    elsewhere = {row["method"] for row in rows if row["size"] != "256"}
-    last = {row["method"]: row for row in rows if row["size"] == "256"}
-    at_256 = [row for row in last.values() if "BM" in row["params"] or row["method"] not in elsewhere]
-    return at_256 + [
+    chosen = {row["method"]: row for row in rows if row["size"] == "256"}
+    for row in rows:
+        if row["size"] == "100x136x72" and row["params"].get("BLOCK_SIZE") != 32:
+            chosen[row["method"]] = row
+    half_warps = [
         row
         for row in rows
-        if row["size"] != "256" and (row["params"].get("BLOCK_SIZE") != 32 or row["method"] in AT_BOTH_EDGES)
+        if row["method"] in AT_BOTH_EDGES and (row["size"], row["params"]["BLOCK_SIZE"]) == ("100x136x72", 32)
     ]
+    other_sizes = [row for row in rows if row["size"] not in ("256", "100x136x72", "1024")]
+    return [*chosen.values(), *half_warps, *other_sizes]
 
 
 @pytest.mark.parametrize(

@@ -54,27 +54,31 @@ def bench(faults: str) -> str:
     )
 
 
-@pytest.mark.parametrize("name", FAULTY)
-def test_a_fault_costs_its_row(place, name):
-    fault, reason = FAULTY[name]
-    ended = place.run(bench(f"0,{fault},99"))
-    rows = place.rows()
-    assert [row["status"] for row in rows] == ["ok", "ok", "ok", "failed", "ok"]
-    assert [row["params"].get("FAULT") for row in rows] == [None, None, 0, fault, 99]
-    assert re.search(reason, rows[3]["reason"])
+@pytest.mark.parametrize("answers", [True, False], ids=["an answer", "no answer"])
+def test_each_fault_costs_its_own_row(place, answers):
+    """All in one run, so that each follows another: a case after a fault is what it would be without."""
+    faults = {fault: reason for fault, reason in FAULTY.values() if (reason != NO_ANSWER) == answers}
+    ended = place.run(bench(",".join(map(str, [0, *faults, 99]))))
+    rows = {row["params"].get("FAULT", row["method"]): row for row in place.rows()}
+    sound = ["tiled", "coalesced", 0, 99]
+    assert {name: row["status"] for name, row in rows.items()} == (
+        dict.fromkeys(sound, "ok") | dict.fromkeys(faults, "failed")
+    )
+    shown = " ".join(ended.stdout.split())
+    for fault, reason in faults.items():
+        assert re.search(reason, rows[fault]["reason"]), rows[fault]
+        assert re.search(f"failed faults [^:]*FAULT={fault} .*?({reason})", shown)
     assert ended.status == 1
     assert "Traceback" not in ended.stderr and "Traceback" not in ended.stdout
-    assert ended.stdout.count("Success!") == 4
-    assert re.search(f"failed faults .*FAULT={fault} .*({reason})", " ".join(ended.stdout.split()))
+    assert ended.stdout.count("Success!") == len(sound)
     place.nothing_left()
 
 
-def test_all_faults_in_one_run(place):
-    chosen = [fault for fault, reason in FAULTY.values() if reason != NO_ANSWER]
-    ended = place.run(bench(",".join(map(str, [0, *chosen, 99]))))
-    status = {row["params"].get("FAULT"): row["status"] for row in place.rows()}
-    assert status == {None: "ok", 0: "ok", 99: "ok"} | dict.fromkeys(chosen, "failed")
-    assert ended.status == 1 and "Traceback" not in ended.stderr
+@pytest.mark.parametrize("name", ["worker killed", "stack overflow", "stops itself"])
+def test_nothing_is_left_of_one_fault(place, name):
+    ended = place.run(bench(f"0,{FAULTY[name][0]},99"))
+    assert [row["status"] for row in place.rows()] == ["ok", "ok", "ok", "failed", "ok"]
+    assert ended.status == 1
     place.nothing_left()
 
 

@@ -19,7 +19,7 @@ SWEEP = (
     "--runs 40 --warmup 2 --resume all.json"
 )
 SWEPT = 3 * 2 * 4
-KILLS = 8
+KILLS = 5
 SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 
 

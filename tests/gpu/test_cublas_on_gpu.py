@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.benchmark.measure import bench
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
-from cudamm.cli.verify_command import SHAPES
 from cudamm.devices.device import GUARD_BYTES
 from cudamm.devices.gpu_library import missing_package
 from cudamm.execution.in_process_executor import InProcessExecutor
@@ -50,7 +50,7 @@ def cudamm(*arguments: object, **environment: str) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=lambda e: e.name)
 def test_it_is_right_on_every_shape(gpu: Any, element: Any) -> None:
-    cases = [(CUBLAS, Problem(parse_shape(size), element)) for size in (*SHAPES, *ODD)]
+    cases = [(CUBLAS, Problem(parse_shape(size), element)) for size in (*VERIFIED_SIZES, *ODD)]
     with InProcessExecutor(gpu) as here:
         results = list(verify_all(here, cases, True, silent))
     assert [(r.m, r.n, r.k, r.reason) for r in results if r.status != "ok"] == []

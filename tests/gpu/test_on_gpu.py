@@ -347,7 +347,7 @@ def test_the_reference_of_a_large_problem_is_numpys_too(gpu, element):
     problem = Problem(parse_shape("1100x901x1003"), element)
     gpu.make_ready(problem)
     assert not problem.has_reference  # it stays where it was made, until the host asks for it
-    gpu.judged(problem).give_reference()
+    gpu.reference(problem).offer_to_problem()
     assert problem.has_reference
     made, _ = problem.reference
     a, b = (x.astype(np.float64) for x in problem.inputs)

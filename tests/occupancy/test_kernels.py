@@ -19,9 +19,9 @@ from cudamm.kernels.method import ELEMENT_TYPES, Method, Parameter, Value
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import variants
 from cudamm.occupancy.block_size import best_block_sizes
-from cudamm.occupancy.kernel_occupancy import of_kernels
-from cudamm.occupancy.occupancy_curves import drawn
-from cudamm.occupancy.occupancy_questions import Questions, answered
+from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
+from cudamm.occupancy.occupancy_curves import curves_of_results
+from cudamm.occupancy.occupancy_questions import Questions, add_answers
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc")
@@ -48,7 +48,7 @@ def cases(
 
 def occupancy(planned: Sequence[tuple], *names: str) -> list[OccupancyResult]:
     architectures = [find_architecture(name) for name in names] or [SM_86]
-    return list(of_kernels(architectures, planned, True, None, silent))
+    return list(occupancy_of_kernels(architectures, planned, True, None, silent))
 
 
 def best(planned: Sequence[tuple], of: Architecture = SM_86) -> list[OccupancyResult]:
@@ -109,7 +109,9 @@ def test_one_architecture_after_the_other_and_a_block_too_large_for_one(write_ke
         write_kernel(BODY), threads="BLOCK_SIZE", shared_bytes="1600 * BLOCK_SIZE", BLOCK_SIZE=(32, 64)
     )
     architectures = [find_architecture(name) for name in ("sm_75", "sm_90")]
-    results = list(of_kernels(architectures, cases(method), True, None, lambda *told: done.append(told[1:])))
+    results = list(
+        occupancy_of_kernels(architectures, cases(method), True, None, lambda *told: done.append(told[1:]))
+    )
     assert [(r.arch, r.threads_per_block, bool(r.reason)) for r in results] == [
         ("sm_75", 32, False), ("sm_75", 64, True), ("sm_90", 32, False), ("sm_90", 64, False)
     ]  # fmt: skip
@@ -238,7 +240,7 @@ def test_square_blocks_are_rounded_and_fixed_ones_stay(write_kernel: WriteKernel
 @pytest.mark.parametrize("method", ["tiled", "tiled-dynamic"])
 def test_a_carveout_holds_for_what_is_suggested(method: str) -> None:
     (result,) = best_block_sizes([SM_86], cases(method, BLOCK_SIZE=(16,)), True, 5, silent, True)
-    (row,) = of_kernels([SM_86], cases(method, BLOCK_SIZE=(16,)), True, 5, silent)
+    (row,) = occupancy_of_kernels([SM_86], cases(method, BLOCK_SIZE=(16,)), True, 5, silent)
     assert result.suggestion is not None
     assert result._replace(suggestion=None) == row
     assert result.suggestion.occupancy == row.occupancy < 1
@@ -248,11 +250,11 @@ def test_a_carveout_holds_for_what_is_suggested(method: str) -> None:
 def test_a_launch_that_cannot_be_planned_has_no_answers(write_kernel: WriteKernel) -> None:
     """Though the program that it shares with another launch is compiled."""
     method = read(write_kernel(BODY), threads="BLOCK_SIZE, BLOCK_SIZE / 4", BLOCK_SIZE=(6, 8))
-    broken, sound = answered(occupancy(cases(method)), [SM_86], Questions(steps=True), None)
+    broken, sound = add_answers(occupancy(cases(method)), [SM_86], Questions(steps=True), None)
     assert "“BLOCK_SIZE / 4” is 1.5" in broken.reason and broken.threads_per_block == 0
     assert broken.steps == ()
     assert sound.steps
-    assert [result for result, _ in drawn([broken, sound], [SM_86], None)] == [sound]
+    assert [result for result, _ in curves_of_results([broken, sound], [SM_86], None)] == [sound]
 
 
 def test_the_search_keeps_to_the_launch_bounds(header, write_kernel: WriteKernel) -> None:

@@ -14,22 +14,24 @@ from hypothesis import strategies as st
 from cudamm.cli import app
 from cudamm.errors import UsageError
 from cudamm.kernels.architecture import ARCHITECTURES, find_architecture
-from cudamm.occupancy.configurations import Numbers, of_numbers
-from cudamm.occupancy.latency import hidden, instruction_cycles, load_cycles
-from cudamm.occupancy.occupancy_curves import curves_through, drawn
-from cudamm.occupancy.occupancy_questions import Questions, answered, latency_sources
+from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
+from cudamm.occupancy.latency import instruction_cycles, latencies, load_cycles
+from cudamm.occupancy.occupancy_curves import curves_of_results, curves_through
+from cudamm.occupancy.occupancy_questions import Questions, add_answers, latency_sources
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 KB = 1024
 
 
 def one(name: str, threads: int, registers: int, shared: int = 0, percent: int | None = None):
-    (result,) = of_numbers([find_architecture(name)], Numbers((threads,), (registers,), (shared,)), percent)
+    (result,) = occupancy_of_numbers(
+        [find_architecture(name)], Numbers((threads,), (registers,), (shared,)), percent
+    )
     return result
 
 
 def asked(result: OccupancyResult, **questions) -> OccupancyResult:
-    (found,) = answered([result], [find_architecture(result.arch)], Questions(**questions), None)
+    (found,) = add_answers([result], [find_architecture(result.arch)], Questions(**questions), None)
     return found
 
 
@@ -50,12 +52,12 @@ def test_sjtus_two_cases() -> None:
 
 def test_kirk_and_hwus_case() -> None:
     """Section 6.3: a load of 200 cycles, 8 independent instructions of 4 cycles: 7 warps are enough."""
-    (row,) = hidden(16, (8,), Fraction(200), Fraction(4))
+    (row,) = latencies(16, (8,), Fraction(200), Fraction(4))
     assert (row.warps_needed, row.covered) == (7, True)
 
 
 def test_without_active_warps_nothing_is_hidden() -> None:
-    for row in hidden(0, (1, 1000), Fraction(400), Fraction(1, 4)):
+    for row in latencies(0, (1, 1000), Fraction(400), Fraction(1, 4)):
         assert (row.hidden_cycles, row.covered, row.independent_needed) == (0, False, None)
         assert row.warps_needed >= 1
 
@@ -69,16 +71,16 @@ def test_without_active_warps_nothing_is_hidden() -> None:
 )
 def test_needed_is_the_least_that_covers(warps: int, independent: int, load: int, of) -> None:
     cycles, cost = instruction_cycles(of), Fraction(load)
-    (row,) = hidden(warps, (independent,), cost, cycles)
+    (row,) = latencies(warps, (independent,), cost, cycles)
     assert row.covered == (row.hidden_cycles >= load)
     for w, covered in ((row.warps_needed, True), (row.warps_needed - 1, False)):
-        assert hidden(w, (independent,), cost, cycles)[0].covered is covered
+        assert latencies(w, (independent,), cost, cycles)[0].covered is covered
     assert row.independent_needed is not None
     for i, covered in ((row.independent_needed, True), (row.independent_needed - 1, False)):
         assert (i * cycles * warps >= load) is covered
     # More of either hides more, and as much of both together hides the same.
-    (more_warps,) = hidden(2 * warps, (independent,), cost, cycles)
-    (more_instructions,) = hidden(warps, (2 * independent,), cost, cycles)
+    (more_warps,) = latencies(2 * warps, (independent,), cost, cycles)
+    (more_instructions,) = latencies(warps, (2 * independent,), cost, cycles)
     assert more_warps.hidden_cycles == more_instructions.hidden_cycles == 2 * row.hidden_cycles
     assert more_warps.covered == more_instructions.covered >= row.covered
 
@@ -171,15 +173,15 @@ def test_what_lies_between_two_points_is_what_the_next_has() -> None:
     of = find_architecture("sm_90")
     result = one("sm_90", 192, 40, 20_000)
     threads, _, shared = curves_through(of, result, None)
-    every = list(of_numbers([of], Numbers(tuple(range(1, 1025)), (40,), (20_000,)), None))
+    every = list(occupancy_of_numbers([of], Numbers(tuple(range(1, 1025)), (40,), (20_000,)), None))
     assert [r.active_warps for r in every] == [threads.active_warps[-(-t // 32)] for t in range(1, 1025)]
     ends = list(itertools.pairwise(shared.values))[:300]
     inside = tuple(byte for low, high in ends for byte in (low + 1, high))
-    found = [r.active_warps for r in of_numbers([of], Numbers((192,), (40,), inside), None)]
+    found = [r.active_warps for r in occupancy_of_numbers([of], Numbers((192,), (40,), inside), None)]
     assert found[::2] == found[1::2] == shared.active_warps[1 : len(ends) + 1]
 
 
 def test_curves_are_drawn_of_each_result_that_has_numbers() -> None:
     of = find_architecture("sm_80")
     some, none = one("sm_80", 256, 32), one("sm_80", 1, 0)._replace(method="mine", reason="does not compile")
-    assert [result for result, _ in drawn([some, none, some], [of], None)] == [some, some]
+    assert [result for result, _ in curves_of_results([some, none, some], [of], None)] == [some, some]

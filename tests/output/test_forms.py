@@ -1,4 +1,4 @@
-"""Markdown, SVG and CSV of what is printed."""
+"""Plain text, HTML, Markdown, SVG and CSV of what is printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cudamm.output.text_formats import csv_of, markdown, svg
+from cudamm.output.text_formats import csv_of, html, markdown, plain_text, svg
 
 
 def a_table(*rows: tuple[str, ...], title: str = "1 x 2", caption: str | None = None) -> Table:
@@ -59,6 +59,39 @@ def test_nothing_printed_is_nothing() -> None:
 
 def test_a_cell_of_several_lines_stays_a_cell() -> None:
     assert "| a b | 1 |" in markdown(lambda console: console.print(a_table(("a\nb", "1"))))
+
+
+def test_html_has_the_cells_of_a_table_and_bold_rows() -> None:
+    table = a_table(("naive", "1.5"), caption="2 methods")
+    table.add_row("[green]tiled[/]", "22", style="bold")
+    text = html(lambda console: console.print(table, "a note"))
+    root = ElementTree.fromstring(f"<div>{text}</div>")  # noqa: S314 - our own
+    shown = [[cell.text for cell in row] for row in root.iter("tr")]
+    assert shown == [["method", "GFLOP/s"], ["naive", "1.5"], ["tiled", "22"]]
+    assert [row.get("style") for row in root.iter("tr")] == [None, None, "font-weight: bold"]
+    assert [cell.get("style") for cell in root.iter("td")][:2] == ["text-align: left", "text-align: right"]
+    assert root.findtext("table/caption") == "1 x 2"
+    assert [paragraph.text for paragraph in root.iter("p")] == ["2 methods", "a note"]
+
+
+def test_html_escapes_whatever_is_printed() -> None:
+    evil = "<script>alert('&')</script> \"[x]\""
+
+    def render(console: Console) -> None:
+        console.print(a_table((escape(evil), "1"), title=evil))
+        console.print(escape(evil))
+        console.print(escape(f"{evil}\n  two"))
+
+    root = ElementTree.fromstring(f"<div>{html(render)}</div>")  # noqa: S314 - our own
+    assert root.findtext("table/caption") == root.findtext("table/tbody/tr/td") == root.findtext("p") == evil
+    assert root.findtext("pre") == f"{evil}\n  two"
+    assert {element.tag for element in root.iter()} == {
+        "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "p", "pre"
+    }  # fmt: skip
+
+
+def test_plain_text_has_no_colours() -> None:
+    assert plain_text(lambda console: console.print("[bold red]no[/]", style="dim")) == "no\n"
 
 
 def test_a_picture_is_well_formed_and_fetches_nothing() -> None:

@@ -13,8 +13,8 @@ from rich.console import Console
 from cudamm.compile.resources import Resources
 from cudamm.kernels.architecture import find_architecture
 from cudamm.occupancy.block_size import best_of_numbers
-from cudamm.occupancy.configurations import Numbers, of_numbers
-from cudamm.occupancy.occupancy_questions import Questions, answered
+from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
+from cudamm.occupancy.occupancy_questions import Questions, add_answers
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
 from cudamm.output import occupancy_answers, occupancy_output
 
@@ -49,7 +49,7 @@ def bare(count: int, *names: str) -> list[OccupancyResult]:
     """So many configurations, no two with a number in common that matters."""
     architectures = [find_architecture(name) for name in names or ("sm_86",)]
     numbers = Numbers(tuple(range(32, 1025, 31)), (17, 40, 96), (0, 1234, 20_001), grid_blocks=1000)
-    found = [r for r in of_numbers(architectures, numbers, None) if r.active_blocks]
+    found = [r for r in occupancy_of_numbers(architectures, numbers, None) if r.active_blocks]
     return found[:: len(found) // count][:count]
 
 
@@ -170,7 +170,7 @@ def test_rows_can_be_told_apart(names, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_rows_of_bare_numbers_can_be_told_apart(width: int) -> None:
     of = find_architecture("sm_86")
-    results = list(of_numbers([of], Numbers((256,), (32,), tuple(range(0, 40_000, 5_000))), None))
+    results = list(occupancy_of_numbers([of], Numbers((256,), (32,), tuple(range(0, 40_000, 5_000))), None))
     rows = [re.sub("│", " ", line).split() for line in tables(shown(results, width))]
     for result in results:
         assert sum(f"{result.shared_bytes_per_block:,}" in row[:4] for row in rows) >= 1, result
@@ -229,7 +229,7 @@ def test_suggestions_fit_and_say_which_architecture(width: int) -> None:
 
 def test_no_block_in_a_row_is_called_square() -> None:
     (result,) = best_of_numbers([find_architecture("sm_86")], Numbers((), (32,)), None)
-    (fixed,) = of_numbers([find_architecture("sm_86")], Numbers((1024,), (32,)), None)
+    (fixed,) = occupancy_of_numbers([find_architecture("sm_86")], Numbers((1024,), (32,)), None)
     fixed = fixed._replace(method="mine", resources=kernels(1)[0].resources, suggestion=result.suggestion)
     assert "square" not in shown([fixed])
 
@@ -249,7 +249,9 @@ def test_results_that_differ_only_in_type_or_size_are_told_apart(count: int) -> 
 
 
 def test_tails_are_the_worst_three() -> None:
-    (result,) = of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), grid_blocks=1), None)
+    (result,) = occupancy_of_numbers(
+        [find_architecture("sm_86")], Numbers((256,), (48,), grid_blocks=1), None
+    )
     at_a_time = 5 * 82  # blocks
     results = []
     for waves in (0.5, 1.0, 1.1, 2.0, 2.5, 1.95, 10.1, 1.3, 1.7, 40.2):
@@ -284,7 +286,7 @@ def test_tails_are_the_worst_three() -> None:
     ],
 )  # fmt: skip
 def test_a_step_in_a_sentence(step: Step, line: str) -> None:
-    (result,) = of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), (3000,)), None)
+    (result,) = occupancy_of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), (3000,)), None)
     assert occupancy_answers.step_lines(result._replace(steps=(step,))) == [line]
     assert f"256 threads, 48 registers, 3,000 bytes on sm_86: {line}" in shown(
         [result._replace(steps=(step,))], 60
@@ -293,7 +295,7 @@ def test_a_step_in_a_sentence(step: Step, line: str) -> None:
 
 def test_where_there_is_no_step() -> None:
     of = find_architecture("sm_86")
-    full, stuck = of_numbers([of], Numbers((256, 1024), (40,)), None)
+    full, stuck = occupancy_of_numbers([of], Numbers((256, 1024), (40,)), None)
     assert occupancy_answers.step_lines(full._replace(steps=())) == [
         "full: 48 warps are all an SM has room for"
     ]
@@ -305,7 +307,7 @@ def test_where_there_is_no_step() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_latency_has_the_records_numbers(width: int) -> None:
     questions = Questions(independent=(1, 32), load_cycles=Fraction(500))
-    results = list(answered(kernels(3), [find_architecture("sm_86")], questions, None))
+    results = list(add_answers(kernels(3), [find_architecture("sm_86")], questions, None))
     text = shown(results, width, ["sm_86: cycles of a load: as given"])
     lines = text[text.index("Is a load") :].splitlines()
     lines = lines[: lines.index("sm_86: cycles of a load: as given")]

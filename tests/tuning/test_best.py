@@ -280,7 +280,7 @@ def test_a_damaged_table_is_named(tables: Path, text: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"kernel": "/home/somebody/my.cu"}, "somebody's own kernel"),
+        ({"kernel": "/home/somebody/my.cu"}, "a user's own kernel"),
         ({"median_ms": 0.0}, "a median of 0"),
         ({"method": "tilted"}, "unknown method tilted"),
         ({"m": -1}, "the entry of naive: `m`: expected `int` >= 1"),
@@ -446,12 +446,12 @@ def test_the_remark_names_the_order_and_the_condition() -> None:
     ],
 )
 def test_nvcc_gives_a_choice_no_more_registers_than_fit(arch: str, dtype: str, edge: int) -> None:
-    from cudamm.occupancy.kernel_occupancy import of_kernels
+    from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 
     architecture = find_architecture(arch)
     problem = Problem(Shape(edge, edge, edge), ELEMENT_TYPES[dtype], 0)
     (case,), _ = resolve([(Variant(BEST, ()), problem)], of_architecture(architecture))
-    (result,) = of_kernels([architecture], [case], True, None, lambda doing, done, total: None)
+    (result,) = occupancy_of_kernels([architecture], [case], True, None, lambda doing, done, total: None)
     assert result.reason == "" and result.active_blocks >= 1
     assert result.chosen_by == "preference" and result.record()["chosen_by"] == "preference"
     assert result.resources is not None and result.resources.spill_store_bytes == 0

@@ -335,7 +335,7 @@ def test_what_the_header_or_the_device_rules_out_is_not_among_them(tuned: Callab
 
 
 def test_a_method_of_which_nothing_can_be_launched_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none of the 2 variants of plane is possible.*2048 threads"):
+    with pytest.raises(UsageError, match=r"none of the 2 variants of plane can be launched.*2048 threads"):
         plane(tmp_path, Landscape(bowl(1, 1)), [64, 128], [32])
 
 

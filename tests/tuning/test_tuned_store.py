@@ -214,9 +214,9 @@ def test_fields_that_later_versions_add_are_no_damage(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no JSON"),
-        ('{"schema": "cudamm.tuned/1", "entr', "no JSON"),
-        ("[" * 100_000, "no JSON"),
+        ("", "not JSON"),
+        ('{"schema": "cudamm.tuned/1", "entr', "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("3", "schema"),
         ('{"schema": "cudamm.bench/2", "results": []}', "schema"),
         ('{"schema": "cudamm.tuned/1"}', "missing required field `entries`"),
@@ -227,7 +227,7 @@ def test_fields_that_later_versions_add_are_no_damage(folder: Path) -> None:
         (changed(tried=True), "`entries[0].tried`"),
         (changed(dtype="float16"), "`entries[0].dtype`"),
         (changed(params={"COARSE": [4]}), "`entries[0].params[...]`"),
-        (changed(median_ms=float("nan")), "NaN is no number"),
+        (changed(median_ms=float("nan")), "NaN is not a JSON number"),
     ],
 )
 def test_a_damaged_file_is_set_aside_and_said_to_be(folder: Path, text: str, why: str) -> None:
@@ -253,7 +253,7 @@ def test_a_file_of_another_version_is_refused_and_stays(folder: Path) -> None:
     (folder / "tuned.json").write_text(text)
     store = Store()
     for refused in (store.entries, lambda: store.put(of(4)), lambda: asked()):
-        with pytest.raises(UsageError, match=r"cudamm\.tuned/2, of another version"):
+        with pytest.raises(UsageError, match=r"cudamm\.tuned/2 of another version"):
             refused()
     assert (folder / "tuned.json").read_text() == text
 

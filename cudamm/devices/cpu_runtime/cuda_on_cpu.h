@@ -5,6 +5,13 @@
 // each, so what a block shares (`__shared__`) is thread-local storage of that operating system thread.
 #pragma once
 
+#include <type_traits>  // first: it defines the C++ library's configuration
+#include <utility>
+
+// Without the C++17 special functions (Bessel and others, unknown to device code) a kernel compiles in two
+// thirds of the time.
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -13,24 +20,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <type_traits>
-#include <utility>
-
 // ---- Words of the language -----------------------------------------------------------------------
 
 #define __global__ __attribute__((noinline))
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__  // also a word of GCC's attributes, where it has to vanish without harm
+#define __noinline__  // empty, because it is also a name of a GCC attribute
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__
 #define __managed__
 #define __grid_constant__
-// Works in both forms: `__shared__ float s[16]` in a function is static of its own accord, and
-// `extern __shared__ float s[]` refers to the array that the generated main file defines.
-#if defined(CUDAMM_OBSERVED)  // far apart, so that an index past the end of one is seen
+// This works for both forms: a thread-local `__shared__ float s[16]` in a function is implicitly static, and
+// `extern __shared__ float s[]` refers to an array that a generated file defines.
+#if defined(CUDAMM_OBSERVED)  // far apart, so that an index past the end of a variable is out of all variables
 #define __shared__ __attribute__((aligned(65536))) thread_local
 #else
 #define __shared__ thread_local
@@ -44,7 +48,7 @@ struct dim3 {
     constexpr operator uint3() const { return {x, y, z}; }
 };
 
-// ---- Vector types: aligned as on the device, so that a misaligned access is as wrong here ---------
+// ---- Vector types, aligned as on a GPU: a misaligned access is an error on both -------------------
 
 #define CUDAMM_VECTORS(type, name, bytes)                                                              \
     struct name##1 { type x; };                                                                        \
@@ -73,30 +77,30 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
-// ---- Where a thread is ----------------------------------------------------------------------------
+// ---- Indices of a thread --------------------------------------------------------------------------
 
 namespace cudamm {
 
-// What the running CUDA thread sees, rewritten at every switch. One of these per operating system thread.
+// Indices of the running CUDA thread, set at every switch. Each operating system thread has its own.
 struct Place {
     uint3 thread_index, block_index, block_dim, grid_dim;
     unsigned thread;  // thread_index as one number
-    void* recorder;   // of a kernel that is traced (observe.cpp)
+    void* recorder;   // records the accesses of a traced kernel (observe.cpp)
 };
 extern __thread Place place __attribute__((tls_model("initial-exec")));
 
 void wait_for_block(int line, const char* file);
 void wait_for_warp(unsigned mask, int line, const char* file);
-// Puts `bytes` of this thread's value where its warp can see them; returns those of the thread `lane`
-// of the warp (its own where there is no such thread).
+// Publishes this thread's value of `bytes` bytes to its warp, and replaces it by the value of the warp's thread
+// `lane`, if there is such a thread.
 void exchange(unsigned mask, void* value, size_t bytes, int lane, int line, const char* file);
 int lane();
 unsigned active_mask();
-// Copies that the running thread has begun, see cuda_pipeline.h.
+// Asynchronous copies of the running thread, see cuda_pipeline.h.
 void copy_later(void* to, const void* from, size_t size, size_t zfill, int line, const char* file);
 void commit_copies();
 void wait_for_copies(size_t prior);
-// The block-wide sum of `value`, behind __syncthreads_count, _and and _or.
+// Returns the block-wide sum of `value`, for __syncthreads_count, __syncthreads_and and __syncthreads_or.
 int block_sum(int value, int line, const char* file);
 
 }  // namespace cudamm
@@ -109,7 +113,7 @@ static constexpr int warpSize = 32;
 
 // ---- Barriers and warp operations -----------------------------------------------------------------
 
-// The line is the caller's: a default argument is evaluated where the call stands.
+// Line and file of the caller: a default argument is evaluated at the call.
 #define CUDAMM_HERE int line = __builtin_LINE(), const char* file = __builtin_FILE()
 
 inline void __syncthreads(CUDAMM_HERE) { cudamm::wait_for_block(line, file); }
@@ -159,9 +163,9 @@ inline int __all_sync(unsigned mask, int p, CUDAMM_HERE) { return __ballot_sync(
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// ---- Arithmetic the device has as functions --------------------------------------------------------
+// ---- Arithmetic functions --------------------------------------------------------------------------
 
-// Rounded once each, whatever the compiler is told about contraction.
+// Each result is rounded once; `volatile` keeps the compiler from fusing operations.
 inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
 inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
 inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
@@ -176,7 +180,7 @@ inline typename std::common_type<A, B>::type min(A a, B b) { return b < a ? b : 
 template <class A, class B>
 inline typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : a; }
 
-// Inline in any case: what they access is accessed in the line that calls them.
+// Always inline, so that an access belongs to the line of the caller.
 #define CUDAMM_IN_PLACE inline __attribute__((always_inline))
 template <class T> CUDAMM_IN_PLACE T __ldg(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE T __ldcg(const T* p) { return *p; }
@@ -205,11 +209,11 @@ CUDAMM_IN_PLACE T atomicCAS(T* p, E compare, D value) {
     return expected;
 }
 
-// ---- How the runtime calls the kernel ---------------------------------------------------------------
+// ---- The interface between the runtime and the kernel -----------------------------------------------
 
 namespace cudamm {
 
-// One argument as it comes from the program: a buffer's address, a whole number or a real one.
+// An argument of the launch: the address of a buffer, a whole number, or a real number.
 struct Argument {
     void* pointer;
     long long whole;
@@ -231,7 +235,7 @@ template <class... P>
 inline void call(void (*kernel)(P...), const Argument* arguments) {
     call(kernel, arguments, std::index_sequence_for<P...>());
 }
-// What the generated main file says of its kernel; the runtime reads it.
+// The kernel and its constants; the generated main file defines `kernel`.
 struct Constant { const char* name; void* address; size_t bytes; };
 struct Kernel {
     void (*call)(const Argument*);
@@ -240,15 +244,15 @@ struct Kernel {
 };
 extern const Kernel kernel;
 
-// The most a block can have on any GPU so far (compute capability 9.0 and 10.0), in bytes.
+// Maximum dynamic shared memory of a block on any GPU so far (compute capability 9.0 and 10.0), in bytes.
 constexpr size_t largest_dynamic_shared = 227 * 1024;
-// Written ahead of and checked after every launch, so that a write past the array is seen.
+// Bytes behind the array that are filled before each block and checked after it, to detect writes past the array.
 constexpr size_t dynamic_shared_guard = 1024;
 
-// Of this kernel: the above plus the guard, or 0 where it declares no dynamic array.
+// Size of this kernel's array: the maximum plus the guard, or 0 if the kernel declares no dynamic array.
 extern const size_t dynamic_shared_bytes;
 
 }  // namespace cudamm
 
-// The block's dynamic shared memory: every `extern __shared__` array of the kernel starts there.
+// The dynamic shared memory of a block, at which every `extern __shared__` array of the kernel starts.
 extern "C" __thread unsigned char cudamm_dynamic_shared[] __attribute__((tls_model("initial-exec")));

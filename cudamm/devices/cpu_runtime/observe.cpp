@@ -1,21 +1,24 @@
-// Watches what a kernel does to memory. The kernel is compiled with the compiler's own instrumentation, as for
-// ThreadSanitizer (-fsanitize=thread) and for coverage (-fsanitize-coverage=trace-pc): ahead of each access and
-// in each basic block it calls a function, and those are here instead of in the sanitizer's library.
+// Observes the memory accesses of a kernel. The compiler instruments the kernel as for ThreadSanitizer
+// (-fsanitize=thread) and for coverage (-fsanitize-coverage=trace-pc): the kernel calls a function before each
+// access and in each basic block. This file defines those functions, in place of the sanitizer's library.
 //
-// Commands, beside those of runtime.cpp:
+// Commands, in addition to those of runtime.cpp:
 //
-//     shared NAME OFFSET BYTES      a shared variable in the thread-local segment; bytes 0: the dynamic array
-//     device NAME OFFSET BYTES      a variable in global memory, from the start of the program
-//     observe CHECKED CALLS         from now on; CHECKED 1: look for faults too; CALLS: of a block to functions
-//                                   here, about; where no thread waits for another some warps stand for all
-//     watch BLOCK WARP MOST         keep the first requests of a warp
-//     report PATH                   write what was seen; after a fault it is written there all the same
+//     shared NAME OFFSET BYTES      a shared variable in the thread-local segment; 0 bytes for the dynamic array
+//     device NAME OFFSET BYTES      a variable in global memory; OFFSET is from the start of the program
+//     observe CHECKED CALLS         start to observe. CHECKED 1: also find faults. CALLS: approximate maximum of
+//                                   calls of these functions in a block, 0 for no limit; if no thread waits for
+//                                   another, only some warps are traced
+//     watch BLOCK WARP MOST         keep the first MOST requests of a warp
+//     into PATH                     set the path of the report, which is also written after a fault
+//     report                        write the report
 //
-// How warps are put together. Each thread's accesses and basic blocks are written down in order. Where its warp
-// has come to a barrier, to the end or to a full buffer, the 32 records are merged: next is always the access
-// or block at the deepest call and, there, at the lowest address, and all threads that are there take part.
-// Threads that took different ways so meet again behind the loop or branch that parted them, as on a GPU. Of the
-// blocks between two accesses those are enough that are higher than all that follow, and of them the first three.
+// Merging threads into warps. The accesses and basic blocks of each thread are recorded in order. When all threads
+// of a warp have reached a barrier or the end, or a buffer is full, the 32 records are merged. The next event is
+// always the access or basic block in the deepest call, and there at the lowest address; all threads with that
+// event take part. So threads that diverged meet again behind the loop or branch, as on a GPU. For the basic
+// blocks between two accesses it is enough to record those at a higher address than all that follow, and of these
+// the first three.
 
 #include "observe.h"
 
@@ -33,23 +36,24 @@ namespace {
 extern "C" char __executable_start;
 
 constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
-constexpr size_t room = 1 << 12;  // events of a thread, until its warp is merged
+constexpr size_t most_events = 1 << 12;  // maximum number of a thread's events before its warp is merged
 
-// A copy by cp.async is two: what it loads, then what it stores.
+// A copy by cp.async has two events: copy_load, then copy_store.
 enum Op : unsigned char { load, store, atomic, copy_load, copy_store, block };
 
 struct Event {
-    unsigned pc;  // from the start of the program
+    unsigned pc;  // address in the code, from the start of the program
     unsigned char depth, op, size, array;
-    long long offset : 48;  // from the array's start
-    long long step : 16;    // how many of its warp's barriers the thread had passed
+    long long offset : 48;  // bytes from the array's start
+    long long step : 16;    // number of warp barriers that the thread has passed
 
-    unsigned long long place() const { return (unsigned long long)(255 - depth) << 32 | pc; }
+    // Position of the event in the order in which a warp executes its events.
+    unsigned long long order() const { return (unsigned long long)(255 - depth) << 32 | pc; }
 };
 
 struct Array {
     char name[64];
-    char *low, *high;  // what is taken for an access to it
+    char *low, *high;  // an access between these addresses belongs to the array
     char* data;
     size_t bytes;
     bool shared, device;
@@ -59,51 +63,53 @@ struct Site {
     unsigned pc = 0;
     unsigned char op = 0, size = 0;
     bool shared = false;
-    int array = -2;  // -2: none yet, -1: several
+    int array = -2;  // index in `arrays`; -2: no access yet, -1: several arrays
     unsigned long long requests = 0, threads = 0, bytes_requested = 0, bytes_used = 0;
     unsigned long long sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, broadcasts = 0;
     unsigned long long wide_requests = 0, wide_wavefronts = 0, wide_ideal = 0;
     unsigned long long unrolled_requests = 0, unrolled_sectors = 0;
 };
 
-// Sixteen bytes of shared memory for each thread of a warp, and which of their words it accessed at one place.
-struct Piece {
-    unsigned mask, words;
-    int offset[lanes];  // a multiple of 16 for all threads; else of a single word
+// 16 bytes of shared memory for each thread of a warp, and the words of them that one site accessed.
+struct Chunk {
+    unsigned mask;      // threads
+    unsigned words;     // bits 0 to 3: words of the 16 bytes; bit 4: single words that cannot become 16 bytes
+    int offset[lanes];  // offset of the 16 bytes, or of the single word
     unsigned wavefronts, ideal;
     unsigned requests() const { return __builtin_popcount(words); }
 };
 
-// What a warp accesses at one place of shared memory between two barriers, 4 bytes at a time.
-struct Pieces {
-    std::vector<Piece> all;
+// The 4-byte accesses of a warp to shared memory at one site between two barriers.
+struct Chunks {
+    std::vector<Chunk> all;
     std::unordered_map<unsigned long long, unsigned> by_key;
 };
 
-// A loop of stores to elements that lie side by side: for each thread the first, and how many.
+// A loop of stores to adjacent elements: the first offset and the number of elements of each thread.
 struct Loop {
     unsigned last_mask = 0;
     long long first[lanes];
     unsigned count[lanes];
 };
 
-// Of the basic blocks that a thread has passed since its last event the highest, the highest after that, and the
-// highest after that again: the bottom of a loop, say, then that of one inside. There it waits for others. 0: none.
-constexpr unsigned most_stops = 3;
-struct Way {
-    unsigned stops[most_stops];
-    unsigned left_at;  // where a function was left just before; 0: none was
+// Basic blocks that a thread has passed since its last event, at which it may have to wait for other threads: the
+// block at the highest address, the highest after that block, and the highest after the second. The first may be
+// the end of a loop, and the second the end of an inner loop. 0: none.
+constexpr unsigned most_highest = 3;
+struct PassedBlocks {
+    unsigned highest[most_highest];
+    unsigned left_at;  // address at which a function was left just before; 0: none was left
 };
 
-// The first half of a copy.
-struct Loaded {
+// The load of a copy whose store has not been recorded.
+struct CopySource {
     unsigned mask = 0, sectors = 0;
     long long offset[lanes];
     std::pair<unsigned, unsigned> site;
 };
 
 struct Thread {
-    unsigned short id;  // of the block
+    unsigned short id;  // number of the thread in its block
     uint3 block, index;
 };
 
@@ -117,7 +123,7 @@ struct Fault {
     Thread thread, other;
 };
 
-// Who wrote and who read a word last; two readers, so that one of them is not the next writer.
+// The last write and the last two reads of a word, by different threads: one of the readers is not the next writer.
 struct Word {
     unsigned write_interval = 0, write_pc = 0, write_block = 0;
     unsigned read_interval[2] = {0, 0}, read_pc[2] = {0, 0}, read_block[2] = {0, 0};
@@ -141,22 +147,23 @@ struct Request {
 };
 
 std::mutex totals_mutex;
-std::map<std::pair<unsigned, unsigned>, Site> totals;  // by address and kind of access
+std::map<std::pair<unsigned, unsigned>, Site> totals;  // by address in the code and kind of access
 std::vector<unsigned long long> traced_blocks;
 unsigned long long traced_warps = 0, all_warps = 0;
 
-std::vector<Array> variables;  // offsets in `data` until a worker knows where its own segment is
+std::vector<Array> variables;  // `data` contains offsets, to which a worker adds the address of its segment
 bool checked = false;
-unsigned long long most_calls = 0;  // of a block; 0: no limit
+unsigned long long most_calls = 0;  // approximate maximum in a block; 0: no limit
 long long watched_block = -1, watched_warp = -1;
 size_t most_requests = 0;
 std::vector<Request> watched;
 std::map<std::tuple<const char*, unsigned, unsigned>, Fault> faults;
 const char* report_path = nullptr;
 
-// Passes through the banks of shared memory. Source: what Nsight Compute counts on an H200 (docs/trace.md). A
-// request of up to 4 bytes a thread takes as many passes as the words of the busiest bank that differ. One of 8
-// or 16 bytes is taken in halves or quarters; two of them are one where the threads pair up on addresses.
+// Passes through the banks of shared memory. Source: counts of Nsight Compute on an H200 (docs/trace.md). A request
+// of up to 4 bytes a thread needs as many passes as the busiest bank has different words. A request of 8 or 16
+// bytes a thread is split into halves or quarters of the warp; two of them become one if pairs of threads access
+// equal addresses.
 struct Passes {
     unsigned needed, least;
 };
@@ -166,25 +173,25 @@ struct Passes {
 struct Recorder {
     std::vector<Array> arrays;
     std::map<std::pair<unsigned, unsigned>, Site> sites;
-    std::map<std::pair<unsigned, unsigned>, Pieces> pieces[2];  // of loads, of stores; by warp and address
-    std::map<std::pair<unsigned, unsigned>, Loop> loops;
-    Loaded loaded[most_threads / lanes];
+    std::map<std::pair<unsigned, unsigned>, Chunks> chunks[2];  // loads and stores, by warp and address in the code
+    std::map<std::pair<unsigned, unsigned>, Loop> loops;  // by warp and address in the code
+    CopySource copy_sources[most_threads / lanes];
     Event* events[most_threads] = {};
-    unsigned head[most_threads], tail[most_threads];  // from the first not merged yet to behind the last
-    Way ways[most_threads];
-    unsigned char depth[most_threads];
-    unsigned short step[most_threads];  // of warp barriers
+    unsigned head[most_threads], tail[most_threads];  // the first event to merge, and the end of the events
+    PassedBlocks passed[most_threads];
+    unsigned char depth[most_threads];  // depth of function calls
+    unsigned short step[most_threads];  // number of warp barriers passed
     bool seen[most_threads];
 
     uint3 block, extent;
     unsigned long long index;
     unsigned threads, interval = 0, first_interval = 0, block_number = 0;
     bool barrier_seen, left_out;
-    unsigned every;  // of so many warps one is traced, once it is known that none waits for another
+    unsigned warp_stride;  // one of so many warps is traced, if no thread waits for another
     unsigned long long calls;
-    const char* gap = nullptr;  // no array lies in so many bytes from here, but perhaps a thread's stack
+    const char* gap = nullptr;  // start of a range of addresses without arrays, such as the threads' stacks
     size_t gap_bytes = 0;
-    std::vector<uint3> blocks;  // by number, from 1
+    std::vector<uint3> blocks;  // by block number, from 1
     std::vector<std::vector<Word>> words;
     std::vector<Unwritten> unwritten;
 
@@ -195,21 +202,21 @@ struct Recorder {
     void request(unsigned warp, unsigned mask, const Event* event);
     void global_request(unsigned warp, Site& site, unsigned mask, const Event* event);
     void shared_request(unsigned warp, Site& site, unsigned mask, const Event* event);
-    void piece(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p);
-    void end_piece(Site& site, const Piece& piece);
-    void end_pieces(Site& site, Pieces& of);
-    void in_loop(unsigned warp, Site& site, unsigned mask, const Event* event);
-    void end_loop(Site& site, Loop& loop);
-    void end_intervals();
-    void flush(unsigned thread);
-    void leave(unsigned thread);
+    void add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p);
+    void count_chunk(Site& site, const Chunk& chunk);
+    void count_chunks(Site& site, Chunks& open);
+    void add_to_loop(unsigned warp, Site& site, unsigned mask, const Event* event);
+    void count_loop(Site& site, Loop& loop);
+    void count_open_requests();
+    void record_passed_blocks(unsigned thread);
+    void before_depth_changes(unsigned thread);
     void access(const char* at, unsigned size, Op op, unsigned pc);
     void check(unsigned thread, const Event& event);
     void next_interval();
-    Thread who(unsigned thread) const;
+    Thread thread_info(unsigned thread) const;
     void fault(const char* kind, const Event& event, unsigned thread, unsigned other_pc = 0, Op other_op = load,
                const Thread* other = nullptr);
-    void full(unsigned thread);
+    void make_space(unsigned thread);
 };
 
 Recorder* recorder() { return (Recorder*)place.recorder; }
@@ -246,7 +253,7 @@ bool paired(const long long* offset, unsigned mask) {
 Passes passes(const long long* offset, unsigned mask, unsigned size) {
     if (size <= 4) return passes_of_group(offset, mask, size);
     Passes sum = {0, 0};
-    const unsigned width = size == 8 ? 32 : 16;  // of what may be one pass: the whole warp, or a half
+    const unsigned width = size == 8 ? 32 : 16;  // threads that one pass can serve: the whole warp, or a half
     for (unsigned from = 0; from < 32; from += width) {
         const unsigned part = mask & (unsigned)(((1ull << width) - 1) << from);
         if (!part) continue;
@@ -286,7 +293,7 @@ void Recorder::place_arrays(size_t dynamic_bytes) {
         array.high = array.data + (known.device ? array.bytes : std::max<size_t>(array.bytes + 1, 65536));
         arrays.push_back(array);
     }
-    // Nothing beyond what follows: they lie 64 kB apart, but for the last, and where a thread is.
+    // A variable's range ends where the next variable or `place` begins; variables are 64 kB apart.
     for (Array& array : arrays) {
         if (!array.shared) continue;
         if ((char*)&place > array.data) array.high = std::min(array.high, (char*)&place);
@@ -301,14 +308,14 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
     threads = block_extent.x * block_extent.y * block_extent.z;
     memset(head, 0, sizeof head);
     memset(tail, 0, sizeof tail);
-    memset(ways, 0, sizeof ways);
+    memset(passed, 0, sizeof passed);
     memset(depth, 0, sizeof depth);
     memset(step, 0, sizeof step);
     memset(seen, 0, sizeof seen);
     for (unsigned t = 0; t < threads; ++t)
-        if (!events[t]) events[t] = new Event[room + 2 * most_stops + 1];
+        if (!events[t]) events[t] = new Event[most_events + 2 * most_highest + 1];
     barrier_seen = left_out = false;
-    every = 1;
+    warp_stride = 1;
     calls = 0;
     blocks.resize(++block_number + 1);
     blocks[block_number] = block;
@@ -326,7 +333,7 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
     all_warps += (threads + lanes - 1) / lanes;
 }
 
-Thread Recorder::who(unsigned thread) const {
+Thread Recorder::thread_info(unsigned thread) const {
     return {(unsigned short)thread, block,
             {thread % extent.x, thread / extent.x % extent.y, thread / extent.x / extent.y}};
 }
@@ -338,12 +345,12 @@ void Recorder::fault(const char* kind, const Event& event, unsigned thread, unsi
         ++found->second.count;
         return;
     }
-    const Thread self = who(thread);
+    const Thread self = thread_info(thread);
     faults[{kind, event.pc, other_pc}] = {kind,        event.pc,      other_pc,  event.op, other_op, event.size,
                                           event.array, event.offset, 1, self,     other ? *other : self};
 }
 
-// A fault of one access, against what others did to the same words.
+// Checks one access for faults: its bounds, its alignment, and races with earlier accesses to the same words.
 void Recorder::check(unsigned thread, const Event& event) {
     const Array& array = arrays[event.array];
     if (event.offset < 0 || event.offset + event.size > (long long)array.bytes) {
@@ -354,32 +361,33 @@ void Recorder::check(unsigned thread, const Event& event) {
     const bool writes = event.op != load, is_atomic = event.op == atomic;
     for (size_t w = event.offset / 4; w < (size_t)(event.offset + event.size + 3) / 4; ++w) {
         Word& word = words[event.array][w];
-        // Unordered are the threads of different blocks, and those of one between two of its barriers.
+        // Accesses of different blocks are not ordered, nor are those of threads of a block between two barriers.
         const auto unordered = [&](unsigned when, unsigned in_block, unsigned short other, unsigned short other_step) {
             if (!when || (in_block == block_number && other == thread)) return false;
             if (in_block != block_number) return !array.shared;
             return when == interval && !(other / lanes == thread / lanes && other_step != (unsigned short)event.step);
         };
-        const auto at = [&](unsigned in_block, unsigned short other) {
-            Thread found = who(other);
-            found.block = blocks[in_block];
-            return found;
+        const auto other_thread = [&](unsigned in_block, unsigned short other) {
+            Thread result = thread_info(other);
+            result.block = blocks[in_block];
+            return result;
         };
         if (event.size >= 4) {
             if (unordered(word.write_interval, word.write_block, word.write_thread, word.write_step) &&
                 !(is_atomic && word.write_atomic)) {
-                const Thread other = at(word.write_block, word.write_thread);
+                const Thread other = other_thread(word.write_block, word.write_thread);
                 fault("race", event, thread, word.write_pc, word.write_atomic ? atomic : store, &other);
             }
             for (int i = 0; writes && i < 2; ++i)
                 if (unordered(word.read_interval[i], word.read_block[i], word.read_thread[i], word.read_step[i]) &&
                     !(is_atomic && word.read_atomic[i])) {
-                    const Thread other = at(word.read_block[i], word.read_thread[i]);
+                    const Thread other = other_thread(word.read_block[i], word.read_thread[i]);
                     fault("race", event, thread, word.read_pc[i], load, &other);
                 }
         }
-        const bool input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
-        if (event.op != store && !input && !word.write_interval) unwritten.push_back({event.array, w, event, (unsigned short)thread});
+        const bool is_input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
+        if (event.op != store && !is_input && !word.write_interval)
+            unwritten.push_back({event.array, w, event, (unsigned short)thread});
         if (writes) {
             word.write_interval = interval, word.write_block = block_number, word.write_thread = thread;
             word.write_pc = event.pc, word.write_step = (unsigned short)event.step, word.write_atomic = is_atomic;
@@ -393,8 +401,8 @@ void Recorder::check(unsigned thread, const Event& event) {
 }
 
 void Recorder::next_interval() {
-    // What another thread wrote between the same two barriers is a race, and has been told as one; what the
-    // same thread wrote, it wrote too late.
+    // If another thread wrote the word between the same two barriers, the fault is a race, and is recorded as one.
+    // If the same thread wrote the word, it wrote after reading.
     for (const Unwritten& read : unwritten) {
         const Word& word = words[read.array][read.word];
         if (!word.write_interval || word.write_thread == read.thread) fault("uninitialised", read.event, read.thread);
@@ -425,20 +433,20 @@ void Recorder::global_request(unsigned warp, Site& site, unsigned mask, const Ev
     site.ideal_sectors += (used + 31) / 32;
     site.bytes_used += used;
     site.broadcasts += different == 1 && threads_in > 1;
-    if (site.op == copy_load) {  // known when it is known where to
-        Loaded& source = loaded[warp];
+    if (site.op == copy_load) {  // the sectors depend on the copy's store
+        CopySource& source = copy_sources[warp];
         source.mask = mask, source.sectors = sectors, source.site = {site.pc, site.op};
         for (unsigned m = mask; m; m &= m - 1) source.offset[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
         return;
     }
     site.sectors += sectors;
-    if (site.op == store) in_loop(warp, site, mask, event);
+    if (site.op == store) add_to_loop(warp, site, mask, event);
 }
 
-// How nvcc unrolls a loop of stores whose length it does not know, as its machine code has it: of what four does
-// not divide one store each first, then sixteen at a time while more than twelve are left, eight where more than
-// four are, then four. Threads of different lengths go different ways there.
-void Recorder::end_loop(Site& site, Loop& loop) {
+// Counts the requests of a loop of stores as nvcc unrolls it if it does not know the loop's length. Source: its
+// machine code. First come single stores, up to a multiple of four; then 16 stores at a time while more than 12
+// are left, 8 if more than 4 are left, and 4. Threads with different lengths diverge there.
+void Recorder::count_loop(Site& site, Loop& loop) {
     Event event[lanes];
     const auto stores = [&](unsigned mask, const unsigned* index) {
         for (unsigned m = mask; m; m &= m - 1) {
@@ -461,7 +469,7 @@ void Recorder::end_loop(Site& site, Loop& loop) {
             }
         }
     };
-    // Of one to three that are left over the last are waited for together, so the first comes with the first.
+    // All threads with at least i + 1 single stores execute store i together.
     unsigned left[lanes];
     for (unsigned lane = 0; lane < lanes; ++lane) left[lane] = loop.count[lane] % 4;
     for (unsigned i = 0; i < 3; ++i) {
@@ -477,7 +485,7 @@ void Recorder::end_loop(Site& site, Loop& loop) {
     loop.last_mask = 0;
 }
 
-void Recorder::in_loop(unsigned warp, Site& site, unsigned mask, const Event* event) {
+void Recorder::add_to_loop(unsigned warp, Site& site, unsigned mask, const Event* event) {
     Loop& loop = loops[{warp, site.pc}];
     bool goes_on = loop.last_mask && !(mask & ~loop.last_mask);
     for (unsigned m = mask; m && goes_on; m &= m - 1) {
@@ -485,7 +493,7 @@ void Recorder::in_loop(unsigned warp, Site& site, unsigned mask, const Event* ev
         goes_on = event[lane].offset == loop.first[lane] + (long long)loop.count[lane] * site.size;
     }
     if (!goes_on) {
-        if (loop.last_mask) end_loop(site, loop);
+        if (loop.last_mask) count_loop(site, loop);
         memset(loop.count, 0, sizeof loop.count);
         for (unsigned m = mask; m; m &= m - 1) loop.first[__builtin_ctz(m)] = event[__builtin_ctz(m)].offset;
     }
@@ -493,69 +501,69 @@ void Recorder::in_loop(unsigned warp, Site& site, unsigned mask, const Event* ev
     loop.last_mask = mask;
 }
 
-void Recorder::end_piece(Site& site, const Piece& piece) {
-    if (piece.words == 0xf) {
+void Recorder::count_chunk(Site& site, const Chunk& chunk) {
+    if (chunk.words == 0xf) {
         long long offset[lanes];
-        for (unsigned m = piece.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = piece.offset[__builtin_ctz(m)];
-        const Passes wide = passes(offset, piece.mask, 16);
+        for (unsigned m = chunk.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = chunk.offset[__builtin_ctz(m)];
+        const Passes wide = passes(offset, chunk.mask, 16);
         site.wide_requests += 1, site.wide_wavefronts += wide.needed, site.wide_ideal += wide.least;
     } else {
-        site.wide_requests += piece.requests(), site.wide_wavefronts += piece.wavefronts;
-        site.wide_ideal += piece.ideal;
+        site.wide_requests += chunk.requests(), site.wide_wavefronts += chunk.wavefronts;
+        site.wide_ideal += chunk.ideal;
     }
 }
 
-void Recorder::end_pieces(Site& site, Pieces& of) {
-    for (const Piece& piece : of.all) end_piece(site, piece);
-    of.all.clear(), of.by_key.clear();
+void Recorder::count_chunks(Site& site, Chunks& open) {
+    for (const Chunk& chunk : open.all) count_chunk(site, chunk);
+    open.all.clear(), open.by_key.clear();
 }
 
-// At a block's barrier and at its end: nothing is merged across.
-void Recorder::end_intervals() {
+// Counts open chunks and loops at a block's barrier and at its end: nothing is merged across a barrier.
+void Recorder::count_open_requests() {
     for (Op op : {load, store})
-        for (auto& [key, of] : pieces[op])
-            if (!of.all.empty()) end_pieces(sites[{key.second, op}], of);
+        for (auto& [key, open] : chunks[op])
+            if (!open.all.empty()) count_chunks(sites[{key.second, op}], open);
     for (auto& [key, loop] : loops)
-        if (loop.last_mask) end_loop(sites[{key.second, store}], loop);
+        if (loop.last_mask) count_loop(sites[{key.second, store}], loop);
 }
 
-// One request for words of shared memory, which may be part of one for 16 bytes. nvcc unrolls loops, and merges what
-// a thread reads at one place wherever that is: all four words between the same barriers are enough. What is read
-// again is in a register; what is written again is written.
-void Recorder::piece(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p) {
-    Pieces& of = pieces[site.op][{warp, site.pc}];
-    const long long in_piece = offset[__builtin_ctz(mask)] & 15;
-    bool together = in_piece % 4 == 0;
-    for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] & 15) == in_piece;
-    const long long from = together ? in_piece : 0;
+// Adds a request for 4-byte words of shared memory, which may be part of a request for 16 bytes: nvcc unrolls loops,
+// and merges the four words of a thread at one site between the same barriers. A word that is read again is in a
+// register; a word that is written again is stored again.
+void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p) {
+    Chunks& open = chunks[site.op][{warp, site.pc}];
+    const long long in_chunk = offset[__builtin_ctz(mask)] & 15;
+    bool together = in_chunk % 4 == 0;
+    for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] & 15) == in_chunk;
+    const long long from = together ? in_chunk : 0;
     unsigned long long key = mask * 2ull + together;
     for (unsigned m = mask; m; m &= m - 1) {
         key = (key ^ (unsigned long long)(offset[__builtin_ctz(m)] - from)) * 0x9e3779b97f4a7c15ull;
         key ^= key >> 29;
     }
-    const unsigned word = together ? 1u << in_piece / 4 : 1u << 4;
-    const auto is_it = [&](const Piece& found) {
+    const unsigned word = together ? 1u << in_chunk / 4 : 1u << 4;
+    const auto matches = [&](const Chunk& found) {
         bool same = found.mask == mask && (found.words == 1u << 4) == !together;
         for (unsigned m = mask; m && same; m &= m - 1)
             same = found.offset[__builtin_ctz(m)] == offset[__builtin_ctz(m)] - from;
         return same;
     };
-    const auto known = of.by_key.find(key);
-    if (known != of.by_key.end() && is_it(of.all[known->second])) {
-        Piece& found = of.all[known->second];
+    const auto known = open.by_key.find(key);
+    if (known != open.by_key.end() && matches(open.all[known->second])) {
+        Chunk& found = open.all[known->second];
         if (found.words & word) {
             if (site.op == load) return;
-            end_piece(site, found);
+            count_chunk(site, found);
             found.words = found.wavefronts = found.ideal = 0;
         }
         found.words |= word, found.wavefronts += p.needed, found.ideal += p.least;
         return;
     }
-    if (of.all.size() == room) end_pieces(site, of);
-    of.by_key[key] = of.all.size();
-    of.all.push_back({mask, word, {}, p.needed, p.least});
+    if (open.all.size() == most_events) count_chunks(site, open);
+    open.by_key[key] = open.all.size();
+    open.all.push_back({mask, word, {}, p.needed, p.least});
     for (unsigned m = mask; m; m &= m - 1)
-        of.all.back().offset[__builtin_ctz(m)] = offset[__builtin_ctz(m)] - from;
+        open.all.back().offset[__builtin_ctz(m)] = offset[__builtin_ctz(m)] - from;
 }
 
 void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Event* event) {
@@ -572,13 +580,13 @@ void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Ev
     site.wavefronts += p.needed, site.ideal_wavefronts += p.least;
     site.bytes_used += different * site.size;
     site.broadcasts += different == 1 && threads_in > 1;
-    if ((site.op == load || site.op == store) && site.size == 4) piece(warp, site, mask, offset, p);
+    if ((site.op == load || site.op == store) && site.size == 4) add_to_chunk(warp, site, mask, offset, p);
     else site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
-    Loaded& source = loaded[warp];
+    CopySource& source = copy_sources[warp];
     if (site.op == copy_store && source.mask) {
-        // Source: what Nsight Compute counts (docs/trace.md). Copies of 16 bytes go past L1: of each line of 128 bytes
-        // that is read the 32-byte pieces of shared memory that are written count, even where the sectors read are
-        // fewer. Smaller ones go through L1 and count as other loads do.
+        // Source: counts of Nsight Compute (docs/trace.md). A copy of 16 bytes a thread bypasses L1: for each line
+        // of 128 bytes that is read, the sectors are the pieces of 32 bytes of shared memory that are written, even
+        // if fewer sectors are read. A smaller copy uses L1, and its sectors are those of a load.
         std::pair<long long, long long> parts[lanes];
         unsigned count = 0;
         for (unsigned m = site.size == 16 ? source.mask & mask : 0; m; m &= m - 1) {
@@ -614,24 +622,24 @@ void Recorder::request(unsigned warp, unsigned mask, const Event* event) {
     }
 }
 
-// Put together what the threads of a warp have recorded, as far as is known what comes next for each.
+// Merges the events of a warp's threads, until the next event of a thread is not known.
 void Recorder::merge(unsigned warp) {
     const unsigned from = warp * lanes, count = std::min(lanes, threads - from);
     Event* const* const record = events + from;
     unsigned *const at = head + from, *const end = tail + from;
-    for (unsigned lane = 0; lane < count; ++lane) flush(from + lane);
+    for (unsigned lane = 0; lane < count; ++lane) record_passed_blocks(from + lane);
     Event event[lanes];
     for (;;) {
         unsigned long long next = ~0ull;
         bool unknown = false;
         for (unsigned lane = 0; lane < count; ++lane) {
-            if (at[lane] < end[lane]) next = std::min(next, record[lane][at[lane]].place());
+            if (at[lane] < end[lane]) next = std::min(next, record[lane][at[lane]].order());
             else unknown = unknown || may_run(from + lane) || is_paused(from + lane);
         }
         if (next == ~0ull || unknown) break;
         unsigned mask = 0;
         for (unsigned lane = 0; lane < count; ++lane) {
-            if (at[lane] == end[lane] || record[lane][at[lane]].place() != next) continue;
+            if (at[lane] == end[lane] || record[lane][at[lane]].order() != next) continue;
             event[lane] = record[lane][at[lane]++];
             mask |= 1u << lane;
         }
@@ -639,7 +647,7 @@ void Recorder::merge(unsigned warp) {
         if (one.op == Op::block) continue;
         if (checked)
             for (unsigned m = mask; m; m &= m - 1) check(from + __builtin_ctz(m), event[__builtin_ctz(m)]);
-        // Threads that reach different spaces at one place make a request each.
+        // If one access reaches both global and shared memory, it makes two requests.
         unsigned shared = 0;
         for (unsigned m = mask; m; m &= m - 1)
             if (arrays[event[__builtin_ctz(m)].array].shared) shared |= 1u << __builtin_ctz(m);
@@ -650,7 +658,7 @@ void Recorder::merge(unsigned warp) {
         memmove(record[lane], record[lane] + at[lane], (end[lane] - at[lane]) * sizeof(Event));
         end[lane] -= at[lane];
         at[lane] = 0;
-        if (end[lane] < room) resume(from + lane);
+        if (end[lane] < most_events) resume(from + lane);
     }
 }
 
@@ -658,31 +666,31 @@ void Recorder::merge_all() {
     for (unsigned warp = 0; warp * lanes < threads; ++warp) merge(warp);
 }
 
-// Write down the way that a thread has come since its last event.
-void Recorder::flush(unsigned thread) {
-    Way& way = ways[thread];
-    // With GCC a function's end is a block of its own, right behind its exit.
-    for (unsigned stop : way.stops)
-        if (stop && !(way.left_at && stop - way.left_at <= 8))
-            events[thread][tail[thread]++] = {stop, depth[thread], Op::block, 0, 0, 0, 0};
-    way = {};
+// Records the basic blocks that a thread has passed since its last event.
+void Recorder::record_passed_blocks(unsigned thread) {
+    PassedBlocks& path = passed[thread];
+    // With GCC the end of a function is a basic block, directly behind the call of __tsan_func_exit.
+    for (unsigned pc : path.highest)
+        if (pc && !(path.left_at && pc - path.left_at <= 8))
+            events[thread][tail[thread]++] = {pc, depth[thread], Op::block, 0, 0, 0, 0};
+    path = {};
 }
 
-void Recorder::full(unsigned thread) {
+void Recorder::make_space(unsigned thread) {
     merge(thread / lanes);
-    while (tail[thread] >= room) {
+    while (tail[thread] >= most_events) {
         pause_running();
         merge(thread / lanes);
     }
 }
 
-// An access to what may be one of the arrays.
+// Records an access, if the address belongs to one of the arrays.
 void Recorder::access(const char* at, unsigned size, Op op, unsigned pc) {
     unsigned found = 0;
     const unsigned count = arrays.size();
     for (; found < count; ++found)
         if (at >= arrays[found].low && at < arrays[found].high) break;
-    if (found == count) {  // the stack, a constant, or what the runtime keeps
+    if (found == count) {  // the stack, a constant, or memory of the runtime
         const char *low = nullptr, *high = (const char*)~(size_t)0;
         for (const Array& array : arrays) {
             if (array.high <= at) low = std::max<const char*>(low, array.high);
@@ -692,21 +700,21 @@ void Recorder::access(const char* at, unsigned size, Op op, unsigned pc) {
         return;
     }
     const unsigned thread = place.thread;
-    if (tail[thread] >= room) full(thread);
-    flush(thread);
+    if (tail[thread] >= most_events) make_space(thread);
+    record_passed_blocks(thread);
     ++calls;
     events[thread][tail[thread]++] = {pc, depth[thread], op, (unsigned char)size, (unsigned char)found,
                                       at - arrays[found].data, (short)step[thread]};
 }
 
-// A call or its end: what was passed lies at another depth than what follows.
-void Recorder::leave(unsigned thread) {
-    if (!ways[thread].stops[0]) return;
-    if (tail[thread] >= room) full(thread);
-    flush(thread);
+// Records the passed basic blocks at a call or a return, before the depth changes.
+void Recorder::before_depth_changes(unsigned thread) {
+    if (!passed[thread].highest[0]) return;
+    if (tail[thread] >= most_events) make_space(thread);
+    record_passed_blocks(thread);
 }
 
-// ---- What the runtime tells --------------------------------------------------------------------------------
+// ---- Functions that the runtime calls -----------------------------------------------------------------------
 
 void block_begins(unsigned long long index, uint3 block, dim3 extent, size_t dynamic_bytes) {
     if (!place.recorder) place.recorder = new Recorder();
@@ -716,7 +724,7 @@ void block_begins(unsigned long long index, uint3 block, dim3 extent, size_t dyn
 bool thread_begins(unsigned thread) {
     Recorder& r = *recorder();
     const bool is_watched = (long long)r.index == watched_block && thread / lanes == watched_warp;
-    if (thread % lanes == 0) r.left_out = !r.barrier_seen && thread / lanes % r.every && !is_watched;
+    if (thread % lanes == 0) r.left_out = !r.barrier_seen && thread / lanes % r.warp_stride && !is_watched;
     if (r.left_out) return false;
     r.seen[thread] = true;
     return true;
@@ -729,12 +737,12 @@ void stops(unsigned thread, Stop where) {
     const unsigned from = thread / lanes * lanes;
     for (unsigned t = from; t < std::min(from + lanes, r.threads); ++t)
         if (may_run(t)) return;
-    // Nobody in the warp can go on: but for those whose records were full, if there are such.
+    // No thread of the warp can continue, except threads that were paused because their buffers are full.
     r.merge(thread / lanes);
-    // Where the first warp has come to its end, and no thread ever waited, none needs those that are left out.
+    // After the first warp: if no thread waited, no thread needs the warps that are left out.
     if (thread < lanes && where == Stop::ended && most_calls) {
         const unsigned long long affordable = std::max(1ull, most_calls / std::max(1ull, r.calls));
-        r.every = ((r.threads + lanes - 1) / lanes + affordable - 1) / affordable;
+        r.warp_stride = ((r.threads + lanes - 1) / lanes + affordable - 1) / affordable;
     }
 }
 
@@ -742,7 +750,7 @@ void all_at_barrier() {
     Recorder& r = *recorder();
     r.barrier_seen = true;
     r.merge_all();
-    r.end_intervals();
+    r.count_open_requests();
     if (checked) r.next_interval();
 }
 
@@ -765,12 +773,12 @@ void add_to_totals(Recorder& r) {
         total.unrolled_requests += site.unrolled_requests, total.unrolled_sectors += site.unrolled_sectors;
     }
     r.sites.clear(), r.loops.clear();
-    for (auto& of : r.pieces) of.clear();
+    for (auto& by_site : r.chunks) by_site.clear();
 }
 
 void end_of_block(Recorder& r) {
     r.merge_all();
-    r.end_intervals();
+    r.count_open_requests();
     if (checked) r.next_interval();
     unsigned warps = 0;
     for (unsigned t = 0; t < r.threads; t += lanes) warps += r.seen[t];
@@ -827,7 +835,7 @@ void failed() {
     again = true;
     if (Recorder* const r = recorder()) {
         r->merge_all();
-        r->end_intervals();
+        r->count_open_requests();
         if (checked) r->next_interval();
         add_to_totals(*r);
     }
@@ -846,7 +854,8 @@ bool command(const char* name) {
         snprintf(array.name, sizeof array.name, "%s", strtok(nullptr, " \n"));
         array.data = (char*)number();
         array.bytes = number();
-        if (variables.size() + buffer_count() >= most_arrays) refuse("too many shared variables, and variables in global memory");
+        if (variables.size() + buffer_count() >= most_arrays)
+            refuse("too many variables in shared and global memory to observe them all");
         variables.push_back(array);
     } else if (!strcmp(name, "observe")) {
         checked = number();
@@ -867,13 +876,13 @@ bool command(const char* name) {
 }
 
 const Observing table = {command, block_begins, thread_begins, stops, all_at_barrier, block_ends, failed};
-struct Announce {
-    Announce() { observing = &table; }
-} announce;
+struct Registration {
+    Registration() { observing = &table; }
+} registration;
 
-// ---- What the kernel calls ---------------------------------------------------------------------------------
+// ---- Functions that the kernel calls -------------------------------------------------------------------------
 
-// What every load and store of a thread comes to, most of them to its stack.
+// Records a load or store of a thread; most go to its stack and are ignored.
 inline void record(const void* address, unsigned size, Op op, const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
@@ -881,7 +890,7 @@ inline void record(const void* address, unsigned size, Op op, const void* pc) {
     r->access((const char*)address, size, op, (const char*)pc - &__executable_start);
 }
 
-// One access if there is one of that size; else, as with float3, a word at a time.
+// Records one access if a GPU has accesses of that size, else an access for each word, as for float3.
 void record_range(const void* address, unsigned long size, Op op, const void* pc) {
     const char* p = (const char*)address;
     if (size == 8 || size == 16) return record(p, size, op, pc);
@@ -889,30 +898,31 @@ void record_range(const void* address, unsigned long size, Op op, const void* pc
     if (size) record(p, size, op, pc);
 }
 
-inline void pass(const void* pc) {
+// Records a basic block.
+inline void pass_block(const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
-    Way& way = r->ways[place.thread];
+    PassedBlocks& path = r->passed[place.thread];
     const unsigned at = (const char*)pc - &__executable_start;
     ++r->calls;
-    if (at < way.stops[0]) {
-        if (at < way.stops[1]) way.stops[2] = std::max(way.stops[2], at);
-        else way.stops[1] = at, way.stops[2] = 0;
+    if (at < path.highest[0]) {
+        if (at < path.highest[1]) path.highest[2] = std::max(path.highest[2], at);
+        else path.highest[1] = at, path.highest[2] = 0;
     } else {
-        way.stops[0] = at, way.stops[1] = way.stops[2] = 0;
+        path.highest[0] = at, path.highest[1] = path.highest[2] = 0;
     }
 }
 
-// From global to shared memory; the call stands where the kernel asks for the copy. The memory is written word by
-// word, since what is called here to copy memory may be watched itself.
+// Records and performs a copy from global to shared memory; `pc` is in the line of the kernel's call. The memory is
+// copied word by word, because a function that copies memory may itself be instrumented.
 void copy(void* to, const void* from, size_t size, size_t zeros, const void* pc) {
-    const size_t there = size - std::min(zeros, size);
-    // Where faults are looked for, an access like any other.
-    if (there && checked) record_range(from, there, load, pc);
-    else if (there) record(from, there, copy_load, (const char*)pc - 1);  // inside the call: a place of its own
+    const size_t loaded = size - std::min(zeros, size);
+    // To find faults, a copy is a load and a store like any other.
+    if (loaded && checked) record_range(from, loaded, load, pc);
+    else if (loaded) record(from, loaded, copy_load, (const char*)pc - 1);  // inside the call: a site of its own
     record(to, size, checked ? store : copy_store, pc);
     for (size_t i = 0; i < size / 4; ++i)
-        ((volatile unsigned*)to)[i] = 4 * i < there ? ((const volatile unsigned*)from)[i] : 0;
+        ((volatile unsigned*)to)[i] = 4 * i < loaded ? ((const volatile unsigned*)from)[i] : 0;
 }
 
 }  // namespace
@@ -983,7 +993,7 @@ void* __tsan_memset(void* to, int value, unsigned long size) {
 }
 
 #if defined(__clang__)
-// Clang copies structures so, a float4 too: linked with --wrap=memcpy.
+// Clang calls memcpy to copy structures such as float4; the linker's --wrap=memcpy redirects these calls.
 void* __real_memcpy(void* to, const void* from, unsigned long size);
 void* __wrap_memcpy(void* to, const void* from, unsigned long size) {
     record_range(from, size, load, HERE), record_range(to, size, store, HERE);
@@ -996,16 +1006,16 @@ void __tsan_atomic_signal_fence(int) {}
 void __tsan_init() {}
 void __tsan_vptr_update(void*, void*) {}
 void __tsan_func_entry(void*) {
-    if (Recorder* const r = recorder()) r->leave(place.thread), ++r->depth[place.thread];
+    if (Recorder* const r = recorder()) r->before_depth_changes(place.thread), ++r->depth[place.thread];
 }
 void __tsan_func_exit() {
     Recorder* const r = recorder();
     if (!r) return;
-    r->leave(place.thread), --r->depth[place.thread];
-    r->ways[place.thread].left_at = (const char*)HERE - &__executable_start;
+    r->before_depth_changes(place.thread), --r->depth[place.thread];
+    r->passed[place.thread].left_at = (const char*)HERE - &__executable_start;
 }
 void cudamm_copy(void* to, const void* from, unsigned long size, unsigned long zeros) {
     copy(to, from, size, zeros, HERE);
 }
-void __sanitizer_cov_trace_pc() { pass(HERE); }
+void __sanitizer_cov_trace_pc() { pass_block(HERE); }
 }

@@ -1,4 +1,4 @@
-// What runtime.cpp tells observe.cpp, in a kernel that is traced, and what it can be asked meanwhile.
+// Interface between runtime.cpp and observe.cpp, for a kernel that is traced.
 #pragma once
 
 #include "cuda_on_cpu.h"
@@ -7,15 +7,15 @@ namespace cudamm {
 
 enum class Stop { at_block, at_warp, ended };
 
-// Called where something begins or ends; null in a kernel that is not traced.
+// Functions of observe.cpp that runtime.cpp calls; `observing` is null if the kernel is not traced.
 struct Observing {
-    bool (*command)(const char* name);  // whether it was one of its own; the rest of the line by strtok
+    bool (*command)(const char* name);  // runs a command of observe.cpp, or returns false; strtok reads the line
     void (*block_begins)(unsigned long long index, uint3 block, dim3 threads, size_t shared_bytes);
-    bool (*thread_begins)(unsigned thread);  // false: leave it out
-    void (*stops)(unsigned thread, Stop where);  // not at a block's barrier that it completes
+    bool (*thread_begins)(unsigned thread);  // returns false if the thread is not to be run
+    void (*stops)(unsigned thread, Stop where);  // not called for the thread that completes a block's barrier
     void (*all_at_barrier)();
     void (*block_ends)();
-    void (*failed)();  // the process is about to end: write what was seen
+    void (*failed)();  // called before the process ends after a fault: writes the report
 };
 extern const Observing* observing;
 
@@ -24,17 +24,18 @@ struct Span {
     char* data;
     size_t bytes;
 };
-// The matrices, and how far around each there is memory that answers or crashes.
+// The matrices.
 size_t buffer_count();
 Span buffer(size_t index);
+// Bytes on each side of a matrix that contain a guard or unmapped memory.
 constexpr size_t buffer_surroundings = 1 << 20;
 
-// The thread-local segment of the worker that asks: shared variables lie in it.
+// Returns the start of the calling worker's thread-local segment, which contains the shared variables.
 char* thread_local_start();
 
-// Whether a thread of the running block can still do something before all others have come to a barrier.
+// Returns whether a thread of the running block can run before the other threads reach a barrier.
 bool may_run(unsigned thread);
-// Has the running thread wait until it is resumed, while others run.
+// Runs other threads until the running thread is resumed.
 void pause_running();
 bool is_paused(unsigned thread);
 void resume(unsigned thread);

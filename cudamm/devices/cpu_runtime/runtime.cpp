@@ -1,23 +1,23 @@
-// Runs a kernel compiled against cuda_on_cpu.h: reads commands, launches grids, reports what went wrong.
+// Runs a kernel compiled against cuda_on_cpu.h: reads commands, launches grids, and reports faults.
 //
-// One process a variant, so that a kernel that crashes takes only itself down. Commands arrive as lines on
-// standard input, answers leave as lines on the file descriptor given as the first argument:
+// Each variant runs in a process of its own, so that a kernel that crashes ends only that process. Commands are
+// lines on standard input. Answers are lines on the file descriptor given as the first argument:
 //
-//     buffer NAME OFFSET LENGTH DATA BYTES                   ok    (a part of the shared file, guards included)
+//     buffer NAME OFFSET LENGTH DATA BYTES                   ok    (a part of the shared file, with guards)
 //     constant NAME VALUE                                    ok
 //     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS
-//     call ARGUMENT...                                       ok NANOSECONDS    (a host function: no grid)
-//     blocks INDEX...                                        ok                (the only ones to be launched)
+//     call ARGUMENT...                                       ok NANOSECONDS    (a host function, without a grid)
+//     blocks INDEX...                                        ok                (launch only these blocks)
 //
-// and, in a kernel that is traced, those of observe.cpp.
+// A traced kernel also accepts the commands of observe.cpp.
 //
-// An ARGUMENT is @BUFFER, a whole number, or a real one. Anything wrong is answered `failed TEXT` and ends
-// the process: after a fault nothing it holds can be trusted.
+// An ARGUMENT is @BUFFER, a whole number, or a real number. After a fault the answer is `failed TEXT`, and the
+// process ends, because its memory may be damaged.
 //
-// The threads of a block are fibers. A fiber is entered once through makecontext; from then on a switch is
-// a setjmp and a longjmp, with no system call. Threads run in index order from barrier to barrier, or in
-// reverse: a kernel whose result depends on the order has a race. A thread gets a fiber of its own only when
-// the one before it waits, so a kernel without barriers runs all its threads on one stack.
+// The threads of a block are fibers. A fiber starts through makecontext; after that, a switch between fibers is
+// a setjmp and a longjmp, without a system call. From barrier to barrier, threads run in the order of their
+// indices, or in reverse: if the result depends on the order, the kernel has a race. A thread gets a fiber of
+// its own only if the previous thread waits, so a kernel without barriers runs all its threads on one stack.
 
 #include "observe.h"
 
@@ -49,12 +49,12 @@ const Observing* observing = nullptr;
 
 namespace {
 
-constexpr unsigned poison = 0x7ff85eedu;  // of shared memory: NaN as float and, twice in a row, as double
-constexpr size_t stack_bytes = 576 * 1024;  // a thread of a GPU has 512 KB of local memory at most
+constexpr unsigned poison = 0x7ff85eedu;  // fills shared memory: NaN as float and, repeated, as double
+constexpr size_t stack_bytes = 576 * 1024;  // a thread on a GPU has at most 512 KB of local memory
 constexpr size_t page_bytes = 4096;
-constexpr size_t fence_bytes = buffer_surroundings;  // never mapped, on both sides of a buffer: a far miss crashes
+constexpr size_t fence_bytes = buffer_surroundings;  // unmapped memory on both sides of a buffer: accesses crash
 constexpr unsigned most_threads = 1024;
-constexpr unsigned most_workers = 24;  // 1024 stacks each, two mappings a stack; Linux allows 65530 mappings
+constexpr unsigned most_workers = 24;  // each has 1024 stacks of two mappings each; Linux allows 65530 mappings
 
 // ---- Answers ------------------------------------------------------------------------------------------
 
@@ -78,9 +78,9 @@ __attribute__((format(printf, 1, 2))) void ok(const char* format, ...) {
 }
 
 [[noreturn]] __attribute__((format(printf, 1, 2))) void fail(const char* format, ...) {
-    // Workers may find faults at the same moment; the first is told.
-    static std::atomic_flag told = ATOMIC_FLAG_INIT;
-    if (told.test_and_set())
+    // Several workers may find faults at the same time; only the first fault is reported.
+    static std::atomic_flag is_reported = ATOMIC_FLAG_INIT;
+    if (is_reported.test_and_set())
         for (;;) pause();
     if (observing) observing->failed();
     va_list values;
@@ -92,20 +92,20 @@ __attribute__((format(printf, 1, 2))) void ok(const char* format, ...) {
 
 // ---- A worker: one operating system thread and the block it runs -----------------------------------------
 
-// GCC's own setjmp keeps three words where the library's keeps some two hundred bytes: with hundreds of
-// fibers taking turns that is the difference between the L1 cache and the L2, and a third of the time.
+// GCC's built-in setjmp saves three words, the library's about two hundred bytes. With hundreds of fibers, the
+// small contexts fit the L1 cache, which saves a third of the time.
 #if defined(__clang__)
-using Point = jmp_buf;
-#define SAVE(point) _setjmp(point)
-#define JUMP(point) _longjmp(point, 1)
+using SavedContext = jmp_buf;
+#define SAVE(context) _setjmp(context)
+#define JUMP(context) _longjmp(context, 1)
 #else
-using Point = void* [5];
-#define SAVE(point) __builtin_setjmp(point)
-#define JUMP(point) __builtin_longjmp(point, 1)
+using SavedContext = void* [5];
+#define SAVE(context) __builtin_setjmp(context)
+#define JUMP(context) __builtin_longjmp(context, 1)
 #endif
 
 struct Fiber {
-    Point resume;
+    SavedContext resume;
     unsigned thread;
     char* stack;
 };
@@ -117,10 +117,10 @@ struct Launch {
     const Argument* arguments;
     unsigned long long blocks;
     std::atomic<unsigned long long> next_block;
-    const std::vector<unsigned long long>* chosen;  // only these blocks; null: all
+    const std::vector<unsigned long long>* chosen;  // the blocks to launch; null: all blocks
 };
 
-struct Named {
+struct IndexText {
     char text[48];
 };
 
@@ -129,46 +129,47 @@ uint3 index_in(dim3 extent, unsigned long long index) {
             (unsigned)(index / extent.x / extent.y)};
 }
 
-Named name(uint3 index, dim3 extent) {
-    Named n;
-    if (extent.z > 1) snprintf(n.text, sizeof n.text, "(%u,%u,%u)", index.x, index.y, index.z);
-    else snprintf(n.text, sizeof n.text, "(%u,%u)", index.x, index.y);
-    return n;
+IndexText text_of(uint3 index, dim3 extent) {
+    IndexText result;
+    if (extent.z > 1) snprintf(result.text, sizeof result.text, "(%u,%u,%u)", index.x, index.y, index.z);
+    else snprintf(result.text, sizeof result.text, "(%u,%u)", index.x, index.y);
+    return result;
 }
 
-// A copy that a thread has begun, and has not waited for.
+// An asynchronous copy that a thread has started and has not waited for.
 struct Copy {
     void* to;
     const void* from;
     size_t size, zfill;
 };
 struct Copies {
-    std::vector<Copy> begun;
-    std::vector<size_t> groups;  // how many had begun at each commit
+    std::vector<Copy> started;
+    std::vector<size_t> groups;  // number of started copies at each commit
 };
 
 enum class Waits : unsigned char { no, at_block, at_warp, paused, done };
 
 struct Worker {
     const Launch* launch;
-    unsigned threads;  // of a block
+    unsigned threads;  // number of threads of a block
     uint3 index_of[most_threads];
 
-    Point scheduler;
+    SavedContext scheduler;
     Fiber* running;
-    Fiber* fiber_of[most_threads];  // null: not begun, or done
+    Fiber* fiber_of[most_threads];  // null: the thread has not started, or is done
     std::vector<Fiber*> idle;
 
-    unsigned done, last_done;
+    unsigned done, last_done;  // number of threads that have left the kernel; the last of them
     Waits waits[most_threads];
-    unsigned since[most_threads];  // epoch of the block's barrier it waits at
-    unsigned mask[most_threads];   // of the lanes it waits for at a warp's barrier
-    int line[most_threads];
+    unsigned wait_epoch[most_threads];  // epoch in which the thread reached the block's barrier
+    unsigned mask[most_threads];  // lanes that the thread waits for at a warp's barrier
+    int line[most_threads];  // line and file of the barrier at which the thread waits
     const char* file[most_threads];
 
-    unsigned epoch, arrived, first_arrived;
-    int sum[2];  // of block_sum, by the parity of the epoch
-    unsigned waiting_at_warp;
+    unsigned epoch;  // number of block barriers that were completed
+    unsigned arrived, first_arrived;  // number of threads at the block's barrier; the first of them
+    int sum[2];  // sums of block_sum for even and odd epochs
+    unsigned waiting_at_warp;  // number of threads at a warp's barrier
     alignas(32) unsigned char exchanged[most_threads][32];
 
     std::vector<std::pair<char*, size_t>> static_shared;
@@ -177,15 +178,15 @@ struct Worker {
     void begin(const Launch& l);
     void run_block(unsigned long long index);
 
-    [[noreturn]] void live();  // a fiber's life
-    // Never inlined: the jump must not be in the function that the jump returns to.
-    [[noreturn]] __attribute__((noinline)) void go_on_with(unsigned thread);
+    [[noreturn]] void run_threads();
+    // These functions are never inlined: a jump must not be in the function to which it returns.
+    [[noreturn]] __attribute__((noinline)) void switch_to(unsigned thread);
     [[noreturn]] __attribute__((noinline)) void end_block() { JUMP(scheduler); }
     void wait(unsigned thread);
     void release_warp(unsigned thread);
 
-    Named named(unsigned thread) const { return name(index_of[thread], launch->block); }
-    Named block() const { return name(place.block_index, launch->grid); }
+    IndexText thread_text(unsigned thread) const { return text_of(index_of[thread], launch->block); }
+    IndexText block_text() const { return text_of(place.block_index, launch->grid); }
     unsigned after(unsigned thread) const {
         if (launch->descending) return thread == 0 ? threads - 1 : thread - 1;
         return thread + 1 == threads ? 0 : thread + 1;
@@ -193,21 +194,21 @@ struct Worker {
     bool ready(unsigned thread) const {
         switch (waits[thread]) {
             case Waits::no: return true;
-            case Waits::at_block: return since[thread] != epoch;
+            case Waits::at_block: return wait_epoch[thread] != epoch;
             case Waits::at_warp:
             case Waits::paused:
             case Waits::done: break;
         }
         return false;
     }
-    // The next thread that can run, in order, `thread` itself the last to be asked.
+    // Returns the next thread that can run, in the launch's order; `thread` itself is the last candidate.
     unsigned next_ready(unsigned thread) const {
         for (unsigned next = after(thread);; next = after(next)) {
             if (ready(next)) return next;
             if (next == thread) stuck();
         }
     }
-    // Likewise, of its own warp if there is one.
+    // Returns a thread of the same warp that can run, or the next thread of another warp if there is none.
     unsigned next_of_warp(unsigned thread) const {
         const unsigned warp = thread & ~31u;
         for (unsigned next = warp; next < std::min(warp + 32, threads); ++next)
@@ -218,29 +219,30 @@ struct Worker {
         unsigned t = 0;
         while (waits[t] == Waits::done) ++t;
         fail("block %s is stuck: thread %s waits in line %d of %s for threads that wait elsewhere or have left",
-             block().text, named(t).text, line[t], file[t]);
+             block_text().text, thread_text(t).text, line[t], file[t]);
     }
 };
 
-// Behind a pointer, so that thread-local storage other than this, `place` and the dynamic array is the
-// kernel's static shared memory and nothing else.
+// A pointer, so that the thread-local storage contains only this pointer, `place`, the dynamic array and the
+// kernel's static shared memory.
 __thread Worker* worker;
 
-void enter() { worker->live(); }
+void start_fiber() { worker->run_threads(); }
 
 Fiber* new_fiber() {
     Fiber* fiber = new Fiber;
     fiber->stack = (char*)mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (fiber->stack == MAP_FAILED) fail("out of memory for the stack of a thread");
-    mprotect(fiber->stack, page_bytes, PROT_NONE);  // an overflow crashes, and is told, instead of spreading
+    mprotect(fiber->stack, page_bytes, PROT_NONE);  // a stack overflow crashes, and does not damage other memory
     return fiber;
 }
 
-void Worker::go_on_with(unsigned thread) {
+// Continues or starts a thread; the caller has saved the running fiber's context.
+void Worker::switch_to(unsigned thread) {
     Fiber* fiber = fiber_of[thread];
-    const bool begun = fiber != nullptr;
-    if (!begun) {
+    const bool has_started = fiber != nullptr;
+    if (!has_started) {
         if (idle.empty()) {
             fiber = new_fiber();
         } else {
@@ -253,23 +255,24 @@ void Worker::go_on_with(unsigned thread) {
     running = fiber;
     place.thread_index = index_of[thread];
     place.thread = thread;
-    if (fiber->stack) {  // cleared once the fiber has been entered
-        // Stacks lie whole pages apart: without the shift their hot lines would share few cache sets.
-        static std::atomic<size_t> entered{0};
-        const size_t shift = entered++ % 32 * 320;
+    if (fiber->stack) {  // the fiber is new: `stack` is null after its start
+        // Stacks are whole pages apart. Without the shift their used cache lines would share a few cache sets.
+        static std::atomic<size_t> started{0};
+        const size_t shift = started++ % 32 * 320;
         ucontext_t context;
         getcontext(&context);
         context.uc_stack.ss_sp = fiber->stack;
         context.uc_stack.ss_size = stack_bytes - shift;
         context.uc_link = nullptr;
-        makecontext(&context, enter, 0);
+        makecontext(&context, start_fiber, 0);
         fiber->stack = nullptr;
         setcontext(&context);
     }
     JUMP(fiber->resume);
 }
 
-void Worker::live() {
+// The main function of a fiber: runs its thread, and then further threads that have not started.
+void Worker::run_threads() {
     for (Fiber* const self = running;;) {
         const unsigned thread = self->thread;
         if (!observing || observing->thread_begins(thread)) kernel.call(launch->arguments);
@@ -278,18 +281,19 @@ void Worker::live() {
         fiber_of[thread] = nullptr;
         last_done = thread;
         ++done;
-        // Those that waited for this one in vain may now be complete.
+        // A warp's barrier may have waited for this thread, and need not any more.
         const unsigned warp = thread & ~31u;
         for (unsigned t = warp; waiting_at_warp && t < std::min(warp + 32, threads); ++t)
             if (waits[t] == Waits::at_warp) release_warp(t);
         if (arrived) {
             const unsigned t = first_arrived;
             fail("block %s: thread %s left the kernel while thread %s waits at the barrier in line %d of %s; all "
-                 "threads of a block must reach it", block().text, named(thread).text, named(t).text, line[t], file[t]);
+                 "threads of a block must reach it", block_text().text, thread_text(thread).text,
+                 thread_text(t).text, line[t], file[t]);
         }
         const bool all_done = done == threads;
         const unsigned next = all_done ? 0 : observing ? next_of_warp(thread) : next_ready(thread);
-        if (!all_done && !fiber_of[next]) {  // not begun: this fiber is free to run it
+        if (!all_done && !fiber_of[next]) {  // the next thread has not started: this fiber can run it
             self->thread = next;
             fiber_of[next] = self;
             place.thread_index = index_of[next];
@@ -299,40 +303,40 @@ void Worker::live() {
         idle.push_back(self);
         if (SAVE(self->resume) == 0) {
             if (all_done) end_block();
-            go_on_with(next);
+            switch_to(next);
         }
     }
 }
 
-// The running thread cannot go on: the others do, until it can.
+// Runs other threads until the running thread can continue.
 void Worker::wait(unsigned thread) {
     const unsigned next = waits[thread] == Waits::paused ? next_of_warp(thread) : next_ready(thread);
-    if (next != thread && SAVE(running->resume) == 0) go_on_with(next);
+    if (next != thread && SAVE(running->resume) == 0) switch_to(next);
     worker->waits[thread] = Waits::no;
 }
 
-// Lets the lanes of a warp's barrier go on, if all that it names have come or have left.
+// Releases the lanes at a warp's barrier if each lane in their mask has reached it or has left the kernel.
 void Worker::release_warp(unsigned thread) {
-    const unsigned warp = thread & ~31u, named = mask[thread];
+    const unsigned warp = thread & ~31u, lanes = mask[thread];
     for (unsigned t = warp; t < std::min(warp + 32, threads); ++t) {
-        const bool wanted = named >> (t - warp) & 1, here = waits[t] == Waits::at_warp && mask[t] == named;
-        if (wanted && !here && waits[t] != Waits::done) return;
+        const bool in_mask = lanes >> (t - warp) & 1, waiting = waits[t] == Waits::at_warp && mask[t] == lanes;
+        if (in_mask && !waiting && waits[t] != Waits::done) return;
     }
     for (unsigned t = warp; t < std::min(warp + 32, threads); ++t)
-        if (waits[t] == Waits::at_warp && mask[t] == named) {
+        if (waits[t] == Waits::at_warp && mask[t] == lanes) {
             waits[t] = Waits::no;
             --waiting_at_warp;
         }
 }
 
-void fill(char* at, size_t bytes) {
-    for (; bytes >= 4; at += 4, bytes -= 4) memcpy(at, &poison, 4);
-    memcpy(at, &poison, bytes);
+void fill(char* memory, size_t bytes) {
+    for (; bytes >= 4; memory += 4, bytes -= 4) memcpy(memory, &poison, 4);
+    memcpy(memory, &poison, bytes);
 }
 
-// Where this thread's copy of the kernel's static `__shared__` variables lies.
+// Finds this thread's copy of the kernel's static `__shared__` variables.
 std::vector<std::pair<char*, size_t>> find_static_shared() {
-    std::pair<char*, size_t> all{nullptr, 0};
+    std::pair<char*, size_t> segment{nullptr, 0};
     dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* out) {
             for (int i = 0; i < info->dlpi_phnum; ++i)
@@ -340,19 +344,20 @@ std::vector<std::pair<char*, size_t>> find_static_shared() {
                     *(std::pair<char*, size_t>*)out = {(char*)info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz};
             return 1;  // the first object is the program itself
         },
-        &all);
-    std::pair<char*, size_t> others[] = {{(char*)&place, sizeof place},
-                                         {(char*)&worker, sizeof worker},
-                                         {(char*)cudamm_dynamic_shared, dynamic_shared_bytes}};
-    std::sort(std::begin(others), std::end(others));
-    std::vector<std::pair<char*, size_t>> found;
-    char* at = all.first;
-    for (const auto& other : others) {
-        if (other.first > at) found.push_back({at, other.first - at});
-        at = other.first + other.second;
+        &segment);
+    std::pair<char*, size_t> excluded[] = {{(char*)&place, sizeof place},
+                                           {(char*)&worker, sizeof worker},
+                                           {(char*)cudamm_dynamic_shared, dynamic_shared_bytes}};
+    std::sort(std::begin(excluded), std::end(excluded));
+    std::vector<std::pair<char*, size_t>> parts;
+    char* start = segment.first;
+    for (const auto& part : excluded) {
+        if (part.first > start) parts.push_back({start, part.first - start});
+        start = part.first + part.second;
     }
-    if (all.first + all.second > at) found.push_back({at, all.first + all.second - at});
-    return found;
+    char* const end = segment.first + segment.second;
+    if (end > start) parts.push_back({start, end - start});
+    return parts;
 }
 
 void Worker::begin(const Launch& l) {
@@ -374,20 +379,20 @@ void Worker::run_block(unsigned long long index) {
     done = arrived = waiting_at_warp = 0;
     sum[0] = sum[1] = 0;
     if (observing) observing->block_begins(index, place.block_index, launch->block, launch->shared_bytes);
-    if (SAVE(scheduler) == 0) go_on_with(launch->descending ? threads - 1 : 0);
+    if (SAVE(scheduler) == 0) switch_to(launch->descending ? threads - 1 : 0);
     if (observing) observing->block_ends();
     if (dynamic_shared_bytes) {
         const char* guard = (const char*)cudamm_dynamic_shared + launch->shared_bytes;
         for (size_t i = 0; i < dynamic_shared_guard; ++i)
             if (guard[i] != ((const char*)&poison)[i % 4])
-                fail("block %s wrote past its dynamic shared memory: %zu bytes were asked for, byte %zu was written",
-                     block().text, launch->shared_bytes, launch->shared_bytes + i);
+                fail("block %s wrote past its dynamic shared memory: %zu bytes were requested, byte %zu was written",
+                     block_text().text, launch->shared_bytes, launch->shared_bytes + i);
     }
 }
 
 }  // namespace
 
-// ---- What a kernel calls -------------------------------------------------------------------------------
+// ---- Functions that a kernel calls ---------------------------------------------------------------------
 
 void wait_for_block(int line, const char* file) {
     Worker& w = *worker;
@@ -396,15 +401,16 @@ void wait_for_block(int line, const char* file) {
     w.file[thread] = file;
     if (w.done)
         fail("block %s: thread %s waits at the barrier in line %d of %s, but thread %s has left the kernel; all "
-             "threads of a block must reach it", w.block().text, w.named(thread).text, line, file,
-             w.named(w.last_done).text);
+             "threads of a block must reach it", w.block_text().text, w.thread_text(thread).text, line, file,
+             w.thread_text(w.last_done).text);
     const unsigned first = w.first_arrived;
     if (w.arrived && w.line[first] != line)
         fail("block %s: threads wait at different barriers, thread %s in line %d of %s and thread %s in line %d of %s",
-             w.block().text, w.named(first).text, w.line[first], w.file[first], w.named(thread).text, line, file);
+             w.block_text().text, w.thread_text(first).text, w.line[first], w.file[first],
+             w.thread_text(thread).text, line, file);
     if (w.arrived == 0) w.first_arrived = thread;
     w.waits[thread] = Waits::at_block;
-    w.since[thread] = w.epoch;
+    w.wait_epoch[thread] = w.epoch;
     if (++w.arrived == w.threads) {
         if (observing) observing->all_at_barrier();
         w.arrived = 0;
@@ -426,15 +432,15 @@ int block_sum(int value, int line, const char* file) {
 void copy_later(void* to, const void* from, size_t size, size_t zfill, int line, const char* file) {
     Worker& w = *worker;
     if ((size != 4 && size != 8 && size != 16) || zfill > size || (size_t)to % size || (size_t)from % size)
-        fail("block %s: thread %s begins a copy of %zu bytes in line %d of %s: of 4, 8 or 16 bytes it can be, from "
-             "and to addresses that are multiples of that", w.block().text, w.named(w.running->thread).text, size,
-             line, file);
-    w.copies[w.running->thread].begun.push_back({to, from, size, zfill});
+        fail("block %s: thread %s begins a copy of %zu bytes in line %d of %s: a copy must have 4, 8 or 16 bytes, "
+             "and both addresses must be multiples of its size", w.block_text().text,
+             w.thread_text(w.running->thread).text, size, line, file);
+    w.copies[w.running->thread].started.push_back({to, from, size, zfill});
 }
 
 void commit_copies() {
     Copies& copies = worker->copies[worker->running->thread];
-    copies.groups.push_back(copies.begun.size());
+    copies.groups.push_back(copies.started.size());
 }
 
 void wait_for_copies(size_t prior) {
@@ -442,11 +448,11 @@ void wait_for_copies(size_t prior) {
     if (copies.groups.size() <= prior) return;
     const size_t complete = copies.groups.size() - prior, count = copies.groups[complete - 1];
     for (size_t i = 0; i < count; ++i) {
-        const Copy& copy = copies.begun[i];
+        const Copy& copy = copies.started[i];
         memcpy(copy.to, copy.from, copy.size - copy.zfill);
         memset((char*)copy.to + copy.size - copy.zfill, 0, copy.zfill);
     }
-    copies.begun.erase(copies.begun.begin(), copies.begun.begin() + count);
+    copies.started.erase(copies.started.begin(), copies.started.begin() + count);
     copies.groups.erase(copies.groups.begin(), copies.groups.begin() + complete);
     for (size_t& group : copies.groups) group -= count;
 }
@@ -467,8 +473,8 @@ void wait_for_warp(unsigned mask, int line, const char* file) {
     w.line[thread] = line;
     w.file[thread] = file;
     if (!(mask >> thread % 32 & 1))
-        fail("block %s: thread %s is not in the mask 0x%08x it passes in line %d of %s", w.block().text,
-             w.named(thread).text, mask, line, file);
+        fail("block %s: thread %s is not in the mask 0x%08x it passes in line %d of %s", w.block_text().text,
+             w.thread_text(thread).text, mask, line, file);
     w.waits[thread] = Waits::at_warp;
     w.mask[thread] = mask;
     ++w.waiting_at_warp;
@@ -493,11 +499,11 @@ namespace {
 std::vector<Span> buffers;
 
 void crashed(int signal, siginfo_t* info, void*) {
-    char where[160] = "";
+    char thread[160] = "";
     if (worker && worker->running && worker->launch)
-        snprintf(where, sizeof where, " in thread %s of block %s", worker->named(worker->running->thread).text,
-                 worker->block().text);
-    char what[160] = "";
+        snprintf(thread, sizeof thread, " in thread %s of block %s",
+                 worker->thread_text(worker->running->thread).text, worker->block_text().text);
+    char distance[160] = "";
     if (signal == SIGSEGV || signal == SIGBUS) {
         const char* address = (const char*)info->si_addr;
         long nearest = 2 * fence_bytes;
@@ -505,26 +511,27 @@ void crashed(int signal, siginfo_t* info, void*) {
             const long past = address - (b.data + b.bytes), before = b.data - address;
             if (std::max(past, before) >= nearest) continue;
             nearest = std::max(past, before);
-            const char* where = past >= 0 ? "past the end" : "before the start";
-            snprintf(what, sizeof what, ": it reached %ld bytes %s of %s", nearest, where, b.name);
+            const char* side = past >= 0 ? "past the end" : "before the start";
+            snprintf(distance, sizeof distance, ": it reached %ld bytes %s of %s", nearest, side, b.name);
         }
     }
     const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
                        : signal == SIGABRT                   ? "failed assertion"
                                                              : "illegal instruction";
-    fail("crashed: %s%s%s", kind, where, what);
+    fail("crashed: %s%s%s", kind, thread, distance);
 }
 
-void watch_this_thread() {
-    static constexpr size_t bytes = 64 * 1024;  // a fiber's own stack may be what overflowed
+// Gives this thread a stack of its own for signal handlers, because a fiber's stack may have overflowed.
+void use_signal_stack() {
+    static constexpr size_t bytes = 64 * 1024;
     stack_t stack = {};
     stack.ss_sp = malloc(bytes);
     stack.ss_size = bytes;
     sigaltstack(&stack, nullptr);
 }
 
-// ---- The workers and the commands they serve -------------------------------------------------------------
+// ---- The workers and the commands ------------------------------------------------------------------------
 
 class Pool {
   public:
@@ -543,7 +550,7 @@ class Pool {
 
   private:
     void serve() {
-        watch_this_thread();
+        use_signal_stack();
         worker = new Worker();
         worker->static_shared = find_static_shared();
         for (unsigned long long seen = 0;;) {
@@ -572,18 +579,18 @@ long long now_ns() {
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-char* word() { return strtok(nullptr, " \n"); }
-long long number() {
-    const char* text = word();
-    if (!text) fail("a command broke off");
+char* next_word() { return strtok(nullptr, " \n"); }
+long long next_number() {
+    const char* text = next_word();
+    if (!text) fail("a command is incomplete");
     return strtoll(text, nullptr, 10);
 }
 
 void map_buffer() {
     Span buffer = {};
-    snprintf(buffer.name, sizeof buffer.name, "%s", word());
-    const long long offset = number(), length = number(), data = number();
-    buffer.bytes = number();
+    snprintf(buffer.name, sizeof buffer.name, "%s", next_word());
+    const long long offset = next_number(), length = next_number(), data = next_number();
+    buffer.bytes = next_number();
     char* space = (char*)mmap(nullptr, length + 2 * fence_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED ||
         mmap(space + fence_bytes, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, data_file, offset) == MAP_FAILED)
@@ -593,15 +600,15 @@ void map_buffer() {
 }
 
 void set_constant() {
-    const char* name = word();
-    const long long value = number();
+    const char* name = next_word();
+    const long long value = next_number();
     for (int i = 0; i < kernel.constant_count; ++i)
         if (!strcmp(kernel.constants[i].name, name)) memcpy(kernel.constants[i].address, &value, kernel.constants[i].bytes);
 }
 
 std::vector<Argument> read_arguments() {
     std::vector<Argument> arguments;
-    while (const char* text = word()) {
+    while (const char* text = next_word()) {
         if (*text == '@') arguments.push_back({buffers.at(atoi(text + 1)).data, 0, 0});
         else arguments.push_back({nullptr, strtoll(text, nullptr, 10), strtod(text, nullptr)});
     }
@@ -629,15 +636,15 @@ void serve_commands(unsigned worker_count) {
             ok("%lld", now_ns() - start);
         } else if (!strcmp(command, "blocks")) {
             chosen.clear();
-            while (const char* text = word()) chosen.push_back(strtoull(text, nullptr, 10));
+            while (const char* text = next_word()) chosen.push_back(strtoull(text, nullptr, 10));
             ok("%s", "");
         } else if (observing && observing->command(command)) {
         } else if (!strcmp(command, "launch")) {
             Launch launch = {};
-            launch.grid.x = number(), launch.grid.y = number(), launch.grid.z = number();
-            launch.block.x = number(), launch.block.y = number(), launch.block.z = number();
-            launch.shared_bytes = number();
-            launch.descending = !strcmp(word(), "descending");
+            launch.grid.x = next_number(), launch.grid.y = next_number(), launch.grid.z = next_number();
+            launch.block.x = next_number(), launch.block.y = next_number(), launch.block.z = next_number();
+            launch.shared_bytes = next_number();
+            launch.descending = !strcmp(next_word(), "descending");
             const std::vector<Argument> arguments = read_arguments();
             launch.arguments = arguments.data();
             launch.blocks = (unsigned long long)launch.grid.x * launch.grid.y * launch.grid.z;
@@ -659,7 +666,7 @@ void serve_commands(unsigned worker_count) {
 
 }  // namespace
 
-// ---- What observe.cpp asks for ---------------------------------------------------------------------------
+// ---- Functions for observe.cpp ---------------------------------------------------------------------------
 
 size_t buffer_count() { return buffers.size(); }
 Span buffer(size_t index) { return buffers[index]; }
@@ -698,11 +705,11 @@ void refuse(const char* why) { fail("%s", why); }
 
 }  // namespace cudamm
 
-// Never outlive the program that started this one, not even in the middle of a kernel that never ends. The
-// signal comes when the thread that forked ends, not only its process: cudamm forks from its main thread.
+// Ends this process with its parent, even if a kernel never ends. The signal is sent when the thread that forked
+// ends, which can be before its process ends; cudamm forks from its main thread.
 static void die_with_parent() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // A parent that died before that sends none, but it has closed the other end of standard input.
+    // If the parent died before this call there is no signal, but the other end of standard input is closed.
     pollfd commands = {0, 0, 0};
     if (poll(&commands, 1, 0) == 1 && commands.revents & POLLHUP) _exit(5);
 }
@@ -710,14 +717,14 @@ static void die_with_parent() {
 int main(int, char** argv) {
     using namespace cudamm;
     die_with_parent();
-    setvbuf(stdout, nullptr, _IONBF, 0);  // what a kernel prints is out before it crashes
+    setvbuf(stdout, nullptr, _IONBF, 0);  // the output of a kernel must not be lost if the kernel crashes
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);
     struct sigaction action = {};
     action.sa_sigaction = crashed;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
-    watch_this_thread();
+    use_signal_stack();
     serve_commands(std::min((unsigned)atoi(argv[3]), most_workers));
     _exit(0);
 }

@@ -1,5 +1,5 @@
-// What cudamm itself runs on a GPU, beside the kernels it is asked about: to time them, to judge what they
-// leave in memory, and to learn how fast the device can be at all.
+// Kernels of cudamm itself on a GPU. They help to time the measured kernels, check the memory that those
+// kernels write, and measure upper bounds for the rates of the device.
 
 typedef unsigned long long word64;
 
@@ -11,9 +11,10 @@ __device__ word64 nanoseconds() {
     return now;
 }
 
-// Keeps a stream waiting until the host says go, so that events and launches queue up behind it and then
-// follow one another without the host in between. One thread. The host may never come, where something
-// makes each launch wait for the last: then it gives up, and says so.
+// Holds a stream with one thread until the host sets `go`. Meanwhile the host queues events and launches, which
+// then run one after the other without waiting for the host. If each launch waits for the previous one (a
+// debugger or profiler may require that), the host cannot set `go`; the kernel ends after `limit_ns`, and sets
+// `gave_up`.
 extern "C" __global__ void hold(volatile int *go, volatile int *gave_up, word64 limit_ns) {
     const word64 start = nanoseconds();
     while (!*go) {
@@ -24,13 +25,13 @@ extern "C" __global__ void hold(volatile int *go, volatile int *gave_up, word64 
     }
 }
 
-// Two events around it read what an event pair itself costs.
-extern "C" __global__ void nothing() {}
+// Two events around this kernel measure the cost of an event pair.
+extern "C" __global__ void empty() {}
 
 // ---- The reference ------------------------------------------------------------------------------------
 
-// The product in float64 of matrices of another type, which the host holds against a check of its own. Tiles
-// through shared memory, as in `tiled`, and nothing more: float64 units are what limits it on most GPUs.
+// Computes the float64 product of float32 or int32 matrices; the host checks the product before it is used as a
+// reference. Simple tiles in shared memory suffice: on most GPUs the float64 units are the bottleneck.
 const int TILE = 32;
 
 template <typename T>
@@ -57,7 +58,7 @@ extern "C" __global__ void product_int32(const int *a, const int *b, double *c, 
     product(a, b, c, m, n, k);
 }
 
-// Times a vector: one warp a row.
+// Computes y = matrix * x, with one warp for each row.
 extern "C" __global__ void times_vector(const double *matrix, const double *x, double *y, int rows, int cols) {
     const int lane = threadIdx.x % 32, row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;
@@ -70,25 +71,26 @@ extern "C" __global__ void times_vector(const double *matrix, const double *x, d
 // ---- Judging memory -----------------------------------------------------------------------------------
 
 struct Found {
-    word64 wrong;  // elements further from the reference than rounding explains
-    word64 worst;  // error over bound as float bits, above the element's index
+    word64 wrong;  // number of elements whose error exceeds their bound
+    word64 worst;  // upper half: the largest error / bound as float bits; lower half: that element's index
 };
 
-// Each element of C (rows x cols, the first `rows` and `cols` of a matrix with leading dimension ld) against
-// a float64 reference, rows x cols without padding, and a bound that is a product: of a factor for its row and
-// one for its column.
+// Compares each element of C, the first `rows` and `cols` of a matrix with leading dimension ld, with a float64
+// reference of rows x cols without padding. The bound on an element's error is the product of a factor of its
+// row and a factor of its column.
 template <typename T>
-__device__ void judge(const T *c, int ld, int rows, int cols, const double *reference, const double *of_rows,
-                      const double *of_cols, Found *found) {
+__device__ void judge(const T *c, int ld, int rows, int cols, const double *reference, const double *row_factors,
+                      const double *col_factors, Found *found) {
     const word64 count = (word64)rows * cols;
     word64 wrong = 0, worst = 0;
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x) {
         const word64 row = i / cols, col = i % cols;
-        const double error = fabs((double)c[row * ld + col] - reference[i]), bound = of_rows[row] * of_cols[col];
-        const bool right = error <= bound;  // NaN is not
+        const double error = fabs((double)c[row * ld + col] - reference[i]);
+        const double bound = row_factors[row] * col_factors[col];
+        const bool right = error <= bound;  // false for NaN
         wrong += !right;
         const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
-        // The bits of floats that are not negative are ordered like the floats themselves.
+        // Non-negative floats are ordered like their bits.
         const word64 key = (word64)__float_as_uint(isnan(excess) ? INFINITY : excess) << 32 | (unsigned)i;
         worst = key > worst ? key : worst;
     }
@@ -104,38 +106,38 @@ __device__ void judge(const T *c, int ld, int rows, int cols, const double *refe
 }
 
 extern "C" __global__ void judge_float32(const float *c, int ld, int rows, int cols, const double *reference,
-                                         const double *of_rows, const double *of_cols, Found *found) {
-    judge(c, ld, rows, cols, reference, of_rows, of_cols, found);
+                                         const double *row_factors, const double *col_factors, Found *found) {
+    judge(c, ld, rows, cols, reference, row_factors, col_factors, found);
 }
 
 extern "C" __global__ void judge_int32(const int *c, int ld, int rows, int cols, const double *reference,
-                                       const double *of_rows, const double *of_cols, Found *found) {
-    judge(c, ld, rows, cols, reference, of_rows, of_cols, found);
+                                       const double *row_factors, const double *col_factors, Found *found) {
+    judge(c, ld, rows, cols, reference, row_factors, col_factors, found);
 }
 
-// How many of some words are not what they should be: guards that were written to.
+// Counts the words that differ from `expected`, such as guards that a kernel overwrote.
 extern "C" __global__ void count_changed(const unsigned *words, word64 count, unsigned expected, word64 *changed) {
-    word64 here = 0;
+    word64 partial = 0;
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x)
-        here += words[i] != expected;
-    if (here) atomicAdd(changed, here);
+        partial += words[i] != expected;
+    if (partial) atomicAdd(changed, partial);
 }
 
-// A number that changes when any of the words does: a sum, so that the order of threads does not matter, of
-// each word mixed with its place.
+// Computes a hash that changes if any word changes. The hash is a sum, which does not depend on the order of
+// threads, over each word mixed with its index.
 extern "C" __global__ void fingerprint(const unsigned *words, word64 count, word64 *sum) {
-    word64 here = 0;
+    word64 partial = 0;
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x) {
         word64 mixed = (words[i] + 1) * 0x9E3779B97F4A7C15ull ^ i * 0xC2B2AE3D27D4EB4Full;
         mixed = (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9ull;
-        here += mixed ^ mixed >> 32;
+        partial += mixed ^ mixed >> 32;
     }
-    atomicAdd(sum, here);
+    atomicAdd(sum, partial);
 }
 
 // ---- Ceilings -----------------------------------------------------------------------------------------
 
-// Nothing but fused multiply-adds, in eight sums a thread that do not wait for one another.
+// Executes only fused multiply-adds: each thread has eight independent sums, so no instruction waits for another.
 extern "C" __global__ void multiply_add(float *out, int steps, float factor) {
     float sum[8];
     for (int i = 0; i < 8; ++i) sum[i] = threadIdx.x + i;
@@ -147,9 +149,10 @@ extern "C" __global__ void multiply_add(float *out, int steps, float factor) {
     }
     float total = 0;
     for (int i = 0; i < 8; ++i) total += sum[i];
-    if (total == 12345.678f) *out = total;  // or the compiler would leave it all out
+    if (total == 12345.678f) *out = total;  // without a use of the sums the compiler would remove the loop
 }
 
+// Copies `count` vectors of 16 bytes.
 extern "C" __global__ void copy(const float4 *from, float4 *to, word64 count) {
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x)
         to[i] = from[i];

@@ -16,7 +16,7 @@ from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant, parse_values
-from cudamm.occupancy.kernel_occupancy import of_kernels
+from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 State = Literal["as measured", "changed since", "not recorded", "not known"]
@@ -133,4 +133,4 @@ def occupancy_of(
             if k.variant is not None and k.row.fmad is fmad
         ]
         if cases:
-            yield from of_kernels([architecture], cases, fmad, None, progress)
+            yield from occupancy_of_kernels([architecture], cases, fmad, None, progress)

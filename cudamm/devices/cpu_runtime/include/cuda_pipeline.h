@@ -1,5 +1,5 @@
-// Copies from global to shared memory that go on while the thread computes (cp.async). A copy is seen once it has
-// been waited for, and not before: a kernel that forgets to wait reads what was there, as it may on a GPU.
+// Asynchronous copies from global to shared memory (cp.async). A copy takes effect when its thread waits for it, not
+// before: a kernel that does not wait reads the previous contents, as it may on a GPU.
 #pragma once
 #include "cuda_on_cpu.h"
 
@@ -7,7 +7,7 @@
 
 extern "C" void cudamm_copy(void* to, const void* from, unsigned long size, unsigned long zeros);  // observe.cpp
 
-// Done at once, and seen in the line that calls it.
+// In a traced kernel a copy takes effect at once, and is recorded at the line that calls it.
 CUDAMM_IN_PLACE void __pipeline_memcpy_async(void* to, const void* from, size_t size, size_t zfill = 0) {
     cudamm_copy(to, from, size, zfill);
 }
@@ -20,7 +20,7 @@ inline void __pipeline_memcpy_async(void* to, const void* from, size_t size, siz
     cudamm::copy_later(to, from, size, zfill, line, file);
 }
 inline void __pipeline_commit() { cudamm::commit_copies(); }
-// All groups but the last `prior` are there.
+// Waits for all groups except the last `prior`.
 inline void __pipeline_wait_prior(size_t prior) { cudamm::wait_for_copies(prior); }
 
 #endif

@@ -1,3 +1,3 @@
-// Kernels often begin with #include <device_launch_parameters.h>; on the CPU device everything it declares is already there.
+// For kernels with #include <device_launch_parameters.h>. On the CPU device cuda_on_cpu.h contains the declarations.
 #pragma once
 #include "cuda_on_cpu.h"

@@ -35,7 +35,7 @@ def bare_numbers(
     from cudamm.occupancy.configurations import Numbers
 
     fields = selection.kernel_fields
-    if registers is None and shared is None and (selection.kernel is not None or "threads" not in fields):
+    if registers is None and shared is None and (selection.kernels or "threads" not in fields):
         if barriers is not None:
             raise UsageError(
                 "--barriers goes with bare numbers: leave it out, the compiler counts a kernel's barriers"
@@ -43,7 +43,7 @@ def bare_numbers(
         return None
     kernel_options = {
         "-m": selection.methods,
-        "--kernel": selection.kernel,
+        "--kernel": selection.kernels,
         "--block": selection.block,
         "--tile": selection.tile,
         "-D": selection.defines,

@@ -1,0 +1,122 @@
+"""From Python values to the texts that options take, so that functions and commands follow the same rules."""
+
+from __future__ import annotations
+
+import operator
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import SupportsIndex, TypedDict
+
+from cudamm.errors import UsageError
+from cudamm.kernels.method import Value
+from cudamm.kernels.selection import Selection, is_kernel_file
+
+Methods = str | Path | Sequence[str | Path]
+"""Methods by name, kernel files by path, kernels as source text; one or several."""
+
+Parameters = Mapping[str, Value | Sequence[Value]]
+"""Values of parameters by name: `{"BLOCK_SIZE": [16, 32]}`."""
+
+Sizes = int | Sequence[int]
+"""Edges of square matrices."""
+
+Shapes = tuple[int, int, int] | Sequence[tuple[int, int, int]]
+"""(m, n, k) of C (m x n) = A (m x k) B (k x n); one or several."""
+
+Texts = str | Sequence[str]
+
+Extents = int | str | Sequence[int | str]
+"""Extents in x, y and z: numbers, or arithmetic such as `ceil(N/16)`."""
+
+
+class KernelHeader(TypedDict, total=False):
+    """Fields that stand in for those of a kernel's header.
+
+    Attributes:
+        entry: the function to launch, if the source has several.
+        args: what it takes, in order: `M, N, K, A, B, C` if it is not given.
+        threads: threads of a block.
+        grid: blocks of the grid.
+        shared_bytes: dynamic shared memory per block.
+        requires: conditions such as `M % 64 == 0`; multiples are met by padding.
+    """
+
+    entry: str
+    args: Texts
+    threads: Extents
+    grid: Extents
+    shared_bytes: int | str
+    requires: Texts
+
+
+def selection(methods: Methods | None, params: Parameters | None, header: KernelHeader) -> Selection:
+    """Return the selection of the methods named and the kernels given.
+
+    Raises:
+        UsageError: no method, or a parameter without a value.
+    """
+    names: list[str] = []
+    kernels: list[Path | str] = []
+    for method in [methods] if isinstance(methods, str | Path) else methods or []:
+        if isinstance(method, Path):
+            kernels.append(method)
+        elif "\n" in method or "__global__" in method:
+            kernels.append(textwrap.dedent(method))
+        elif is_kernel_file(method):
+            kernels.append(Path(method))
+        else:
+            names.append(method)
+    if methods is not None and not names and not kernels:
+        raise UsageError("methods is empty: name a method, a kernel file or source text")
+    defines = (f"{name}={','.join(texts(name, values))}" for name, values in (params or {}).items())
+    return Selection(
+        methods=tuple(names), defines=tuple(defines), kernels=tuple(kernels), kernel_fields=_fields(header)
+    )
+
+
+def _fields(header: KernelHeader) -> dict[str, str]:
+    """Return the fields as a header has them. Raises TypeError for a name that is none."""
+    unknown = header.keys() - KernelHeader.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    return {name.replace("_", "-"): ",".join(texts(name, value)) for name, value in header.items()}
+
+
+def sizes(n: Sizes | None, shape: Shapes | None) -> tuple[str, ...]:
+    """Return the sizes of all problems, squares first. Raises UsageError for what is no size."""
+    given: Sequence[object] = () if shape is None else shape
+    if given and all(isinstance(extent, SupportsIndex) for extent in given):
+        given = [given]
+    if shape is not None and not given:
+        raise UsageError("shape is empty")
+    shapes: list[str] = []
+    for extents in given:
+        if not isinstance(extents, Sequence) or isinstance(extents, str) or len(extents) != 3:
+            raise UsageError(f"shape={shape!r}: it has to be (m, n, k), or a list of such")
+        shapes.append("x".join(map(str, extents)))
+    return (*texts("n", n), *shapes)
+
+
+def texts(name: str, values: object) -> tuple[str, ...]:
+    """Return one value or several as texts; none for None.
+
+    Raises:
+        UsageError: the sequence called `name` is empty.
+    """
+    if values is None:
+        return ()
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        values = [values]
+    listed: list[object] = list(values)
+    if not listed:
+        raise UsageError(f"{name} is empty")
+    return tuple(str(int(value) if isinstance(value, bool) else value) for value in listed)
+
+
+def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) -> int:
+    """Return a whole number. Raises UsageError if it is too small or too large."""
+    number = operator.index(value)
+    if not least <= number <= most:
+        raise UsageError(f"{name}={number}: it has to be between {least} and {most}")
+    return number

@@ -1,0 +1,40 @@
+"""The cases that `trace` runs on the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cudamm.api.defaults import SIZE
+from cudamm.devices.find_device import host
+from cudamm.kernels.chosen_cases import Cases, kernels_of, written_cases
+from cudamm.kernels.method import Method
+from cudamm.kernels.variant import Variant
+from cudamm.tuning.fitted_cases import fitted
+from cudamm.tuning.place import on_host
+
+
+def traceable_cases(
+    variants: Sequence[Variant],
+    is_named: Callable[[Method], bool],
+    sizes: Sequence[str],
+    dtypes: Sequence[str],
+    seed: int,
+    arch: str,
+) -> tuple[Cases, list[str], list[str]]:
+    """Return each variant with a kernel on each problem, and two lists of remarks.
+
+    The first list is about methods that lack an element type. The second is about other methods left out, and
+    about the choice of `best`.
+
+    Args:
+        is_named: returns whether a method is named itself, so that it may not be left out.
+        arch: the architecture for which `best` is chosen.
+
+    Raises:
+        UsageError: a named method has no warps, or a size, a type or the architecture does not exist.
+    """
+    why_refused = "have no warps to trace; name a method that runs on a GPU"
+    kernels = kernels_of(variants, is_named, why_refused, "trace")
+    chosen, left_out = written_cases(kernels, is_named, sizes or (SIZE,), dtypes, seed)
+    fitting, remarks = fitted(chosen, is_named, host().lacks, on_host(host(), arch))
+    return fitting, left_out, remarks

@@ -1,0 +1,299 @@
+"""The functions of `import cudamm`: bench, verify, trace and occupancy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from cudamm.analysis import trace as tracing
+from cudamm.analysis.trace import TraceResult
+from cudamm.api.bare_numbers import bare_numbers
+from cudamm.api.defaults import TIMED_SIZES, TRACE_ARCH, VERIFIED_SIZES
+from cudamm.api.occupancy_request import occupancy_request
+from cudamm.api.python_values import (
+    KernelHeader,
+    Methods,
+    Parameters,
+    Shapes,
+    Sizes,
+    Texts,
+    selection,
+    texts,
+    whole,
+)
+from cudamm.api.python_values import sizes as sizes_of
+from cudamm.api.result_sequence import Results
+from cudamm.api.traceable_cases import traceable_cases
+from cudamm.benchmark import measure
+from cudamm.benchmark.result import Result, bench_record_among
+from cudamm.benchmark.sampling_policy import Settings
+from cudamm.benchmark.verify import verify_all
+from cudamm.devices.device import DeviceInfo
+from cudamm.devices.find_device import host
+from cudamm.execution.prepare import Progress
+from cudamm.execution.worker_executor import WorkerExecutor
+from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.chosen_cases import written_cases
+from cudamm.occupancy.occupancy_questions import Questions
+from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
+from cudamm.output.results_view import results_view
+from cudamm.tuning.fitted_cases import fitted_to
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def bench(
+    methods: Methods | None = None,
+    *,
+    n: Sizes | None = None,
+    shape: Shapes | None = None,
+    dtype: Texts | None = None,
+    params: Parameters | None = None,
+    device: str = "auto",
+    fmad: bool = True,
+    seed: int = 0,
+    runs: int | None = None,
+    warmup: int | None = None,
+    cold: bool = True,
+    max_noise: float = 0.005,
+    max_time_s: float = 2.0,
+    verify: bool = True,
+    timeout_s: float = 60.0,
+    progress: Progress | None = None,
+    **header: Unpack[KernelHeader],
+) -> Results[Result]:
+    """Time every variant on every problem, each verified before it is timed, as `cudamm bench` does.
+
+    Kernels run in a worker process. A kernel that crashes or hangs costs its own row, not this process.
+
+    Args:
+        methods: names of methods, paths of kernel files, or source text: a string that contains a newline or
+            `__global__`. One or several; None: every method of cudamm.
+        n: edge of square matrices, one or several. Without `n` and `shape` 1024 on a GPU, else 256.
+        shape: (m, n, k) of C (m x n) = A (m x k) B (k x n), one or several.
+        dtype: float32, float64 or int32, one or several; float32 if it is not given.
+        params: values by the name of a parameter: `{"BLOCK_SIZE": [16, 32]}`. Every combination is a variant.
+        device: `gpu`, `gpu:1`, `cpu`, or `auto` for a GPU if there is one.
+        fmad: let the compiler fuse a multiplication and an addition.
+        seed: of the random inputs.
+        runs: number of samples per variant; None: until the median is stable.
+        warmup: number of launches before the samples; None: until the device was busy for 100 ms.
+        cold: write over the GPU's L2 cache before each sample.
+        max_noise: a median is stable if its noise is below this share.
+        max_time_s: seconds after which the sampling of a variant ends, stable or not.
+        verify: verify each variant before it is timed.
+        timeout_s: seconds without an answer after which a variant counts as hung.
+        progress: is called with the current step, the number of finished steps and the number of all steps.
+        header: `threads`, `grid`, `entry`, `args`, `shared_bytes` and `requires`, for kernels whose header
+            does not give them.
+
+    Raises:
+        UsageError: the request is wrong, such as an unknown method or an impossible size.
+        NoDeviceError: the device or a compiler is missing.
+    """
+    chosen = selection(methods, params, header)
+    variants = chosen.variants()
+    settings = Settings(
+        fmad=fmad,
+        runs=None if runs is None else whole("runs", runs, 1),
+        warmup=None if warmup is None else whole("warmup", warmup, 0),
+        verify=verify,
+        cache="cold" if cold else "hot",
+        max_noise=max_noise,
+        max_time_s=max_time_s,
+    )
+    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
+    with WorkerExecutor(device, timeout_s) as worker:
+        info = worker.target.info
+        sizes = sizes or (TIMED_SIZES[info.kind],)
+        wanted, left_out = written_cases(variants, chosen.names, sizes, dtypes, seed)
+        wanted, remarks = fitted_to(worker.target, wanted, chosen.names)
+        measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
+    measured.sort(key=lambda result: result.position)
+    yardsticks = [result for result in measured if result.is_yardstick]
+
+    def render(console: Console, results: Sequence[Result]) -> None:
+        bench_table.render(console, results_view(info.name, results))
+
+    def rows(result: Result) -> list[dict[str, Any]]:
+        return [bench_record_among(result, yardsticks)]
+
+    return Results(measured, info, _with_note(info, [*left_out, *remarks]), rows, render)
+
+
+def verify(
+    methods: Methods | None = None,
+    *,
+    n: Sizes | None = None,
+    shape: Shapes | None = None,
+    dtype: Texts | None = None,
+    params: Parameters | None = None,
+    device: str = "auto",
+    fmad: bool = True,
+    seed: int = 0,
+    timeout_s: float = 60.0,
+    progress: Progress | None = None,
+    **header: Unpack[KernelHeader],
+) -> Results[Result]:
+    """Compare every element of every product with a reference and its error bound, as `cudamm verify` does.
+
+    A wrong kernel raises nothing: `status` is `failed`, and `reason` says what is wrong. Kernels run in a
+    worker process. A kernel that crashes or hangs costs its own row, not this process.
+
+    Args:
+        methods, params, device, fmad, seed, timeout_s, progress, header: as for `bench`.
+        n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
+        dtype: as for `bench`; if it is not given, every type that a method has.
+
+    Raises:
+        UsageError: the request is wrong, such as an unknown method or an impossible size.
+        NoDeviceError: the device or a compiler is missing.
+    """
+    chosen = selection(methods, params, header)
+    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
+    variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
+    wanted, left_out = written_cases(variants, chosen.names, sizes, dtypes, seed, all_types=True)
+    with WorkerExecutor(device, timeout_s) as worker:
+        info = worker.target.info
+        wanted, remarks = fitted_to(worker.target, wanted, chosen.names)
+        verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
+
+    def render(console: Console, results: Sequence[Result]) -> None:
+        verify_table.render(console, info, results)
+
+    def rows(result: Result) -> list[dict[str, Any]]:
+        return [result.verify_record()]
+
+    return Results(verified, info, _with_note(info, [*left_out, *remarks]), rows, render)
+
+
+def trace(
+    methods: Methods | None = None,
+    *,
+    n: Sizes | None = None,
+    shape: Shapes | None = None,
+    dtype: Texts | None = None,
+    params: Parameters | None = None,
+    blocks: int | None = tracing.DEFAULT_BLOCKS,
+    arch: str | None = TRACE_ARCH,
+    fmad: bool = True,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **header: Unpack[KernelHeader],
+) -> Results[TraceResult]:
+    """Count what the warps of a kernel ask of memory, as `cudamm trace` does: sectors, wavefronts, bytes.
+
+    The processor executes the kernel, so no GPU is needed, and each kernel runs in a process of its own. A
+    record is a variant on a problem; `to_dicts` returns a row for each load and store of its source.
+
+    Args:
+        methods, params, fmad, seed, progress, header: as for `bench`.
+        n, shape: as for `bench`; 1024 without both.
+        dtype: as for `bench`.
+        blocks: number of blocks to trace, at least one of each class; None: all blocks.
+        arch: the architecture for which nvcc merges shared loads into wider ones; None: count shared loads as
+            the source has them.
+
+    Raises:
+        UsageError: the request is wrong, such as an unknown method or an impossible size.
+        NoDeviceError: there is no C++ compiler.
+    """
+    settings = tracing.Settings(
+        blocks=None if blocks is None else whole("blocks", blocks, 1),
+        arch=None if arch is None else find_architecture(arch).name,
+    )
+    chosen = selection(methods, params, header)
+    wanted, left_out, remarks = traceable_cases(
+        chosen.variants(), chosen.names, sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0),
+        arch or TRACE_ARCH,
+    )  # fmt: skip
+    traced = list(tracing.trace(wanted, settings, fmad, progress or _no_progress))
+    remarks = [*left_out, *remarks]
+    return Results(traced, host().info, remarks, TraceResult.records, trace_table.render)
+
+
+def occupancy(
+    methods: Methods | None = None,
+    *,
+    arch: Texts | None = None,
+    n: Sizes | None = None,
+    shape: Shapes | None = None,
+    dtype: Texts | None = None,
+    params: Parameters | None = None,
+    registers: Sizes | None = None,
+    shared: int | str | Sequence[int] | None = None,
+    barriers: int | None = None,
+    suggest: bool = False,
+    why: bool = False,
+    device: str = "auto",
+    sms: int | None = None,
+    carveout: int | None = None,
+    fmad: bool = True,
+    progress: Progress | None = None,
+    **header: Unpack[KernelHeader],
+) -> Results[OccupancyResult]:
+    """Calculate how full each kernel keeps a multiprocessor, and what limits it, as `cudamm occupancy` does.
+
+    Without `methods`, `threads`, `registers` and `shared` are bare numbers, and no compiler is needed:
+    `occupancy(threads=256, registers=[32, 37], shared=5000, arch="sm_86")`. Nothing is launched. Without
+    `arch` the GPU is opened in this process for a moment, to ask for its architecture.
+
+    Args:
+        methods, params, fmad, progress, header: as for `bench`. Kernels are compiled at every block size
+            worth trying, unless `params` gives one.
+        arch: an architecture such as `sm_86`, several, or `all`. Without it the present GPU's, else sm_80.
+        n, shape: as for `bench`; 1024 without both. They give the number of waves.
+        dtype: as for `bench`.
+        registers: registers per thread, for bare numbers.
+        shared: bytes of shared memory per block, for bare numbers; or arithmetic such as `8*threads`.
+        barriers: barriers per block, for bare numbers.
+        suggest: find the block size of highest occupancy.
+        why: find what to change to reach the next step up.
+        device: `gpu`, `gpu:1`, or `auto`.
+        sms: number of multiprocessors, if it differs from that of the GPU in the table.
+        carveout: percentage of a multiprocessor's largest shared memory to prefer; the rest is L1 cache.
+
+    Raises:
+        UsageError: the request is wrong, such as an unknown architecture.
+        NoDeviceError: nvcc or the GPU that is asked for is missing.
+    """
+    chosen = selection(methods, params, header)
+    numbers = bare_numbers(
+        chosen, _joined("registers", registers), _joined("shared", shared),
+        None if barriers is None else whole("barriers", barriers, 0, 16), fmad, searched=suggest,
+    )  # fmt: skip
+    request = occupancy_request(
+        chosen, numbers, sizes_of(n, shape), texts("dtype", dtype),
+        names=texts("arch", arch), device_spec=device,
+        multiprocessors=None if sms is None else whole("sms", sms, 1),
+        carveout_percent=None if carveout is None else whole("carveout", carveout, 0, 100),
+        fmad=fmad, suggest=suggest, questions=Questions(why),
+    )  # fmt: skip
+    found = list(request.results(progress or _no_progress))
+
+    def render(console: Console, results: Sequence[OccupancyResult]) -> None:
+        occupancy_output.render(console, results, ())
+
+    def rows(result: OccupancyResult) -> list[dict[str, Any]]:
+        return [result.record()]
+
+    remarks = _with_note(request.device, [*request.left_out, *request.remarks])
+    return Results(found, request.device, remarks, rows, render)
+
+
+def _joined(name: str, values: object) -> str | None:
+    """Return values as the text of one option; None if they are not given."""
+    return ",".join(texts(name, values)) or None
+
+
+def _with_note(device: DeviceInfo, remarks: Sequence[str]) -> list[str]:
+    """Return the remarks after what a user should know of the choice of the device."""
+    return [*([device.note] if device.note else []), *remarks]
+
+
+def _no_progress(step: str, done: int, total: int) -> None:
+    """Report nothing."""

@@ -1,0 +1,282 @@
+"""`import cudamm`: the four functions, held against NumPy and against the commands."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cudamm
+
+EDGE = 16
+KERNEL = """
+    // One thread per element of C.
+    //
+    // threads: 16, 16
+    // grid:    ceil(N / 16), ceil(M / 16)
+
+    __global__ void mine(int M, int N, int K, const float *A, const float *B, float *C) {
+        const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+        if (row >= M || col >= N) return;
+        float sum = 0;
+        for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+        C[row * N + col] = sum;
+    }
+"""
+WITHOUT_HEADER = KERNEL[KERNEL.index("__global__") :]
+
+
+def statuses(results: cudamm.Results[Any]) -> list[tuple[str, str]]:
+    return [(result.method, result.status) for result in results]
+
+
+def by_command(*arguments: str) -> list[dict[str, Any]]:
+    """Return the rows that a command writes."""
+    command = [sys.executable, "-m", "cudamm", *arguments, "--json", "-", "--quiet"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows: list[dict[str, Any]] = json.loads(ended.stdout)["results"]
+    return rows
+
+
+# Importing.
+
+
+def test_importing_cudamm_imports_nothing_that_is_installed() -> None:
+    names = "numpy", "click", "cloup", "rich", "jinja2", "msgspec", "platformdirs", "filelock", "pycuda"
+    code = f"import cudamm, sys; print(cudamm.__version__, [n for n in {names} if n in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{cudamm.__version__} []\n"
+
+
+def test_occupancy_is_a_function_before_and_after_its_room_is_imported() -> None:
+    code = "import cudamm; f = cudamm.occupancy; import cudamm.occupancy.latency; print(f, cudamm.occupancy)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.count("<function occupancy at ") == 2
+
+
+def test_names_of_the_interface_are_listed_and_others_do_not_exist() -> None:
+    assert set(cudamm.__all__) <= set(dir(cudamm))
+    assert all(callable(getattr(cudamm, name)) for name in ("bench", "occupancy", "trace", "verify"))
+    with pytest.raises(AttributeError, match="has no attribute 'benhc'"):
+        getattr(cudamm, "benhc")  # noqa: B009
+
+
+# verify.
+
+
+def test_a_right_kernel_and_a_wrong_one_are_told_apart() -> None:
+    wrong = KERNEL.replace("k < K; ++k", "k + 1 < K; ++k")
+    results = cudamm.verify([KERNEL, wrong], n=20, dtype="float32", device="cpu")
+    assert statuses(results) == [("mine", "ok"), ("mine-2", "failed")]
+    assert "k = 19" in results[1].reason
+
+
+def test_a_kernel_that_crashes_costs_its_own_row() -> None:
+    crashing = KERNEL.replace("C[row * N + col] = sum;", "__trap();").replace("mine", "crashing")
+    results = cudamm.verify([crashing, KERNEL], n=20, device="cpu")
+    assert statuses(results) == [("crashing", "failed"), ("mine", "ok")]
+
+
+def test_results_of_verify_are_the_rows_of_the_command() -> None:
+    chosen = "-m", "tiled", "--block", "8", "-n", "33", "-n", "7x5x3", "--device", "cpu"
+    expected = by_command("verify", *chosen)
+    results = cudamm.verify("tiled", n=33, shape=(7, 5, 3), params={"BLOCK_SIZE": 8}, device="cpu")
+    assert results.to_dicts() == expected
+    assert {row["dtype"] for row in expected} == {"float32", "float64", "int32"}
+
+
+def test_kernels_are_named_by_path_string_or_source(tmp_path: Path) -> None:
+    path = tmp_path / "in_file.cu"
+    path.write_text(textwrap.dedent(KERNEL))
+    results = cudamm.verify(["naive", path, str(path), KERNEL], n=5, dtype="float32", device="cpu")
+    assert statuses(results) == [("naive", "ok"), ("in-file", "ok"), ("mine", "ok")]
+
+
+@pytest.mark.parametrize("grid", ["ceil(N/16), ceil(M/16)", ["ceil(N/16)", "ceil(M/16)"]])
+def test_keywords_stand_in_for_a_header(grid: str | list[str]) -> None:
+    results = cudamm.verify(WITHOUT_HEADER, n=20, threads=(16, 16), grid=grid, device="cpu")
+    assert statuses(results) == [("mine", "ok")]
+
+
+def test_a_parameter_takes_every_value_given() -> None:
+    source = KERNEL.replace("16", "EDGE")
+    results = cudamm.verify(source, n=9, params={"EDGE": range(4, 13, 4)}, device="cpu")
+    assert [result.params for result in results] == [{"EDGE": 4}, {"EDGE": 8}, {"EDGE": 12}]
+
+
+def test_a_parameter_that_one_of_two_kernels_has_is_known() -> None:
+    kernels = [KERNEL.replace("16", "EDGE"), KERNEL.replace("mine", "other")]
+    results = cudamm.verify(kernels, n=9, params={"EDGE": 8}, device="cpu")
+    assert [(result.method, result.params) for result in results] == [("mine", {"EDGE": 8}), ("other", {})]
+    with pytest.raises(cudamm.errors.UsageError, match=r"mine\.cu and other\.cu do not mention EDG$"):
+        cudamm.verify(kernels, n=9, params={"EDG": 8}, device="cpu")
+
+
+# bench.
+
+
+def test_bench_verifies_and_samples_and_its_rate_is_that_of_the_median() -> None:
+    steps: list[tuple[str, int, int]] = []
+    results = cudamm.bench(
+        ["numpy", "cpu-simple", KERNEL],
+        shape=(8, 4, 6), runs=3, device="cpu", progress=lambda *step: steps.append(step),
+    )  # fmt: skip
+    assert [result.method for result in results] == ["numpy", "cpu-simple", "mine"]
+    assert all(result.verdict.correct for result in results)
+    for row in results[:2].to_dicts():
+        assert len(row["samples_ms"]) == 3
+        assert row["gflops"] == pytest.approx(2 * 8 * 4 * 6 / np.median(row["samples_ms"]) / 1e6)
+    assert steps and all(0 <= done <= total for _, done, total in steps)
+
+
+# trace.
+
+
+def requests_of_naive(size: int) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Yield the byte offsets of each request of `KERNEL`: those of a warp's lanes that are inside of C."""
+    blocks = math.ceil(size / EDGE)
+    lane = np.arange(32)
+    for block in np.ndindex(blocks, blocks):
+        for warp in range(EDGE * EDGE // 32):
+            row = block[0] * EDGE + (warp * 32 + lane) // EDGE
+            column = block[1] * EDGE + (warp * 32 + lane) % EDGE
+            inside = (row < size) & (column < size)
+            row, column = row[inside], column[inside]
+            if row.size:
+                for k in range(size):
+                    yield "A", 4 * (row * size + k)
+                    yield "B", 4 * (k * size + column)
+                yield "C", 4 * (row * size + column)
+
+
+def test_sectors_are_those_that_numpy_counts_from_the_addresses() -> None:
+    size = 20
+    expected = {"A": np.zeros(2, int), "B": np.zeros(2, int), "C": np.zeros(2, int)}
+    for matrix, offsets in requests_of_naive(size):
+        expected[matrix] += 1, len(np.unique(offsets // 32))
+    rows = cudamm.trace(KERNEL, n=size, blocks=None).to_dicts()
+    assert {row["array"]: (row["requests"], row["sectors"]) for row in rows} == {
+        matrix: tuple(counts) for matrix, counts in expected.items()
+    }
+
+
+def test_a_source_line_is_shown_and_escaped() -> None:
+    source = KERNEL.replace("C[row * N + col] = sum;", "if (sum<N && 1) {} C[row * N + col] = sum;")
+    shown = cudamm.trace(source, n=16)._repr_html_()
+    assert "if (sum&lt;N &amp;&amp; 1) {}" in shown and "sum<N" not in shown
+
+
+# occupancy.
+
+
+def test_occupancy_of_bare_numbers_is_limited_by_threads_and_blocks() -> None:
+    threads = np.arange(32, 1025, 32)
+    results = cudamm.occupancy(threads=threads.tolist(), arch="sm_86")
+    blocks = np.minimum(16, 1536 // threads)
+    assert [result.active_blocks for result in results] == blocks.tolist()
+    assert [result.occupancy for result in results] == (blocks * threads / 1536).tolist()
+
+
+def test_results_of_occupancy_are_the_rows_of_the_command() -> None:
+    numbers = "--threads", "128,256", "--registers", "37", "--shared", "8*threads", "--why"
+    expected = by_command("occupancy", "--arch", "sm_80", "--arch", "sm_90", *numbers)
+    results = cudamm.occupancy(
+        threads=[128, 256], registers=37, shared="8*threads", arch=["sm_80", "sm_90"], why=True
+    )
+    assert json.loads(json.dumps(results.to_dicts())) == expected
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+def test_a_block_size_is_suggested_for_source_text() -> None:
+    parameter = "// param: BLOCK_SIZE = 8 in 8, 16, 32\n    // threads"
+    source = KERNEL.replace("16", "BLOCK_SIZE").replace("// threads", parameter)
+    (result,) = cudamm.occupancy(source, arch="sm_80", suggest=True)
+    assert result.suggestion is not None and result.suggestion.threads_per_block in (64, 256, 1024)
+
+
+# What is returned.
+
+
+def test_results_are_a_sequence_that_shows_itself() -> None:
+    results = cudamm.occupancy(threads=[64, 128, 256], arch="sm_80")
+    assert len(results) == 3 and list(results) == [results[0], results[1], results[-1]]
+    assert [result.threads_per_block for result in results[1:]] == [128, 256]
+    assert results[1:].to_dicts() == results.to_dicts()[1:]
+    assert "Occupancy on sm_80" in str(results) and "<table>" in results._repr_html_()
+    assert "128" not in results[:1]._repr_html_() and results[:0]._repr_html_() == ""
+
+
+def test_remarks_tell_what_stands_for_best() -> None:
+    results = cudamm.trace("best", n=16)
+    (remark,) = results.remarks
+    assert remark.startswith(f"best at 16x16x16 float32: {results[0].method}")
+    assert remark in str(results)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cudamm.bench("tilde"), "unknown method tilde: did you mean tiled"),
+        (lambda: cudamm.bench([]), "methods is empty"),
+        (lambda: cudamm.bench("tiled", n=0), "“0” is not a size"),
+        (lambda: cudamm.bench("tiled", n=[]), "n is empty"),
+        (lambda: cudamm.bench("tiled", shape=[]), "shape is empty"),
+        (lambda: cudamm.bench("tiled", shape=(1, 2)), "shape=(1, 2): it has to be (m, n, k)"),
+        (lambda: cudamm.bench("tiled", runs=0), "runs=0: it has to be between 1 and"),
+        (lambda: cudamm.bench("tiled", seed=-1), "seed=-1: it has to be between 0 and"),
+        (lambda: cudamm.bench("tiled", params={"BLOCK_SIZE": []}), "BLOCK_SIZE is empty"),
+        (lambda: cudamm.bench("tiled", device="tpu"), "unknown device tpu"),
+        (lambda: cudamm.bench("tiled", dtype="half"), "unknown element type half"),
+        (lambda: cudamm.verify("nowhere.cu"), "there is no kernel file nowhere.cu"),
+        (lambda: cudamm.verify(WITHOUT_HEADER), "mine.cu has no header that gives its threads and grid"),
+        (lambda: cudamm.trace("numpy"), "host methods have no warps to trace"),
+        (lambda: cudamm.trace("tiled", blocks=0), "blocks=0: it has to be between 1 and"),
+        (lambda: cudamm.occupancy("tiled", registers=32), "stand for a kernel"),
+        (lambda: cudamm.occupancy(threads=64, n=1024), "bare numbers have no matrices"),
+        (lambda: cudamm.occupancy(threads=64, arch="sm_1"), "sm_1"),
+        (lambda: cudamm.occupancy(threads=64, carveout=101), "carveout=101: it has to be between 0 and 100"),
+    ],
+)
+def test_a_wrong_request_raises_a_usage_error(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(cudamm.errors.UsageError) as raised:
+        call()
+    assert message in str(raised.value)
+
+
+def test_a_keyword_that_does_not_exist_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sizes'"):
+        cudamm.bench("tiled", sizes=3)
+
+
+def test_a_missing_gpu_raises_no_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(cudamm.errors.NoDeviceError):
+        cudamm.bench("tiled", n=16, device="gpu")
+
+
+def test_methods_without_the_type_are_left_out_of_all_with_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudamm.errors import UsageError
+    from cudamm.kernels.ladder import find
+
+    two = (find("naive"), find("async-copy"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: two)
+    for results in (
+        cudamm.bench(n=EDGE, dtype="int32", runs=1, warmup=0, device="cpu"),
+        cudamm.verify(n=EDGE, dtype="int32", device="cpu"),
+        cudamm.trace(n=EDGE, dtype="int32", arch=None),
+    ):
+        assert [result.method for result in results] == ["naive"]
+        assert "not written for int32, so left out: async-copy" in results.remarks
+    with pytest.raises(UsageError, match="async-copy is written for float32"):
+        cudamm.bench("async-copy", n=EDGE, dtype="int32", device="cpu")

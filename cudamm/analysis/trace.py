@@ -52,6 +52,9 @@ BASELINE = "naive"
 DEFAULT_BLOCKS = 8
 """Number of blocks that are traced unless another is asked for."""
 
+DEFAULT_BLOCKS = 8
+"""Number of blocks that are traced unless another is asked for."""
+
 WARP_THREADS = 32
 
 MOST_REQUESTS = 20_000

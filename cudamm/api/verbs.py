@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cudamm.analysis import trace as tracing
+from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
-from cudamm.api.defaults import TIMED_SIZES, TRACE_ARCH, VERIFIED_SIZES
+from cudamm.api.defaults import OCCUPANCY_ARCH, TIMED_SIZES, TRACE_ARCH, VERIFIED_SIZES
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
     KernelHeader,
@@ -39,7 +40,7 @@ from cudamm.kernels.chosen_cases import written_cases
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
-from cudamm.output.results_view import results_view
+from cudamm.output.results_view import BASELINE, results_view
 from cudamm.tuning.fitted_cases import fitted_to
 
 if TYPE_CHECKING:
@@ -62,13 +63,17 @@ def bench(
     max_noise: float = 0.005,
     max_time_s: float = 2.0,
     verify: bool = True,
+    times: bool = False,
+    arch: str = OCCUPANCY_ARCH,
+    baseline: str = BASELINE,
     timeout_s: float = 60.0,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[Result]:
     """Time every variant on every problem, each verified before it is timed, as `cudamm bench` does.
 
-    Kernels run in a worker process. A kernel that crashes or hangs costs its own row, not this process.
+    Without a GPU, kernels are verified, and figures that are exact are computed instead of times. Kernels run
+    in a worker process. A kernel that crashes or hangs costs its own row, not this process.
 
     Args:
         methods: names of methods, paths of kernel files, or source text: a string that contains a newline or
@@ -86,6 +91,9 @@ def bench(
         max_noise: a median is stable if its noise is below this share.
         max_time_s: seconds after which the sampling of a variant ends, stable or not.
         verify: verify each variant before it is timed.
+        times: without a GPU, take the times of kernels too, although they do not predict those of a GPU.
+        arch: without a GPU, the architecture for which registers and occupancy are computed.
+        baseline: the method with which speed-ups compare.
         timeout_s: seconds without an answer after which a variant counts as hung.
         progress: is called with the current step, the number of finished steps and the number of all steps.
         header: `threads`, `grid`, `entry`, `args`, `shared_bytes` and `requires`, for kernels whose header
@@ -105,7 +113,9 @@ def bench(
         cache="cold" if cold else "hot",
         max_noise=max_noise,
         max_time_s=max_time_s,
+        times=times,
     )
+    architecture = find_architecture(arch)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
@@ -113,11 +123,13 @@ def bench(
         wanted, left_out = written_cases(variants, chosen.names, sizes, dtypes, seed)
         wanted, remarks = fitted_to(worker.target, wanted, chosen.names)
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
-    measured.sort(key=lambda result: result.position)
+    exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
+    by_position = {result.position: result for result in (*measured, *exact)}
+    measured = [by_position[position] for position in sorted(by_position)]
     yardsticks = [result for result in measured if result.is_yardstick]
 
     def render(console: Console, results: Sequence[Result]) -> None:
-        bench_table.render(console, results_view(info.name, results))
+        bench_table.render(console, results_view(info.name, results, baseline))
 
     def rows(result: Result) -> list[dict[str, Any]]:
         return [bench_record_among(result, yardsticks)]

@@ -182,9 +182,12 @@ class _Benchmark:
                 self._medians_ms.pop(candidate.case.position, None)
                 result = self._without_samples(candidate, "failed", str(error))
             else:
-                if not ended:
+                if self._is_untimed(candidate.case):
+                    result = self._without_samples(candidate, "ok")
+                elif ended:
+                    result = self._with_samples(candidate, ended)
+                else:
                     return
-                result = self._with_samples(candidate, ended)
         self._candidates.remove(candidate)
         yield result
 
@@ -202,6 +205,8 @@ class _Benchmark:
             candidate.verdict = self._executor.verify(case, thread_order=False)
             if not candidate.verdict.correct:
                 raise KernelError(candidate.verdict.reason)
+        if self._is_untimed(case):
+            return ""
         if case.on_host:
             return self._sample_to_the_end(candidate)
         if self._is_dropped(candidate):
@@ -300,6 +305,10 @@ class _Benchmark:
     def _ended(self, candidate: _Candidate) -> Ended:
         return end_of_sampling(self._settings, candidate.samples_ms, candidate.spent_s)
 
+    def _is_untimed(self, case: Case) -> bool:
+        """Return whether a case is only verified, because its time would be that of the emulation."""
+        return case.execution == "emulated" and not self._settings.times
+
     def _may_be_dropped(self, case: Case) -> bool:
         """Return whether a case can be dropped or be the best of a sweep; cuBLAS can be neither."""
         return self._settings.drop and not case.is_yardstick
@@ -331,7 +340,7 @@ class _Benchmark:
         is_cold = self._cache(case) == "cold"
         return impossible_rate(case, candidate.median_ms, ceilings, is_cold=is_cold)
 
-    def _without_samples(self, candidate: _Candidate, status: Status, reason: str) -> Result:
+    def _without_samples(self, candidate: _Candidate, status: Status, reason: str = "") -> Result:
         timing = Timing([], self._cache(candidate.case))
         return result_of_case(candidate.case, status, reason, timing, candidate.verdict)
 

@@ -71,6 +71,33 @@ class Timing:
 
 UNTIMED = Timing([], "hot")
 
+
+@dataclass(frozen=True)
+class ExactFigures:
+    """What is exact of a kernel's launch on a GPU that is not here; None if a figure is not known.
+
+    Attributes:
+        arch: the architecture, such as `sm_80`; counts of memory depend on it as far as nvcc merges accesses.
+        gpu: a GPU of that architecture.
+        sectors_per_global_load: sectors of 32 bytes of a warp's load from global memory, on average.
+        wavefronts_per_shared_load: wavefronts of a warp's load from shared memory, on average.
+        operations_per_byte: operations of the product, over the bytes that threads load from global memory.
+        shared_bytes_per_block: static and dynamic.
+        occupancy: active warps over the warps that a multiprocessor has room for.
+        unknown: why figures are None; empty if the kernel has no such accesses.
+    """
+
+    arch: str
+    gpu: str
+    sectors_per_global_load: Amount | None = None
+    wavefronts_per_shared_load: Amount | None = None
+    operations_per_byte: Amount | None = None
+    registers_per_thread: Count | None = None
+    shared_bytes_per_block: Count | None = None
+    occupancy: Annotated[float, Meta(ge=0, le=1)] | None = None
+    unknown: tuple[str, ...] = ()
+
+
 NEAR_FLOOR = 0.1
 """Rows whose event overhead exceeds this share of the median are marked."""
 
@@ -86,6 +113,7 @@ class Result:
         source: a hash of the program's text.
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
+        exact: exact figures of a kernel that was executed without a GPU; None if they were not computed.
     """
 
     method: str
@@ -104,6 +132,7 @@ class Result:
     source: str = ""
     position: int = 0
     chosen_by: ChosenBy = ""
+    exact: ExactFigures | None = None
 
     @property
     def label(self) -> str:
@@ -135,9 +164,14 @@ class Result:
 
     @property
     def gflops(self) -> float | None:
-        """Return the rate at the median time, for 2 m n k operations: padding does not count."""
+        """Return the rate at the median time, for 2 m n k operations: padding does not count.
+
+        None for an emulated kernel: its time is that of the emulation.
+        """
         median_ms = self.median_ms
-        return 2 * self.m * self.n * self.k / median_ms / 1e6 if median_ms else None
+        if not median_ms or self.execution == "emulated":
+            return None
+        return 2 * self.m * self.n * self.k / median_ms / 1e6
 
     @property
     def share_of_fma_ceiling(self) -> float | None:
@@ -155,6 +189,7 @@ class Result:
             "gflops": self.gflops,
             "share_of_fma_ceiling": self.share_of_fma_ceiling,
             **self._verdict_fields(),
+            **({"exact": dataclasses.asdict(self.exact)} if self.exact is not None else {}),
         }
 
     def verify_record(self) -> dict[str, Any]:
@@ -172,7 +207,9 @@ def _field_names(kind: type[Any], excluded: Collection[str]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind) if field.name not in excluded)
 
 
-_PLAIN_FIELDS = _field_names(Result, excluded=("timing", "verdict", "source", "position", "chosen_by"))
+_PLAIN_FIELDS = _field_names(
+    Result, excluded=("timing", "verdict", "source", "position", "chosen_by", "exact")
+)
 _VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))
 _STATISTICS = _field_names(Statistics, excluded=("count", "median_error"))
 

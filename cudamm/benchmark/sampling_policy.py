@@ -32,6 +32,7 @@ class Settings:
         drop: stop sampling variants that are clearly slower than the best so far.
         each_may_fail: report a launch that the device cannot make as a failed result, as in a sweep; if
             false, refuse the request.
+        times: take samples of emulated kernels too, which otherwise are only verified.
         keep_matrices: leave the matrices of the last problem allocated; the caller releases them.
     """
 
@@ -44,6 +45,7 @@ class Settings:
     max_time_s: float = 2.0
     drop: bool = False
     each_may_fail: bool = False
+    times: bool = True
     keep_matrices: bool = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import importlib
 import io
@@ -70,7 +71,8 @@ class _App(cloup.Group):
         extra["standalone_mode"] = False
         self._called = "cudamm"
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal without † still gets the table
+            codecs.register_error("in plain characters", _in_plain_characters)
+            sys.stdout.reconfigure(errors="in plain characters")  # for terminals without †
         try:
             if sys.stdout is None:
                 raise UsageError("standard output is closed; send it to a file or to /dev/null")
@@ -86,7 +88,7 @@ class _App(cloup.Group):
         except ConstraintViolated as error:
             _end(error.message, UsageError.exit_status)
         except click.ClickException as error:
-            _end(f"{_plain(error)}; see {self._called} --help", UsageError.exit_status)
+            _end(f"{_reworded(error)}; see {self._called} --help", UsageError.exit_status)
         except click.Abort as error:
             cause = error.__cause__
             interrupted = Interrupted(cause if isinstance(cause, KeyboardInterrupt) else KeyboardInterrupt())
@@ -105,6 +107,19 @@ class _App(cloup.Group):
         sys.exit(status if isinstance(status, int) else 0)
 
 
+_PLAIN = {"✓": "ok", "★": "*", "×": "x"}
+"""Replacements for characters that a terminal lacks."""
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
+    """Return replacements for characters that the terminal lacks, as an error handler of codecs."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(
+        _PLAIN.get(character, "?") for character in error.object[error.start : error.end]
+    ), error.end
+
+
 def _end(message: str, status: int) -> NoReturn:
     # The terminal may be closed. Python's flush at exit must not fail as well: it would change the status.
     try:
@@ -119,7 +134,7 @@ def _end(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-_PLAIN = (
+_REWORDED = (
     (r"^Got unexpected extra arguments? \((\S+).*\)", r"“\1” belongs to no option (choose a method with -m)"),
     (r"is not a valid integer( range)?", "is not a whole number"),
     (r"is not a valid float( range)?", "is not a number"),
@@ -132,10 +147,10 @@ _PLAIN = (
 """Patterns of click's messages, and the words in their place."""
 
 
-def _plain(error: click.ClickException) -> str:
+def _reworded(error: click.ClickException) -> str:
     """Return click's message in plain words."""
     message = error.format_message().rstrip(".")
-    for pattern, words in _PLAIN:
+    for pattern, words in _REWORDED:
         message = re.sub(pattern, words, message)
     return message[0].lower() + message[1:]
 

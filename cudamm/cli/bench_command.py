@@ -10,6 +10,7 @@ import click
 import cloup
 
 from cudamm.api.defaults import TIMED_SIZES
+from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
@@ -21,8 +22,12 @@ from cudamm.cli.shared_options import (
     seed_option,
     selection_options,
 )
+from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudamm.kernels.method import Method
     from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
@@ -38,6 +43,10 @@ REPORT_RUNS = 5
         "--style", type=click.Choice(["table", "report"]), default="table",
         help="Print tables, or lines in the style of a course report.",
     ),
+    option(
+        "--baseline", metavar="NAME", shell_complete=complete_methods, show_default="naive",
+        help="Method with which speed-ups compare the others.",
+    ),
     RESUME,
     PLOT,
 )  # fmt: skip
@@ -49,6 +58,7 @@ def bench_command(
     measuring: Measuring,
     outputs: Outputs,
     style: str,
+    baseline: str | None,
 ) -> int:
     """\b
     cudamm bench                           every method
@@ -56,6 +66,9 @@ def bench_command(
     cudamm bench --kernel my.cu -m tiled   your kernel beside one of cudamm's
 
     Verify every variant on every size, then time it. A variant is a method with values for its parameters.
+
+    Without a GPU, kernels run on the CPU device, which verifies them. Instead of times, the table shows what
+    is exact: the sectors and wavefronts that cudamm trace counts, registers, and occupancy.
 
     \b
     cudamm bench -n 1024 -n 640x480x320         two sizes
@@ -90,4 +103,18 @@ def bench_command(
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
         settings = measuring.settings(fmad)
-        return measure_and_show(worker, chosen, measuring, outputs, settings, render, [*found, *remarks])
+        compared_with = _baseline(baseline, [variant.method for variant, _ in chosen])
+        return measure_and_show(
+            worker, chosen, measuring, outputs, settings, render, [*found, *remarks], compared_with
+        )
+
+
+def _baseline(name: str | None, methods: Sequence[Method]) -> str | None:
+    """Return the name of the baseline. Raise UsageError if it is not among the methods."""
+    if name is None:
+        return None
+    for method in methods:
+        if name.lower() in (method.name.lower(), *method.aliases):
+            return method.name
+    measured = ", ".join(dict.fromkeys(method.name for method in methods))
+    raise UsageError(f"--baseline {name} is not measured: choose one of {measured}, or add it with -m")

@@ -43,26 +43,47 @@ def measure_and_show(
     settings: Settings,
     show: Callable[[Console, ResultsView], None],
     remarks: Sequence[str] = (),
+    baseline: str | None = None,
 ) -> int:
-    """Measure what no earlier run has, write results as they come, print tables; return the exit status."""
+    """Measure the cases that no earlier run has measured, and show all results; return the exit status.
+
+    Args:
+        show: prints the tables.
+        remarks: lines to print below the tables.
+        baseline: method with which speed-ups compare the others; None: the view's default.
+    """
+    from cudamm.analysis.exact_figures import lacks_figures, with_exact_figures
     from cudamm.benchmark import measure
     from cudamm.benchmark.result import SCHEMA, bench_record_among
     from cudamm.cli.session import LiveSession
+    from cudamm.kernels.architecture import find_architecture
     from cudamm.output.plots.result_charts import drawing_of
-    from cudamm.output.results_view import results_view
+    from cudamm.output.results_view import BASELINE, results_view
 
+    architecture = find_architecture(measuring.arch)
     info = executor.target.info
-    options = _options(measuring, settings)
+    options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
     kept, records = _resumed(outputs.resume, info, options, cases, settings)
-    left = [position for position in range(len(cases)) if position not in kept]
+    remaining = [position for position in range(len(cases)) if position not in kept]
     with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
         session.restore(list(kept.values()), records)
-        if left:
-            chosen = [cases[position] for position in left]
+        if remaining:
+            chosen = [cases[position] for position in remaining]
             earlier = list(kept.values())
-            session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
+            session.collect(
+                lambda report_progress: measure.bench(
+                    executor, chosen, settings, report_progress, remaining, earlier
+                )
+            )
         executor.dismiss()
-        view = results_view(info.name, session.results)
+        if any(lacks_figures(result, architecture) for result in session.results):
+            results = list(session.results)
+            session.collect(
+                lambda report_progress: with_exact_figures(
+                    results, cases, architecture, settings.fmad, report_progress
+                )
+            )
+        view = results_view(info.name, session.results, baseline or BASELINE)
         session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
             session.print_remarks([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
@@ -103,10 +124,11 @@ def _resumed(
     saved = None if path is None else load_to_resume(path)
     if saved is None:
         return {}, {}
+    options_then = {"times": True} | saved.document["options"]  # files of 0.1.0 have times, but no option
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
     for option, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
-        *((name, saved.document["options"].get(name), value) for name, value in options.items()),
+        *((name, options_then.get(name), value) for name, value in options.items()),
     ):
         if then != now:
             raise UsageError(

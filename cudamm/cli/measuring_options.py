@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from cloup import option_group
 
+from cudamm.api.defaults import OCCUPANCY_ARCH
 from cudamm.cli.documented_option import option
 from cudamm.cli.fraction import FRACTION
 from cudamm.cli.option_rules import Command, contradict
@@ -30,6 +31,8 @@ class Measuring:
     verify: bool
     seed: int
     device_spec: str
+    times: bool
+    arch: str
 
     def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
         """Return the settings for `measure`."""
@@ -45,6 +48,7 @@ class Measuring:
             max_time_s=self.max_time_s,
             drop=drop,
             each_may_fail=each_may_fail,
+            times=self.times,
         )
 
 
@@ -76,8 +80,16 @@ def measuring_options(command: Command) -> Command:
         ),
         option("--verify/--no-verify", default=True, help="Verify each variant before timing it, or not."),
     )  # fmt: skip
+    without_gpu = option_group(
+        "Without a GPU",
+        option("--times", is_flag=True, help="Time kernels on the processor; a GPU can differ completely."),
+        option(
+            "--arch", default=OCCUPANCY_ARCH, metavar="NAME",
+            help="Architecture for which registers and occupancy are shown, such as sm_86.",
+        ),
+    )  # fmt: skip
     names = (*fields_of(Measuring), "until_stable")
-    return gathered("measuring", _measuring, names, options, device_options)(command)
+    return gathered("measuring", _measuring, names, options, device_options, without_gpu)(command)
 
 
 def _measuring(until_stable: bool, **given: Any) -> Measuring:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cudamm.output.page.page_kernels import Kernel
 
 
-BASELINE = "naive"
-"""Method that the page's speed-ups compare with; if it was not measured, the first timed one is taken."""
 STREAMS = ("/dev/", "/proc/")
 """Folders whose entries are streams, so that no page can be named after them."""
 
@@ -57,7 +55,7 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     from cudamm.output.output_files import OutputFile
     from cudamm.output.page.page import page
     from cudamm.output.page.page_kernels import kernel_of
-    from cudamm.output.results_view import first_of_method, results_view
+    from cudamm.output.results_view import results_view
 
     saved = load(path)
     results = results_of(saved)
@@ -70,7 +68,7 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     try:
         kernels = [kernel_of(result) for result in results]
         found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
-        view = results_view(saved.document["device"]["name"], results, first_of_method(BASELINE))
+        view = results_view(saved.document["device"]["name"], results)
         text = page(saved, view, kernels, found, why_not)
         content = text.encode()
         file.write([content])

@@ -79,7 +79,9 @@ class Session(Generic[R]):
         self._files.close()
 
     def collect(self, measure: Callable[[ReportProgress], Iterator[R]]) -> None:
-        """Measure everything, and show progress meanwhile."""
+        """Measure everything, and show progress meanwhile. Do nothing after Ctrl-C or a lost device."""
+        if self._interrupted is not None or self._lost is not None:
+            return
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -244,8 +246,10 @@ class LiveSession(Session[Result]):
             self._json.restore(records)
 
     def keep(self, result: Result) -> None:
-        """Add a result at its position. A result of cuBLAS changes the rows of all others."""
-        bisect.insort(self.results, result, key=lambda r: r.position)
+        """Put a result at its position, in place of an earlier one. A result of cuBLAS changes all rows."""
+        first = bisect.bisect_left(self.results, result.position, key=lambda r: r.position)
+        end = bisect.bisect_right(self.results, result.position, key=lambda r: r.position)
+        self.results[first:end] = [result]
         if isinstance(self._json, LiveJson):
             self._json.append(self._records(self.results if result.is_yardstick else [result]))
 

@@ -1,107 +1,154 @@
-"""The table of `bench`: a block a method, a row a parameter value."""
+"""The tables of `bench`: a block a method, a row a parameter value."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from rich.console import Console
-from rich.markup import escape
+from rich.bar import Bar
+from rich.console import Console, RenderableType
 from rich.table import Table
 
 from cudamm.output.console import print_fitting
+from cudamm.output.exact_table import print_kernels, print_legend
 from cudamm.output.failed_rows import print_marks, print_troubles
-from cudamm.output.number_format import folded, percent, ratio, significant
+from cudamm.output.number_format import percent, ratio, significant
 from cudamm.output.results_view import ProblemRows, ResultRow, ResultsView
+from cudamm.output.variant_table import Column, Parameters, problem_title, variant_table
 
 MOST_RUNS = 10
 """Samples that are shown one by one; of more, their number and noise are."""
-_METHOD, _PARAMETERS, _RESULT = "method", "parameters", "result"
-_RUNS, _MEAN, _MEDIAN, _MIN = "runs (ms)", "mean (ms)", "median (ms)", "min (ms)"
-_SAMPLES, _NOISE = "samples", "noise"
-_SPEED_UP, _OF_CUBLAS, _OF_FMA_CEILING = "speed-up", "of cuBLAS", "of FMA ceiling"
-_ONE_LINE = "all in one line"
-_LEFT_OUT_IN_NARROW_TERMINALS = (
-    (),
-    (_RUNS,),
-    (_RUNS, _MEAN, _MIN, _SAMPLES),
-    (_RUNS, _MEAN, _MIN, _SAMPLES, _ONE_LINE),
-    (_RUNS, _MEAN, _MIN, _SAMPLES, _NOISE, _ONE_LINE, _SPEED_UP),
-    (_RUNS, _MEAN, _MIN, _SAMPLES, _NOISE, _ONE_LINE, _SPEED_UP, _OF_FMA_CEILING),
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What a table shows at some width; each has less than the one before.
+
+    Attributes:
+        bar: width of the bars beside the rates, in columns; 0 for none.
+    """
+
+    parameters: Parameters = "all"
+    runs: bool = False
+    all_times: bool = True
+    bar: int = 0
+    intervals: bool = True
+    noise: bool = True
+    speed_up: bool = True
+    ceiling: bool = True
+    short: bool = False
+
+
+_LAYOUTS = (
+    _Layout(runs=True, bar=24),
+    _Layout(runs=True),
+    _Layout(bar=24),
+    _Layout(bar=12),
+    _Layout(bar=12, all_times=False),
+    _Layout(parameters="those that vary", bar=12),
+    _Layout(parameters="those that vary", bar=12, all_times=False),
+    _Layout(parameters="those that vary", bar=8, all_times=False, intervals=False, short=True),
+    _Layout(parameters="those that vary", all_times=False, intervals=False, short=True),
+    _Layout("those that vary", all_times=False, intervals=False, ceiling=False, short=True),
+    _Layout("those that vary", all_times=False, intervals=False, noise=False, ceiling=False, short=True),
+    _Layout("one a line", all_times=False, intervals=False, noise=False, ceiling=False, short=True),
+    _Layout(
+        "one a line", all_times=False, intervals=False, noise=False, speed_up=False, ceiling=False, short=True
+    ),
 )
 
 
 def render(console: Console, view: ResultsView, verbose: bool = False) -> None:
-    """Print a table a problem, then what failed and why, then what the marks mean.
+    """Print the tables of each problem, then what failed and why, then what the marks mean.
+
+    Kernels that ran without a GPU have a table of their own, without rates.
 
     Args:
         verbose: add each row's share of the device's FMA ceiling, if that is known; beside cuBLAS it is added
             in any case.
     """
     for problem in view.problems:
-        tables = (_table(view, problem, left, verbose) for left in _LEFT_OUT_IN_NARROW_TERMINALS)
-        print_fitting(console, tables)
+        if problem.kernels_without_gpu:
+            print_kernels(console, problem.label, problem.kernels_without_gpu)
+        if problem.timed_where_they_run:
+            print_fitting(console, _tables(console, view, problem, verbose))
     print_troubles(console, view.troubles)
     print_marks(console, view.marks)
+    print_legend(console, view.rows)
 
 
-def problem_table(view: ResultsView, problem: ProblemRows) -> Table:
-    """Return an empty table, titled by the problem, the device and the state of the cache."""
-    cache = f", L2 {problem.caches}" if problem.caches else ""
-    label = problem.label
-    title = f"{label.spaced} (M x N x K), {label.kind}, on {view.device}{cache}"
-    return Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
+def timed_title(view: ResultsView, problem: ProblemRows) -> str:
+    """Return the title of a table of times: the problem, the device, and the state of the cache."""
+    cache = f"L2 {problem.caches}" if problem.caches else ""
+    return problem_title(problem.label, f"on {view.device}", cache)
 
 
-def _table(view: ResultsView, problem: ProblemRows, left_out: Sequence[str], verbose: bool) -> Table:
-    table = problem_table(view, problem)
-    space = "\n" if _ONE_LINE in left_out else " "
-    columns = [name for name in _columns(problem, verbose) if name not in left_out]
-    for name in columns:
-        table.add_column(
-            name.replace(" ", space, 1),
-            justify="left" if name in (_METHOD, _PARAMETERS, _RESULT) else "right",
-            no_wrap=name != _RUNS,
-            max_width=60 if name == _RUNS else None,
-        )
-    several = len({row.label for row in problem.rows}) < len(problem.rows)
-    for _, group in itertools.groupby(problem.rows, key=lambda row: row.label):
-        for i, row in enumerate(group):
-            cells = _cells(row, space) | ({} if i == 0 else {_METHOD: ""})
-            style = "red" if row.result.status == "failed" else "bold green" if row.is_best_of_sweep else ""
-            table.add_row(*(cells[name] for name in columns), style=style)
-        if several:
-            table.add_section()
-    return table
+def _tables(console: Console, view: ResultsView, problem: ProblemRows, verbose: bool) -> Iterator[Table]:
+    rows = problem.timed_where_they_run
+    for layout in _LAYOUTS:
+        if layout.bar == 0 or console.is_terminal:
+            columns = _columns(problem, layout, verbose)
+            title = timed_title(view, problem)
+            yield variant_table(title, rows, columns, layout.parameters, short=layout.short)
 
 
-def _columns(problem: ProblemRows, verbose: bool) -> list[str]:
-    timings = [row.result.timing for row in problem.rows]
+def _columns(problem: ProblemRows, layout: _Layout, verbose: bool) -> list[Column]:
+    rows = problem.timed_where_they_run
+    timings = [row.result.timing for row in rows]
     as_runs = all(t.ended_by in ("runs", "") and len(t.samples_ms) <= MOST_RUNS for t in timings)
-    times = (_RUNS, _MEAN, _MEDIAN, _MIN) if as_runs else (_SAMPLES, _MEDIAN, _MIN, _NOISE)
-    of_cublas = [_OF_CUBLAS] * problem.has_cublas
-    of_ceiling = [_OF_FMA_CEILING] * (problem.has_ceiling and (verbose or problem.has_cublas))
-    return [_METHOD, _PARAMETERS, *times, problem.unit, _SPEED_UP, *of_cublas, *of_ceiling, _RESULT]
+    baseline = problem.baseline
+    over = f"over {baseline.result.method}" if baseline else "speed-up"
+    has_ceiling = problem.has_ceiling and (verbose or problem.has_cublas)
+    columns = {
+        _RUNS: as_runs and layout.runs,
+        _SAMPLES: not as_runs and layout.all_times,
+        _MEAN: as_runs and layout.all_times,
+        _MEDIAN: True,
+        _MIN: layout.all_times,
+        _NOISE: not as_runs and layout.noise,
+        Column(problem.unit, problem.unit, lambda row: significant(row.rate)): True,
+        _bars(problem.highest_rate, layout.bar): layout.bar > 0,
+        _over(over, layout.intervals): layout.speed_up,
+        _OF_CUBLAS: problem.has_cublas,
+        _OF_CEILING: has_ceiling and layout.ceiling,
+        _RESULT: True,
+    }
+    return [column for column, is_shown in columns.items() if is_shown]
 
 
-def _cells(row: ResultRow, space: str) -> dict[str, str]:
-    """A row's cells, by column."""
-    result, of = row.result, row.result.statistics
-    times = {} if of is None else {
-        _SAMPLES: f"{of.count}{row.signs('samples')}",
-        _RUNS: " ".join(map(significant, result.timing.samples_ms)),
-        _MEAN: significant(of.mean_ms),
-        _MEDIAN: significant(of.median_ms) + row.signs("median"),
-        _MIN: significant(of.min_ms),
-    }  # fmt: skip
-    padded = ", padded" if result.padded else ""
-    return dict.fromkeys((_SAMPLES, _RUNS, _MEAN, _MEDIAN, _MIN), "") | times | {
-        _METHOD: escape(row.label) + row.signs("method"),
-        _PARAMETERS: escape(folded(result.params) if space == "\n" else row.parameters),
-        _NOISE: percent(row.noise),
-        row.unit: significant(row.rate),
-        _SPEED_UP: ratio(row.speed_up, "x"),
-        _OF_CUBLAS: percent(row.share_of_cublas),
-        _OF_FMA_CEILING: percent(result.share_of_fma_ceiling),
-        _RESULT: f"{row.outcome}{padded}{row.signs('result')}".replace(" ", space),
-    }  # fmt: skip
+def _bars(highest: float, width: int) -> Column:
+    """Return the column of bars as wide as the rates."""
+
+    def bar(row: ResultRow) -> RenderableType:
+        return Bar(highest, 0, row.rate, width=width) if row.is_timed and row.rate else ""
+
+    return Column("", "", bar, is_left=True)
+
+
+def _over(heading: str, intervals: bool) -> Column:
+    """Return the column of speed-ups."""
+    short = heading.replace(" ", "\n")
+    return Column(heading, short, lambda row: ratio(row.speed_up, with_interval=intervals))
+
+
+def _of_times(row: ResultRow, name: str) -> str:
+    return significant(getattr(row.result.statistics, name, None))
+
+
+_RUNS = Column("runs (ms)", "", lambda row: " ".join(map(significant, row.result.timing.samples_ms)))
+_SAMPLES = Column(
+    "samples", "samples",
+    lambda row: f"{row.result.statistics.count}{row.signs('samples')}" if row.result.statistics else "",
+)  # fmt: skip
+_MEAN = Column("mean (ms)", "mean\n(ms)", lambda row: _of_times(row, "mean_ms"))
+_MEDIAN = Column(
+    "median (ms)", "median\n(ms)",
+    lambda row: _of_times(row, "median_ms") + (row.signs("median") if row.result.statistics else ""),
+)  # fmt: skip
+_MIN = Column("min (ms)", "min\n(ms)", lambda row: _of_times(row, "min_ms"))
+_NOISE = Column("noise", "noise", lambda row: percent(row.noise))
+_OF_CUBLAS = Column("of cuBLAS", "of\ncuBLAS", lambda row: percent(row.share_of_cublas))
+_OF_CEILING = Column(
+    "of FMA ceiling", "of FMA\nceiling", lambda row: percent(row.result.share_of_fma_ceiling)
+)
+_RESULT = Column("result", "result", lambda row: row.outcome + row.signs("result"), is_left=True)

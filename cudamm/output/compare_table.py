@@ -83,7 +83,7 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
                 escape(method) + execution_sign(found.row["execution"]) if i == 0 else "",
                 escape(folded(params) if narrow else parameters(params)),
                 *(time[heading] for heading in times),
-                ratio(found.ratio).replace(" ", space),
+                ratio(found.ratio, side_of_one=True).replace(" ", space),
                 found.outcome.replace(" the ", " ").replace(" file", ""),
                 style=_STYLES.get(found.outcome, ""),
             )

@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from cudamm.benchmark.result import Result
 from cudamm.output.failed_rows import print_marks
-from cudamm.output.result_marks import BEST_OF_SWEEP
-from cudamm.output.results_view import ResultRow, ResultsView
+from cudamm.output.result_marks import BEST, BEST_OF_SWEEP
+from cudamm.output.results_view import VERIFIED, ResultRow, ResultsView
 
 
 def render(console: Console, view: ResultsView) -> None:
@@ -23,7 +23,7 @@ def render(console: Console, view: ResultsView) -> None:
         console.print()
         for _, rows in itertools.groupby(problem.rows, key=lambda row: row.label):
             _print_method(console, list(rows))
-    print_marks(console, (mark for mark in view.marks if mark is not BEST_OF_SWEEP))
+    print_marks(console, (mark for mark in view.marks if mark not in (BEST, BEST_OF_SWEEP)))
 
 
 def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
@@ -32,18 +32,28 @@ def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
         console.print(escape(title) + (" (padded)" if row.result.padded else ""))
         if row.result.timing.samples_ms:
             console.print(runs_line(row.result), soft_wrap=True)
-        console.print(escape(": ".join(filter(None, (row.outcome, row.result.reason)))), soft_wrap=True)
+        words = ": ".join(filter(None, (outcome_in_words(row), row.result.reason)))
+        console.print(escape(words), soft_wrap=True)
         console.print()
-    best = next((row for row in rows if row.is_best_of_sweep), None)
-    timed = [row for row in rows if row.median_ms and row.result.status == "ok"]
-    if best is not None and len(timed) > 1:
-        worst = max(timed, key=lambda row: row.median_ms)
+    right = [row for row in rows if row.is_right]
+    if len(right) > 1:
+        best, worst = min(right, key=_mean_ms), max(right, key=_mean_ms)
         console.print(
-            f"Best of {len(timed)}: {escape(best.parameters)}, {best.median_ms:.6f} ms, "
-            f"{worst.median_ms / best.median_ms:.1f} times as fast as {escape(worst.parameters)}.",
+            f"Best of {len(right)}: {escape(best.parameters)}, {_mean_ms(best):.6f} ms, "
+            f"{_mean_ms(worst) / _mean_ms(best):.1f} times as fast as {escape(worst.parameters)}.",
             soft_wrap=True,
         )
         console.print()
+
+
+def _mean_ms(row: ResultRow) -> float:
+    """The mean of a row's samples, which its line of runs ends with."""
+    return row.result.statistics.mean_ms if row.result.statistics else 0.0
+
+
+def outcome_in_words(row: ResultRow) -> str:
+    """Return `Success!`, as the course prints it, or what became of the row instead."""
+    return "Success!" if row.outcome == VERIFIED else row.outcome
 
 
 def runs_line(result: Result) -> str:

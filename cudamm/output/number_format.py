@@ -9,30 +9,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cudamm.benchmark.sample_statistics import Ratio
 
-FEWEST_DECIMALS, MOST_DECIMALS = 2, 4
-"""Decimals of a ratio."""
+DIGITS = 3
+"""Significant digits of a time, a rate or a ratio."""
+MOST_DECIMALS = 4
+"""Decimals of a ratio that show on which side of 1 it is."""
 FOLDED_WIDTH = len("BLOCK_SIZE=32")
 
 
-def milliseconds(value: float | None) -> str:
-    """Return a time with four significant digits: 0.2417, 12.34, 1950."""
-    return significant(value)
-
-
 def significant(value: float | None) -> str:
-    """Return a number with four significant digits, but no more than four decimals; empty for None.
+    """Return a number with three significant digits: 0.242, 12.3, 1950, 124000; empty for None."""
+    return "" if value is None else f"{float(f'{value:.{DIGITS}g}'):.{decimals(value)}f}"
 
-    No digit before the decimal point is dropped.
-    """
-    if value is None:
-        return ""
-    before_the_point = len(str(int(abs(value))))
-    return f"{value:.{max(0, 4 - before_the_point)}f}" if abs(value) >= 1 else f"{value:.4f}"
+
+def count(value: float | None) -> str:
+    """Return a mean count with three significant digits at most: 4, 0.25, 1.03; empty for None."""
+    return "" if value is None else f"{value:.{DIGITS}g}"
+
+
+def decimals(value: float) -> int:
+    """Return the number of decimals with which a number has three significant digits."""
+    exponent = int(f"{value:.{DIGITS - 1}e}".partition("e")[2])
+    return max(0, DIGITS - 1 - exponent)
 
 
 def percent(share: float | None) -> str:
-    """Return `50%` or `62.5%`: one decimal, unless it is 0; empty for None."""
-    return "" if share is None else f"{100 * share:.1f}".removesuffix(".0") + "%"
+    """Return `50%`, `62.5%` or `152%`: three significant digits, one decimal at most; empty for None."""
+    if share is None:
+        return ""
+    return f"{100 * share:.{1 if abs(share) < 0.9995 else 0}f}".removesuffix(".0") + "%"
 
 
 def rounded_percent(share: float | None) -> str:
@@ -69,29 +73,27 @@ def folded(params: Mapping[str, int | str]) -> str:
     return "\n".join(lines)
 
 
-def ratio(of: Ratio | float | None, sign: str = "×") -> str:
-    """Return `1.16× (1.15–1.17)`, or `1.16×` for a number or an empty interval; empty for None.
+def ratio(of: Ratio | float | None, *, with_interval: bool = True, side_of_one: bool = False) -> str:
+    """Return `1.16× (1.15–1.17)` with three significant digits; empty for None.
 
-    An interval has as few decimals as show that its two ends differ, and on which side of 1 each end is.
+    There is no interval if its ends are the same as printed.
 
     Args:
-        sign: stands behind a number without an interval.
+        with_interval: whether the interval is wanted.
+        side_of_one: add decimals, if they are needed to show on which side of 1 the ends of the interval are.
     """
     if of is None:
         return ""
     if isinstance(of, float):
-        return f"{of:.{FEWEST_DECIMALS}f}{sign}"
-    decimals = _decimals(of)
-    value, low, high = (f"{number:.{decimals}f}" for number in (of.value, of.low, of.high))
-    return f"{value}×" if of.low == of.high else f"{value}× ({low}–{high})"
+        return f"{significant(of)}×"
+    places = decimals(of.value)
+    if side_of_one:
+        finer = range(places, MOST_DECIMALS + 1)
+        ends = [end for end in (of.low, of.high) if end != 1]
+        places = next((d for d in finer if all(round(end, d) != 1 for end in ends)), places)
 
+    def written(number: float) -> str:
+        return f"{number:.{places}f}" if places else significant(number)
 
-def _decimals(of: Ratio) -> int:
-    choices = range(FEWEST_DECIMALS, MOST_DECIMALS + 1)
-    apart = [decimals for decimals in choices if round(of.low, decimals) != round(of.high, decimals)]
-    sided = [
-        decimals
-        for decimals in apart
-        if all(round(end, decimals) != 1 for end in (of.low, of.high) if end != 1)
-    ]
-    return next(iter(sided or apart), FEWEST_DECIMALS)
+    value, low, high = map(written, (of.value, of.low, of.high))
+    return f"{value}× ({low}–{high})" if with_interval and low != high else f"{value}×"

@@ -14,13 +14,13 @@ from rich.text import Text
 from cudamm.courses.course_records import Conclusion, Outcome, Reproduction, Row
 from cudamm.devices.device import DeviceInfo
 from cudamm.output.console import fits, frameless, print_fitting
-from cudamm.output.course_style import runs_line
+from cudamm.output.course_style import outcome_in_words, runs_line
 from cudamm.output.failed_rows import print_marks
 from cudamm.output.number_format import parameters, percent, significant
 from cudamm.output.plots.chart import Drawing
 from cudamm.output.plots.result_charts import MOST_CHARTS, captioned, charts_of
 from cudamm.output.result_marks import execution_sign, marks_of
-from cudamm.output.results_view import ResultRow, results_view
+from cudamm.output.results_view import VERIFIED, ResultRow, results_view
 
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "yellow"), None: ("not shown here", "dim")}
 _THEIRS, _HERE = "theirs", "here"
@@ -122,7 +122,7 @@ def _report(console: Console, found: Reproduction) -> None:
         console.print(escape(done.case.label) + (" (padded)" if done.result.padded else ""))
         if done.result.timing.samples_ms:
             console.print(runs_line(done.result))
-        console.print(escape(row.outcome))
+        console.print(escape(outcome_in_words(row)))
         console.print()
     rows = found.findings.rows
     print_fitting(console, (_means_table(rows, narrow) for narrow in (False, True)))
@@ -225,7 +225,7 @@ def _as_printed(value: float | None) -> str:
 
 
 def _status(row: Row) -> str:
-    return "Success!" if row.status == "ok" else row.status
+    return VERIFIED if row.status == "ok" else row.status
 
 
 def _ratio(value: float | None) -> str:

@@ -37,7 +37,10 @@ EMULATED = Mark(
     "its times say nothing about a GPU, not even which kernel is faster", "method",
 )  # fmt: skip
 NATIVE = Mark("‡", "host", "runs natively on the host", "method")
-PADDED = Mark("", "padded", "padded with zeros to the multiples the kernel needs; rates count the real size")
+PADDED = Mark(
+    "+", "padded", "padded with zeros to the multiples the kernel needs; rates count the real size", "result"
+)
+BEST = Mark("★", "best", "the fastest that is verified", "result")
 BEST_OF_SWEEP = Mark("*", "best of its sweep", "the fastest of its method's sweep", "result")
 EXECUTION_MARKS = {"emulated": EMULATED, "native": NATIVE}
 
@@ -75,6 +78,8 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
     if any(r.timing.ended_by == "time" for r in rows):
         note = "sampling ended with --max-time, before the noise was below --max-noise"
         found.append(Mark("…", "out of time", note, "samples"))
+    unknown = dict.fromkeys(reason for r in rows if r.exact for reason in r.exact.unknown)
+    found += [Mark("-", "not known", reason) for reason in unknown]
     dropped = sum(r.status == "dropped" for r in rows)
     if dropped:
         note = f"{dropped} dropped early, as clearly slower than the best; --full measures all"

@@ -6,15 +6,19 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from cudamm.benchmark.result import Result, Status, share_of_cublas
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.output.number_format import parameters, rate_unit, variant
-from cudamm.output.result_marks import BEST_OF_SWEEP, Mark, marks_of
+from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, marks_of
 
+VERIFIED = "✓"
+"""The outcome of a row that is right."""
+BASELINE = "naive"
+"""The method that speed-ups are over unless another is asked for: the slowest that is sensible on a GPU."""
 FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples for the bootstrap interval of a speed-up."""
 FEWEST_FOR_SLOWDOWN = 2
@@ -68,6 +72,7 @@ class ResultRow:
         leader: the best of its problem, which `slowdown` is against; None if there is none.
         share_of_cublas: its rate over that of cuBLAS; None if one of the two is not known.
         is_best: whether it is the fastest verified row of its problem.
+        is_marked_best: whether it is the best of several rows.
         is_best_of_sweep: whether it is the fastest verified of several rows of its method.
     """
 
@@ -76,6 +81,7 @@ class ResultRow:
     leader: Result | None = None
     share_of_cublas: float | None = None
     is_best: bool = False
+    is_marked_best: bool = False
     is_best_of_sweep: bool = False
 
     @property
@@ -106,8 +112,14 @@ class ResultRow:
 
     @property
     def is_right(self) -> bool:
-        """Whether it was timed to the end and verified."""
-        return self.result.status == "ok" and self.result.verdict.correct is True and self.is_timed
+        """Whether it was timed to the end and verified, and its time is not that of an emulation."""
+        is_verified = self.result.status == "ok" and self.result.verdict.correct is True
+        return is_verified and self.is_timed and not self.is_emulated
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether the CPU device executed a kernel of a GPU."""
+        return self.result.execution == "emulated"
 
     @property
     def median_ms(self) -> float:
@@ -116,7 +128,7 @@ class ResultRow:
 
     @property
     def rate(self) -> float | None:
-        """10⁹ operations a second; None if it has no samples, or they are too short for a number."""
+        """10⁹ operations a second; None if it has no samples, is emulated, or is too short for a number."""
         gflops = self.result.gflops
         return gflops if gflops is not None and math.isfinite(gflops) else None
 
@@ -133,7 +145,13 @@ class ResultRow:
 
     @functools.cached_property
     def speed_up(self) -> Ratio | float | None:
-        """The baseline's median over its own: with an interval if the samples are enough for one."""
+        """The baseline's median over its own: with an interval if the samples are enough for one.
+
+        None for an emulated kernel, and for a row of the host beside a baseline on a GPU.
+        """
+        beside_gpu = self.baseline is not None and self.baseline.execution == "gpu"
+        if self.is_emulated or (beside_gpu and self.result.execution == "native"):
+            return None
         if self.baseline is self.result and self.result.timing.samples_ms:
             return 1.0
         return _ratio(self.baseline, self.result, FEWEST_FOR_INTERVAL)
@@ -147,16 +165,17 @@ class ResultRow:
 
     @property
     def outcome(self) -> str:
-        """`Success!`, or what became of the row instead."""
+        """`✓`, or what became of the row instead."""
         status = self.result.status
         if status != "ok":
             return status.upper() if status != "dropped" else "dropped"
-        return "Success!" if self.result.verdict.correct else "not verified"
+        return VERIFIED if self.result.verdict.correct else "not verified"
 
     @functools.cached_property
     def marks(self) -> list[Mark]:
         """The marks of this row."""
-        return marks_of([self.result]) + [BEST_OF_SWEEP] * self.is_best_of_sweep
+        best = [BEST] if self.is_marked_best else [BEST_OF_SWEEP] if self.is_best_of_sweep else []
+        return marks_of([self.result]) + best
 
     def signs(self, column: str) -> str:
         """Return the signs that stand in a column of the terminal's table, such as ` ~ °`."""
@@ -180,30 +199,27 @@ def _ratio(numerator: Result | None, denominator: Result | None, fewest: int) ->
 def fastest(rows: Iterable[ResultRow]) -> ResultRow | None:
     """Return the fastest row that is known to be right; None if there is none.
 
-    cuBLAS is never the best. If a row ran on a GPU, no row of the host is.
+    cuBLAS is never the best. If a kernel is among the rows, no row of the host is: an emulated kernel cannot
+    be compared with the host.
     """
+    return min(_candidates(list(rows)), key=lambda row: row.median_ms, default=None)
+
+
+def _candidates(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """Return the rows of which the fastest is the best."""
     right = [row for row in rows if row.is_right and not row.result.is_yardstick]
-    on_gpu = [row for row in right if row.result.execution == "gpu"]
-    return min(on_gpu or right, key=lambda row: row.median_ms, default=None)
+    has_kernels = any(row.result.execution != "native" for row in rows)
+    return [row for row in right if row.result.execution == "gpu"] if has_kernels else right
 
 
-BaselineRule = Callable[[Sequence[Result]], Result | None]
-"""Chooses the result of a problem that speed-ups are over."""
+def baseline_of(results: Iterable[Result], method: str = BASELINE) -> Result | None:
+    """Return the result that the speed-ups of a problem are over; None if there is none.
 
-
-def first_row(results: Sequence[Result]) -> Result | None:
-    """Choose the first result, whatever became of it."""
-    return results[0]
-
-
-def first_of_method(method: str) -> BaselineRule:
-    """Return the rule that chooses a method's first timed result, or else the first timed one."""
-
-    def choose(results: Sequence[Result]) -> Result | None:
-        timed = [r for r in results if r.status == "ok" and r.median_ms]
-        return next((r for r in timed if r.method == method), timed[0] if timed else None)
-
-    return choose
+    It is the first timed one of the method; if there is none, the first timed one on the GPU, or on the host.
+    """
+    timed = [r for r in results if r.status == "ok" and r.median_ms and r.execution != "emulated"]
+    ranked = sorted(timed, key=lambda r: (r.method != method, r.execution != "gpu"))
+    return next(iter(ranked), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +257,26 @@ class ProblemRows:
     def highest_rate(self) -> float:
         """The highest rate; 0 if nothing was timed."""
         return max((row.rate or 0.0 for row in self.rows if row.is_timed), default=0.0)
+
+    @property
+    def kernels_without_gpu(self) -> list[ResultRow]:
+        """The rows of kernels that the CPU device executed."""
+        return [row for row in self.rows if row.is_emulated]
+
+    @property
+    def timed_where_they_run(self) -> list[ResultRow]:
+        """The rows of a GPU, and of the host's own methods."""
+        return [row for row in self.rows if not row.is_emulated]
+
+    @property
+    def has_exact(self) -> bool:
+        """Whether the exact figures of a kernel without a GPU are known."""
+        return any(row.result.exact is not None for row in self.rows)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a row has samples."""
+        return any(row.result.timing.samples_ms for row in self.rows)
 
     @property
     def has_cublas(self) -> bool:
@@ -312,10 +348,11 @@ class ResultsView:
     def counts(self) -> list[tuple[int, str]]:
         """How many rows ended how, in words; without those of which there are none."""
         results = [row.result for row in self.rows]
-        right = sum(r.status == "ok" and r.verdict.correct is True for r in results)
+        right = [r for r in results if r.status == "ok" and r.verdict.correct]
         counts = {
-            "measured and right": right,
-            "measured, not verified": sum(r.status == "ok" for r in results) - right,
+            "measured and right": sum(bool(r.timing.samples_ms) for r in right),
+            "right, not timed": sum(not r.timing.samples_ms for r in right),
+            "not verified": sum(r.status == "ok" for r in results) - len(right),
             "failed": sum(r.status == "failed" for r in results),
             "skipped": sum(r.status == "skipped" for r in results),
             "dropped early, as clearly slower than the best": sum(r.status == "dropped" for r in results),
@@ -323,12 +360,12 @@ class ResultsView:
         return [(count, words) for words, count in counts.items() if count]
 
 
-def results_view(device: str, results: Iterable[Result], baseline: BaselineRule = first_row) -> ResultsView:
+def results_view(device: str, results: Iterable[Result], baseline: str = BASELINE) -> ResultsView:
     """Return the view of results, their problems in the order in which they are first seen.
 
     Args:
         device: the name of the device that they were measured on.
-        baseline: chooses the row that a problem's speed-ups are over.
+        baseline: the method that speed-ups are over, if one of its rows is timed.
     """
     groups: dict[ProblemLabel, list[Result]] = {}
     for result in results:
@@ -337,13 +374,12 @@ def results_view(device: str, results: Iterable[Result], baseline: BaselineRule 
     problems = tuple(_problem_rows(label, group, baseline) for label, group in groups.items())
     rows = [row for problem in problems for row in problem.rows]
     marks = marks_of(row.result for row in rows)
-    if any(row.is_best_of_sweep for row in rows):
-        marks.append(BEST_OF_SWEEP)
+    marks += [mark for mark in (BEST, BEST_OF_SWEEP) if any(mark in row.marks for row in rows)]
     return ResultsView(device, problems, tuple(marks), tuple(troubles(row.result for row in rows)))
 
 
-def _problem_rows(label: ProblemLabel, results: Sequence[Result], rule: BaselineRule) -> ProblemRows:
-    over = rule(results)
+def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str) -> ProblemRows:
+    over = baseline_of(results, baseline)
     yardstick = [result for result in results if result.is_yardstick][:1]
     plain = [ResultRow(result) for result in results]
     leader = fastest(plain)
@@ -356,6 +392,7 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], rule: Baseline
             leader=None if leader is None else leader.result,
             share_of_cublas=share_of_cublas(row.result, yardstick),
             is_best=row is leader,
+            is_marked_best=row is leader and len(_candidates(plain)) > 1,
             is_best_of_sweep=row in of_sweeps,
         )
         for row in plain

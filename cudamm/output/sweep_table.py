@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from cudamm.output.bench_table import problem_table
+from cudamm.output.bench_table import timed_title
+from cudamm.output.console import print_fitting
+from cudamm.output.exact_table import print_kernels, print_legend
 from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import percent, ratio, significant
-from cudamm.output.result_marks import BEST_OF_SWEEP
-from cudamm.output.results_view import ProblemRows, ResultsView
+from cudamm.output.result_marks import BEST, BEST_OF_SWEEP
+from cudamm.output.results_view import ProblemRows, ResultRow, ResultsView
+from cudamm.output.variant_table import Column, Parameters, variant_table
 
 
 def render(console: Console, view: ResultsView, top: int | None) -> None:
@@ -22,34 +24,41 @@ def render(console: Console, view: ResultsView, top: int | None) -> None:
         top: the number of rows to show of each problem; None: all.
     """
     for problem in view.problems:
-        console.print(_table(view, problem, top))
+        if problem.kernels_without_gpu:
+            print_kernels(console, problem.label, problem.kernels_without_gpu)
+        if problem.timed_where_they_run:
+            print_fitting(console, (_table(view, problem, top, detail) for detail in (3, 2, 1, 0)))
     print_troubles(console, view.troubles)
-    print_marks(console, (mark for mark in view.marks if mark is not BEST_OF_SWEEP))
+    print_marks(console, (mark for mark in view.marks if mark not in (BEST, BEST_OF_SWEEP)))
+    print_legend(console, view.rows)
 
 
-def _table(view: ResultsView, problem: ProblemRows, top: int | None) -> Table:
-    table = problem_table(view, problem)
-    for name in ("method", "parameters"):
-        table.add_column(name, no_wrap=True)
-    for name in ("samples", "median (ms)", "noise", problem.unit, "slower than the best"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    timed = problem.fastest_first
+def _table(view: ResultsView, problem: ProblemRows, top: int | None, detail: int) -> Table:
+    """Return the table.
+
+    Args:
+        detail: 3 for everything; 2 without parameters that do not vary; 1 with short headings, and without
+            samples and intervals; 0 with a parameter a line, and without noise.
+    """
+    columns = {
+        Column("samples", "", lambda row: str(len(row.result.timing.samples_ms))): detail > 1,
+        Column("median (ms)", "median\n(ms)", lambda row: significant(row.median_ms)): True,
+        Column("noise", "noise", lambda row: percent(row.noise)): detail > 0,
+        Column(problem.unit, problem.unit, lambda row: significant(row.rate)): True,
+        Column(
+            "slower than the best", "slower than\nthe best",
+            lambda row: ratio(row.slowdown, with_interval=detail > 1),
+        ): True,
+        Column("", "", _outcome, is_left=True): True,
+    }  # fmt: skip
+    parameters: Parameters = ("one a line", "those that vary", "those that vary", "all")[detail]
+    timed = [row for row in problem.fastest_first if not row.is_emulated]
     shown = timed[:top] if top else timed
-    for row in shown:
-        status = row.result.status
-        table.add_row(
-            escape(row.label),
-            escape(row.parameters),
-            str(len(row.result.timing.samples_ms)),
-            significant(row.median_ms),
-            percent(row.noise),
-            significant(row.rate or 0.0),
-            ratio(row.slowdown),
-            "best" if row.is_best else status if status != "ok" else "",
-            style="bold green" if row.is_best else "dim" if status == "dropped" else "",
-        )
-    ended = Counter(row.result.status for row in problem.rows)
+    table = variant_table(
+        timed_title(view, problem), shown, [c for c, is_shown in columns.items() if is_shown], parameters,
+        short=detail < 2,
+    )  # fmt: skip
+    ended = Counter(row.result.status for row in problem.timed_where_they_run)
     counts = {
         "slower, not shown": len(timed) - len(shown),
         "failed": ended["failed"],
@@ -58,3 +67,8 @@ def _table(view: ResultsView, problem: ProblemRows, top: int | None) -> Table:
     table.caption = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     table.caption_justify = "left"
     return table
+
+
+def _outcome(row: ResultRow) -> str:
+    """Return `best`, or what ended the row other than a complete measurement."""
+    return "best" if row.is_best else row.result.status if row.result.status != "ok" else ""

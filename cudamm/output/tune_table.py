@@ -103,9 +103,9 @@ def sentence(outcome: Outcome) -> str:
     problem, tried, possible = outcome.task.problem, len(outcome.trials), len(outcome.task.cases)
     other = parameters(outcome.runner_up.params) if outcome.runner_up is not None else ""
     if outcome.ratio is not None and outcome.is_confirmed:
-        why = f"{outcome.choice}, {other}, which takes {ratio(outcome.ratio)}"
+        why = f"{outcome.choice}, {other}, which takes {ratio(outcome.ratio, side_of_one=True)}"
     elif outcome.ratio is not None:
-        why = f"{outcome.choice}; the other, {other}, takes {ratio(outcome.ratio)}"
+        why = f"{outcome.choice}; the other, {other}, takes {ratio(outcome.ratio, side_of_one=True)}"
     else:
         why = f"{outcome.choice}, {other}" if other else outcome.choice
     ended = {

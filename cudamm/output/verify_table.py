@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,47 +11,77 @@ from rich.table import Table
 
 from cudamm.benchmark.result import Result
 from cudamm.devices.device import DeviceInfo
+from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_troubles
 from cudamm.output.number_format import parameters
 from cudamm.output.results_view import troubles
+from cudamm.output.variant_table import Parameters, shown_parameters
 
 _LEGEND = (
     "= right to the bit   ~ every element within its error bound   ✗ wrong or failed   - skipped\n"
     "closest: the largest share of its bound that an element's error takes"
 )
 
+Shape = tuple[int, int, int]
+"""M, N and K."""
+
+_LAYOUTS: tuple[tuple[Parameters, bool], ...] = (
+    ("all", False),
+    ("all", True),
+    ("those that vary", True),
+    ("one a line", True),
+)
+"""From the widest to the narrowest: parameters, and whether a shape stands in three lines."""
+
 
 def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:
     """Print the table, then every failure with its place, then the count."""
     shapes = list(dict.fromkeys((r.m, r.n, r.k) for r in results))
     fmad = "" if results[0].fmad else ", no fused multiply-add"
-    table = Table(title=f"Verified on {escape(device.name)}{fmad}", title_justify="left", title_style="bold")
-    table.add_column("method", no_wrap=True)
-    table.add_column("parameters")
-    table.add_column("type", no_wrap=True)
-    for m, n, k in shapes:
-        table.add_column(f"{m}x{n}x{k}", justify="center")
-    table.add_column("closest", justify="right", no_wrap=True)
-
-    def key(result: Result) -> tuple[str, str]:
-        return result.label, parameters(result.params)
+    title = f"Verified on {escape(device.name)}{fmad}"
 
     # By variant, whatever order they were run in; variants in the order they first came up.
-    order = {name: i for i, name in enumerate(dict.fromkeys(key(r) for r in results))}
+    order = {name: i for i, name in enumerate(dict.fromkeys(_variant(r) for r in results))}
     types = {name: i for i, name in enumerate(dict.fromkeys(r.dtype for r in results))}
-    ordered = sorted(results, key=lambda r: (order[key(r)], types[r.dtype]))
-    for (method, params), rows in itertools.groupby(ordered, key=key):
-        for i, (dtype, cells) in enumerate(itertools.groupby(rows, key=lambda r: r.dtype)):
-            found = {(r.m, r.n, r.k): r for r in cells}
-            marks = [_mark(found[shape]) if shape in found else "" for shape in shapes]
-            names = (escape(method), escape(params)) if i == 0 else ("", "")
-            table.add_row(*names, dtype, *marks, _closest(list(found.values())))
-        table.add_section()
-    console.print(table)
+    ordered = sorted(results, key=lambda r: (order[_variant(r)], types[r.dtype]))
+    print_fitting(console, (_table(title, shapes, ordered, *layout) for layout in _LAYOUTS))
     print_troubles(console, troubles(ordered))
     right = sum(r.status == "ok" for r in results)
     console.print(_LEGEND, style="dim")
     console.print(f"{right} of {len(results)} right. {'Success!' if right == len(results) else ''}".strip())
+
+
+def _table(
+    title: str, shapes: Sequence[Shape], results: Sequence[Result], shown: Parameters, in_lines: bool
+) -> Table:
+    """Return the table.
+
+    Args:
+        results: those of a variant together.
+        shown: which parameters.
+        in_lines: whether a shape stands in three lines.
+    """
+    params = shown_parameters(results, shown)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for name in ["method"] + ["parameters"] * any(params) + ["type"]:
+        table.add_column(name, no_wrap=True)
+    for m, n, k in shapes:
+        table.add_column(f"{m}x\n{n}x\n{k}" if in_lines else f"{m}x{n}x{k}", justify="center", no_wrap=True)
+    table.add_column("closest", justify="right", no_wrap=True)
+    named = zip(results, params, strict=True)
+    for _, group in itertools.groupby(named, key=lambda pair: _variant(pair[0])):
+        rows = list(group)
+        names = [escape(rows[0][0].label)] + [escape(rows[0][1])] * any(params)
+        for i, (dtype, cells) in enumerate(itertools.groupby(rows, key=lambda pair: pair[0].dtype)):
+            found = {(r.m, r.n, r.k): r for r, _ in cells}
+            marks = [_mark(found[shape]) if shape in found else "" for shape in shapes]
+            table.add_row(*(names if i == 0 else [""] * len(names)), dtype, *marks, _closest(found.values()))
+        table.add_section()
+    return table
+
+
+def _variant(result: Result) -> tuple[str, str]:
+    return result.label, parameters(result.params)
 
 
 def _mark(result: Result) -> str:
@@ -62,7 +92,7 @@ def _mark(result: Result) -> str:
     return "=" if result.verdict.bit_equal else "~"
 
 
-def _closest(results: Sequence[Result]) -> str:
+def _closest(results: Iterable[Result]) -> str:
     """The largest error as a share of its bound."""
     shares = [
         verdict.max_error / verdict.error_bound

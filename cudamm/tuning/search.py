@@ -129,10 +129,10 @@ class Trial:
 
     @property
     def is_right(self) -> bool:
-        """True if the variant has a time and its product is right; it may have been dropped as too slow."""
+        """True if the product is right. On a GPU the variant has a time; it may be dropped as too slow."""
         result = self.result
-        timed = result.status in ("ok", "dropped") and result.median_ms is not None
-        return timed and result.verdict.correct is True
+        has_time = result.median_ms is not None or result.execution == "emulated"
+        return result.status in ("ok", "dropped") and has_time and result.verdict.correct is True
 
     def record(self, winners: Sequence[int]) -> dict[str, Any]:
         """Return the row of a `cudamm.tune/1` file.
@@ -461,12 +461,10 @@ class _Search:
     def _measure(
         self, cases: Sequence[Case], runs: int, *, drop: bool = True, warmup: int | None = None
     ) -> Iterator[Trial]:
-        """Measure compiled cases. On the CPU device, take one sample of each, and drop none."""
-        if not self._is_timed:
-            runs, warmup, drop = 1, 0, False
+        """Measure compiled cases. On the CPU device, verify them without timing."""
         settings = Settings(
             runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True,
-            keep_matrices=self._keep_matrices,
+            keep_matrices=self._keep_matrices, times=self._is_timed,
         )  # fmt: skip
         positions = [case.position for case in cases]
         leader = [result for result in self._fastest()[:1] if result.position not in positions]

@@ -220,9 +220,9 @@ def test_a_picture_names_together_what_has_one_bound():
              for variant in variants(method, {})]  # fmt: skip
     drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
     labels = [point.label for point in drawing.charts[0].series[-1].points]
-    assert "naive, coalesced ≤ 388.8" in labels
+    assert "naive, coalesced ≤ 389" in labels
     assert any(
-        label.endswith("more ≤ 12440") and label.startswith("block-coarse-local, ") for label in labels
+        label.endswith("more ≤ 12400") and label.startswith("block-coarse-local, ") for label in labels
     )
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-BENCH = "bench --device cpu --warmup 0 --runs 2 "
+BENCH = "bench --device cpu --warmup 0 --runs 2 --times "
 RUNS = re.compile(r"^\(ms\) \((.+)\) / (\d+) = ([\d.]+)$", re.MULTILINE)
 
 
@@ -45,10 +45,10 @@ def test_the_variants_asked_for_are_run_in_order(run, options, expected):
 
 def test_all_is_the_whole_ladder_and_so_is_nothing(run):
     # Unverified and run once: which variants there are is the question here.
-    ended = run("bench --device cpu --warmup 0 --runs 1 --no-verify -n 1 -m all --json -")
+    ended = run("bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 1 -m all --json -")
     assert ended.status == 0
     assert {"cpu-simple", "numpy", "naive", "tiled", "double-buffer"} <= {v[0] for v in variants(ended)}
-    unnamed = run("bench --device cpu --warmup 0 --runs 1 --no-verify -n 1 --json -")
+    unnamed = run("bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 1 --json -")
     assert variants(unnamed) == variants(ended)
 
 
@@ -66,7 +66,7 @@ def test_sizes_and_types_can_be_repeated(run):
 
 
 def test_gflops_and_statistics_come_from_the_runs(run):
-    (row,) = run("bench --device cpu -m naive -n 17x31x13 --runs 4 --warmup 1 --json -").records
+    (row,) = run("bench --device cpu -m cpu-simple -n 17x31x13 --runs 4 --warmup 1 --times --json -").records
     runs = sorted(row["samples_ms"])
     assert len(runs) == 4 and runs[0] > 0
     assert row["mean_ms"] == pytest.approx(sum(runs) / 4)
@@ -101,14 +101,14 @@ def test_warm_up_launches_come_on_top_of_the_runs(run, kernel, asked, launched):
         f'static void tick() {{ if (FILE *f = fopen("{counted}", "a")) {{ fputc(120, f); fclose(f); }} }}\n'
     )
     path.write_text(text.replace("__global__", helper + "__global__", 1))
-    assert run(f"bench --device cpu -n 16 --runs 2 --no-verify {asked} --kernel count.cu").status == 0
+    assert run(f"bench --device cpu -n 16 --runs 2 --times --no-verify {asked} --kernel count.cu").status == 0
     assert len(counted.read_text()) == launched
 
 
 def test_no_verify_says_that_it_did_not_look(run):
     ended = run(f"{BENCH} -n 16 -m naive --no-verify")
     assert ended.status == 0
-    assert "not verified" in ended.stdout and "Success!" not in ended.stdout
+    assert "not verified" in ended.stdout and "✓" not in ended.stdout
     (row,) = run(f"{BENCH} -n 16 -m naive --no-verify --json -").records
     assert row["correct"] is None and row["max_error"] is None
 
@@ -121,7 +121,7 @@ def test_auto_and_cpu_name_a_device(spawn):
 
 
 def test_the_report_style_adds_up(run):
-    ended = run("bench --device cpu --warmup 0 -n 32 -m naive --block 8,16 --style report")
+    ended = run("bench --device cpu --warmup 0 -n 32 -m naive --block 8,16 --style report --times")
     assert ended.status == 0
     found = RUNS.findall(ended.stdout)
     assert len(found) == 2
@@ -131,25 +131,31 @@ def test_the_report_style_adds_up(run):
         assert float(mean) == pytest.approx(sum(times) / 5, abs=1e-6)  # six decimals are printed
     assert ended.stdout.count("Success!") == 2
     assert "BLOCK_SIZE = 8" in ended.stdout and "BLOCK_SIZE = 16" in ended.stdout
+    assert "Best of" not in ended.stdout  # the processor's times do not say which
+
+
+def test_the_report_style_ends_with_the_best_mean(run):
+    ended = run("bench --device cpu --warmup 0 -n 32 -m cpu-block --block 8,16 --style report")
     best = re.search(r"Best of 2: BLOCK_SIZE=(8|16), ([\d.]+) ms", ended.stdout)
-    assert best
-    medians = [sorted(map(float, runs.split(" + ")))[2] for runs, *_ in found]
-    assert float(best[2]) == min(medians)
-    assert best[1] == ("8", "16")[medians.index(min(medians))]
+    means = [float(mean) for *_, mean in RUNS.findall(ended.stdout)]
+    assert best and float(best[2]) == min(means)
+    assert best[1] == ("8", "16")[means.index(min(means))]
 
 
 def test_the_best_of_a_sweep_is_the_one_with_the_smallest_median(run, tmp_path):
-    ended = run(f"{BENCH} -n 16 -m naive --block 8,16 --json both.json")
+    ended = run(f"{BENCH} -n 16 -m cpu-block --block 8,16 --json both.json")
     rows = [line for line in ended.stdout.splitlines() if "BLOCK_SIZE=" in line]
-    marked = [line for line in rows if "Success! *" in line]
+    marked = [line for line in rows if "✓ ★" in line]
     assert len(rows) == 2 and len(marked) == 1
     records = json.loads((tmp_path / "both.json").read_text())["results"]
     best = min(records, key=lambda row: row["median_ms"])
     assert f"BLOCK_SIZE={best['params']['BLOCK_SIZE']} " in marked[0]
 
 
-def test_no_best_is_marked_where_there_is_no_sweep(run):
-    assert "*" not in run(f"{BENCH} -n 16 -m naive,tiled --block 8").stdout
+def test_no_best_is_marked_of_emulated_kernels_or_of_one_row(run):
+    shown = run(f"{BENCH} -n 16 -m naive,tiled --block 8,16").stdout
+    assert "*" not in shown and "★" not in shown  # of emulated kernels none is the best
+    assert "★" not in run(f"{BENCH} -n 16 -m cpu-simple").stdout
 
 
 def test_padding_is_mentioned_where_there_is_some(run):
@@ -173,12 +179,12 @@ def test_a_wrong_kernel_fails_and_the_others_are_still_timed(run, kernel, tmp_pa
     kernel("wrong.cu", "= sum;", "= sum + 1;")
     ended = run(f"{BENCH} -n 16 -m naive --kernel wrong.cu --json out.json")
     assert ended.status == 1
-    assert "Success!" in ended.stdout and "256 of 256 elements wrong" in ended.stdout
+    assert "✓" in ended.stdout and "256 of 256 elements wrong" in ended.stdout
     assert ended.stderr == ""
     right, wrong = json.loads((tmp_path / "out.json").read_text())["results"]
     assert (right["status"], right["correct"], right["reason"]) == ("ok", True, "")
     assert (wrong["status"], wrong["correct"], wrong["samples_ms"]) == ("failed", False, [])
-    assert wrong["mean_ms"] is wrong["gflops"] is None
+    assert wrong["mean_ms"] is wrong["gflops"] is None and right["gflops"] is None
     assert wrong["max_error"] > wrong["error_bound"] > 0
 
 

@@ -17,7 +17,7 @@ LEFT_OUT = "cublas runs on an NVIDIA GPU, and on nothing else: it is left out"
 
 
 def test_it_is_skipped_beside_others_on_the_cpu_device(run) -> None:
-    ended = run("bench -m coalesced,cublas -n 8 --runs 2 --warmup 0 --device cpu")
+    ended = run("bench -m coalesced,cublas -n 8 --runs 2 --warmup 0 --times --device cpu")
     assert ended.status == 0 and ended.stderr == ""
     assert "SKIPPED" in ended.stdout and "of cuBLAS" not in ended.stdout
     assert "skipped cublas at 8x8x8 float32: runs on an NVIDIA GPU" in ended.stdout
@@ -39,9 +39,9 @@ def two_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "bench --runs 1 --warmup 0",
-        "bench --runs 1 --warmup 0 -m all",
-        "sweep --runs 1 --warmup 0 --block 4",
+        "bench --runs 1 --warmup 0 --times",
+        "bench --runs 1 --warmup 0 --times -m all",
+        "sweep --runs 1 --warmup 0 --times --block 4",
         "verify",
         "verify -m all",
     ],
@@ -155,7 +155,7 @@ def shares_are_right(rows: list[dict[str, Any]]) -> None:
 def test_json_and_csv_have_the_share_whichever_comes_first(run, library_runs_here) -> None:
     for order in ("coalesced,cublas", "cublas,coalesced"):
         ended = run(
-            f"bench -m {order} -n 32 --runs 3 --warmup 0 --device cpu --json rows.json --csv rows.csv"
+            f"bench -m {order} -n 32 --runs 3 --warmup 0 --times --device cpu --json rows.json --csv rows.csv"
         )
         assert ended.status == 0 and "of cuBLAS" in ended.stdout
         shares_are_right(json.loads(Path("rows.json").read_text())["results"])
@@ -163,10 +163,10 @@ def test_json_and_csv_have_the_share_whichever_comes_first(run, library_runs_her
 
 
 def test_a_resumed_file_gets_the_shares_when_cublas_comes(run, library_runs_here) -> None:
-    run("bench -m coalesced -n 32 --runs 3 --warmup 0 --device cpu --json rows.json")
+    run("bench -m coalesced -n 32 --runs 3 --warmup 0 --times --device cpu --json rows.json")
     (row,) = json.loads(Path("rows.json").read_text())["results"]
     assert row["share_of_cublas"] is None and row["share_of_fma_ceiling"] is None
-    ended = run("bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --device cpu --resume rows.json")
+    ended = run("bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --times --device cpu --resume rows.json")
     assert ended.status == 0 and "1 of 2 were in rows.json already" in ended.stdout
     rows = json.loads(Path("rows.json").read_text())["results"]
     assert rows[0]["samples_ms"] == row["samples_ms"]
@@ -174,7 +174,7 @@ def test_a_resumed_file_gets_the_shares_when_cublas_comes(run, library_runs_here
 
 
 def test_report_prints_the_shares_of_a_file(run, library_runs_here) -> None:
-    run("bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --device cpu --json rows.json")
+    run("bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --times --device cpu --json rows.json")
     ended = run("report rows.json --csv -")
     assert ended.status == 0
     shares_are_right(list(csv.DictReader(io.StringIO(ended.stdout))))

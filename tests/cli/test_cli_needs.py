@@ -19,7 +19,7 @@ def test_alone_it_is_refused(run, command: str) -> None:
 
 
 def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
-    done = run("bench -m naive,tma -n 16 --device cpu --runs 1 --warmup 0 --json -")
+    done = run("bench -m naive,tma -n 16 --device cpu --runs 1 --warmup 0 --times --json -")
     assert done.status == 0, done.stderr
     assert [(r["method"], r["status"]) for r in done.records] == [("naive", "ok"), ("tma", "skipped")]
     assert done.records[1]["reason"] == WHY
@@ -54,9 +54,9 @@ def naive_and_tma_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "bench -n 16 --runs 1 --warmup 0 --device cpu",
+        "bench -n 16 --runs 1 --warmup 0 --times --device cpu",
         "verify -n 16 --device cpu",
-        "sweep -n 16 --runs 1 --warmup 0 --block 8 -D BM=128 --device cpu",
+        "sweep -n 16 --runs 1 --warmup 0 --times --block 8 -D BM=128 --device cpu",
         "tune -n 16 --block 8,16 -D BM=128 --budget 1s --device cpu",
         "trace -n 16",
         "check -n 16",

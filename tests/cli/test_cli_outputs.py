@@ -10,10 +10,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-BENCH = "bench --device cpu -n 16 -m tiled --block 4,8 --runs 2 --warmup 0"
+BENCH = "bench --device cpu -n 16 -m tiled --block 4,8 --runs 2 --warmup 0 --times"
 COMMANDS = {
     "bench": BENCH,
-    "sweep": "sweep --device cpu -n 16 -m tiled --block 4,8 --runs 3 --warmup 0 --full",
+    "sweep": "sweep --device cpu -n 16 -m tiled --block 4,8 --runs 3 --warmup 0 --times --full",
     "verify": "verify --device cpu -n 16 -m tiled --dtype float32",
     "occupancy": "occupancy --arch sm_90 --threads 256 --registers 32,64 --shared 0",
     "roofline": "roofline --peak 19500 --bandwidth 1555 -m tiled,naive --block 16",
@@ -61,7 +61,7 @@ def test_markdown_has_what_the_terminal_has(run, tmp_path) -> None:
     ended = run(f"{BENCH} --markdown out.md")
     text = (tmp_path / "out.md").read_text()
     assert "**16 x 16 x 16 (M x N x K), float32" in text
-    for line in (row for row in ended.stdout.splitlines() if "Success!" in row):
+    for line in (row for row in ended.stdout.splitlines() if "✓" in row):
         cells = [cell.strip() for cell in line.split("│")[1:-1]]
         assert all(cell.rstrip(" *†") in text for cell in cells)
 
@@ -121,5 +121,5 @@ def test_verbose_says_each_step_and_quiet_says_nothing(run) -> None:
     assert "0 of 2: tiled BLOCK_SIZE=4 at 16x16x16 float32" in said
     assert "1 of 2: tiled BLOCK_SIZE=8 at 16x16x16 float32" in said
     ended = run(f"{BENCH} --quiet")
-    assert ended.stderr == "" and ended.stdout.count("Success!") == 2
+    assert ended.stderr == "" and ended.stdout.count("✓") == 2
     run(f"{BENCH} -q -v").refused(2, "--quiet", "--verbose")

@@ -8,38 +8,41 @@ import re
 import pytest
 
 from cudamm.benchmark import measure
+from cudamm.output.number_format import significant
 
-ON_CPU = "--device cpu -n 16 --runs 3 --warmup 0"
+ON_CPU = "--device cpu -n 16 --runs 3 --warmup 0 --times"
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("SVG", b"<?xml"), ("pdf", b"%PDF")])
 def test_bench_draws_a_picture(run, tmp_path, suffix, begins):
     (tmp_path / f"x.{suffix}").write_text("old")
-    ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot x.{suffix} --json -")
+    ended = run(f"bench {ON_CPU} -m cpu-simple -m cpu-block --plot x.{suffix} --json -")
     assert (ended.status, ended.stderr, len(ended.records)) == (0, "", 2)
     assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begins)
     assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
 
 
 def test_a_picture_shows_what_the_table_shows(run, tmp_path):
-    ended = run(f"sweep {ON_CPU} -m tiled --block 4,8,16 --plot x.svg --json x.json")
+    ended = run(f"sweep {ON_CPU} -m tiled,cpu-block --block 4,8,16 --plot x.svg --json x.json")
     assert (ended.status, ended.stderr) == (0, "")
     rows = json.loads((tmp_path / "x.json").read_text())["results"]
-    best = min((row for row in rows if row["status"] == "ok"), key=lambda row: row["median_ms"])
+    timed = [row for row in rows if row["status"] == "ok" and row["method"] == "cpu-block"]
+    best = min(timed, key=lambda row: row["median_ms"])
     svg = (tmp_path / "x.svg").read_text()
-    assert f"best at {best['params']['BLOCK_SIZE']}: {best['median_ms']:.4f} ms" in svg
+    assert f"best at {best['params']['BLOCK_SIZE']}: {significant(best['median_ms'])} ms" in svg
+    assert svg.count("best at") == 1  # and none of the emulated kernel
     assert "BLOCK_SIZE" in svg and "Tsinghua 2022, scaled" in svg and "† executed by the CPU device" in svg
 
 
 def test_bench_draws_in_the_terminal_below_the_table(run):
-    ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot -")
+    ended = run(f"bench {ON_CPU} -m cpu-block -m cpu-simple --plot -")
     assert (ended.status, ended.stderr) == (0, "")
     table, bars = ended.stdout.split("GFLOP/s\n")
-    assert "Success!" in table
-    assert re.search(r"^naive † BLOCK_SIZE=32 +\S* +[\d.]+", bars, re.M) and "best" in bars
+    assert "✓" in table
+    assert re.search(r"^cpu-block ‡ BLOCK_SIZE=32 +\S* +[\d.]+", bars, re.M) and "best" in bars
     two = run(f"sweep {ON_CPU} -m tiled-coarse --block 4,8 -D COARSE=1,2 --plot -").stdout
     assert re.search(r"median time \(ms\); (BLOCK_SIZE down, COARSE|COARSE down, BLOCK_SIZE) across", two)
-    sizes = run("bench --device cpu -n 8 -n 16 --runs 2 --warmup 0 -m naive --plot -").stdout
+    sizes = run("bench --device cpu -n 8 -n 16 --runs 2 --warmup 0 -m cpu-simple --plot -").stdout
     assert "GFLOP/s against n (M = N = K)" in sizes and "●" in sizes
 
 
@@ -50,7 +53,7 @@ def test_a_course_report_can_be_drawn_too(run):
 
 def test_what_failed_is_counted(run, kernel):
     kernel("wrong.cu", "sum += A", "sum -= A")
-    ended = run(f"bench {ON_CPU} --kernel wrong.cu -m naive --plot -")
+    ended = run(f"bench {ON_CPU} --kernel wrong.cu -m cpu-simple --plot -")
     assert ended.status == 1 and "Not drawn: 1 failed" in ended.stdout
 
 
@@ -71,17 +74,17 @@ def test_after_ctrl_c_what_was_measured_is_drawn(run, monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(measure, "bench", interrupted)
-    ended = run(f"bench {ON_CPU} -m naive -m coalesced --plot x.svg")
+    ended = run(f"bench {ON_CPU} -m cpu-simple -m numpy --plot x.svg")
     assert ended.status == 130 and ended.stderr.startswith("cudamm: interrupted: 1 result")
     svg = (tmp_path / "x.svg").read_text()
-    assert "naive †" in svg and "coalesced" not in svg
+    assert "cpu-simple ‡" in svg and "numpy" not in svg
 
 
 def test_a_resumed_run_draws_what_the_file_holds_too(run, tmp_path):
-    assert run(f"bench {ON_CPU} -m naive --json x.json").status == 0
-    shown = run(f"bench {ON_CPU} -m naive -m coalesced --resume x.json --plot -").stdout
+    assert run(f"bench {ON_CPU} -m cpu-simple --json x.json").status == 0
+    shown = run(f"bench {ON_CPU} -m cpu-simple -m numpy --resume x.json --plot -").stdout
     bars = shown.split("GFLOP/s\n")[1]
-    assert "naive †" in bars and "coalesced †" in bars
+    assert "cpu-simple ‡" in bars and "numpy ‡" in bars
 
 
 @pytest.mark.parametrize("command", ["bench", "sweep"])

@@ -139,8 +139,8 @@ def test_a_table_and_sentences(on_gpu):
     ended = on_gpu(LINE, table(), outcome=RIGHT)
     assert ended.status == 0, ended.stderr
     rows = rows_of(ended.stdout)
-    assert rows["duration (ms)"] == ["2.500"] and rows["memory (% of peak)"] == ["92.2"]
-    assert rows["device memory read (MB)"] == ["8.400"] and rows["FFMA (thread)"] == ["1,073,741,824"]
+    assert rows["duration (ms)"] == ["2.50"] and rows["memory (% of peak)"] == ["92.2"]
+    assert rows["device memory read (MB)"] == ["8.40"] and rows["FFMA (thread)"] == ["1,073,741,824"]
     assert "L1 hits (%)" not in rows  # ncu could not tell
     assert rows["bound by"] == ["memory"]
     for words in (

@@ -120,7 +120,10 @@ def test_a_full_disk_leaves_no_half_a_page(run, results):
 
 def test_from_measuring_to_the_page(run, tmp_path):
     """Rows that were measured just now are of the sources that are here."""
-    run("bench --device cpu -m numpy,naive --block 8 -n 24 -n 40 --runs 2 --warmup 0 --json results.json")
+    run(
+        "bench --device cpu -m numpy,naive --block 8 -n 24 -n 40 --runs 2 --warmup 0 --times "
+        "--json results.json"
+    )
     assert run("report results.json").status == 0
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
     assert page.count("The source is that of this version of cudamm.") == 2
@@ -132,12 +135,13 @@ def test_from_measuring_to_the_page(run, tmp_path):
 def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
     kernel("my.cu")
     run(
-        "sweep --device cpu --kernel my.cu -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 --full "
-        "--json sweep.json"
+        "sweep --device cpu --kernel my.cu -m cpu-block -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 "
+        "--full --json sweep.json"
     )
     assert run("report sweep.json -o sweep.htm").status == 0
     page = (tmp_path / "sweep.htm").read_text(encoding="utf-8")
-    assert "against BLOCK_SIZE, 24 × 24 × 24" in page and "Not one of cudamm's own methods" in page
+    assert "cpu-block against BLOCK_SIZE, 24 × 24 × 24" in page and "my against" not in page
+    assert "Not one of cudamm's own methods" in page
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-QUICK = "--device cpu --warmup 0 --runs 2 "
+QUICK = "--device cpu --warmup 0 --runs 2 --times "
 DROPPING = f"sweep {QUICK} -n 16 "
 SWEEP = f"{DROPPING} --full "
 """Such times as these vary too much for tests to know what would be dropped."""
@@ -103,8 +103,8 @@ def test_variants_that_cannot_be_launched_are_failed_rows(run, tmp_path):
         (16, "ok"),
     ]
     assert "1089 threads" in records[1]["reason"] and records[1]["samples_ms"] == []
-    assert "1 failed" in ended.stdout and "1089 threads" in ended.stdout
-    assert sorted(row[1] for row in rows_of(ended.stdout)) == ["BLOCK_SIZE=16", "BLOCK_SIZE=8"]
+    assert "failed naive BLOCK_SIZE=33" in ended.stdout and "1089 threads" in ended.stdout
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["✓", "FAILED", "✓"]
 
 
 def test_one_that_can_be_launched_nowhere_is_no_traceback(run):
@@ -118,7 +118,7 @@ def test_one_that_can_be_launched_nowhere_is_no_traceback(run):
 
 
 def test_the_fastest_comes_first_and_is_called_best(run, tmp_path):
-    ended = run(f"{SWEEP} -m naive --block 4,8,16 --json out.json")
+    ended = run(f"{SWEEP} -m cpu-block --block 4,8,16 --json out.json")
     assert ended.status == 0
     records = sorted(saved(tmp_path / "out.json")["results"], key=lambda r: r["median_ms"])
     rows = rows_of(ended.stdout)
@@ -127,7 +127,7 @@ def test_the_fastest_comes_first_and_is_called_best(run, tmp_path):
 
 
 def test_top_shows_no_more_and_the_file_has_them_all(run, tmp_path):
-    ended = run(f"{SWEEP} -n 24 -m naive --block 4,8,16 --top 1 --json out.json")
+    ended = run(f"{SWEEP} -n 24 -m cpu-block --block 4,8,16 --top 1 --json out.json")
     rows = rows_of(ended.stdout)
     assert [row[-1] for row in rows] == ["best", "best"]
     assert ended.stdout.count("2 slower, not shown") == 2
@@ -135,7 +135,7 @@ def test_top_shows_no_more_and_the_file_has_them_all(run, tmp_path):
     run(f"{SWEEP} -m naive --top 0").refused(2, "--top")
 
 
-def test_a_wrong_variant_is_not_best_however_fast(run, kernel, tmp_path):
+def test_a_wrong_variant_is_a_failed_row(run, kernel, tmp_path):
     # Blocks of 8 write nothing.
     kernel(
         "hasty.cu",
@@ -145,12 +145,12 @@ def test_a_wrong_variant_is_not_best_however_fast(run, kernel, tmp_path):
     ended = run(f"{SWEEP} --kernel hasty.cu --block 8,16 --json out.json")
     assert ended.status == 1
     assert [r["status"] for r in saved(tmp_path / "out.json")["results"]] == ["failed", "ok"]
-    assert [(row[1], row[-1]) for row in rows_of(ended.stdout)] == [("BLOCK_SIZE=16", "best")]
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["FAILED", "✓"]
     assert "never written" in ended.stdout
 
 
 def test_nothing_is_best_that_was_not_verified(run):
-    ended = run(f"{SWEEP} -m naive --block 8,16 --no-verify")
+    ended = run(f"{SWEEP} -m cpu-block --block 8,16 --no-verify")
     assert ended.status == 0
     assert [row[-1] for row in rows_of(ended.stdout)] == ["", ""]
 
@@ -163,10 +163,10 @@ def test_what_is_clearly_slower_is_dropped_unless_all_is_to_be_measured(run, ker
     best, slow = saved(tmp_path / "out.json")["results"]
     assert (best["status"], slow["status"]) == ("ok", "dropped")
     assert len(best["samples_ms"]) == 20 and len(slow["samples_ms"]) < 20
-    assert [row[-1] for row in rows_of(ended.stdout)] == ["best", "dropped"]
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["✓", "dropped"]
     assert "1 dropped early" in ended.stdout and "--full" in ended.stdout
     ended = run(f"{SWEEP} --kernel slow.cu --block 16,8")
-    assert [row[-1] for row in rows_of(ended.stdout)] == ["best", ""] and "dropped" not in ended.stdout
+    assert [row[-1] for row in rows_of(ended.stdout)] == ["✓", "✓"] and "dropped" not in ended.stdout
 
 
 # Going on.
@@ -224,7 +224,7 @@ def test_rows_that_are_not_asked_for_stay_in_the_file(run, tmp_path):
         ("naive", 8),
         ("naive", 16),
     ]
-    assert [row[0] for row in rows_of(ended.stdout)] == ["coalesced"]
+    assert [row[0] for row in rows_of(ended.stdout)] == ["coalesced †"]
 
 
 def test_the_rest_may_go_to_another_file(run, tmp_path):
@@ -275,7 +275,7 @@ OTHER_OPTIONS = {
     "--runs 2 --hot": ["cache cold", "this run has hot"],
     "--runs 2 --no-fmad": ["fmad"],
     "--runs 2 --no-verify": ["verify"],
-    "--runs 2 --warmup 1": ["warmup 0", "this run has 1"],
+    "--runs 2 --warmup 1 --times": ["warmup 0", "this run has 1"],
     "--until-stable": ["runs 2", "this run has None"],
     "--runs 2 --until-stable": ["--runs and --until-stable"],
 }

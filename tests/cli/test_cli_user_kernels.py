@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-BENCH = "bench --device cpu --warmup 0 --runs 2 "
+BENCH = "bench --device cpu --warmup 0 --runs 2 --times "
 
 # In the style of SGEMM tutorials: alpha and beta, its own macros, includes, a launch described nowhere.
 SGEMM = """\

@@ -68,9 +68,9 @@ def test_the_slides_table(no_nvcc):
     rate = 2 * 1024**3 / ours.median_ms / 1e6
     assert row[:3] == ["csimple", "4.95", "434"]
     assert [float(cell.replace("×", "")) for cell in row[3:6]] == pytest.approx(
-        [ours.median_ms, rate, rate / 434], rel=1e-3
+        [ours.median_ms, rate, rate / 434], rel=5e-3
     )
-    assert row[6] == "Success!"
+    assert row[6] == "✓"
 
 
 def test_the_report_lines():

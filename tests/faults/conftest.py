@@ -63,7 +63,7 @@ class Place:
         """Run a command line to its end."""
         return self.end(self.start(line, **options))
 
-    def end(self, process: subprocess.Popen[bytes], timeout_s: float = 60) -> Ended:
+    def end(self, process: subprocess.Popen[bytes], timeout_s: float = 120) -> Ended:
         """Wait for what was started."""
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)

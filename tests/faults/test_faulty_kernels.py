@@ -49,7 +49,7 @@ FAULTY = {
 
 def bench(faults: str) -> str:
     return (
-        f"bench --device cpu -n 32 --runs 2 --warmup 0 --timeout 1 -m tiled,coalesced --block 8 "
+        f"bench --device cpu -n 32 --runs 2 --warmup 0 --times --timeout 1 -m tiled,coalesced --block 8 "
         f"--kernel {FAULTS} -D FAULT={faults} --json out.json"
     )
 
@@ -70,7 +70,7 @@ def test_each_fault_costs_its_own_row(place, answers):
         assert re.search(f"failed faults [^:]*FAULT={fault} .*?({reason})", shown)
     assert ended.status == 1
     assert "Traceback" not in ended.stderr and "Traceback" not in ended.stdout
-    assert ended.stdout.count("Success!") == len(sound)
+    assert ended.stdout.count("✓") == len(sound)
     place.nothing_left()
 
 
@@ -111,7 +111,7 @@ WorkerExecutor._start = first
     ended = place.run(bench("0,1,99"), prefix=once)
     assert ended.status == 3
     assert [row["status"] for row in place.rows()] == ["ok", "ok", "ok"]
-    assert ended.stdout.count("Success!") == 3
+    assert ended.stdout.count("✓") == 3
     assert ended.lines == ["cudamm: the device is gone; 3 results by then"]
     place.nothing_left()
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 FAULTS = Path(__file__).with_name("faults.cu")
-BENCH = "bench --device cpu -n 32 --runs 2 --warmup 0 -m tiled,coalesced --block 8 --json out.json "
+BENCH = "bench --device cpu -n 32 --runs 2 --warmup 0 --times -m tiled,coalesced --block 8 --json out.json "
 SWEEP = (
     f"sweep --device cpu -n 24 -n 32 -n 40 --kernel {FAULTS} -D FAULT=0,99 -D BLOCK_SIZE=2,4,8,16 --full "
-    "--runs 40 --warmup 2 --resume all.json"
+    "--runs 40 --warmup 2 --times --resume all.json"
 )
 SWEPT = 3 * 2 * 4
 KILLS = 5
@@ -114,7 +114,7 @@ def test_a_full_disk(place, room, rows):
     (place.folder / "out.json").write_text(old := (place.folder / "other.json").read_text())
     ended = place.run(BENCH, prefix=LIMITED.format(room))
     assert ended.status != 0 and "Traceback" not in ended.stderr
-    assert ended.stdout.count("Success!") == 2
+    assert ended.stdout.count("✓") == 2
     assert ended.lines == ["cudamm: --json out.json: it cannot be written (File too large)"]
     assert (place.folder / "out.json").read_text() == old
     assert len(place.journal()) == rows

@@ -14,7 +14,7 @@ import pytest
 
 FAULTS = Path(__file__).with_name("faults.cu")
 ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-BENCH = "bench --device cpu -n 48 -m tiled,coalesced,naive,tiled-bounds --block 8 --json out.json "
+BENCH = "bench --device cpu -n 48 -m tiled,coalesced,naive,tiled-bounds --block 8 --times --json out.json "
 SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 
 # Runs in the process itself: a signal to it, once, when a function is called for the nth time.
@@ -75,7 +75,7 @@ def test_at_a_chosen_moment(place, number, moment):
     kept = check(place, ended, number)
     assert kept >= at_least
     if kept and moment != "printing tables":
-        assert ended.stdout.count("Success!") == kept
+        assert ended.stdout.count("✓") == kept
 
 
 @pytest.mark.parametrize("number", ENDS, ids=lambda number: number.name)
@@ -126,7 +126,7 @@ def wait_for_rows(place, within_s=30):
     raise AssertionError("no row within time")
 
 
-@pytest.mark.parametrize("command", ["bench --warmup 0 --max-time 0.5 --max-noise 0.0001%", "verify"])
+@pytest.mark.parametrize("command", ["bench --times --warmup 0 --max-time 0.5 --max-noise 0.0001%", "verify"])
 def test_a_terminal_that_is_closed(place, command):
     """The kernel hangs up: SIGHUP, and a standard output and error that take nothing any more."""
     ours, theirs = pty.openpty()
@@ -163,7 +163,8 @@ LiveSession.keep, Session.keep = telling(LiveSession.keep), telling(Session.keep
 def test_killed_parent_leaves_no_process(place):
     """While a kernel runs that never ends, and nobody can be told to stop it."""
     process = place.start(
-        f"bench --device cpu -n 32 --runs 2 --kernel {FAULTS} -D FAULT=9 --json out.json -m tiled --block 8"
+        f"bench --device cpu -n 32 --runs 2 --times --kernel {FAULTS} -D FAULT=9 --json out.json "
+        "-m tiled --block 8"
     )
     wait_for_rows(place)
     time.sleep(0.3)

@@ -249,7 +249,7 @@ def test_a_launch_that_takes_too_many_registers_costs_its_row_only(tmp_path):
     done = cudamm(*("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-"))
     assert done.returncode == 1
     assert [r["status"] for r in json.loads(done.stdout)["results"]] == ["ok", "failed"]
-    assert "1024 threads a block" in json.loads(done.stdout)["results"][1]["reason"]
+    assert "a block has 1024 threads" in json.loads(done.stdout)["results"][1]["reason"]
 
 
 def test_a_crash_on_the_gpu_is_a_failed_row_and_no_traceback(tmp_path):

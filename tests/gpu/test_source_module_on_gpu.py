@@ -90,4 +90,4 @@ def test_a_block_of_more_threads_than_the_registers_allow_says_so(gpu, verify_on
     bounded = BROKEN.replace("missing", "A[0]").replace("void broken", "void __launch_bounds__(32) broken")
     result = verify_one(gpu, write_kernel(bounded.replace("threads: 32", "threads: 64")), "1x1x1")
     assert result.status == "failed"
-    assert "64 threads a block" in result.reason and "allow 32" in result.reason
+    assert "a block has 64 threads" in result.reason and "allow 32" in result.reason

@@ -46,25 +46,31 @@ def cells(text):
     ("value", "low", "high", "text"),
     [
         (1.16, 1.15, 1.17, "1.16× (1.15–1.17)"),
-        (1.16, 1.1594, 1.1612, "1.160× (1.159–1.161)"),
-        (2.5, 2.49998, 2.50002, "2.50× (2.50–2.50)"),  # four decimals would not tell them apart
-        (2.5, 2.49991, 2.50012, "2.5000× (2.4999–2.5001)"),
+        (1.16, 1.1594, 1.1612, "1.16×"),  # the interval is narrower than what is printed
+        (2.5, 2.49998, 2.50002, "2.50×"),
+        (0.08912, 0.0881, 0.0893, "0.0891× (0.0881–0.0893)"),
         (1.02, 1.003, 1.04, "1.020× (1.003–1.040)"),  # above 1, and it shows
         (0.99, 0.98, 0.9996, "0.9900× (0.9800–0.9996)"),
         (1.02, 1.0, 1.04, "1.02× (1.00–1.04)"),
         (1.02, 1.00001, 1.04, "1.02× (1.00–1.04)"),
         (1.5, 1.5, 1.5, "1.50×"),
-        (12345.678, 12000, 13000.5, "12345.68× (12000.00–13000.50)"),
+        (12345.678, 12000, 13000.5, "12300× (12000–13000)"),
     ],
 )
-def test_a_ratio_has_the_decimals_that_its_interval_needs(value, low, high, text):
-    assert ratio(Ratio(value, low, high)) == text
+def test_a_ratio_has_three_digits_and_those_that_show_its_side_of_one(value, low, high, text):
+    assert ratio(Ratio(value, low, high), side_of_one=True) == text
+
+
+def test_a_ratio_has_three_digits_and_an_interval_only_if_it_is_wider():
+    assert ratio(Ratio(1.02, 1.003, 1.04)) == "1.02× (1.00–1.04)"
+    assert ratio(Ratio(1.02, 1.003, 1.04), with_interval=False) == "1.02×"
+    assert ratio(14598.99) == "14600×" and ratio(None) == ""
 
 
 def test_a_row_has_both_times_the_speed_up_and_the_verdict():
     text = shown([faster()])
     (found,) = cells(text)
-    assert found == ["tiled", "BLOCK_SIZE=16 COARSE=2", "1.160", "1.000", "1.16× (1.15–1.17)", "faster"]
+    assert found == ["tiled", "BLOCK_SIZE=16 COARSE=2", "1.16", "1.00", "1.16× (1.15–1.17)", "faster"]
     assert "1000 x 1000 x 1000 (M x N x K), float32, cold cache, on Some GPU [8 GB]" in text
     assert "old: o[1].json, 2026-01-02\n" in text and "new: new.json, cudamm 1.2\n" in text
 
@@ -85,9 +91,9 @@ def test_rows_of_one_file_and_rows_that_failed():
         ]
     )
     first, second, third = cells(text)
-    assert first[2:] == ["1.000", "FAILED", "", "now fails"]
-    assert second[2:] == ["1.000", "DROPPED", "", "not compared"]
-    assert third[2:] == ["", "2.000", "", "only in new"]
+    assert first[2:] == ["1.00", "FAILED", "", "now fails"]
+    assert second[2:] == ["1.00", "DROPPED", "", "not compared"]
+    assert third[2:] == ["", "2.00", "", "only in new"]
     assert (
         "failed tiled BLOCK_SIZE=16 COARSE=2 at 1000x1000x1000 float32 (new): C[0][0] is [red]wrong" in text
     )

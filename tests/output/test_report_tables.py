@@ -52,9 +52,14 @@ def rows_of(text):
 def test_rates_and_speed_ups_come_from_medians():
     text = shown(bench_table.render, [result(), result("tiled", (0.5, 0.5, 0.5))])
     first, second = rows_of(text)
-    assert {"1.000 2.000 6.000", "3.000", "2.000", "1.000", "1000", "1.00x", "Success!"} <= set(first)
-    assert {"0.5000", "4000", "4.00x"} <= set(second)
-    assert "GFLOP/s" in text and "Some GPU [8 GB]" in text
+    assert {"1.00 2.00 6.00", "3.00", "2.00", "1.00", "1000", "1.00×", "✓"} <= set(first)
+    assert {"0.500", "4000", "4.00×", "✓ ★"} <= set(second)
+    assert (
+        "GFLOP/s" in text
+        and "over naive" in text
+        and "★ the fastest that is verified" in text
+        and "Some GPU [8 GB]" in text
+    )
 
 
 def test_whole_numbers_have_no_floating_point_rate():
@@ -66,10 +71,14 @@ def test_only_the_best_of_a_sweep_is_marked():
     sweep_table = [
         result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))
     ]
-    marked = [row for row in rows_of(shown(bench_table.render, sweep_table)) if "*" in row[-1]]
+    marked = [row for row in rows_of(shown(bench_table.render, sweep_table)) if "★" in row[-1]]
     assert [row[1] for row in marked] == ["BLOCK_SIZE=16"]
-    assert "fastest of its method's sweep" in shown(bench_table.render, sweep_table)
-    assert "*" not in shown(bench_table.render, sweep_table[:1])
+    with_faster = [*sweep_table, result("tiled", (0.5,))]
+    marked = [row for row in rows_of(shown(bench_table.render, with_faster)) if "*" in row[-1]]
+    assert [row[1] for row in marked] == ["BLOCK_SIZE=16"]
+    assert "fastest of its method's sweep" in shown(bench_table.render, with_faster)
+    alone = shown(bench_table.render, sweep_table[:1])
+    assert "*" not in alone and "★" not in alone
 
 
 def test_a_failed_row_has_no_times_and_its_reason_below():
@@ -80,9 +89,10 @@ def test_a_failed_row_has_no_times_and_its_reason_below():
     assert "C[0][0] is [red]wrong[/]" in text
 
 
-def test_a_first_row_that_failed_leaves_nothing_to_compare_with():
+def test_a_baseline_that_failed_leaves_the_first_timed_row_to_compare_with():
     text = shown(bench_table.render, [result(status="failed", reason="x"), result("tiled")])
-    assert not re.search(r"\dx\b", rows_of(text)[1][-2])
+    assert rows_of(text)[0][-2:] == ["", "FAILED"]
+    assert rows_of(text)[1][-2] == "1.00×" and "over tiled" in text
 
 
 def test_sizes_and_types_get_tables_of_their_own():
@@ -106,32 +116,32 @@ def test_the_table_of_bench_fits(width):
     assert not re.search(r"\d[.x]?\d*…", text), "a number that is cut off is another number"
     if width >= 80:
         for row, expected in zip(
-            rows_of(text), (["2.000", "1000", "1.00x"], ["0.2500", "8000", "8.00x"]), strict=True
+            rows_of(text), (["2.00", "1000", "1.00×"], ["0.250", "8000", "8.00×"]), strict=True
         ):
             assert set(expected) <= set(row)
-            assert "Success!" in row[-1]
+            assert "✓" in row[-1]
     if width == 200:
-        assert "1.000 2.000 6.000" in text
+        assert "1.00 2.00 6.00" in text
 
 
 def test_runs_are_left_out_where_they_do_not_fit():
-    assert "1.000 1.000" in shown(bench_table.render, [result(runs=(1.0,) * 10)], 170)
+    assert "1.00 1.00" in shown(bench_table.render, [result(runs=(1.0,) * 10)], 170)
     text = shown(bench_table.render, [result(runs=(1.0,) * 10)], 90)
     assert max(map(len, text.splitlines())) <= 90
-    assert "Success!" in text and "1.000 1.000" not in text
+    assert "✓" in text and "1.00 1.00" not in text
 
 
 @pytest.mark.parametrize("many", [{"runs": (1.0,) * 11}, {"timing": {"ended_by": "noise"}}])
 def test_samples_are_counted_where_they_are_many_or_nobody_said_how_many(many):
     text = shown(bench_table.render, [result(**many)])
     assert "samples" in text and "noise" in text and "runs (ms)" not in text
-    assert "1.000 1.000" not in text and "1.000 2.000" not in text
+    assert "1.00 1.00" not in text and "1.00 2.00" not in text
 
 
 def test_samples_median_least_and_noise():
     text = shown(bench_table.render, [result(runs=(1.0, 2.0, 3.0), timing={"ended_by": "time"})])
     (row,) = rows_of(text)
-    assert row[2:6] == ["3 …", "2.000", "1.000", "50%"]
+    assert row[2:6] == ["3 …", "2.00", "1.00", "50%"]
     assert "… sampling ended with --max-time" in text
     assert "--max-time" not in shown(bench_table.render, [result(timing={"ended_by": "noise"})])
 
@@ -139,7 +149,7 @@ def test_samples_median_least_and_noise():
 def test_a_speed_up_of_many_samples_has_its_interval():
     text = shown(bench_table.render, [result(runs=(2.0, 2.2) * 10), result("tiled", (1.0, 1.1) * 10)])
     first, second = rows_of(text)
-    assert "1.00x" in first
+    assert "1.00×" in first
     assert any(re.fullmatch(r"2\.\d+× \(\d\.\d+–\d\.\d+\)", cell) for cell in second), second
 
 
@@ -147,7 +157,7 @@ def test_times_that_are_in_doubt_are_marked_and_explained():
     throttled = {"throttled": 2, "throttle_reasons": ("power cap",)}
     text = shown(bench_table.render, [result(timing=throttled), result("tiled")])
     first, second = rows_of(text)
-    assert "2.000 ~" in first and "2.000" in second
+    assert "2.00 ~" in first and "2.00" in second
     assert "~ the GPU was slowed down while this was measured (power cap)" in text
     short = result(runs=(0.01,) * 3, timing={"event_floor_ms": 0.002})
     text = shown(bench_table.render, [short])
@@ -161,11 +171,14 @@ def test_what_was_not_verified_is_never_the_best():
     failed = result(status="failed", reason="x", params={"BLOCK_SIZE": 16})
     right = result(runs=(5.0,), params={"BLOCK_SIZE": 32})
     for results in ([unverified, failed, right], [right, failed, unverified]):
-        marked = [row for row in rows_of(shown(bench_table.render, results)) if "*" in row[-1]]
+        marked = [
+            row for row in rows_of(shown(bench_table.render, [*results, result("tiled")])) if "*" in row[-1]
+        ]
         assert [row[1] for row in marked] == ["BLOCK_SIZE=32"]
         best = [row for row in rows_of(shown(render_sweep(), results)) if row[-1] == "best"]
         assert [row[1] for row in best] == ["BLOCK_SIZE=32"]
-    assert "*" not in shown(bench_table.render, [unverified, failed])
+    text = shown(bench_table.render, [unverified, failed])
+    assert "*" not in text and "★" not in text
     assert "best" not in [row[-1] for row in rows_of(shown(render_sweep(), [unverified, failed]))]
 
 
@@ -197,7 +210,7 @@ def test_the_table_of_verify_fits(width):
     results = [result(size=size, dtype=t) for size in range(33, 39) for t in ("float32", "float64")]
     text = verified(results, width)
     assert max(map(len, text.splitlines())) <= width
-    rows = [line for line in text.splitlines() if "│" in line and "float" in line]
+    rows = [line for line in text.splitlines() if "float" in line]
     assert [row.count("~") for row in rows] == [6, 6]
 
 
@@ -222,12 +235,14 @@ def test_the_report_prints_runs_and_their_mean():
     assert "naive BLOCK_SIZE = 16 (padded)" in text
 
 
-def test_the_report_compares_the_best_with_the_worst():
+def test_the_report_compares_the_means_of_the_best_and_the_worst_that_it_has_printed():
     sweep_table = [
-        result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))
+        result(runs=runs, params={"BLOCK_SIZE": size})
+        for size, runs in ((8, (3.0, 3.0, 9.0)), (16, (1.0, 1.0, 4.0)), (32, (2.5, 2.5, 2.5)))
     ]
     text = shown(course_style.render, sweep_table)
-    assert "Best of 3: BLOCK_SIZE=16, 1.000000 ms, 3.0 times as fast as BLOCK_SIZE=8." in text
+    assert "(ms) (1.000000 + 1.000000 + 4.000000) / 3 = 2.000000" in text
+    assert "Best of 3: BLOCK_SIZE=16, 2.000000 ms, 2.5 times as fast as BLOCK_SIZE=8." in text
     assert "Best" not in shown(course_style.render, sweep_table[:1])
 
 
@@ -254,9 +269,12 @@ def test_colons_around_a_word_are_text(capsys):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0002417, "0.0002"), (0.24168, "0.2417"), (1.0, "1.000"), (12.344, "12.34"), (123456.7, "123457")],
-)
-def test_four_significant_digits(value, text):
+    [
+        (0.0002417, "0.000242"), (0.24168, "0.242"), (1.0, "1.00"), (12.344, "12.3"), (9.996, "10.0"),
+        (999.6, "1000"), (1949.6, "1950"), (123456.7, "123000"), (0.0, "0.00"),
+    ],
+)  # fmt: skip
+def test_three_significant_digits(value, text):
     assert significant(value) == text
     assert significant(None) == ""
 

@@ -57,10 +57,10 @@ def rows_of(text):
 def test_a_row_for_each_access_and_totals():
     rows = rows_of(shown([result()]))
     assert rows[0] == [
-        "23", "A load", "sum += A[row * K + k] * B[k * N + col];", "1,000", "32", "4", "12.5%", "0.1280",
-        "1.024", "12.5%", "uncoalesced",
+        "23", "A load", "sum += A[row * K + k] * B[k * N + col];", "1,000", "32", "4", "12.5%", "0.128",
+        "1.02", "12.5%", "uncoalesced",
     ]  # fmt: skip
-    assert rows[1] == ["", "B load", "", "1,000", "1", "1", "100%", "0.1280", "0.0320", "12.5%", "broadcast"]
+    assert rows[1] == ["", "B load", "", "1,000", "1", "1", "100%", "0.128", "0.0320", "12.5%", "broadcast"]
     assert rows[2][:2] == ["24", "C store"] and rows[2][-1] == "coalesced"
     totals = {row[1]: row[3:] for row in rows[3:]}
     assert list(totals) == ["all loads", "all stores", "total"]
@@ -81,7 +81,7 @@ def test_intensity_and_traffic_against_naive():
     naive = Totals(requests=1, bytes_requested=2 * 257_280, sectors=66_080)
     text = shown([result(naive=naive)])
     # 2 x 100^3 operations over 256,000 bytes loaded, 1,280 stored, in 33,040 sectors.
-    assert "7.812 op/B loaded (7.774 with stores); 1.892 op/B moved in sectors" in text
+    assert "7.81 op/B loaded (7.77 with stores); 1.89 op/B moved in sectors" in text
     assert "against naive 0.5× the bytes and 0.5× the sectors" in text
     assert "against naive" not in shown([result()])
 

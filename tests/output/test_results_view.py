@@ -10,7 +10,7 @@ from cudamm.benchmark.result import Result, Timing
 from cudamm.benchmark.sample_statistics import Ratio
 from cudamm.execution.case import Verdict
 from cudamm.output.result_marks import BEST_OF_SWEEP, EMULATED, NATIVE
-from cudamm.output.results_view import ProblemRows, first_of_method, results_view
+from cudamm.output.results_view import ProblemRows, results_view
 
 
 def result(method: str = "tiled", ms: float = 1.0, count: int = 8, **other: Any) -> Result:
@@ -52,20 +52,40 @@ def test_the_best_row_is_verified_and_is_neither_cublas_nor_of_the_host() -> Non
     assert alone.best is None and alone.top is alone.cublas is alone.rows[0]
 
 
-def test_the_baseline_is_what_the_rule_chooses() -> None:
+def test_speed_ups_are_over_a_method_or_else_over_a_row_of_the_same_device() -> None:
     rows = [
-        result("numpy", 8.0), result("naive", status="failed", count=0), result("naive", 4.0), result(ms=2.0)
+        result("numpy", 8.0, execution="native"), result("naive", status="failed", count=0),
+        result("naive", 4.0), result(ms=2.0),
     ]  # fmt: skip
 
-    def speed_ups(**options: Any) -> list[float | None]:
-        found = [row.speed_up for row in only(*rows, **options).rows]
+    def speed_ups(*results: Result, **options: Any) -> list[float | None]:
+        found = [row.speed_up for row in only(*results, **options).rows]
         return [of.value if isinstance(of, Ratio) else of for of in found]
 
-    assert speed_ups() == [1.0, None, pytest.approx(2), pytest.approx(4)]
-    assert speed_ups(baseline=first_of_method("naive")) == [pytest.approx(0.5), None, 1.0, pytest.approx(2)]
-    assert speed_ups(baseline=first_of_method("absent")) == speed_ups()
-    failed = only(result(status="failed", count=0), result("naive"), baseline=first_of_method("tiled"))
-    assert failed.baseline is failed.rows[1]
+    assert speed_ups(*rows) == [None, None, 1.0, pytest.approx(2)]
+    assert speed_ups(*rows, baseline="numpy") == [1.0, None, pytest.approx(2), pytest.approx(4)]
+    assert speed_ups(*rows, baseline="tiled") == [None, None, pytest.approx(0.5), 1.0]
+    assert speed_ups(rows[0], rows[1], rows[3]) == [None, None, 1.0]
+    assert speed_ups(rows[0]) == [1.0]
+
+
+def test_an_emulated_kernel_has_no_rate_no_speed_up_and_is_never_the_best() -> None:
+    problem = only(
+        result("naive", 4.0, execution="emulated"),
+        result("tiled", 2.0, execution="emulated"),
+        result("numpy", 8.0, execution="native"),
+    )
+    naive, tiled, numpy = problem.rows
+    assert naive.rate is tiled.rate is tiled.speed_up is tiled.slowdown is None
+    assert problem.best is None and problem.baseline is numpy and numpy.rate is not None
+    assert not any(mark.word == "best" for row in problem.rows for mark in row.marks)
+    assert (problem.kernels_without_gpu, problem.timed_where_they_run) == ([naive, tiled], [numpy])
+
+
+def test_the_best_of_several_rows_is_marked_and_a_row_alone_is_not() -> None:
+    problem = only(result("naive", 4.0), result(), result("cublas", 0.5))
+    assert [row.signs("result") for row in problem.rows] == ["", " ★", ""]
+    assert only(result()).rows[0].signs("result") == ""
 
 
 def test_a_speed_up_has_an_interval_if_there_are_samples_enough() -> None:
@@ -105,6 +125,6 @@ def test_how_many_rows_ended_how() -> None:
     ends = ["ok", "failed", "skipped", "dropped", "ok"]
     view = results_view("", [result(status=status) for status in ends] + [result(verdict=Verdict(None))])
     assert view.counts == [
-        (2, "measured and right"), (1, "measured, not verified"), (1, "failed"), (1, "skipped"),
+        (2, "measured and right"), (1, "not verified"), (1, "failed"), (1, "skipped"),
         (1, "dropped early, as clearly slower than the best"),
     ]  # fmt: skip

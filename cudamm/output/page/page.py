@@ -20,6 +20,7 @@ from cudamm.benchmark.result import Result
 from cudamm.benchmark.result_file import Saved
 from cudamm.benchmark.sample_statistics import outliers
 from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.output.exact_table import FIGURES, legend
 from cudamm.output.number_format import parameters, percent, ratio, significant
 from cudamm.output.occupancy_tables import UNUSED
 from cudamm.output.page.page_charts import page_charts
@@ -93,7 +94,13 @@ def _templates() -> jinja2.Environment:
         "words": _words,
         "course": _course,
     }
-    templates.globals |= {"EMULATED": EMULATED, "UNUSED": UNUSED, "STATES": STATES}
+    templates.globals |= {
+        "EMULATED": EMULATED,
+        "FIGURES": FIGURES,
+        "legend": legend,
+        "UNUSED": UNUSED,
+        "STATES": STATES,
+    }
     return templates
 
 

@@ -91,7 +91,8 @@ class Plot:
         """Whether there is anything to draw; says on standard error that there is not."""
         if not drawing.charts:
             messages().print(
-                Text(f"cudamm: --plot {self._path}: nothing to draw, since nothing was timed"), soft_wrap=True
+                Text(f"cudamm: --plot {self._path}: nothing to draw, since no rate was measured"),
+                soft_wrap=True,
             )
         return bool(drawing.charts)
 

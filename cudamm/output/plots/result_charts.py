@@ -64,7 +64,7 @@ def charts_of(view: ResultsView) -> list[Chart]:
     if any(varied.values()):
         problems = grouped(rows, lambda row: row.problem).values()
         return [chart for group in problems for chart in _charts_of_problem(group, varied, styles)]
-    types = grouped(rows, lambda row: row.result.dtype).values()
+    types = grouped(filter(_has_rate, rows), lambda row: row.result.dtype).values()
     return [_over_sizes(g) if len({row.problem for row in g}) > 1 else _ladder(g) for g in types]
 
 
@@ -91,11 +91,13 @@ def _charts_of_problem(
     searched = {method: group for method, group in of_methods.items() if len(varied[method]) > 1}
     for method, group in searched.items():
         yield _heat_map(group, varied[method])
-        if len(varied[method]) > 2:
+        if len(varied[method]) > 2 and any(map(_has_rate, group)):
             yield _fastest(group)
     if searched and still and not lone:
         best = [min(group, key=lambda row: row.median_ms) for group in searched.values()]
-        yield _ladder([*still, *best])
+        rated = list(filter(_has_rate, [*still, *best]))
+        if rated:
+            yield _ladder(rated)
 
 
 def _over_parameter(
@@ -167,7 +169,7 @@ def _ladder(rows: Sequence[ResultRow]) -> BarChart:
 def _fastest(rows: Sequence[ResultRow]) -> BarChart:
     """The rates of the fastest variants, sorted."""
     best = fastest_of_several(rows)
-    ordered = sorted(rows, key=lambda row: row.median_ms)[:MOST_BARS]
+    ordered = sorted(filter(_has_rate, rows), key=lambda row: row.median_ms)[:MOST_BARS]
     of = f"the fastest {len(ordered)} of {len(rows)}" if len(ordered) < len(rows) else "all, sorted"
     bars = tuple(_bar(row, row.parameters or _variant(row), row is best) for row in ordered)
     return BarChart(f"{rows[0].result.method}, {_title(rows[0])}: {of}", rows[0].unit, bars)
@@ -232,7 +234,9 @@ def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
         found.append("Not verified, so none is called best")
     if any(s.kind == "published" for s in series):
         found.append(f"{published_figures.TSINGHUA}: int32, its size not stated, scaled to the same minimum")
-    texts = [mark.text for mark in marks_of(rows) if mark in (EMULATED, NATIVE, PADDED)]
+    marks = marks_of(rows)
+    texts = [mark.text for mark in marks if mark in (EMULATED, NATIVE)]
+    texts += [mark.note for mark in marks if mark is PADDED]
     return found + [text[0].upper() + text[1:] for text in texts]
 
 
@@ -251,6 +255,11 @@ def _axis(label: str, values: Sequence[Value]) -> tuple[Axis, dict[Value, float]
 def _line(label: str, points: Sequence[Point], style: int) -> Series:
     """Points joined from left to right."""
     return Series(label, tuple(sorted(points, key=lambda point: point.x)), "line", style)
+
+
+def _has_rate(row: ResultRow) -> bool:
+    """Whether a row has a rate, which an emulated kernel has not."""
+    return row.rate is not None
 
 
 def _method(row: ResultRow) -> str:

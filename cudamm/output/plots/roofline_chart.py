@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cudamm.output.number_format import significant
+from cudamm.output.number_format import published_amount, significant
 from cudamm.output.plots.chart import Axis, Drawing, LineChart, Point, Series
 
 _MARGIN = 2.0
@@ -121,11 +121,11 @@ def _ceilings(
         # The device's own roof bends at its own peak; another memory's slope goes on to the highest.
         end = min(high, (peak_gflops if bandwidth == bandwidth_gbytes_per_s else highest) / bandwidth)
         ends = (Point(min(low, end), bandwidth * min(low, end)), Point(end, bandwidth * end))
-        label = f"{name}: {significant(bandwidth)} GB/s"
+        label = f"{name}: {published_amount(bandwidth)} GB/s"
         found.append(Series(label, ends, kind="ceiling", style=len(found)))
     for name, peak in peaks.items():
         start = max(low, peak / (bandwidth_gbytes_per_s if len(bandwidths) == 1 else fastest))
         ends = (Point(min(start, high), peak), Point(high, peak))
-        label = f"{name}: {significant(peak)} GFLOP/s"
+        label = f"{name}: {published_amount(peak)} GFLOP/s"
         found.append(Series(label, ends, kind="ceiling", style=len(found)))
     return found

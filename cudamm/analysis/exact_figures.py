@@ -1,0 +1,96 @@
+"""Exact figures of kernels without a GPU: their accesses as `trace` counts them, and their occupancy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, TraceResult, may_be_wide, trace
+from cudamm.benchmark.result import ExactFigures, Result
+from cudamm.errors import NoDeviceError, UsageError
+from cudamm.execution.prepare import Progress
+from cudamm.kernels.architecture import Architecture
+from cudamm.kernels.problem import Problem
+from cudamm.kernels.variant import Variant
+from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
+from cudamm.occupancy.occupancy_result import OccupancyResult
+
+Cases = Sequence[tuple[Variant, Problem]]
+
+
+def lacks_figures(result: Result, architecture: Architecture) -> bool:
+    """Return whether a correct kernel ran without a GPU and has no figures of an architecture."""
+    is_known = result.exact is not None and result.exact.arch == architecture.name
+    return result.execution == "emulated" and bool(result.verdict.correct) and not is_known
+
+
+def with_exact_figures(
+    results: Sequence[Result], cases: Cases, architecture: Architecture, fmad: bool, progress: Progress
+) -> Iterator[Result]:
+    """Yield those results that lack the figures of an architecture again, with their figures.
+
+    Args:
+        cases: all cases of the run, at the positions that the results contain.
+    """
+    lacking = [result for result in results if lacks_figures(result, architecture)]
+    if not lacking:
+        return
+    figures = exact_figures([cases[result.position] for result in lacking], architecture, fmad, progress)
+    for result, exact in zip(lacking, figures, strict=True):
+        yield dataclasses.replace(result, exact=exact)
+
+
+def exact_figures(
+    cases: Cases, architecture: Architecture, fmad: bool, progress: Progress
+) -> list[ExactFigures]:
+    """Return the figures of each case, in order.
+
+    Args:
+        cases: one problem after the other; the CPU device has executed all of them before.
+    """
+    figures = [ExactFigures(architecture.name, architecture.gpu)] * len(cases)
+    settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name)
+    try:
+        traced = list(trace(cases, settings, fmad, progress))
+    except UsageError as error:
+        figures = [_without(one, f"accesses to memory: {error}") for one in figures]
+    else:
+        figures = list(map(_with_accesses, figures, traced))
+    try:
+        occupancy = list(occupancy_of_kernels([architecture], cases, fmad, None, progress))
+    except (NoDeviceError, UsageError) as error:
+        return [_without(one, f"registers, shared memory and occupancy: {error}") for one in figures]
+    return list(map(_with_occupancy, figures, occupancy))
+
+
+def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:
+    if traced.status != "ok":
+        return _without(figures, f"accesses to memory: {traced.reason}")
+    loads, shared_loads = traced.total("global", "load"), traced.total("shared", "load")
+    wavefronts = shared_loads.wavefronts / shared_loads.requests if shared_loads.requests else None
+    if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
+        wavefronts = None
+        figures = _without(figures, "wavefronts: which shared loads nvcc merges is found with nvcc only")
+    return dataclasses.replace(
+        figures,
+        sectors_per_global_load=loads.sectors / loads.requests if loads.requests else None,
+        wavefronts_per_shared_load=wavefronts,
+        operations_per_byte=traced.intensity,
+    )
+
+
+def _with_occupancy(figures: ExactFigures, found: OccupancyResult) -> ExactFigures:
+    if found.reason:
+        figures = _without(figures, f"occupancy: {found.reason}")
+    if not found.is_known:
+        return figures
+    return dataclasses.replace(
+        figures,
+        registers_per_thread=found.registers_per_thread,
+        shared_bytes_per_block=found.shared_bytes_per_block,
+        occupancy=None if found.reason else found.occupancy,
+    )
+
+
+def _without(figures: ExactFigures, reason: str) -> ExactFigures:
+    return dataclasses.replace(figures, unknown=(*figures.unknown, reason))

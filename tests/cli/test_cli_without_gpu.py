@@ -1,0 +1,163 @@
+"""What `bench` and `sweep` show without a GPU: what is exact, and no rate of an emulated kernel."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+METHODS = "naive,coalesced,register-tile,tiled,tiled-padded,vectorized,stream-k"
+KERNELS = "bench --device cpu -n 100x90x110 -m " + METHODS
+FIGURES = {
+    "sectors_per_global_load", "wavefronts_per_shared_load", "operations_per_byte", "registers_per_thread",
+    "shared_bytes_per_block", "occupancy",
+}  # fmt: skip
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if "│" in line]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86"])
+def test_the_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_path, arch) -> None:
+    measured = run(f"{KERNELS} --arch {arch} --json -").records
+    run(f"trace -n 100x90x110 -m {METHODS} --arch {arch} --json trace.json")
+    traced = json.loads((tmp_path / "trace.json").read_text())["variants"]
+    lines = [f"occupancy -n 100x90x110 -m {row['method']} --arch {arch} --json -" for row in measured]
+    computed = [
+        next(found for found in run(line).records if found["params"] == row["params"])
+        for line, row in zip(lines, measured, strict=True)
+    ]
+
+    def mean(totals: dict[str, Any], what: str) -> float | None:
+        return totals[what] / totals["requests"] if totals["requests"] else None
+
+    for row, seen, known in zip(measured, traced, computed, strict=True):
+        assert row["method"] == seen["method"] and row["correct"] is True
+        assert row["exact"] == {
+            "arch": arch,
+            "gpu": {"sm_80": "A100", "sm_86": known["gpu"]}[arch],
+            "sectors_per_global_load": mean(seen["global_loads"], "sectors"),
+            "wavefronts_per_shared_load": mean(seen["shared_loads"], "wavefronts"),
+            "operations_per_byte": seen["intensity"],
+            "registers_per_thread": known["registers_per_thread"],
+            "shared_bytes_per_block": known["shared_bytes_per_block"],
+            "occupancy": known["occupancy"],
+            "unknown": [],
+        }
+
+
+def test_the_table_has_the_figures_and_no_time_of_a_kernel(run, needs_nvcc) -> None:
+    ended = run("bench --device cpu -n 64 -m naive,tiled,cpu-simple --runs 2")
+    naive, tiled, host = rows_of(ended.stdout)
+    # A warp of naive reads 32 rows of A, a sector each, and one word of B: (32 + 1) / 2.
+    assert naive == ["naive †", "BLOCK_SIZE=32", "16.5", "-", "0.25", "32", "0", "100%", "✓"]
+    assert tiled[4] == "8" and tiled[6] == "8192"  # 2 x 64 operations on 16 bytes, two tiles of 4096
+    assert host[0] == "cpu-simple ‡" and "1.00×" in host
+    kernels, _, timed = ended.stdout.partition("on ")
+    assert not re.search(r"GFLOP|\(ms\)|over |best", kernels) and "GFLOP/s" in timed
+    assert "on sm_80 (A100); --arch names another" in ended.stdout
+    assert [len(row["samples_ms"]) for row in run(
+        "bench --device cpu -n 64 -m naive,cpu-simple --runs 2 --json -").records] == [0, 2]  # fmt: skip
+
+
+def test_times_adds_times_and_neither_rate_nor_speed_up(run) -> None:
+    ended = run("bench --device cpu -n 16 -m naive,tiled --runs 2 --warmup 0 --times")
+    assert "median (ms)" in ended.stdout
+    assert not re.search(r"GFLOP|over |★|speed-up", ended.stdout)
+
+
+@pytest.mark.parametrize("option", ["--csv", "--markdown", "--svg"])
+def test_no_file_but_json_has_a_rate_of_a_kernel(run, tmp_path, option) -> None:
+    run(f"bench --device cpu -n 16 -m naive,tiled --runs 2 --warmup 0 --times {option} out")
+    text = (tmp_path / "out").read_text()
+    if option == "--csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert [row["gflops"] for row in rows] == ["", ""] and all(row["samples_ms"] for row in rows)
+        assert {f"exact.{name}" for name in FIGURES} <= set(rows[0])
+    else:
+        assert "naive" in text and not re.search("GFLOP|best|★", text)
+
+
+@pytest.mark.parametrize("times", ["", "--times"])
+def test_the_page_names_no_winner_and_has_the_figures(run, tmp_path, times) -> None:
+    run(f"bench --device cpu -n 16 -m naive,tiled,numpy --runs 2 --warmup 0 {times} --json out.json")
+    assert run("report out.json --no-occupancy").status == 0
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "Which kernel is the fastest, only a GPU shows." in page
+    assert "the fastest that is verified" not in page and "sectors a load" in page
+    assert 'id="charts"' not in page
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_narrow_terminals_have_the_figures_without_wrapping(on_terminal, columns) -> None:
+    line = "bench --device cpu -n 16 -m naive,tiled,block-coarse-local,vectorized"
+    text = on_terminal(line, COLUMNS=columns, NO_COLOR="1").stdout
+    text = re.sub(r"\x1b\[[\d;]*m", "", text)
+    assert max(map(len, text.splitlines())) <= int(columns) and "…" not in text
+    rows = rows_of(text)
+    assert [row[0] for row in rows] == ["naive †", "tiled †", "block-coarse-local †", "vectorized †"]
+    assert all(len(row) in (8, 9) and row[-1].startswith("✓") for row in rows)
+
+
+def test_without_nvcc_a_line_says_how_to_get_it(run, monkeypatch) -> None:
+    from cudamm.compile.nvcc_compiler import nvcc
+
+    monkeypatch.setattr("cudamm.compile.nvcc_compiler.find_nvcc", lambda: None)
+    nvcc.cache_clear()
+    try:
+        ended = run("bench --device cpu -n 16 -m naive,tiled --block 8")
+    finally:
+        monkeypatch.undo()
+        nvcc.cache_clear()
+    naive, tiled = rows_of(ended.stdout)
+    assert naive[2] != "-" and naive[5:8] == ["-"] * 3 == tiled[5:8]
+    assert ended.stdout.count("nvcc was not found: run make setup, or install the CUDA toolkit") == 1
+
+
+def test_an_architecture_that_does_not_exist_is_refused(run) -> None:
+    run("bench --device cpu -n 16 -m naive --arch sm_1").refused(2, "sm_1")
+
+
+def test_speed_ups_are_over_the_method_that_is_named(run) -> None:
+    ended = run("bench --device cpu -n 16 -m cpu-simple,numpy --runs 2 --warmup 0 --baseline numpy")
+    assert "over numpy" in ended.stdout and "1.00×" in rows_of(ended.stdout)[1]
+    line = "bench --device cpu -n 16 -m naive,tiled --baseline numpy"
+    run(line).refused(2, "--baseline numpy", "naive, tiled")
+
+
+def test_a_file_of_a_run_with_times_is_read_and_goes_on_with_times_only(run, tmp_path: Path) -> None:
+    """The files of 0.1.0 say nothing of `times`, and always have them."""
+    line = "bench --device cpu -n 16 -m naive,tiled --block 8 --runs 2 --warmup 0"
+    run(f"{line} --times --json out.json")
+    path = tmp_path / "out.json"
+    document = json.loads(path.read_text())
+    del document["options"]["times"]
+    for row in document["results"]:
+        del row["exact"]
+    path.write_text(json.dumps(document))
+    run(f"{line} --resume out.json").refused(2, "measured with times True")
+    assert "2 of 2 were in out.json already" in run(f"{line} --times --resume out.json").stdout
+    assert all(set(row["exact"]) > FIGURES for row in json.loads(path.read_text())["results"])
+
+
+def test_a_run_without_times_goes_on_and_can_be_compared(run) -> None:
+    line = "bench --device cpu -n 16 -m naive,tiled --block 8"
+    run(f"{line} --json old.json")
+    assert "2 of 2 were in old.json already" in run(f"{line} --resume old.json").stdout
+    run(f"{line} --json new.json")
+    ended = run("compare old.json new.json")
+    assert ended.status == 0 and "2 not compared" in ended.stdout
+
+
+def test_a_sweep_shows_the_figures_in_the_order_asked_for(run) -> None:
+    ended = run("sweep --device cpu -n 16 -m tiled --block 16,4,8")
+    rows = rows_of(ended.stdout)
+    assert [row[1] for row in rows] == ["BLOCK_SIZE=16", "BLOCK_SIZE=4", "BLOCK_SIZE=8"]
+    assert all(row[-1] == "✓" for row in rows)
+    assert not re.search(r"GFLOP|\(ms\)|best", ended.stdout)

@@ -1,4 +1,4 @@
-"""From `--threads`, `--registers` and `--shared` to configurations given as numbers."""
+"""Configurations that `--threads`, `--registers` and `--shared` describe by numbers, without a kernel."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ def bare_numbers(
     fmad: bool,
     searched: bool,
 ) -> Numbers | None:
-    """Return the bare numbers that the options give, None if they are about kernels.
+    """Return the numbers that the options give; None if the options describe kernels.
 
     `--threads` and `--grid` are bare numbers if no kernel is named.
 
     Args:
-        searched: whether the block size is to be found, and not given.
+        searched: True if the block size is to be found instead of given.
 
     Raises:
-        UsageError: a number that cannot be, text that is no list or range, or numbers beside kernels.
+        UsageError: an impossible number, a text that is no list or range, or numbers beside a kernel.
     """
     from cudamm.occupancy.configurations import Numbers
 
     fields = selection.kernel_fields
     if registers is None and shared is None and (selection.kernels or "threads" not in fields):
         if barriers is not None:
-            raise UsageError("--barriers goes with bare numbers: of a kernel, the compiler says how many")
+            raise UsageError(
+                "--barriers goes with bare numbers: leave it out, the compiler counts a kernel's barriers"
+            )
         return None
-    of_kernels = {
+    kernel_options = {
         "-m": selection.methods,
         "--kernel": selection.kernels,
         "--block": selection.block,
@@ -47,13 +49,13 @@ def bare_numbers(
         "-D": selection.defines,
         "--no-fmad": not fmad,
     } | {f"--{name}": name not in ("threads", "grid") for name in fields}
-    for option, given in of_kernels.items():
-        if given:
+    for option, is_given in kernel_options.items():
+        if is_given:
             raise UsageError(
-                f"bare numbers (--threads, --registers, --shared) go with no kernel: leave out {option}"
+                f"bare numbers (--threads, --registers, --shared) stand for a kernel: leave out {option}"
             )
     if "threads" not in fields and not searched:
-        raise UsageError("--threads is missing: how many threads has a block?")
+        raise UsageError("--threads is missing: add the number of threads per block, such as --threads 256")
     if "threads" in fields and searched:
         raise UsageError("--suggest finds the threads of a block: leave out --threads")
     return Numbers(
@@ -66,7 +68,11 @@ def bare_numbers(
 
 
 def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
-    """A list such as 8,16,32 or a range such as 32:1024:32. Raises UsageError, naming the option."""
+    """Return the numbers of a list such as 8,16,32 or a range such as 32:1024:32.
+
+    Raises:
+        UsageError: a value is no whole number, or is below `least`. The message names the option.
+    """
     from cudamm.kernels.variant import parse_values
 
     try:
@@ -75,29 +81,32 @@ def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
         raise UsageError(f"--{option}: {error}") from None
     wrong = [value for value in values if not isinstance(value, int) or value < least]
     if wrong:
-        raise UsageError(f"--{option} {wrong[0]}: it has to be a whole number of at least {least}")
+        raise UsageError(f"--{option} {wrong[0]} is not a whole number of at least {least}")
     return tuple(value for value in values if isinstance(value, int))
 
 
 def _threads(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if len(set(words)) < len(words):
-        raise UsageError(f"--threads {text}: without a kernel it is a list; for a block of 16 x 16 write 256")
+        raise UsageError(
+            f"--threads {text} without a kernel is a list of block sizes, and repeats one: "
+            "write 256 for a block of 16 x 16"
+        )
     return whole_numbers("threads", text, least=1)
 
 
 def _grid(text: str) -> int:
-    """The blocks of a grid given by its extents."""
+    """Return the number of blocks of a grid that is given by its extents."""
     extents = text.split(",")
     if len(extents) > 3 or not all(
         re.fullmatch(r"\s*\d{1,10}\s*", e) and 0 < int(e) < 2**31 for e in extents
     ):
-        raise UsageError(f"--grid {text}: it has to be one to three numbers of blocks, such as 64,64")
+        raise UsageError(f"--grid {text} is not one to three numbers of blocks, such as 64,64")
     return math.prod(map(int, extents))
 
 
 def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
-    """Values, or arithmetic over `threads`: the lab's `requiredSM`."""
+    """Return values in bytes, or a function of the threads per block if the text names `threads`."""
     if ":" in text or not re.search(r"[a-z*/+()-]", text):
         return whole_numbers("shared", text, least=0)
     from cudamm.kernels.architecture import WARP_THREADS
@@ -109,8 +118,10 @@ def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
         except UsageError as error:
             raise UsageError(f"--shared: {error}") from None
         if not 0 <= value < 2**31:
-            raise UsageError(f"--shared {text}: that is {value} at {threads} threads")
+            raise UsageError(
+                f"--shared {text} is {value} bytes at {threads} threads: it must be 0 to {2**31 - 1}"
+            )
         return value
 
-    shared_bytes(WARP_THREADS)  # raises before anything is computed
+    shared_bytes(WARP_THREADS)  # raises an error early
     return shared_bytes

@@ -1,4 +1,4 @@
-"""From names of architectures, or the present GPU, to the architectures that a request is about."""
+"""The architectures of a request, chosen by name or by this machine's GPU."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 def chosen_architectures(
     names: Sequence[str], device_spec: str, multiprocessors: int | None, to_compile: bool
 ) -> tuple[list[Architecture], DeviceInfo]:
-    """Return the architectures asked for, and what records and tables call their device.
+    """Return the chosen architectures, and the device under which records and tables list them.
 
     Args:
-        to_compile: whether kernels are to be compiled for them: `all` are then those that nvcc knows.
+        to_compile: True if kernels are to be compiled; `all` then means all architectures of nvcc.
 
     Raises:
-        UsageError: an architecture that does not exist.
-        NoDeviceError: a GPU is asked for and there is none; there is no nvcc that can compile for them.
+        UsageError: an architecture does not exist.
+        NoDeviceError: `device_spec` names a GPU and there is none, or no nvcc compiles for an architecture.
     """
     from cudamm.devices.device import DeviceInfo
     from cudamm.devices.find_device import find_gpu, is_left_out
@@ -54,10 +54,10 @@ def chosen_architectures(
                 check_architecture(architecture.name)
             except NoDeviceError as error:
                 raise NoDeviceError(
-                    f"{error}; --threads, --registers and --shared do without a compiler"
+                    f"{error}; --threads, --registers and --shared need no compiler"
                 ) from None
     shown = ", ".join(map(str, architectures))
-    note = "" if names else f"{missing}, so this is for {shown}; --arch names another"
+    note = "" if names else f"{missing}, so results are for {shown}; choose another with --arch"
     info = DeviceInfo("architecture", ",".join(a.name for a in architectures), shown, note=note)
     return architectures, info
 
@@ -69,7 +69,7 @@ def _can_compile(architecture: Architecture) -> bool:
 
 
 def _sized(architecture: Architecture, multiprocessors: int | None) -> Architecture:
-    """Return the architecture with the number of multiprocessors asked for."""
+    """Return the architecture with the given number of multiprocessors, if one is given."""
     if multiprocessors is None:
         return architecture
     return dataclasses.replace(architecture, gpu="a GPU", multiprocessors=multiprocessors)

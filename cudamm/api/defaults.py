@@ -1,16 +1,16 @@
-"""What is taken if a user names no size and no architecture."""
+"""Sizes and architectures that are used if none is named."""
 
 TIMED_SIZES = {"gpu": "1024", "cpu": "256"}
-"""Size of the problem to be timed, by the kind of the device."""
+"""Default size of a problem that is timed, by the kind of the device."""
 
 VERIFIED_SIZES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
-"""Sizes to verify: the smallest, primes, around multiples of a warp, one column, one product, a square."""
+"""Sizes to verify: the smallest; primes; near multiples of a warp; one column; K = 1; a square."""
 
 SIZE = "1024"
-"""Size of the problem for what is not timed: its traffic, or the number of its waves."""
+"""Default size of a problem that is not timed, but traced, or whose waves are counted."""
 
 OCCUPANCY_ARCH = "sm_80"
-"""Architecture of the occupancy if there is neither a GPU nor a name: the A100 of the PMPP notes."""
+"""Architecture for occupancy if there is no GPU and none is named: that of the A100 in the PMPP notes."""
 
 TRACE_ARCH = "sm_90"
-"""Architecture for which nvcc merges shared loads into wider ones."""
+"""Default architecture for which nvcc decides which shared-memory loads to merge into wider ones."""

@@ -12,7 +12,7 @@ from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.chosen_cases import Cases, cases, kernels_of, supported_cases, unsupported_on
+from cudamm.kernels.chosen_cases import Cases, kernels_of, supported_cases, unsupported_on, written_cases
 from cudamm.kernels.selection import Selection
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
 from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
@@ -31,7 +31,8 @@ class OccupancyRequest:
         device: what records and tables call the architectures.
         numbers: configurations without a kernel; None if the request is about kernels.
         groups: cases of kernels, and the architectures to compute them for.
-        remarks: a line for each method that is left out, and for each choice that stands for `best`.
+        left_out: a line for each element type that methods lack.
+        remarks: a line for each other method that is left out, and for each choice that stands for `best`.
         suggest: find the block size of highest occupancy.
         is_block_size_given: whether `suggest` chooses from block sizes that the user gives.
     """
@@ -45,6 +46,7 @@ class OccupancyRequest:
     suggest: bool
     is_block_size_given: bool
     groups: list[tuple[list[Architecture], Cases]] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     def results(self, progress: Progress) -> Iterator[OccupancyResult]:
@@ -104,7 +106,9 @@ def occupancy_request(
         NoDeviceError: a GPU is asked for and there is none; there is no nvcc that can compile the kernels.
     """
     if numbers is not None and (sizes or dtypes):
-        raise UsageError("bare numbers have no matrices: leave out -n and --dtype; --grid gives the waves")
+        raise UsageError(
+            "bare numbers have no matrices: leave out -n and --dtype; --grid sets the number of blocks"
+        )
     architectures, info = chosen_architectures(
         names, device_spec, multiprocessors, to_compile=numbers is None
     )
@@ -115,18 +119,18 @@ def occupancy_request(
     if numbers is not None:
         return request
     swept = dataclasses.replace(selection, swept=(BLOCK_SIZE,) if sweep_block_size else ())
-    without = "have no occupancy: name a method that runs on a GPU"
-    variants = kernels_of(swept.variants(), swept.is_named, without, "compute the occupancy of")
-    chosen = cases(variants, sizes or (SIZE,), dtypes, seed=0)
-    chosen, remarks = supported_cases(
-        chosen, swept.is_named, unsupported_on([of.name for of in architectures])
-    )
+    why_refused = "have no occupancy: name a method that runs on a GPU"
+    variants = kernels_of(swept.variants(), swept.is_named, why_refused, "compute the occupancy of")
+    chosen, left_out = written_cases(variants, swept.is_named, sizes or (SIZE,), dtypes, seed=0)
+    names_of_archs = [architecture.name for architecture in architectures]
+    chosen, remarks = supported_cases(chosen, swept.is_named, unsupported_on(names_of_archs))
     if not is_asked(variants):
-        return dataclasses.replace(request, groups=[(architectures, chosen)], remarks=remarks)
-    groups: list[tuple[list[Architecture], Cases]] = []
-    here = info.name if info.kind == "gpu" else ""
-    for of in architectures:  # `best` is another variant for each architecture
-        on_one, choices = resolve(chosen, of_architecture(of, here))
-        groups.append(([of], on_one))
-        remarks += [f"{of.name}: {choice}" for choice in choices]
-    return dataclasses.replace(request, groups=groups, remarks=remarks)
+        groups = [(architectures, chosen)]
+        return dataclasses.replace(request, groups=groups, left_out=left_out, remarks=remarks)
+    groups = []
+    gpu_name = info.name if info.kind == "gpu" else ""
+    for architecture in architectures:  # `best` can be another variant on each architecture
+        resolved, choices = resolve(chosen, of_architecture(architecture, gpu_name))
+        groups.append(([architecture], resolved))
+        remarks += [f"{architecture.name}: {choice}" for choice in choices]
+    return dataclasses.replace(request, groups=groups, left_out=left_out, remarks=remarks)

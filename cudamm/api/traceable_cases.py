@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from cudamm.api.defaults import SIZE
 from cudamm.devices.find_device import host
-from cudamm.kernels.chosen_cases import Cases, cases, kernels_of
+from cudamm.kernels.chosen_cases import Cases, kernels_of, written_cases
 from cudamm.kernels.method import Method
 from cudamm.kernels.variant import Variant
 from cudamm.tuning.fitted_cases import fitted
@@ -20,17 +20,21 @@ def traceable_cases(
     dtypes: Sequence[str],
     seed: int,
     arch: str,
-) -> tuple[Cases, list[str]]:
-    """Return each variant with a kernel on each problem, and a remark on each method left out or chosen.
+) -> tuple[Cases, list[str], list[str]]:
+    """Return each variant with a kernel on each problem, and two lists of remarks.
+
+    The first list is about methods that lack an element type. The second is about other methods left out, and
+    about the choice of `best`.
 
     Args:
-        is_named: whether a method is named itself, so that it may not be left out.
-        arch: the architecture that `best` is chosen for.
+        is_named: returns whether a method is named itself, so that it may not be left out.
+        arch: the architecture for which `best` is chosen.
 
     Raises:
         UsageError: a named method has no warps, or a size, a type or the architecture does not exist.
     """
-    untraced = "have no warps to trace; name a method that runs on a GPU"
-    kernels = kernels_of(variants, is_named, untraced, "trace")
-    chosen = cases(kernels, sizes or (SIZE,), dtypes, seed)
-    return fitted(chosen, is_named, host().lacks, on_host(host(), arch))
+    why_refused = "have no warps to trace; name a method that runs on a GPU"
+    kernels = kernels_of(variants, is_named, why_refused, "trace")
+    chosen, left_out = written_cases(kernels, is_named, sizes or (SIZE,), dtypes, seed)
+    fitting, remarks = fitted(chosen, is_named, host().lacks, on_host(host(), arch))
+    return fitting, left_out, remarks

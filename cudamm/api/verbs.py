@@ -36,7 +36,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases
+from cudamm.kernels.chosen_cases import written_cases
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -119,7 +119,8 @@ def bench(
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
-        wanted = cases(variants, sizes or (TIMED_SIZES[info.kind],), dtypes, seed)
+        sizes = sizes or (TIMED_SIZES[info.kind],)
+        wanted, left_out = written_cases(variants, chosen.is_named, sizes, dtypes, seed)
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
     exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
@@ -133,7 +134,7 @@ def bench(
     def rows(result: Result) -> list[dict[str, Any]]:
         return [bench_record_among(result, yardsticks)]
 
-    return Results(measured, info, _with_note(info, remarks), rows, render)
+    return Results(measured, info, _with_note(info, [*left_out, *remarks]), rows, render)
 
 
 def verify(
@@ -166,7 +167,8 @@ def verify(
     """
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
-    wanted = cases(chosen.variants(), sizes or VERIFIED_SIZES, dtypes, seed, all_types=True)
+    variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
+    wanted, left_out = written_cases(variants, chosen.is_named, sizes, dtypes, seed, all_types=True)
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
@@ -178,7 +180,7 @@ def verify(
     def rows(result: Result) -> list[dict[str, Any]]:
         return [result.verify_record()]
 
-    return Results(verified, info, _with_note(info, remarks), rows, render)
+    return Results(verified, info, _with_note(info, [*left_out, *remarks]), rows, render)
 
 
 def trace(
@@ -217,11 +219,12 @@ def trace(
         arch=None if arch is None else find_architecture(arch).name,
     )
     chosen = selection(methods, params, header)
-    wanted, remarks = traceable_cases(
+    wanted, left_out, remarks = traceable_cases(
         chosen.variants(), chosen.is_named, sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0),
         arch or TRACE_ARCH,
     )  # fmt: skip
     traced = list(tracing.trace(wanted, settings, fmad, progress or _no_progress))
+    remarks = [*left_out, *remarks]
     return Results(traced, host().info, remarks, TraceResult.records, trace_table.render)
 
 
@@ -290,7 +293,8 @@ def occupancy(
     def rows(result: OccupancyResult) -> list[dict[str, Any]]:
         return [result.record()]
 
-    return Results(found, request.device, _with_note(request.device, request.remarks), rows, render)
+    remarks = _with_note(request.device, [*request.left_out, *request.remarks])
+    return Results(found, request.device, remarks, rows, render)
 
 
 def _joined(name: str, values: object) -> str | None:

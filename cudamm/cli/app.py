@@ -1,4 +1,4 @@
-"""The group of commands, and the one place where an error becomes a line and an exit status."""
+"""The group of commands, which turns every error into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -21,32 +22,32 @@ from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
 
 COMMANDS = {
     "Run": {
-        "bench": "Time methods, each verified first.",
-        "verify": "Check methods against a reference, on awkward shapes.",
-        "sweep": "Time every combination of a method's parameters.",
-        "tune": "Find the fastest parameters of a method, and keep them.",
+        "bench": "Verify and time methods.",
+        "verify": "Compare products with a reference, on awkward shapes.",
+        "sweep": "Verify and time every combination of a method's parameters.",
+        "tune": "Search for a method's fastest parameters on a GPU.",
     },
     "Understand": {
-        "trace": "Sectors, bank conflicts and bytes of each load and store, without a GPU.",
-        "check": "Which mistake makes a kernel wrong or slow, and on which line.",
-        "occupancy": "Occupancy of kernels or bare numbers, on any architecture.",
-        "roofline": "Arithmetic intensity, and the rate that it allows.",
-        "profile": "What Nsight Compute reports of kernels, and what bounds them.",
-        "show": "Print a variant's source, PTX, machine code or resources.",
+        "trace": "Count the sectors and bank conflicts of each load and store.",
+        "check": "Find the mistake that makes a kernel wrong or slow, and its line.",
+        "occupancy": "Calculate occupancy for any architecture, and what limits it.",
+        "roofline": "Calculate arithmetic intensity, and the rate that it allows.",
+        "profile": "Profile kernels with Nsight Compute, and name what limits them.",
+        "show": "Print a kernel's source, PTX, machine code or resources.",
     },
     "Look": {
-        "report": "One HTML page of a file of results: tables, charts, sources.",
-        "compare": "Compare two files of bench: what became faster, what slower?",
+        "report": "Write a file of results as one HTML page.",
+        "compare": "Compare two files of results: what became faster, what slower?",
         "list": "List the methods, their parameters and what they teach.",
-        "reproduce": "Run what a course ran, beside the figures it published.",
+        "reproduce": "Run a course's experiment beside its published figures.",
     },
     "Machine": {
-        "devices": "List the devices here, with the properties that matter.",
-        "doctor": "Report whether bench can run here, and what to mend.",
-        "completion": "Print what makes a shell complete cudamm's command lines.",
+        "devices": "List this machine's GPUs and processor, with their properties.",
+        "doctor": "Check whether cudamm can run here, and what to repair.",
+        "completion": "Print the script that makes a shell complete command lines.",
     },
 }
-"""The commands in the order of the help, and the line that the help prints for each.
+"""Commands in the order of the help, each with the line that the help prints.
 
 The command `bench` is the function `bench_command` of `cudamm/cli/bench_command.py`. Only the command that
 runs is imported.
@@ -54,20 +55,24 @@ runs is imported.
 
 
 class _App(cloup.Group):
+    _called = "cudamm"
+
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Import a command."""
         if name not in self.commands:
             return None
+        self._called = f"cudamm {name}"
         module = importlib.import_module(f"cudamm.cli.{name}_command")
         command: click.Command = getattr(module, f"{name}_command")
         return command
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
-        """Run a command; whatever goes wrong ends here, as one line on standard error."""
+        """Run a command. Every error ends here, as one line on standard error."""
         extra["standalone_mode"] = False
+        self._called = "cudamm"
         if isinstance(sys.stdout, io.TextIOWrapper):
             codecs.register_error("in plain characters", _in_plain_characters)
-            sys.stdout.reconfigure(errors="in plain characters")  # a terminal without † still gets the table
+            sys.stdout.reconfigure(errors="in plain characters")  # for terminals without †
         try:
             if sys.stdout is None:
                 raise UsageError("standard output is closed; send it to a file or to /dev/null")
@@ -83,22 +88,19 @@ class _App(cloup.Group):
         except ConstraintViolated as error:
             _end(error.message, UsageError.exit_status)
         except click.ClickException as error:
-            _end(
-                f"{error.format_message().rstrip('.')}; cudamm --help lists what there is",
-                UsageError.exit_status,
-            )
+            _end(f"{_reworded(error)}; see {self._called} --help", UsageError.exit_status)
         except click.Abort as error:
-            by = error.__cause__ if isinstance(error.__cause__, KeyboardInterrupt) else KeyboardInterrupt()
-            interrupted = Interrupted(by)
+            cause = error.__cause__
+            interrupted = Interrupted(cause if isinstance(cause, KeyboardInterrupt) else KeyboardInterrupt())
             _end(str(interrupted), interrupted.exit_status)
         except MemoryError:
-            _end("out of memory: a smaller size would do", CudammError.exit_status)
+            _end("out of memory: choose a smaller size with -n", CudammError.exit_status)
         except OSError as error:
             if error.filename is not None:
                 _end(f"{error.filename}: {error.strerror}", CudammError.exit_status)
-            # Standard output broke off, and the flush at exit would find the same again. A reader that has
-            # seen enough (head, less) needs no message.
-            _give_up(sys.stdout, sys.__stdout__)
+            # Standard output cannot be written. Python's flush at exit must not fail a second time. A reader
+            # such as `head` or `less` that closes the pipe needs no message.
+            _discard(sys.stdout, sys.__stdout__)
             if isinstance(error, BrokenPipeError):
                 sys.exit(CudammError.exit_status)
             _end(f"standard output cannot be written: {error.strerror}", CudammError.exit_status)
@@ -106,10 +108,11 @@ class _App(cloup.Group):
 
 
 _PLAIN = {"✓": "ok", "★": "*", "×": "x"}
+"""Replacements for characters that a terminal lacks."""
 
 
 def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
-    """Replace the characters that a terminal does not have, as codecs asks an error handler to do."""
+    """Return replacements for characters that the terminal lacks, as an error handler of codecs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(
@@ -118,21 +121,42 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def _end(message: str, status: int) -> NoReturn:
-    # The terminal may be what went away. What could not be written must not be tried again at exit, which
-    # would end with a status of its own.
+    # The terminal may be closed. Python's flush at exit must not fail as well: it would change the status.
     try:
         click.echo(f"cudamm: {' '.join(message.split())}", err=True)
     except OSError:
-        _give_up(sys.stderr, sys.__stderr__)
+        _discard(sys.stderr, sys.__stderr__)
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _give_up(sys.stdout, sys.__stdout__)
+        _discard(sys.stdout, sys.__stdout__)
     sys.exit(status)
 
 
-def _give_up(stream: TextIO, original: TextIO | None) -> None:
+_REWORDED = (
+    (r"^Got unexpected extra arguments? \((\S+).*\)", r"“\1” belongs to no option (choose a method with -m)"),
+    (r"is not a valid integer( range)?", "is not a whole number"),
+    (r"is not a valid float( range)?", "is not a number"),
+    (r"is not in the range x>=(\S+)", r"is less than \1"),
+    (r"is not in the range (\S+)<x<=(\S+)", r"is not above \1 and at most \2"),
+    (r"is not in the range (\S+)<=x<=(\S+)", r"is not between \1 and \2"),
+    (r"\. \(?Did you mean(?: one of:)? (.+?)\?\)?$", r" (did you mean \1?)"),
+    (r"'(-[\w-]+)'", r"\1"),
+)
+"""Patterns of click's messages, and the words in their place."""
+
+
+def _reworded(error: click.ClickException) -> str:
+    """Return click's message in plain words."""
+    message = error.format_message().rstrip(".")
+    for pattern, words in _REWORDED:
+        message = re.sub(pattern, words, message)
+    return message[0].lower() + message[1:]
+
+
+def _discard(stream: TextIO, original: TextIO | None) -> None:
+    """Send what is still to be written to a broken standard stream to /dev/null."""
     if original is not None and stream is original:
         os.dup2(os.open(os.devnull, os.O_WRONLY), original.fileno())
 
@@ -153,26 +177,30 @@ def _give_up(stream: TextIO, original: TextIO | None) -> None:
 def app() -> None:
     """Learn, teach and measure CUDA matrix multiplication.
 
-    Every textbook kernel from three nested loops to double buffering, timed and verified: on an NVIDIA
-    GPU, or on a built-in device that executes the same kernels on the processor.
+    \b
+    cudamm list                            the kernels, and what each one teaches
+    cudamm bench                           verify and time all of them
+    cudamm check --kernel my.cu            find the mistake in your own kernel
 
-    Exit status: 0 all well, 1 a result was wrong or a variant failed, 2 the command line was wrong,
-    3 no usable device or compiler.
+    The kernels lead from three nested loops to tensor cores. They run on an NVIDIA GPU. Without a GPU, the
+    built-in CPU device executes the same kernels on the processor. COMMAND --help explains a command.
+
+    Exit status: 0 success, 1 a result is wrong or a variant failed, 2 the command line is wrong, 3 there is
+    no usable device or compiler.
     """
 
 
 def main() -> NoReturn:
-    """The entry point of `cudamm`."""
-    # What a command computes lives until it ends: looking for garbage in it again and again costs more than
-    # it frees.
+    """Run the command line `cudamm`."""
+    # Most objects live until the command ends: frequent garbage collection costs more than it frees.
     gc.set_threshold(100_000)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, _interrupt)
     app.main(prog_name="cudamm")
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    # Once: what is done about it, writing results, must not be interrupted by the next.
+    # A second signal must not interrupt the writing of results.
     signal.signal(number, signal.SIG_IGN)
     raise Signalled(number)

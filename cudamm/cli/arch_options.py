@@ -1,4 +1,4 @@
-"""From `--arch` and `--device` to the architectures a command is about."""
+"""The architectures that `--arch` and `--device` choose."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import click
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.defaults import OCCUPANCY_ARCH
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import Decorator, one_target
 from cudamm.errors import NoDeviceError, UsageError
 
@@ -17,21 +18,21 @@ if TYPE_CHECKING:
 
 
 def architecture_options(*others: Decorator) -> Decorator:
-    """Add `--arch`, `--sms` and `--carveout`, and other options of the device."""
+    """Add `--arch`, `--sms`, `--carveout` and `others`."""
     return option_group(
         "Device",
         option(
             "--arch", "names", multiple=True, metavar="NAME",
-            show_default=f"the present GPU's, else {OCCUPANCY_ARCH}",
-            help="An architecture such as sm_86 or 8.6, or all; repeatable.",
+            show_default=f"this machine's GPU, else {OCCUPANCY_ARCH}",
+            help="Architecture such as sm_86 or 8.6, or all. Repeatable.",
         ),
         option(
-            "--sms", type=click.IntRange(1, 100_000), metavar="N",
-            help="Number of multiprocessors, if it differs from that of the GPU in the table.",
+            "--sms", type=click.IntRange(1, 100_000), metavar="N", show_default="the architecture's GPU",
+            help="Number of multiprocessors (SMs) of the GPU.",
         ),
         option(
-            "--carveout", type=click.IntRange(0, 100), metavar="PERCENT",
-            help="Share of an SM's largest shared memory to prefer; the rest is L1.",
+            "--carveout", type=click.IntRange(0, 100), metavar="PERCENT", show_default="100",
+            help="Preferred share of an SM's largest shared memory; the rest is L1 cache.",
         ),
         *others,
         one_target("names"),
@@ -39,7 +40,7 @@ def architecture_options(*others: Decorator) -> Decorator:
 
 
 def present_place(name: str | None, default: str) -> Place:
-    """Return what `best` is chosen for: an architecture by its name, the present GPU, or the default."""
+    """Return the place for which `best` is chosen: the named architecture, this GPU, or the default."""
     from cudamm.devices.find_device import find_gpu
     from cudamm.kernels.architecture import find_architecture
     from cudamm.tuning.place import of_architecture, of_target
@@ -51,14 +52,14 @@ def present_place(name: str | None, default: str) -> Place:
 
 
 def compiled_architecture(name: str | None, default: str) -> str:
-    """Return the one architecture to compile for; if none is named, print on standard error which it is.
+    """Return the one architecture to compile for. If there is no GPU and none is named, print the choice.
 
     Args:
-        default: the architecture without a GPU; if nvcc does not know it, nvcc's newest is taken.
+        default: the architecture without a GPU. If nvcc does not know it, nvcc's newest is taken.
 
     Raises:
         UsageError: there is no such architecture.
-        NoDeviceError: there is no nvcc, or it cannot compile for the architecture.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for the architecture.
     """
     from cudamm.compile.nvcc_compiler import check_architecture, nvcc
     from cudamm.devices.find_device import find_gpu, is_left_out
@@ -67,7 +68,7 @@ def compiled_architecture(name: str | None, default: str) -> str:
 
     if name is not None:
         if name.strip().lower() == "all":
-            raise UsageError("--arch all: show is for one architecture at a time")
+            raise UsageError("--arch all: show takes one architecture, such as --arch sm_86")
         named = find_architecture(name).name
         check_architecture(named)
         return named
@@ -76,9 +77,11 @@ def compiled_architecture(name: str | None, default: str) -> str:
         with find_gpu() as device:
             return device.arch
     except NoDeviceError as error:
-        why = f"no GPU is used ({error})" if is_left_out() else "no GPU here"
-    taken = default if default in known else known[-1]
+        missing = f"no GPU is used ({error})" if is_left_out() else "no GPU here"
+    chosen = default if default in known else known[-1]
     messages().print(
-        f"cudamm: {why}, so this is for {taken}; --arch names another", soft_wrap=True, markup=False
+        f"cudamm: {missing}, so code is compiled for {chosen}; choose another with --arch",
+        soft_wrap=True,
+        markup=False,
     )
-    return taken
+    return chosen

@@ -1,4 +1,4 @@
-"""`--block auto`: the block size of highest occupancy, to be timed against the default."""
+"""`--block auto`: time the block size of highest occupancy beside the default one."""
 
 from __future__ import annotations
 
@@ -23,44 +23,49 @@ def default_and_best(
     dtypes: Sequence[str],
     seed: int,
     fmad: bool,
+    quiet: bool,
 ) -> tuple[list[tuple[Variant, Problem]], list[str]]:
-    """Return each method at its default block size and at the best, if they differ; and how it was found.
+    """Return each method at its default block size and at that of highest occupancy, and remarks on these.
 
     Raises:
-        UsageError: no method chosen has a block size.
-        NoDeviceError: there is no nvcc to say how many registers a kernel takes.
+        UsageError: no chosen method has a block size.
+        NoDeviceError: there is no nvcc, which reports how many registers a kernel uses.
     """
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.devices.gpu_device import GpuTarget
     from cudamm.kernels.architecture import find_architecture
-    from cudamm.kernels.chosen_cases import cases
     from cudamm.kernels.variant import Variant
     from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes
     from cudamm.output.occupancy_suggestions import suggestion_line
 
-    plain = dataclasses.replace(selection, block=None)
-    defaults = cases(plain.variants(), sizes, dtypes, seed)
-    swept = dataclasses.replace(plain, swept=(BLOCK_SIZE,))
+    at_default = dataclasses.replace(selection, block=None)
+    at_every_size = dataclasses.replace(at_default, swept=(BLOCK_SIZE,))
+    defaults = asked_cases(at_default.variants(), selection.is_named, sizes, dtypes, seed, quiet=quiet)
+    swept = asked_cases(at_every_size.variants(), selection.is_named, sizes, dtypes, seed, quiet=True)
 
     def has_block_size(variant: Variant) -> bool:
         return not variant.method.runs_on_host and BLOCK_SIZE in variant.params
 
-    tried = [case for case in cases(swept.variants(), sizes, dtypes, seed) if has_block_size(case[0])]
-    if not tried:
-        raise UsageError(f"--block auto: no method chosen has the parameter {BLOCK_SIZE} and runs on a GPU")
+    candidates = [case for case in swept if has_block_size(case[0])]
+    if not candidates:
+        raise UsageError(
+            f"--block auto needs a method with the parameter {BLOCK_SIZE} that runs on a GPU, such as "
+            "-m tiled-dynamic"
+        )
     architecture = target.architecture if isinstance(target, GpuTarget) else find_architecture(OCCUPANCY_ARCH)
-    best = best_block_sizes([architecture], tried, fmad, None, lambda doing, done, total: None)
+    best = best_block_sizes([architecture], candidates, fmad, None, lambda doing, done, total: None)
     chosen: list[tuple[Variant, Problem]] = []
-    lines: list[str] = []
+    remarks: list[str] = []
     for variant, problem in defaults:
         chosen.append((variant, problem))
         if not has_block_size(variant):
             continue
         result = next(best)
         if result.suggestion is None:
-            lines.append(f"{variant.method.name}: no block size can run on {result.arch}: {result.reason}")
+            remarks.append(f"{variant.method.name}: no block size can run on {result.arch}: {result.reason}")
             continue
         suggested = Variant(variant.method, tuple(result.params.items()))
-        lines.append(suggestion_line(result) + (", the default" if suggested == variant else ""))
+        remarks.append(suggestion_line(result) + (", the default" if suggested == variant else ""))
         if suggested != variant:
             chosen.append((suggested, problem))
-    return chosen, list(dict.fromkeys(lines))
+    return chosen, list(dict.fromkeys(remarks))

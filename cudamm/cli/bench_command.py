@@ -1,4 +1,4 @@
-"""`cudamm bench`: time every chosen variant, verified first."""
+"""`cudamm bench`: verify and time variants."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option
 
 from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.completion_command import complete_methods
+from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
-"""Number of samples per variant in a course report, if --runs is not given."""
+"""Number of samples per variant in the style of a course report, if `--runs` is not given."""
 
 
 @cloup.command()
@@ -41,11 +41,11 @@ REPORT_RUNS = 5
 @output_options(
     option(
         "--style", type=click.Choice(["table", "report"]), default="table",
-        help="Tables, or a course report's lines.",
+        help="Print tables, or lines in the style of a course report.",
     ),
     option(
         "--baseline", metavar="NAME", shell_complete=complete_methods, show_default="naive",
-        help="The method that speed-ups are over.",
+        help="Method with which speed-ups compare the others.",
     ),
     RESUME,
     PLOT,
@@ -60,18 +60,22 @@ def bench_command(
     style: str,
     baseline: str | None,
 ) -> int:
-    """Time every chosen variant on every size, each verified before it is timed.
+    """\b
+    cudamm bench                           every method
+    cudamm bench -m tiled --block 8,16,32  one method at three block sizes
+    cudamm bench --kernel my.cu -m tiled   your kernel beside one of cudamm's
+
+    Verify every variant on every size, then time it. A variant is a method with values for its parameters.
+
+    Without a GPU, kernels run on the CPU device, which verifies them. Instead of times, the table shows what
+    is exact: the sectors and wavefronts that cudamm trace counts, registers, and occupancy.
 
     \b
-    cudamm bench                                     the whole ladder
-    cudamm bench --method tiled --block 16           one variant
-    cudamm bench -m tiled --block all --style report a sweep, as a course report prints it
-    cudamm bench -n 1024 -n 640x480x320 -m cosimple  sizes, and CMU's names
-    cudamm bench --kernel my.cu -m tiled             your kernel beside ours
-    cudamm bench -m tiled,cublas -n 4096             how near to NVIDIA's library it comes
-    cudamm bench -m best -n 4096                     the method and parameters that suit the device
-    cudamm bench -m tiled-dynamic --block auto       the block size of highest occupancy, and the default
-    cudamm bench -n 4096 --resume all.json           written as it comes; the same again goes on from there
+    cudamm bench -n 1024 -n 640x480x320         two sizes
+    cudamm bench -m tiled,cublas -n 4096        how near to NVIDIA's library?
+    cudamm bench -m best -n 4096                what suits this device and size
+    cudamm bench -m tiled-dynamic --block auto  the best block size
+    cudamm bench -n 4096 --resume all.json      continue after an interruption
     """
     from cudamm.kernels.selection import AUTO
 
@@ -80,33 +84,37 @@ def bench_command(
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
     with worker_for(sizes, dtypes, measuring) as worker:
+        from cudamm.cli.asked_cases import asked_cases
         from cudamm.cli.auto_block import default_and_best
-        from cudamm.kernels.chosen_cases import cases
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
         sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         found: list[str] = []
         if auto:
-            chosen, found = default_and_best(selection, worker.target, sizes, dtypes, measuring.seed, fmad)
+            chosen, found = default_and_best(
+                selection, worker.target, sizes, dtypes, measuring.seed, fmad, outputs.quiet
+            )
         else:
-            chosen = cases(variants, sizes, dtypes, measuring.seed)
+            chosen = asked_cases(
+                variants, selection.is_named, sizes, dtypes, measuring.seed, quiet=outputs.quiet
+            )
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
         settings = measuring.settings(fmad)
-        over = _baseline(baseline, [variant.method for variant, _ in chosen])
+        compared_with = _baseline(baseline, [variant.method for variant, _ in chosen])
         return measure_and_show(
-            worker, chosen, measuring, outputs, settings, render, [*found, *remarks], over
+            worker, chosen, measuring, outputs, settings, render, [*found, *remarks], compared_with
         )
 
 
 def _baseline(name: str | None, methods: Sequence[Method]) -> str | None:
-    """Return the name of the method that speed-ups are over. Raises UsageError if it is not measured."""
+    """Return the name of the baseline. Raise UsageError if it is not among the methods."""
     if name is None:
         return None
     for method in methods:
         if name.lower() in (method.name.lower(), *method.aliases):
             return method.name
     measured = ", ".join(dict.fromkeys(method.name for method in methods))
-    raise UsageError(f"--baseline {name}: it is not among the methods to measure: {measured}")
+    raise UsageError(f"--baseline {name} is not measured: choose one of {measured}, or add it with -m")

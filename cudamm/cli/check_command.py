@@ -1,4 +1,4 @@
-"""`cudamm check`: which mistake makes a kernel wrong or slow, on which line, between which threads."""
+"""`cudamm check`: find a kernel's mistakes, with their lines and threads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.defaults import VERIFIED_SIZES
+from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import (
     device_options,
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 LARGER = "96x128x64"
-"""Beside the awkward shapes: several blocks in both directions, none of them at an edge of a tile."""
+"""Shape with several blocks in both directions and complete tiles; the shapes of `verify` have none."""
 
 SIZES = (*VERIFIED_SIZES[1:], LARGER, VERIFIED_SIZES[0])
-"""The smallest comes last: each mistake is reported at the first size that shows it."""
+"""Sizes in order: each mistake is reported at the first size that shows it, so the smallest is last."""
 
 DEFAULT_ARCH = "sm_90"
+"""Architecture whose limit of shared memory per block counts, if none is named."""
 
 SANITIZER = "compute-sanitizer"
 
@@ -43,11 +45,11 @@ SANITIZER = "compute-sanitizer"
     "Checking",
     option(
         "--arch", metavar="NAME", show_default=f"{DEFAULT_ARCH}, 227 KB per block",
-        help="The architecture whose limit of shared memory counts, such as sm_86.",
+        help="Architecture whose limit of shared memory applies, such as sm_86.",
     ),
     option(
         "--with", "tool", type=click.Choice([SANITIZER]),
-        help="Ask NVIDIA's tool too, on a GPU: memcheck, racecheck, initcheck and synccheck.",
+        help="Run NVIDIA's tool too, on a GPU: memcheck, racecheck, initcheck and synccheck.",
     ),
 )  # fmt: skip
 @device_options
@@ -64,54 +66,59 @@ def check_command(
     timeout_s: float,
     outputs: Outputs,
 ) -> int:
-    """Execute kernels on the processor, every access watched, and say what is wrong with them.
+    """\b
+    cudamm check --kernel my.cu                your kernel, at seven awkward sizes
+    cudamm check --kernel my.cu -n 50x70x40    your kernel, at one size
+    cudamm check -m tiled --block all          every block size of one method
 
-    Races, accesses out of bounds, reads of what nobody wrote, barriers that not all threads reach,
-    misaligned vectors, wrong results: with the line, the threads and the element. Bank conflicts,
-    uncoalesced accesses and warps that are not full are advice. No GPU is needed.
+    Find what is wrong with a kernel. The kernel runs on the processor, which watches every access. No GPU is
+    needed.
 
-    \b
-    cudamm check --kernel my.cu                  your own
-    cudamm check -m tiled --block all            every block size of one
-    cudamm check --kernel my.cu -n 50x70x40      at one size
-    cudamm check --kernel my.cu --with compute-sanitizer
+    Mistakes are races, accesses out of bounds, reads of uninitialised memory, barriers that some threads do
+    not reach, misaligned vectors and wrong results. Each is reported with the line, the threads and the
+    element. Bank conflicts, uncoalesced accesses and partly filled warps are reported as advice.
     """
     if tool is None and device_spec not in ("auto", "cpu"):
         raise UsageError(
-            f"check executes kernels on the processor: leave --device {device_spec} out, or add "
-            f"--with {SANITIZER}"
+            f"check executes kernels on the processor, not on {device_spec}: leave out --device "
+            f"{device_spec}, or add --with {SANITIZER}"
         )
     if tool is not None and device_spec == "cpu":
-        raise UsageError(f"{SANITIZER} watches GPUs: leave --device cpu out, or --with {SANITIZER}")
+        raise UsageError(
+            f"{SANITIZER} needs a GPU, not the CPU device: leave out --device cpu, or --with {SANITIZER}"
+        )
     from cudamm.analysis.check import SCHEMA, CheckResult, check_all
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import cases, kernels_of
+    from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
 
-    unchecked = "have no threads, blocks or barriers to check: name a kernel"
-    variants = kernels_of(selection.variants(), selection.is_named, unchecked, "check")
+    why_refused = "have no threads, blocks or barriers to check: name a kernel"
+    variants = kernels_of(selection.variants(), selection.is_named, why_refused, "check")
     limit = _shared_limit(arch)
-    chosen = cases(variants, sizes or SIZES, dtypes, seed)
+    chosen = asked_cases(variants, selection.is_named, sizes or SIZES, dtypes, seed, quiet=outputs.quiet)
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))
         target = worker.target
         chosen, remarks = fitted(chosen, selection.is_named, target.lacks, on_host(target, arch))
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
-            session.collect(lambda tell: check_all(worker, chosen, fmad, limit, tell, sanitize))
+            session.collect(
+                lambda report_progress: check_all(worker, chosen, fmad, limit, report_progress, sanitize)
+            )
             session.show(check_text.render)
-            session.say(remarks)
+            session.print_remarks(remarks)
             mistakes = [row for result in session.results for row in result.mistake_records()]
-            checked = [result.record() for result in session.results]
-            session.write(mistakes, map(check_text.csv_record, mistakes), checked=checked)
+            cases = [result.record() for result in session.results]
+            session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)
             return session.exit_status(all(result.all_well for result in session.results))
 
 
 def _shared_limit(arch: str | None) -> SharedLimit:
-    """Of an architecture. Raises UsageError where there is none of that name."""
+    """Return an architecture's limit of shared memory. Raise UsageError if there is no such architecture."""
     from cudamm.analysis.check import SharedLimit
     from cudamm.kernels.architecture import find_architecture
 
@@ -120,7 +127,7 @@ def _shared_limit(arch: str | None) -> SharedLimit:
 
 
 def _sanitizer(device_spec: str, timeout_s: float, fmad: bool, closing: contextlib.ExitStack) -> Sanitize:
-    """What asks compute-sanitizer. Raises NoDeviceError without a GPU or without the tool."""
+    """Return the function that runs compute-sanitizer. Raise NoDeviceError without a GPU or the tool."""
     from cudamm.analysis.sanitizer import find_compute_sanitizer, sanitizing
     from cudamm.execution.worker_executor import WorkerExecutor
 
@@ -128,7 +135,5 @@ def _sanitizer(device_spec: str, timeout_s: float, fmad: bool, closing: contextl
     info: Any = gpu.target.info
     if info.kind == "cpu":
         missing = info.note or "there is no GPU here"
-        raise NoDeviceError(
-            f"{missing}, and {SANITIZER} watches nothing else: cudamm check without --with does without"
-        )
+        raise NoDeviceError(f"{missing}, and {SANITIZER} needs one: leave out --with {SANITIZER}")
     return sanitizing(find_compute_sanitizer(), gpu, fmad, timeout_s)

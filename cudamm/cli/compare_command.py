@@ -1,4 +1,4 @@
-"""`cudamm compare`: is a variant faster than it was?"""
+"""`cudamm compare`: what became faster between two files of results, and what slower."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 
+from cudamm.cli.documented_option import option
 from cudamm.cli.fraction import FRACTION, INCREASE
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.errors import UsageError
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     "Comparison",
     option(
         "--confidence", type=FRACTION, metavar="SHARE", default="95%",
-        help="Confidence of each speed-up's interval, as 95% or 0.95.",
+        help="Confidence of each speed-up's interval, such as 95% or 0.95.",
     ),
     option(
         "--fail-on", type=INCREASE, metavar="SHARE",
-        help="Exit with 1 if a variant fails now, or if it takes longer by more than this share, as 5% or "
-        "0.05, even at the end of its interval that is nearest to no change.",
+        help="Exit with status 1 if a variant fails now, or is slower by more than this share, such as 5% or "
+        "0.05, even at the most favourable end of its interval.",
     ),
-    option("--force", is_flag=True, help="Compare results of different devices too."),
+    option("--force", is_flag=True, help="Compare results of two different devices."),
 )  # fmt: skip
 @output_options()
 def compare_command(
@@ -41,18 +42,17 @@ def compare_command(
     force: bool,
     outputs: Outputs,
 ) -> int:
-    """Compare two files that bench --json wrote: every variant's speed-up, and whether it is more than noise.
+    """\b
+    cudamm compare old.json new.json               files of bench --json
+    cudamm compare old.json new.json --fail-on 5%  status 1 if one is 5% slower
+    cudamm compare old.json new.json --markdown -  the table as Markdown
 
-    The speed-up is the old median over the new, with its bootstrap interval. A variant is faster or slower
-    where that interval leaves out 1. What else changed (driver, compiler, clocks, options) is warned of.
-    The interval knows how times vary within a run, not from one run to the next: two files of the same
-    kernels show how much that is here.
+    Print every variant's speed-up between two files of results, and whether it is more than noise.
 
-    \b
-    cudamm bench --json old.json
-    cudamm bench --json new.json                 after a change
-    cudamm compare old.json new.json
-    cudamm compare old.json new.json --fail-on 5%
+    The speed-up is the old median divided by the new one, with its bootstrap interval. A variant is faster or
+    slower if the interval excludes 1. Other changes (driver, compiler, clocks, options) cause a warning. The
+    interval contains the noise within a run, but not the differences between runs: to see those, compare two
+    files of the same kernels.
     """
     from rich.markup import escape
 
@@ -68,10 +68,10 @@ def compare_command(
     inputs = {os.path.realpath(path) for path in (old_path, new_path)}
     for name, path in outputs.named.items():
         if os.path.realpath(path) in inputs:
-            raise UsageError(f"{name} {path}: that is a file to compare, and would be replaced")
+            raise UsageError(f"{name} {path} would replace a file to compare: choose another name")
     with Output(outputs) as output:
-        for line in warnings:
-            messages().print(f"cudamm: {escape(line)}", soft_wrap=True)
+        for warning in warnings:
+            messages().print(f"cudamm: {escape(warning)}", soft_wrap=True)
         output.present(
             lambda console: tables.render(console, old, new, comparisons, confidence),
             _document(old, new, confidence, fail_on, warnings),

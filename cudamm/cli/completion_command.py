@@ -1,4 +1,4 @@
-"""`cudamm completion`: a shell that completes commands, options, methods and file names."""
+"""`cudamm completion`: have a shell complete commands, options, methods and file names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 PROGRAM = "cudamm"
 VARIABLE = "_CUDAMM_COMPLETE"
-"""In the environment where a shell asks for completions; click's."""
+"""Environment variable by which a shell asks click for completions."""
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -19,29 +19,29 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 def complete_files(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Names of files."""
+    """Return a request to the shell to complete file names."""
     return [CompletionItem(incomplete, type="file")]
 
 
 def complete_methods(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Names and aliases of the ladder's methods; of a list, for its last."""
+    """Return the names and aliases of methods that complete the last word of a list."""
     from cudamm.kernels.best_method import BEST
     from cudamm.kernels.ladder import methods
 
-    before, comma, last = incomplete.rpartition(",")
+    earlier, comma, last = incomplete.rpartition(",")
     names = {name: m.summary for m in (*methods(), BEST) for name in (m.name, *m.aliases)}
-    names["all"] = "all of them"
+    names["all"] = "every method"
     return [
-        CompletionItem(before + comma + name, help=summary)
+        CompletionItem(earlier + comma + name, help=summary)
         for name, summary in names.items()
         if name.startswith(last)
     ]
 
 
 def complete_words(*words: str) -> Complete:
-    """Some fixed words."""
+    """Return a completion by fixed words."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
@@ -50,15 +50,15 @@ def complete_words(*words: str) -> Complete:
 
 
 @cloup.command()
-@cloup.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@cloup.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(context: click.Context, shell: str) -> None:
-    """Print a script after which the shell completes commands, options, methods and file names.
+    """\b
+    cudamm completion bash > ~/.local/share/bash-completion/completions/cudamm
+    cudamm completion zsh > FOLDER/_cudamm     FOLDER is in $fpath before compinit
+    cudamm completion fish > ~/.config/fish/completions/cudamm.fish
 
-    \b
-    bash: cudamm completion bash > ~/.local/share/bash-completion/completions/cudamm
-    zsh:  cudamm completion zsh > FOLDER/_cudamm       a folder of $fpath, before compinit
-    fish: cudamm completion fish > ~/.config/fish/completions/cudamm.fish
+    Print a script that makes the shell complete commands, options, methods and file names.
     """
     found = get_completion_class(shell)
     if found is None:
@@ -67,7 +67,7 @@ def completion_command(context: click.Context, shell: str) -> None:
 
 
 def _script(shell: Any, app: click.Command) -> str:
-    # Not `source()`, which runs the shell to see its version: it is written for the one it will run in.
-    made = shell(app, {}, PROGRAM, VARIABLE)
-    script: str = made.source_template % made.source_vars()
+    # `source()` would run the shell of this machine to read its version.
+    completion = shell(app, {}, PROGRAM, VARIABLE)
+    script: str = completion.source_template % completion.source_vars()
     return script

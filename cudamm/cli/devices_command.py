@@ -1,4 +1,4 @@
-"""`cudamm devices`: what there is to run on."""
+"""`cudamm devices`: the devices of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from cudamm.cli.output_options import Output, Outputs, output_options
 @cloup.command()
 @output_options()
 def devices_command(outputs: Outputs) -> None:
-    """List the CPU device and every GPU, with the properties that matter for matrix products."""
+    """\b
+    cudamm devices                  every device
+    cudamm devices --json -         for a program
+    cudamm devices --markdown -     for a report
+
+    List every GPU and the CPU device, with the properties that matter for matrix multiplication.
+    """
     from cudamm.devices.device import SCHEMA
     from cudamm.devices.find_device import every
     from cudamm.output import devices_table as tables

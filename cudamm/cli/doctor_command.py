@@ -1,4 +1,4 @@
-"""`cudamm doctor`: whether bench can run here, and what would spoil its times."""
+"""`cudamm doctor`: check whether `bench` can run here, and what would disturb its times."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from cudamm.cli.shared_options import device_option
 @option_group("Device", device_option)
 @output_options()
 def doctor_command(device_spec: str, outputs: Outputs) -> int:
-    """Look at Python, driver, compilers, the GPU's state and this machine, and say what to do.
+    """\b
+    cudamm doctor                  the device that bench would use
+    cudamm doctor --device gpu     why is my GPU not used?
+    cudamm doctor --json -         for a program
 
-    Nothing is changed. Exit status: 0 if bench can run on the device, 3 if not; auto means a GPU where this
-    machine has one, and the CPU device where it has none.
+    Check Python, the driver, the compilers, the state of the GPU and this machine, and print what to repair.
+
+    Nothing is changed. Exit status: 0 if bench can run on the device, 3 if not.
     """
     import dataclasses
 

@@ -1,4 +1,4 @@
-"""A share of one on the command line: `0.5%` or `0.005`."""
+"""A share on the command line: `0.5%` or `0.005`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import click
 
 
 class Fraction(click.ParamType[float]):
-    """A number above 0 and below 1, or a percentage."""
+    """A share above 0 and below 1, given as a number or as a percentage."""
 
     name = "share"
 
     def __init__(self, of_an_increase: bool = False) -> None:
-        """`of_an_increase`: it may also be 0, or above 100%."""
+        """Accept 0 and percentages above 100% too if `of_an_increase`."""
         self._of_an_increase = of_an_increase
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Fails with a usage error for anything else."""
+        """Return the share as a number. Fail with a usage error for anything else."""
         if isinstance(value, float):
             return value
         text = str(value).strip()

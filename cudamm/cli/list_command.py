@@ -1,4 +1,4 @@
-"""`cudamm list`: the methods there are, and what each of them teaches."""
+"""`cudamm list`: the methods, and what each of them teaches."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cudamm.cli.shared_options import methods_option
 
 
 @cloup.command()
-@option_group("Kernel", methods_option("A method or alias, or all; repeatable."))
+@option_group("Kernel", methods_option("Name or alias of a method, or all. Repeatable."))
 @output_options()
 def list_command(methods: tuple[str, ...], outputs: Outputs) -> None:
-    """List the methods in the order in which they build on each other.
+    """\b
+    cudamm list                    every method
+    cudamm list -m tiled,naive     two methods
+    cudamm list --json -           for a program
 
-    All of it comes from the headers of the files in cuda_src; cudamm show prints a file.
+    List the methods in the order in which they build on one another.
 
-    \b
-    cudamm list                  all of them
-    cudamm list -m tiled,naive   two
-    cudamm list --json -         for a program
+    The text comes from the headers of the kernels' files; cudamm show -m NAME prints a file.
     """
     from cudamm.devices.cpu_device import CpuDevice
     from cudamm.kernels.best_method import BEST

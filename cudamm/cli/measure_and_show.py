@@ -1,4 +1,4 @@
-"""The work of `bench` and `sweep`: measure what earlier runs have not, keep results, print, draw."""
+"""The common part of `bench` and `sweep`: resume, measure, print, draw and write."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> WorkerExecutor:
-    """A process that opens the device, and makes meanwhile what will be measured first, if that is known.
+    """Return a worker process that opens the device and, if the problem is known, prepares its matrices.
 
-    To be called before what needs long imports: they are imported there at the same time.
+    Call this before long imports, so that both processes import their modules in parallel.
     """
     from cudamm.execution.worker_executor import WorkerExecutor
 
@@ -45,10 +45,12 @@ def measure_and_show(
     remarks: Sequence[str] = (),
     baseline: str | None = None,
 ) -> int:
-    """Measure what no earlier run has, write results as they come, print tables; return the exit status.
+    """Measure the cases that no earlier run has measured, and show all results; return the exit status.
 
     Args:
-        baseline: the method that speed-ups are over; None: that of the view.
+        show: prints the tables.
+        remarks: lines to print below the tables.
+        baseline: method with which speed-ups compare the others; None: the view's default.
     """
     from cudamm.analysis.exact_figures import lacks_figures, with_exact_figures
     from cudamm.benchmark import measure
@@ -62,31 +64,37 @@ def measure_and_show(
     info = executor.target.info
     options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
     kept, records = _resumed(outputs.resume, info, options, cases, settings)
-    left = [position for position in range(len(cases)) if position not in kept]
+    remaining = [position for position in range(len(cases)) if position not in kept]
     with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
         session.restore(list(kept.values()), records)
-        if left:
-            chosen = [cases[position] for position in left]
+        if remaining:
+            chosen = [cases[position] for position in remaining]
             earlier = list(kept.values())
-            session.collect(lambda tell: measure.bench(executor, chosen, settings, tell, left, earlier))
+            session.collect(
+                lambda report_progress: measure.bench(
+                    executor, chosen, settings, report_progress, remaining, earlier
+                )
+            )
         executor.dismiss()
         if any(lacks_figures(result, architecture) for result in session.results):
             results = list(session.results)
             session.collect(
-                lambda tell: with_exact_figures(results, cases, architecture, settings.fmad, tell)
+                lambda report_progress: with_exact_figures(
+                    results, cases, architecture, settings.fmad, report_progress
+                )
             )
         view = results_view(info.name, session.results, baseline or BASELINE)
         session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
-            session.say([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
-        session.say(remarks)
+            session.print_remarks([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
+        session.print_remarks(remarks)
         session.finish()
         session.write_picture(lambda _: drawing_of(view))
         return session.exit_status(all(result.status != "failed" for result in session.results))
 
 
 def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
-    """What a file of results says of how they were measured."""
+    """Return the options of a file of results."""
     return {
         "fmad": settings.fmad,
         "cache": settings.cache,
@@ -102,13 +110,13 @@ def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
 def _resumed(
     path: str | None, info: DeviceInfo, options: dict[str, Any], cases: Cases, settings: Settings
 ) -> tuple[dict[int, Result], dict[int, dict[str, Any]]]:
-    """Results of an earlier run by their position among the cases, and all its rows by their position.
+    """Return the results of an earlier run to keep, and all its rows, each by position among the cases.
 
-    What failed there, or was measured of another source, is measured again, and stays in the file until then.
-    Rows that are not among the cases come after them.
+    A failed result and a result of another source are measured again; their rows stay in the file until then.
+    Rows of other cases come last.
 
     Raises:
-        UsageError: the file is none of ours, or of another device or other options.
+        UsageError: the file is not cudamm's, or is of another device or of other options.
     """
     from cudamm.benchmark.result_file import load_to_resume
     from cudamm.compile.program import program
@@ -116,25 +124,26 @@ def _resumed(
     saved = None if path is None else load_to_resume(path)
     if saved is None:
         return {}, {}
-    options_then = {"times": True} | saved.document["options"]  # files of 0.1.0 always have times
+    options_then = {"times": True} | saved.document["options"]  # files of 0.1.0 have times, but no option
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
-    for what, then, now in (
+    for option, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
         *((name, options_then.get(name), value) for name, value in options.items()),
     ):
         if then != now:
             raise UsageError(
-                f"--resume {saved.path}: it was measured with {what} {then}, and this would be {now}"
+                f"--resume {saved.path}: the file was measured with {option} {then}, and this run has {now}: "
+                "name another file, or measure in the same way"
             )
     rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
     kept: dict[int, Result] = {}
     records: dict[int, dict[str, Any]] = {}
     for position, (variant, problem) in enumerate(cases):
         shape, dtype = str(problem.shape), problem.element.name
-        wanted = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
-        if wanted not in rows:
+        key = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
+        if key not in rows:
             continue
-        result, records[position] = rows.pop(wanted)
+        result, records[position] = rows.pop(key)
         if result.status not in (("ok", "dropped") if settings.drop else ("ok",)):
             continue
         if result.source == program(variant, problem.element, settings.fmad).hash:

@@ -1,4 +1,4 @@
-"""The options that say how `bench` and `sweep` measure."""
+"""Options that determine how `bench` and `sweep` measure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.defaults import OCCUPANCY_ARCH
+from cudamm.cli.documented_option import option
 from cudamm.cli.fraction import FRACTION
 from cudamm.cli.option_rules import Command, contradict
 from cudamm.cli.shared_options import cold_option, device_options, fields_of, gathered
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measuring:
-    """The options that say how to measure, as they were given."""
+    """The values of the options that determine how to measure."""
 
     runs: int | None
     warmup: int | None
@@ -34,7 +35,7 @@ class Measuring:
     arch: str
 
     def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
-        """Return the same for `measure`."""
+        """Return the settings for `measure`."""
         from cudamm.benchmark.sampling_policy import Settings
 
         return Settings(
@@ -52,36 +53,39 @@ class Measuring:
 
 
 def measuring_options(command: Command) -> Command:
-    """Add the options that say how to measure; the command receives them as `measuring`."""
+    """Add the options that determine how to measure; the command receives them as `measuring`."""
     options = option_group(
         "Measuring",
-        option("--runs", type=click.IntRange(1, 100_000), help="Number of samples per variant."),
         option(
-            "--until-stable", is_flag=True, show_default="unless --runs is given",
-            help="Sample until the median can be trusted.",
+            "--runs", type=click.IntRange(1, 100_000), metavar="N", show_default="as --until-stable decides",
+            help="Number of samples per variant.",
+        ),
+        option(
+            "--until-stable", is_flag=True, show_default="on, unless --runs is given",
+            help="Sample each variant until its median is stable.",
         ),
         contradict("runs", "until_stable"),
         option(
             "--max-noise", type=FRACTION, default="0.5%", metavar="SHARE",
-            help="A median is stable if the noise, or the median's standard error, is below this share.",
+            help="The median is stable if the noise, or the median's standard error, is below this share.",
         ),
         option(
             "--max-time", "max_time_s", type=click.FloatRange(0, 86_400), default=2.0, metavar="SECONDS",
-            help="Sampling a variant ends after this time, stable or not.",
+            help="End the sampling of a variant after this time, stable or not.",
         ),
         cold_option,
         option(
-            "--warmup", type=click.IntRange(0), show_default="until the device was busy for 100 ms",
-            help="Number of launches before the samples.",
+            "--warmup", type=click.IntRange(0), metavar="N", show_default="as many as take 100 ms",
+            help="Number of launches before the first sample.",
         ),
         option("--verify/--no-verify", default=True, help="Verify each variant before timing it, or not."),
     )  # fmt: skip
     without_gpu = option_group(
         "Without a GPU",
-        option("--times", is_flag=True, help="Time kernels too; a processor's times say nothing of a GPU."),
+        option("--times", is_flag=True, help="Time kernels on the processor; a GPU can differ completely."),
         option(
             "--arch", default=OCCUPANCY_ARCH, metavar="NAME",
-            help="The architecture whose registers and occupancy are shown, such as sm_86.",
+            help="Architecture for which registers and occupancy are shown, such as sm_86.",
         ),
     )  # fmt: skip
     names = (*fields_of(Measuring), "until_stable")
@@ -89,5 +93,5 @@ def measuring_options(command: Command) -> Command:
 
 
 def _measuring(until_stable: bool, **given: Any) -> Measuring:
-    """Return what was given; `--until-stable` is what happens without `--runs`."""
+    """Return the given values. `--until-stable` is the same as no `--runs`."""
     return Measuring(**given)

@@ -1,4 +1,4 @@
-"""`cudamm occupancy`: how full kernels, or bare numbers, can keep a multiprocessor, and what limits them."""
+"""`cudamm occupancy`: calculate the occupancy of kernels, or of bare numbers, and what limits it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.bare_numbers import bare_numbers, whole_numbers
 from cudamm.cli.arch_options import architecture_options
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import PLOT, Outputs, output_options
-from cudamm.cli.shared_options import device_option, fmad_option, problem_options, selection_options
+from cudamm.cli.shared_options import (
+    EVERY_VALUE,
+    device_option,
+    fmad_option,
+    problem_options,
+    selection_options,
+)
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,26 +35,42 @@ MOST_CURVES = 8
 
 
 @cloup.command()
-@selection_options(fmad_option)
+@selection_options(fmad_option, block=EVERY_VALUE)
 @option_group(
     "Bare numbers, with --threads and --grid",
-    option("--registers", metavar="LIST", help="Registers per thread."),
-    option("--shared", metavar="LIST", help="Bytes of shared memory per block, or as in 8*threads."),
-    option("--barriers", type=click.IntRange(0, 16), show_default="1", help="Barriers per block."),
+    option("--registers", metavar="LIST", show_default="0", help="Registers per thread."),
+    option(
+        "--shared",
+        metavar="LIST",
+        show_default="0",
+        help="Bytes of shared memory per block, or an expression such as '8*threads'.",
+    ),
+    option(
+        "--barriers", type=click.IntRange(0, 16), metavar="N", show_default="1", help="Barriers per block."
+    ),
 )
-@problem_options("1024; it gives the waves")
+@problem_options("1024, which decides the number of waves")
 @architecture_options(device_option)
 @option_group(
     "Questions",
-    option("--suggest", is_flag=True, help="The block size of highest occupancy, and the lab's edge."),
-    option("--why", is_flag=True, help="What to change to reach the next step up."),
+    option("--suggest", is_flag=True, help="Which block size has the highest occupancy?"),
+    option("--why", is_flag=True, help="What is the smallest change that raises the occupancy?"),
     option(
-        "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]",
-        help="Is a load hidden, with so many independent instructions?",
+        "--ilp", is_flag=False, flag_value="1,2,4,8,16,32", metavar="[LIST]", show_default="not asked",
+        help="Is the latency of a load hidden, with these numbers of independent instructions?",
     ),
-    option("--load-cycles", metavar="NUMBER", help="--ilp: cycles of a load."),
-    option("--instruction-cycles", metavar="NUMBER", help="--ilp: cycles of an instruction."),
-    option("--curves", is_flag=True, help="Occupancy against threads, registers and shared memory."),
+    option(
+        "--load-cycles", metavar="NUMBER", show_default="the architecture's",
+        help="Latency of a load in cycles, for --ilp.",
+    ),
+    option(
+        "--instruction-cycles", metavar="NUMBER", show_default="the architecture's",
+        help="Cycles between two warp instructions of a multiprocessor, for --ilp.",
+    ),
+    option(
+        "--curves", is_flag=True,
+        help="How does occupancy depend on threads, registers and shared memory?",
+    ),
     belongs_to("--ilp", "load_cycles", "instruction_cycles"),
 )  # fmt: skip
 @output_options(PLOT)
@@ -71,20 +94,24 @@ def occupancy_command(
     curves: bool,
     outputs: Outputs,
 ) -> int:
-    """Say how full each kernel can keep a multiprocessor, and what limits it.
+    """\b
+    cudamm occupancy -m tiled --block 16,32 --arch sm_90  two block sizes
+    cudamm occupancy --kernel my.cu --why                 what would help?
+    cudamm occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000
 
-    Kernels are compiled with nvcc, for the present GPU or for an architecture by name, at every block size
-    worth trying. Bare numbers need no compiler: --threads, --registers and --shared take lists (16,37) and
-    ranges (32:1024:32), and every combination is computed.
+    Calculate occupancy: the share of a multiprocessor's warps that a kernel can keep active, and what limits
+    it.
+
+    nvcc compiles the kernels, for this machine's GPU or for the architecture of --arch, at every block size
+    in the method's header. Bare numbers need no compiler: --threads, --registers and --shared take lists
+    (16,37) and ranges (32:1024:32), and every combination is calculated.
 
     \b
-    cudamm occupancy                                        every method and block size
-    cudamm occupancy -m tiled --block 16,32 --arch sm_90    two variants, for a Hopper GPU
-    cudamm occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000
-    cudamm occupancy --kernel my.cu --why                   your kernel: what would help?
-    cudamm occupancy -m tiled-dynamic --suggest             the best block size
+    cudamm occupancy                             every method and block size
+    cudamm occupancy -m tiled-dynamic --suggest  the best block size
     """
     from cudamm.api.occupancy_request import occupancy_request
+    from cudamm.cli.asked_cases import print_left_out
     from cudamm.cli.session import Session
     from cudamm.occupancy.occupancy_curves import curves_of_results
     from cudamm.occupancy.occupancy_questions import Questions, latency_sources
@@ -106,6 +133,7 @@ def occupancy_command(
         names=names, device_spec=device_spec, multiprocessors=sms, carveout_percent=carveout, fmad=fmad,
         suggest=suggest, sweep_block_size=suggest or not curves, questions=questions,
     )  # fmt: skip
+    print_left_out(request.left_out, outputs.quiet)
     architectures = request.architectures
     sources = latency_sources(architectures, questions) if questions.independent else []
     if curves:
@@ -114,24 +142,26 @@ def occupancy_command(
         session.collect(request.results)
         shown = curves_of_results(session.results, architectures, carveout) if curves else []
         if len(shown) > MOST_CURVES:
-            raise UsageError(f"curves of {len(shown)} configurations: name at most {MOST_CURVES}")
+            raise UsageError(
+                f"--curves draws at most {MOST_CURVES} configurations, and these are {len(shown)}: name fewer"
+            )
 
         def render(console: Console, found: list[OccupancyResult]) -> None:
             tables.render(console, found, sources)
             drawings.render(console, shown)
 
         session.show(render)
-        session.say(request.remarks)
+        session.print_remarks(request.remarks)
         session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
-        # That bare numbers fit nowhere is an answer; that a kernel does not, is a failure.
+        # A kernel that cannot run is a failure; bare numbers that cannot run are an answer.
         return session.exit_status(numbers is not None or not any(r.reason for r in session.results))
 
 
 def _cycles(option: str, text: str | None) -> Fraction | None:
-    """Return a number of cycles, exactly as written. Raises UsageError if it is none."""
+    """Return a number of cycles, exactly as written. Raise UsageError for anything else."""
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", text) or not Fraction(text):
-        raise UsageError(f"--{option} {text}: it has to be a number of cycles, such as 400 or 0.25")
+        raise UsageError(f"--{option} {text} is not a number of cycles, such as 400 or 0.25")
     return Fraction(text)

@@ -1,4 +1,4 @@
-"""Rules between options, which cloup checks once the command line is parsed."""
+"""Rules between options. cloup checks them after it has parsed the command line."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from cloup.constraints.conditions import Predicate
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
-"""Adds an option to a command, or a rule."""
+"""Function that adds an option or a rule to a command."""
 
 
 def _labels(error: ConstraintViolated, given: bool) -> list[str]:
-    """Return the options of a broken rule that were given, or those that were not."""
+    """Return the names of a broken rule's options that were given, or of those that were not."""
     values = error.ctx.params if error.ctx is not None else {}
     found = get_params_whose_value_is_set(error.params, values)
     return [get_param_label(p) for p in error.params if (p in found) is given]
@@ -38,16 +38,16 @@ def _contradiction(error: ConstraintViolated) -> str:
 
 
 at_most_one: Constraint = mutually_exclusive.rephrased(error=_contradiction)
-"""Rule of an option group: at most one of its options is given."""
+"""Rule that at most one option of a group is given."""
 
 
 def contradict(*names: str) -> Decorator:
-    """Refuse more than one of these parameters."""
+    """Return a rule that refuses more than one of these parameters."""
     return constraint(at_most_one, names)
 
 
 def belongs_to(option: str, *names: str) -> Decorator:
-    """Refuse any of these parameters unless `option`, such as `--warp`, is given too."""
+    """Return a rule that refuses these parameters unless `option`, such as `--warp`, is given too."""
     owner = option.lstrip("-").replace("-", "_")
 
     def message(error: ConstraintViolated) -> str:
@@ -58,7 +58,7 @@ def belongs_to(option: str, *names: str) -> Decorator:
 
 
 def excludes(owners: Sequence[str], *names: str, reason: str) -> Decorator:
-    """Refuse any of these parameters if any of `owners` is given; `reason` explains why."""
+    """Return a rule that refuses these parameters if any of `owners` is given; `reason` explains why."""
 
     def message(error: ConstraintViolated) -> str:
         return f"{reason}: leave out {' and '.join(_labels(error, given=True))}"
@@ -67,7 +67,7 @@ def excludes(owners: Sequence[str], *names: str, reason: str) -> Decorator:
 
 
 def all_with(condition: Predicate, *names: str, example: str) -> Decorator:
-    """Require each of these parameters if a condition holds."""
+    """Return a rule that requires all of these parameters if a condition holds."""
 
     def message(error: ConstraintViolated) -> str:
         missing = _labels(error, given=False)
@@ -77,10 +77,14 @@ def all_with(condition: Predicate, *names: str, example: str) -> Decorator:
 
 
 def one_target(architecture: str, *devices: str) -> Decorator:
-    """Refuse this parameter, an architecture's name, beside a device other than `auto` and `devices`."""
-    named = ~Equal("device_spec", "auto")
+    """Return a rule that refuses an architecture beside a device other than `auto` and `devices`.
+
+    Args:
+        architecture: the parameter that names an architecture.
+    """
+    other_device = ~Equal("device_spec", "auto")
     for device in devices:
-        named = named & ~Equal("device_spec", device)
-    rule = If(named, then=accept_none)
-    message = "--arch and --device both say what it is for: name one of them"
+        other_device = other_device & ~Equal("device_spec", device)
+    rule = If(other_device, then=accept_none)
+    message = "--arch and --device both choose the GPU: leave out one of them"
     return constraint(rule.rephrased(error=message), [architecture])

@@ -1,4 +1,4 @@
-"""Where a command's results go beside the terminal: the options, and the files they name."""
+"""Options that name files for results, and the writing of these files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.cli.completion_command import complete_files
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import Decorator, contradict
 from cudamm.cli.shared_options import fields_of, gathered
 from cudamm.errors import UsageError
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files asked for; `-` is standard output, None a file that is not wanted.
+    """Files to write; `-` is standard output, and None means that no such file is written.
 
     Attributes:
-        resume: a file of results that the command continues.
-        quiet: nothing on standard error but errors and warnings.
-        verbose: a line there for each step.
+        resume: a file of results, whose run the command continues.
+        quiet: print nothing on standard error but errors and warnings.
+        verbose: print a line on standard error for each step.
     """
 
     json: str | None = None
@@ -47,15 +48,15 @@ class Outputs:
         for option_name, path in self.named.items():
             key = path if path == "-" else os.path.realpath(path)
             if seen.get(key) == "--json" and option_name == "--resume":
-                continue  # the run goes on in its own file
+                continue  # the run continues in its own file
             if key in seen:
-                what = "standard output" if path == "-" else path
-                raise UsageError(f"{seen[key]} and {option_name} are both {what}")
+                name = "standard output" if path == "-" else path
+                raise UsageError(f"{seen[key]} and {option_name} are both {name}: choose two files")
             seen[key] = option_name
 
     @property
     def named(self) -> dict[str, str]:
-        """The files asked for, by their options; the picture is not among them."""
+        """Return the named files by their options, without that of `--plot`."""
         paths = {
             "--json": self.json, "--resume": self.resume, "--csv": self.csv, "--markdown": self.markdown,
             "--svg": self.svg,
@@ -64,7 +65,7 @@ class Outputs:
 
     @property
     def json_path(self) -> str | None:
-        """Where the JSON document goes: a run that goes on writes to its own file if no other is named."""
+        """Return the path of the JSON document: a continued run writes to its own file, if none is named."""
         return self.resume if self.json is None else self.json
 
 
@@ -73,17 +74,17 @@ def _file_option(name: str, help_text: str) -> Decorator:
 
 
 _TEXT_FILES = (
-    _file_option("csv", "Write the results as CSV, a row each; - for standard output and no tables."),
-    _file_option("markdown", "Write what is printed as Markdown; - likewise."),
-    _file_option("svg", "Write a picture of what is printed; - likewise."),
+    _file_option("csv", "Write the results as CSV; - for standard output, without tables."),
+    _file_option("markdown", "Write what is printed as Markdown; - as for --csv."),
+    _file_option("svg", "Write what is printed as an SVG picture; - as for --csv."),
 )
 
-PLOT = _file_option("plot", "Draw the results in a .png, .svg or .pdf file; - for the terminal.")
-RESUME = _file_option("resume", "Continue the run that wrote FILE: what it holds is not measured again.")
+PLOT = _file_option("plot", "Draw charts in a .png, .svg or .pdf file; - for the terminal.")
+RESUME = _file_option("resume", "Continue the run that wrote FILE, without measuring its results again.")
 
 _STREAMS: tuple[Decorator, ...] = (
-    option("-q", "--quiet", is_flag=True, help="No progress and no remarks on standard error."),
-    option("-v", "--verbose", is_flag=True, help="A line on standard error for each step."),
+    option("-q", "--quiet", is_flag=True, help="Print no progress and no remarks on standard error."),
+    option("-v", "--verbose", is_flag=True, help="Print a line on standard error for each step."),
     contradict("quiet", "verbose"),
 )
 
@@ -92,14 +93,14 @@ def output_options(*others: Decorator) -> Decorator:
     """Add the options that name files; the command receives them as `outputs`.
 
     Args:
-        others: further options of the same group, such as `PLOT`.
+        others: more options for the group "Output", such as `PLOT`.
     """
-    json = _file_option("json", "Write the results as JSON; - for standard output and no tables.")
+    json = _file_option("json", "Write the results as JSON; - for standard output, without tables.")
     return _gathered_outputs(json, *_TEXT_FILES, *others, *_STREAMS)
 
 
 def text_file_options(*others: Decorator) -> Decorator:
-    """Add `--csv`, `--markdown` and `--svg` alone; the command receives them as `outputs`."""
+    """Add `others`, `--csv`, `--markdown` and `--svg`; the command receives them as `outputs`."""
     return _gathered_outputs(*others, *_TEXT_FILES)
 
 
@@ -108,10 +109,10 @@ def _gathered_outputs(*options: Decorator) -> Decorator:
 
 
 class TextFiles:
-    """The CSV, Markdown and SVG files, opened before anything is measured."""
+    """CSV, Markdown and SVG files that are opened before the measuring."""
 
     def __init__(self, outputs: Outputs) -> None:
-        """Raises UsageError if one cannot be written."""
+        """Open the files. Raise UsageError if one cannot be written."""
         from cudamm.output.output_files import OutputFile
 
         self._paths = {name: path for name in ("csv", "markdown", "svg") if (path := getattr(outputs, name))}
@@ -128,20 +129,24 @@ class TextFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what was opened, if it was not written."""
+        """Remove the files that were opened but not written."""
         self._opened.close()
 
     def write(self, render: Render, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write each: what `render` prints, or the records. Raises UsageError if the disk is full."""
+        """Write the records as CSV, and what `render` prints in the other formats.
+
+        Raises:
+            UsageError: the disk is full.
+        """
         from cudamm.output import text_formats
 
-        make = {
+        formats = {
             "csv": lambda: text_formats.csv_of(records),
             "markdown": lambda: text_formats.markdown(render),
             "svg": lambda: text_formats.svg(render, _command_line()),
         }
         for name in self._paths:
-            text = make[name]()
+            text = formats[name]()
             if name in self._files:
                 self._files[name].write([text.encode()])
             else:
@@ -149,10 +154,10 @@ class TextFiles:
 
 
 class Output:
-    """Tables on the terminal and the files asked for, of a command that has all its results at once."""
+    """Output of a command that has all its results at once: tables on the terminal, and files."""
 
     def __init__(self, outputs: Outputs) -> None:
-        """Raises UsageError if a file cannot be written."""
+        """Open the files. Raise UsageError if one cannot be written."""
         from cudamm.output.output_files import JsonFile
 
         with contextlib.ExitStack() as opened:
@@ -169,9 +174,10 @@ class Output:
         self._opened.close()
 
     def present(self, render: Render, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
-        """Print tables, unless standard output is taken, and write the files.
+        """Print the tables, unless a file goes to standard output, and write the files.
 
-        Raises UsageError if the disk is full.
+        Raises:
+            UsageError: the disk is full.
         """
         from cudamm.output.console import console
 
@@ -187,7 +193,7 @@ _FILES = ("--json", "--csv", "--markdown", "--svg")
 
 
 def _command_line() -> str:
-    """Return the command line as it was given, without where its results go and how much it prints."""
+    """Return the command line as it was given, without the options of output."""
     words: list[str] = []
     is_path = False
     for word in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""`cudamm profile`: what Nsight Compute says of kernels, in a table and a sentence or two."""
+"""`cudamm profile`: Nsight Compute's counters of kernels, and what limits them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SIZE = "1024"
 
-_WITHOUT = (
-    "cudamm roofline --peak GFLOPS --bandwidth GB/S and cudamm occupancy --arch NAME say what can be known "
-    "without a GPU"
+_WITHOUT_GPU = (
+    "without a GPU, use cudamm trace, cudamm occupancy, or cudamm roofline --peak GFLOPS --bandwidth GB/S"
 )
 
 
@@ -43,30 +42,33 @@ def profile_command(
     timeout_s: float,
     outputs: Outputs,
 ) -> int:
-    """Profile each kernel with Nsight Compute, and say what keeps it from being faster.
+    """\b
+    cudamm profile -m tiled                    one kernel
+    cudamm profile -m naive,coalesced          what coalescing changes
+    cudamm profile --kernel my.cu -n 2048      your kernel
 
-    Throughputs, traffic, cache hits, coalescing, bank conflicts and achieved occupancy of one launch, after
-    one that warms up and is verified. It needs an NVIDIA GPU, and ncu, which the CUDA toolkit has.
+    Profile each kernel with Nsight Compute, and name what limits its speed.
 
-    \b
-    cudamm profile -m tiled                         one kernel
-    cudamm profile -m naive,coalesced               what coalescing changes
-    cudamm profile -m tiled-padded -D PAD=0,1       what padding does to bank conflicts
-    cudamm profile --kernel my.cu -n 2048           your own
+    The table shows throughputs, traffic, cache hits, coalescing, bank conflicts and achieved occupancy of one
+    launch. An earlier launch warms the GPU up and is verified. The command needs an NVIDIA GPU and ncu, which
+    is a part of the CUDA toolkit.
     """
     if device_spec == "cpu":
-        raise UsageError(f"Nsight Compute profiles GPUs, and the CPU device is none: {_WITHOUT}")
+        raise UsageError(f"Nsight Compute profiles GPUs only, not the CPU device: {_WITHOUT_GPU}")
     from cudamm.analysis.profile import SCHEMA, WHERE_TO_GET_NCU, ProfileResult, profile
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
     from cudamm.compile.toolkit import find_ncu, find_nvcc
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import cases, kernels_of
+    from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.output import profile_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
-    unprofiled = "do not run on a GPU: name a method that does"
-    variants = kernels_of(selection.variants(), selection.is_named, unprofiled, "profile; ncu does")
-    chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
+    why_refused = "do not run on a GPU: name a method that does"
+    variants = kernels_of(selection.variants(), selection.is_named, why_refused, "profile; ncu does")
+    chosen = asked_cases(
+        variants, selection.is_named, sizes or (DEFAULT_SIZE,), dtypes, seed, quiet=outputs.quiet
+    )
     with WorkerExecutor(device_spec, timeout_s) as worker:
         _check_gpu(worker)
         ncu = find_ncu(find_nvcc())
@@ -75,9 +77,11 @@ def profile_command(
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         info = worker.target.info
         with Session[ProfileResult](SCHEMA, outputs, info) as session:
-            session.collect(lambda tell: profile(worker, ncu, chosen, fmad, timeout_s, tell))
+            session.collect(
+                lambda report_progress: profile(worker, ncu, chosen, fmad, timeout_s, report_progress)
+            )
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say(remarks)
+            session.print_remarks(remarks)
             session.save(ProfileResult.record)
             return session.exit_status(all(result.status != "failed" for result in session.results))
 
@@ -87,4 +91,4 @@ def _check_gpu(executor: Executor) -> None:
     info = executor.target.info
     if info.kind == "cpu":
         missing = info.note or "there is no GPU here"
-        raise NoDeviceError(f"{missing}, and Nsight Compute profiles nothing else: {_WITHOUT}")
+        raise NoDeviceError(f"{missing}, and Nsight Compute needs one: {_WITHOUT_GPU}")

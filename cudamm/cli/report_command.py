@@ -1,4 +1,4 @@
-"""`cudamm report`: a file of results as a page to read and to hand in."""
+"""`cudamm report`: a file of results as an HTML page to read and to hand in."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option
 
+from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import Outputs, text_file_options
 from cudamm.errors import NoDeviceError, UsageError
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
 
 STREAMS = ("/dev/", "/proc/")
-"""Where names are that no page can be named after, even where they stand for a file."""
+"""Folders whose entries are streams, so that no page can be named after them."""
 
 
 @cloup.command()
 @cloup.argument("path", metavar="RESULTS.json")
 @text_file_options(
     option(
-        "-o", "--output", metavar="FILE", show_default="the file's own name with .html",
-        help="Write the page there; - for standard output.",
+        "-o", "--output", metavar="FILE", show_default="the name of RESULTS.json, ending in .html",
+        help="Write the page to FILE; - for standard output.",
     ),
     option(
         "--occupancy/--no-occupancy", default=True,
-        help="Compute the occupancy of kernels that a GPU has run, if there is an nvcc to compile them.",
+        help="Add the occupancy of kernels that ran on a GPU, or not; it needs nvcc.",
     ),
 )  # fmt: skip
 def report_command(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> None:
-    """Write one HTML page of a file that bench --json or sweep --json wrote.
+    """\b
+    cudamm report results.json                  write results.html
+    cudamm report sweep.json -o handed-in.html  write handed-in.html
+    cudamm report results.json --markdown -     print the table as Markdown
 
-    It has a summary, the table with bars, charts against what was swept and against the size, the kernels'
-    sources, occupancy, and every statistic of the samples. The page is whole in itself: it loads nothing.
-    With --csv, --markdown or --svg it is the table of bench instead, in that form; with -o the page as well.
+    Write one HTML page about a file that bench --json or sweep --json wrote.
 
-    \b
-    cudamm bench --json results.json
-    cudamm report results.json                   writes results.html
-    cudamm sweep -m tiled-coarse --json sweep.json
-    cudamm report sweep.json -o handed-in.html
-    cudamm report results.json --markdown -      its table once more
+    The page contains a summary, the table with bars, charts, the kernels' sources, their occupancy, and every
+    statistic of the samples. It is one file, which loads nothing from the network.
+
+    With --csv, --markdown or --svg, the table of bench is written in that format instead of the page. Add -o
+    to write the page too.
     """
     from cudamm.benchmark.result_file import load, results_of
     from cudamm.output.output_files import OutputFile
@@ -79,7 +79,7 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
 
 
 def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
-    """Write the table as CSV, Markdown and SVG. Raises UsageError if one would replace the file read."""
+    """Write the table as CSV, Markdown and SVG. Raise UsageError if one would replace the file of results."""
     from cudamm.benchmark.result import bench_record_among
     from cudamm.cli.output_options import TextFiles
     from cudamm.output import bench_table
@@ -87,9 +87,11 @@ def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, pag
 
     for name, path in outputs.named.items():
         if path != "-" and Path(path).exists() and Path(path).samefile(saved.path):
-            raise UsageError(f"{name} {path}: that is the file to report on, and would be replaced")
+            raise UsageError(f"{name} {path} would replace the file of results: choose another name")
         if page is not None and os.path.realpath(path) == os.path.realpath(page):
-            raise UsageError(f"{name} and -o are both {'standard output' if path == '-' else path}")
+            raise UsageError(
+                f"{name} and -o are both {'standard output' if path == '-' else path}: choose two files"
+            )
     with TextFiles(outputs) as files:
         view = results_view(saved.document["device"]["name"], results)
         records = [bench_record_among(result, results) for result in results]
@@ -97,20 +99,20 @@ def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, pag
 
 
 def _target(path: str, output: str | None) -> str:
-    """Where the page goes. Raises UsageError where it would replace the file that is read."""
+    """Return the page's path. Raise UsageError if the page would replace the file of results."""
     if output == "-":
         return "/dev/stdout"
     given = Path(path)
     if output is None and (path.startswith(STREAMS) or not given.is_file()):
-        raise UsageError(f"{path} is no file that a page could be named after: say where with -o FILE")
+        raise UsageError(f"the page cannot be named after {path}: name the page with -o FILE")
     target = given.with_suffix(".html") if output is None else Path(output)
     if target.exists() and target.samefile(given):
-        raise UsageError(f"-o {target}: that is the file to report on, and would be replaced")
+        raise UsageError(f"-o {target} would replace the file of results: choose another name")
     return str(target) if output is None else output
 
 
 def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:
-    """The occupancy of what can be compiled here, and what is to be said of the rest."""
+    """Return the occupancy of the kernels that can be compiled here, and why others have none."""
     from cudamm.cli.session import Session
     from cudamm.devices.device import DeviceInfo
     from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
@@ -118,7 +120,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
 
     device = saved.document["device"]
     if device["kind"] != "gpu":
-        return [], "Left out: these results are not of a GPU. cudamm occupancy computes it for any."
+        return [], "Left out: these results are not of a GPU. cudamm occupancy --arch works for any GPU."
     architecture = architecture_of(device)
     if architecture is None:
         return [], "Left out: the file names no architecture whose limits are known."
@@ -126,14 +128,14 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
     timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")
              and not (k.method and k.method.package)]  # fmt: skip
     if not chosen:
-        return [], "Left out: of no row the source is at hand as it was measured."
-    left = len({k.row.method for k in timed} - {k.row.method for k in chosen})
-    why_not = f"{left} method{'s' * (left > 1)} left out, whose source is not at hand as it was measured."
+        return [], "Left out: no kernel's source is the one that was measured."
+    missing = len({k.row.method for k in timed} - {k.row.method for k in chosen})
+    why_not = f"{missing} method{'s' * (missing > 1)} left out: the source is not the one that was measured."
     info = DeviceInfo(device["kind"], "", device["name"])
     with Session[OccupancyResult](SCHEMA, Outputs(), info) as session:
         try:
-            session.collect(lambda tell: occupancy_of(architecture, chosen, tell))
+            session.collect(lambda report_progress: occupancy_of(architecture, chosen, report_progress))
             session.exit_status(True)
         except (NoDeviceError, UsageError) as error:
             return [], f"Left out: {error}."
-        return session.results, why_not if left else ""
+        return session.results, why_not if missing else ""

@@ -1,4 +1,4 @@
-"""`cudamm reproduce`: what a course ran, run again, beside the figures it published."""
+"""`cudamm reproduce`: run a course's experiment again, beside its published figures."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 
+from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.cli.shared_options import device_options, seed_option
 from cudamm.courses import NAMES
@@ -24,8 +25,8 @@ ALL = "all"
     "Problem",
     option(
         "-n", "--size", metavar="SIZE",
-        show_default="the source's own, or 1024; smaller on the CPU device",
-        help="1024 for a square, 640x480x320 for MxNxK.",
+        show_default="the course's sizes, or 1024; smaller on the CPU device",
+        help="1024 for square matrices, 640x480x320 for MxNxK.",
     ),
     seed_option,
 )  # fmt: skip
@@ -39,24 +40,24 @@ def reproduce_command(
     timeout_s: float,
     outputs: Outputs,
 ) -> int:
-    """Run just what a course document ran, and say which of its conclusions hold on this device.
+    """\b
+    cudamm reproduce cmu                     beside the table of CMU's slides
+    cudamm reproduce tsinghua -n 2048        at another size
+    cudamm reproduce all --json all.json     every figure, ratio and conclusion
+
+    Run exactly what a course document ran, and report which of its conclusions hold on this device.
 
     \b
-    cmu        CMU 15-418/618, recitation 2: six methods from C++ to shared memory
-    tsinghua   Tsinghua CUDA experiment: five runs of each TILE_SIZE and BLOCK_SIZE, int32
-    sheffield  Sheffield Com4521, lab 06: blocking, bank conflicts, -fmad=false, occupancy
-    sjtu       SJTU CS427, lecture 8: registers, latency, coalescing, double buffering
-    pmpp       Programming Massively Parallel Processors, chapter 5: roofline, boundaries
-    all        each of them
+    cmu        CMU 15-418/618, recitation 2: from C++ to shared memory
+    tsinghua   Tsinghua CUDA experiment: TILE_SIZE and BLOCK_SIZE, in int32
+    sheffield  Sheffield Com4521, lab 06: bank conflicts, -fmad, occupancy
+    sjtu       SJTU CS427, lecture 8: registers, latency, double buffering
+    pmpp       Programming Massively Parallel Processors, chapter 5: roofline
+    all        all five
 
-    The published figures are of the hardware of their day. A conclusion that does not hold here is a finding,
-    not a failure: the exit status is 1 only where a kernel failed or was wrong. On the CPU device geometry,
-    arithmetic and results carry over; times do not.
-
-    \b
-    cudamm reproduce cmu                      at n = 1024 and 2048, beside the slides' table
-    cudamm reproduce tsinghua -n 2048         another size
-    cudamm reproduce all --json all.json      every figure, ratio and conclusion
+    The figures were published for older GPUs. A conclusion that does not hold here is a finding, not a
+    failure: the exit status is 1 only if a kernel failed or was wrong. The CPU device confirms launches,
+    arithmetic and results, but not times.
     """
     from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.problem import parse_shape
@@ -66,8 +67,7 @@ def reproduce_command(
         from cudamm.api.defaults import OCCUPANCY_ARCH
         from cudamm.cli.session import Session
         from cudamm.courses.course_records import SCHEMA, Reproduction, Setting
-        from cudamm.courses.reproduce import find
-        from cudamm.courses.reproduce import reproduce as run_again
+        from cudamm.courses.reproduce import find, reproduce
         from cudamm.devices.gpu_device import GpuTarget
         from cudamm.kernels.architecture import find_architecture
         from cudamm.output import reproduce_table as tables
@@ -86,7 +86,7 @@ def reproduce_command(
         )
         sources = [find(name) for name in (NAMES if ALL in names else dict.fromkeys(names))]
         with Session[Reproduction](SCHEMA, outputs, target.info) as session:
-            session.collect(lambda tell: run_again(worker, sources, setting, tell))
+            session.collect(lambda report_progress: reproduce(worker, sources, setting, report_progress))
             worker.dismiss()
 
             def draw(found: list[Reproduction]) -> Drawing:

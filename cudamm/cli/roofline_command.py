@@ -1,4 +1,4 @@
-"""`cudamm roofline`: each method at its arithmetic intensity, under the device's roofs."""
+"""`cudamm roofline`: the arithmetic intensity of methods, and the rates that a device allows them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 from cloup.constraints import IsSet
 
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import Decorator, all_with, belongs_to, contradict, one_target
 from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.cli.shared_options import (
@@ -27,7 +28,7 @@ from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.benchmark.roofline import DataSheet, Roofline, RooflineResult
-    from cudamm.cli.session import Tell
+    from cudamm.cli.session import ReportProgress
     from cudamm.devices.device import DeviceInfo
     from cudamm.kernels.selection import Selection
     from cudamm.output.plots.chart import Drawing
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = "1024"
 
 LARGEST_NUMBER = 1e9
-"""Largest rate in GFLOP/s or GB/s, or clock in MHz; far above any device, so a slip of the keyboard."""
+"""Largest accepted rate in GFLOP/s or GB/s, or clock in MHz, far above that of any device."""
 
 _BY_NUMBERS = "an A100: --peak 19500 --bandwidth 1555"
 _BY_CLOCKS = "an A100: --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120"
 
 
 def _positive(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= LARGEST_NUMBER:  # nor NaN
+    if value is not None and not 0 < value <= LARGEST_NUMBER:  # true for NaN too
         raise click.BadParameter(f"{value:g} is not above 0 and at most {LARGEST_NUMBER:,.0f}")
     return value
 
@@ -63,16 +64,25 @@ _roofs_options: Decorator = gathered(
     ("peak", "bandwidth", "arch", "sms", "clock", "memory_clock", "bus_width"),
     option_group(
         "Roofs",
-        _number("--peak", "GFLOPS", "Peak rate of a device that is not here; goes with --bandwidth."),
-        _number("--bandwidth", "GB/S", "Its memory bandwidth."),
-        option("--theoretical", is_flag=True, help="Compute the roofs from the GPU's clocks; measure none."),
-        option("--arch", metavar="NAME", help="Compute the roofs of a GPU that is not here, such as sm_86."),
-        option("--sms", type=click.IntRange(1, 100_000), metavar="N", help="--arch: its multiprocessors."),
-        _number("--clock", "MHZ", "--arch: clock of the multiprocessors."),
-        _number("--memory-clock", "MHZ", "--arch: clock of the memory, which transfers twice a cycle."),
+        _number("--peak", "GFLOPS", "Peak rate of a GPU, by its data sheet; goes with --bandwidth."),
+        _number("--bandwidth", "GB/S", "Memory bandwidth of the GPU, by its data sheet."),
+        option(
+            "--theoretical", is_flag=True,
+            help="Calculate the roofs of this machine's GPU from its clocks instead of measuring them.",
+        ),
+        option(
+            "--arch", metavar="NAME",
+            help="Calculate the roofs of another GPU, of an architecture such as sm_86, from its clocks.",
+        ),
+        option(
+            "--sms", type=click.IntRange(1, 100_000), metavar="N", show_default="the architecture's GPU",
+            help="Number of multiprocessors, for --arch.",
+        ),
+        _number("--clock", "MHZ", "Clock of the multiprocessors, for --arch."),
+        _number("--memory-clock", "MHZ", "Clock of the memory, for --arch; it transfers twice per cycle."),
         option(
             "--bus-width", type=click.IntRange(8, 100_000), metavar="BITS",
-            help="--arch: bus width of the memory.",
+            help="Bus width of the memory, for --arch.",
         ),
     ),
     belongs_to("--arch", "sms", "clock", "memory_clock", "bus_width"),
@@ -93,21 +103,22 @@ _roofs_options: Decorator = gathered(
 @selection_options(
     fmad_option,
     kernel=[
-        option("--traffic", metavar="LIST", help="Bytes that all threads load, and store: two expressions.")
+        option(
+            "--traffic", metavar="LIST", show_default="the header's",
+            help="Bytes that all threads load and bytes that they store, such as '8*M*N*K,4*M*N'.",
+        )
     ],
-)
+)  # fmt: skip
 @problem_options(DEFAULT_SIZE, "float32", seed_option)
 @_roofs_options
 @option_group(
     "Measuring",
     option(
-        "--runs",
-        type=click.IntRange(1, 100_000),
-        show_default="until stable",
+        "--runs", type=click.IntRange(1, 100_000), metavar="N", show_default="until the median is stable",
         help="Number of samples per variant.",
     ),
     cold_option,
-)
+)  # fmt: skip
 @option_group("Device", device_option, timeout_option, one_target("arch", "cpu"))
 @output_options(PLOT)
 def roofline_command(
@@ -124,50 +135,60 @@ def roofline_command(
     device_spec: str,
     outputs: Outputs,
 ) -> int:
-    """Say what rate the peak and the memory of a device allow each method.
+    """\b
+    cudamm roofline                                every method, on this GPU
+    cudamm roofline --peak 19500 --bandwidth 1555  on an A100, without a GPU
+    cudamm roofline --kernel my.cu --traffic '8*M*N*K,4*M*N'
 
-    On a GPU each method is measured, and its rate held against the bound; the roofs are measured too. For a
-    device by its numbers (--peak and --bandwidth, or --arch and clocks) the bounds are printed, and nothing
-    is measured unless --device gpu asks for it.
+    Calculate each method's arithmetic intensity, and the rate that the peak and the memory of a GPU allow it.
+
+    On a GPU, the methods and the roofs are measured, and each rate is compared with its bound. For a GPU that
+    is described by its numbers (--peak and --bandwidth, or --arch and clocks) only bounds are printed; add
+    --device gpu to measure the methods as well.
 
     \b
-    cudamm roofline                                          every method on this GPU
-    cudamm roofline -m tiled --block all --theoretical       roofs from clocks and widths
-    cudamm roofline --peak 19500 --bandwidth 1555            an A100 by its numbers
+    cudamm roofline -m tiled --block all --theoretical  roofs from its clocks
     cudamm roofline --arch sm_80 --sms 108 --clock 1410 --bandwidth 1555
-    cudamm roofline --kernel my.cu --traffic "8*M*N*K,4*M*N" --peak 19500 --bandwidth 1555
     """
     from cudamm.benchmark import roofline
     from cudamm.benchmark.sampling_policy import Settings
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import cases, kernels_of
+    from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.tuning.fitted_cases import fitted, fitted_to
     from cudamm.tuning.place import of_architecture
 
     if device_spec == "cpu" and not sheet.is_given:
         raise UsageError(
-            "times on the CPU device are no GPU's, so no roof belongs to them: --peak GFLOPS and "
-            f"--bandwidth GB/S of a GPU give the bounds ({_BY_NUMBERS})"
+            "times on the CPU device are not those of a GPU and have no roofline: add --peak GFLOPS and "
+            f"--bandwidth GB/S of a GPU ({_BY_NUMBERS})"
         )
     if sheet.arch is not None and sheet.arch.strip().lower() == "all":
-        raise UsageError("--arch all: a roofline is of one device, so name one")
-    without_roofs = "do not run on a GPU and have no roofline: name a method that does"
-    variants = kernels_of(selection.variants(), selection.is_named, without_roofs)
-    chosen = cases(variants, sizes or (DEFAULT_SIZE,), dtypes, seed)
+        raise UsageError("--arch all: a roofline belongs to one GPU; name one architecture, such as sm_86")
+    why_refused = "do not run on the GPU and have no roofline: name a method that runs on a GPU"
+    variants = kernels_of(selection.variants(), selection.is_named, why_refused)
+    chosen = asked_cases(
+        variants, selection.is_named, sizes or (DEFAULT_SIZE,), dtypes, seed, quiet=outputs.quiet
+    )
     if sheet.is_given and device_spec in ("auto", "cpu"):
         chosen, remarks = fitted(chosen, selection.is_named, sheet.lacks, of_architecture(sheet.architecture))
-        note = "nothing is measured: times on the CPU device are no GPU's" if device_spec == "cpu" else ""
+        measures_nothing = "nothing is measured: times on the CPU device are not those of a GPU"
+        note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
         return _show(
-            outputs, info, sheet.roofs, lambda tell: roofline.bounds(chosen, sheet.roofs, fmad), remarks
+            outputs,
+            info,
+            sheet.roofs,
+            lambda report_progress: roofline.bounds(chosen, sheet.roofs, fmad),
+            remarks,
         )
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
         roofs = sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
 
-        def measured(tell: Tell) -> Iterator[RooflineResult]:
-            yield from roofline.measure(worker, chosen, settings, roofs, tell)
+        def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:
+            yield from roofline.measure(worker, chosen, settings, roofs, report_progress)
             worker.dismiss()
 
         return _show(outputs, worker.target.info, roofs, measured, remarks)
@@ -177,10 +198,10 @@ def _show(
     outputs: Outputs,
     device: DeviceInfo,
     roofs: Roofline,
-    results: Callable[[Tell], Iterator[RooflineResult]],
+    results: Callable[[ReportProgress], Iterator[RooflineResult]],
     remarks: Sequence[str],
 ) -> int:
-    """Collect results, print, draw and write them, with remarks below; return the exit status."""
+    """Collect, print, draw and write the results, then print remarks; return the exit status."""
     from cudamm.benchmark.roofline import SCHEMA, RooflineResult
     from cudamm.cli.session import Session
     from cudamm.output import roofline_table as tables
@@ -194,7 +215,7 @@ def _show(
         session.collect(results)
         session.results.sort(key=lambda result: result.position)
         session.show(lambda console, found: tables.render(console, info, roofs, found), draw)
-        session.say(remarks)
+        session.print_remarks(remarks)
         session.save(RooflineResult.record)
         session.write_picture(draw)
         return session.exit_status(all(result.status != "failed" for result in session.results))

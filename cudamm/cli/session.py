@@ -1,4 +1,4 @@
-"""What commands that measure have in common: a progress bar, results as they come, tables, a JSON file."""
+"""The common course of commands that measure: progress bar, results, tables, files, exit status."""
 
 from __future__ import annotations
 
@@ -28,18 +28,24 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
-Tell = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
+"""Function that shows the current step, the number of steps done, and their total."""
 
 
 class Session(Generic[R]):
-    """One command's results, from the first to the last thing done with them.
+    """The results of one command: collected, printed and written.
 
-    The JSON file is opened before anything is measured: a path that cannot be written costs no
-    measurement. Ctrl-C ends the measuring; what was measured is printed and written all the same.
+    The JSON file is opened before the measuring, so that a path that cannot be written costs no measurement.
+    Ctrl-C ends the measuring; the results so far are printed and written.
     """
 
     def __init__(self, schema: str, outputs: Outputs, device: DeviceInfo) -> None:
-        """Raises UsageError if a file cannot be written, NoDeviceError without the library that draws."""
+        """Open the files.
+
+        Raises:
+            UsageError: a file cannot be written.
+            NoDeviceError: the library that draws charts is missing.
+        """
         self.results: list[R] = []
         self._schema = schema
         self._device = device
@@ -72,8 +78,8 @@ class Session(Generic[R]):
     ) -> None:
         self._files.close()
 
-    def collect(self, measure: Callable[[Tell], Iterator[R]]) -> None:
-        """Measure everything, showing how far it is; nothing after Ctrl-C or the loss of the device."""
+    def collect(self, measure: Callable[[ReportProgress], Iterator[R]]) -> None:
+        """Measure everything, and show progress meanwhile. Do nothing after Ctrl-C or a lost device."""
         if self._interrupted is not None or self._lost is not None:
             return
         columns = (
@@ -84,24 +90,24 @@ class Session(Generic[R]):
         )
         stderr = messages()
         hidden = self._outputs.quiet or not stderr.is_terminal
-        shown = Progress(*columns, console=stderr, transient=True, disable=hidden)
-        with self._while_it_takes_anything(), shown as bar:
+        progress = Progress(*columns, console=stderr, transient=True, disable=hidden)
+        with self._ignoring_a_closed_terminal(), progress as bar:
             task = bar.add_task("starting", total=None)
 
-            def tell(doing: str, done: int, total: int) -> None:
+            def report_progress(doing: str, done: int, total: int) -> None:
                 bar.update(task, description=doing, completed=done, total=total)
                 if self._outputs.verbose:
                     stderr.print(f"{done} of {total}: {doing}", markup=False, soft_wrap=True)
 
             try:
-                for result in measure(tell):  # one by one: those before an interrupt are kept
+                for result in measure(report_progress):  # results that came before an interrupt are kept
                     self.keep(result)
             except KeyboardInterrupt as interrupt:
                 self._interrupted = interrupt
             except NoDeviceError as error:
                 if not self.results:
                     raise
-                self._lost = error  # a GPU that was there: what it measured is kept
+                self._lost = error  # the GPU failed meanwhile: its results so far are kept
 
     def keep(self, result: R) -> None:
         """Add a result."""
@@ -114,7 +120,7 @@ class Session(Generic[R]):
     ) -> None:
         """Print the tables, and the charts if `--plot` names the terminal.
 
-        Nothing is printed if standard output is taken by a file's contents.
+        Nothing is printed if a file goes to standard output.
         """
         if self._device.note and not self._outputs.quiet:
             messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
@@ -127,16 +133,16 @@ class Session(Generic[R]):
         self._print(render_all)
 
     def write_picture(self, draw: Callable[[list[R]], Drawing]) -> None:
-        """Write the file that `--plot` names. Last: a full disk must not cost the results."""
+        """Write the file of `--plot`. Call this last: a full disk must not cost the results."""
         if self._plot is not None and self.results:
             self._plot.write(draw(self.results))
 
-    def say(self, lines: Sequence[str]) -> None:
-        """Print remarks below the tables, under the same condition."""
+    def print_remarks(self, remarks: Sequence[str]) -> None:
+        """Print remarks below the tables, unless a file goes to standard output."""
 
         def render(console: Console) -> None:
-            for line in lines:
-                console.print(escape(line), soft_wrap=True)
+            for remark in remarks:
+                console.print(escape(remark), soft_wrap=True)
 
         self._print(render)
 
@@ -145,7 +151,7 @@ class Session(Generic[R]):
             return
         self._printed.append(render)
         if not (self._text_files.take_standard_output or (self._json and self._json.is_standard_output)):
-            with self._while_it_takes_anything():
+            with self._ignoring_a_closed_terminal():
                 render(console())
 
     def _write_text_files(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -157,8 +163,8 @@ class Session(Generic[R]):
             printed(console)
 
     @contextlib.contextmanager
-    def _while_it_takes_anything(self) -> Iterator[None]:
-        """A terminal that was closed has told so by a signal: its errors must not cost the file."""
+    def _ignoring_a_closed_terminal(self) -> Iterator[None]:
+        """Ignore errors of a closed terminal after its signal: they must not cost the file of results."""
         try:
             yield
         except OSError:
@@ -166,20 +172,20 @@ class Session(Generic[R]):
                 raise
 
     def save(self, record: Callable[[R], dict[str, Any]]) -> None:
-        """Write a row for each result to the files that are wanted."""
+        """Write a row for each result to the files."""
         self.write([record(result) for result in self.results])
 
     def write(
         self, rows: Sequence[dict[str, Any]], csv_rows: Iterable[dict[str, Any]] | None = None, **head: Any
     ) -> None:
-        """Write the files that are wanted. After the tables: a full disk must not cost them.
+        """Write the files. Call this after the tables: a full disk must not cost them.
 
         Args:
-            rows: of the JSON document.
-            csv_rows: those of the CSV file, if they differ.
-            head: what else the JSON document contains beside its rows.
+            rows: rows of the JSON document.
+            csv_rows: rows of the CSV file, if they differ.
+            head: other fields of the JSON document.
         """
-        # An older file is worth more than a document without results.
+        # An interrupt before the first result must not replace an older file by an empty one.
         if isinstance(self._json, JsonFile) and (self.results or not self._interrupted):
             self._json.write(document(self._schema, self._device) | head, rows)
         self._write_text_files(rows if csv_rows is None else csv_rows)
@@ -192,16 +198,16 @@ class Session(Generic[R]):
             NoDeviceError: the device was lost.
         """
         count = len(self.results)
-        what = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
+        progress = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
         if self._interrupted is not None:
-            raise Interrupted(self._interrupted, what)
+            raise Interrupted(self._interrupted, progress)
         if self._lost is not None:
-            raise NoDeviceError(f"{self._lost}; {what}")
+            raise NoDeviceError(f"{self._lost}; {progress}")
         return ALL_WELL if all_well else FAILED_RESULT
 
 
 class LiveSession(Session[Result]):
-    """A session that keeps each result in a journal, from which `--resume` goes on after a kill."""
+    """A session that keeps each result in a journal, from which `--resume` continues after a kill."""
 
     def __init__(
         self,
@@ -214,7 +220,7 @@ class LiveSession(Session[Result]):
         """Open the files.
 
         Args:
-            record: the row of a result, given those of cuBLAS.
+            record: makes the row of a result, given the results of cuBLAS.
 
         Raises:
             UsageError: a file cannot be written.
@@ -228,11 +234,11 @@ class LiveSession(Session[Result]):
         return LiveJson(path, document(self._schema, self._device, self._options))
 
     def restore(self, results: Sequence[Result], records: Mapping[int, dict[str, Any]]) -> None:
-        """Take over what an earlier run has measured.
+        """Take over the results of an earlier run.
 
         Args:
-            results: to be shown with those to come.
-            records: of the file, by their positions in it: these results', and others that are to stay there.
+            results: results to show beside the new ones.
+            records: rows of the file by position: those of `results`, and others that stay in the file.
         """
         self.results += results
         self._restored = dict(records)
@@ -240,7 +246,7 @@ class LiveSession(Session[Result]):
             self._json.restore(records)
 
     def keep(self, result: Result) -> None:
-        """Put a result in its place, or in the place of an earlier one; cuBLAS's changes the other rows."""
+        """Put a result at its position, in place of an earlier one. A result of cuBLAS changes all rows."""
         first = bisect.bisect_left(self.results, result.position, key=lambda r: r.position)
         end = bisect.bisect_right(self.results, result.position, key=lambda r: r.position)
         self.results[first:end] = [result]
@@ -248,7 +254,7 @@ class LiveSession(Session[Result]):
             self._json.append(self._records(self.results if result.is_yardstick else [result]))
 
     def finish(self) -> None:
-        """Write the files. After the tables: a full disk must not cost them."""
+        """Write the files. Call this after the tables: a full disk must not cost them."""
         if self.results or not self._interrupted:
             self._write_json()
         self._write_text_files(self._records(self.results).values())
@@ -259,13 +265,13 @@ class LiveSession(Session[Result]):
             self._json.write(records[position] for position in sorted(records))
 
     def _records(self, results: Sequence[Result]) -> dict[int, dict[str, Any]]:
-        """Rows by their positions."""
+        """Return the rows of results by position."""
         yardsticks = [result for result in self.results if result.is_yardstick]
         return {result.position: self._record(result, yardsticks) for result in results}
 
     def __exit__(self, *error: Any) -> None:
         try:
-            if isinstance(self._json, LiveJson) and self._json.is_behind:  # an error came before `finish`
+            if isinstance(self._json, LiveJson) and self._json.is_behind:  # an error prevented `finish`
                 with contextlib.suppress(UsageError):
                     self._write_json()
         finally:

@@ -1,4 +1,4 @@
-"""Options that several commands share: which variants, on what problems, on which device."""
+"""Options that several commands share: which variants, on which problems, on which device."""
 
 from __future__ import annotations
 
@@ -8,36 +8,55 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import Command, Decorator
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 
-_KERNEL_OPTIONS = (
-    ("entry", "NAME", "The function to launch."),
-    ("args", "LIST", "What it takes, in order, such as M,N,K,1.0,A,B,0.0,C."),
-    ("threads", "X,Y,Z", "Threads in a block, such as 16,16."),
-    ("grid", "X,Y,Z", "Blocks in the grid, such as ceil(N/16),ceil(M/16)."),
-    ("shared-bytes", "EXPR", "Dynamic shared memory a block."),
-    ("requires", "LIST", "Conditions, such as M%64==0; multiples are met by padding."),
-)
+_HEADER_OPTIONS = (
+    option(
+        "--entry", metavar="NAME", show_default="the header's, else the only kernel",
+        help="Function to launch.",
+    ),
+    option(
+        "--args", metavar="LIST", show_default="the header's, else M,N,K,A,B,C",
+        help="Arguments of the function, in order, such as M,N,K,1.0,A,B,0.0,C.",
+    ),
+    option(
+        "--threads", metavar="X,Y,Z", show_default="the header's",
+        help="Threads per block, such as 16,16.",
+    ),
+    option(
+        "--grid", metavar="X,Y,Z", show_default="the header's",
+        help="Blocks in the grid, such as 'ceil(N/16),ceil(M/16)'.",
+    ),
+    option(
+        "--shared-bytes", metavar="EXPR", show_default="the header's, else 0",
+        help="Bytes of dynamic shared memory per block.",
+    ),
+    option(
+        "--requires", multiple=True, metavar="LIST", show_default="the header's",
+        help="Conditions, such as 'M%64==0, N%64==0'; repeatable. Matrices are padded to required multiples.",
+    ),
+)  # fmt: skip
 
-KERNEL_PARAMETERS = tuple(name.replace("-", "_") for name, _, _ in _KERNEL_OPTIONS)
-"""The parameters whose options stand in for the fields of a kernel's header."""
+HEADER_FIELDS = ("entry", "args", "threads", "grid", "shared_bytes", "requires")
+"""Parameters of the options that replace fields of a kernel's header."""
 
 
 def gathered(name: str, make: Callable[..., Any], options: Sequence[str], *groups: Decorator) -> Decorator:
     """Return a decorator that adds options to a command, which receives them as one object.
 
     Args:
-        name: of the argument by which the command receives the object.
-        make: makes the object; takes the options by their names.
-        options: their names; an option that the command does not have is left to `make`'s defaults.
+        name: the command's argument for the object.
+        make: makes the object from the values of the options, by name.
+        options: names of the options. An option that the command does not have is not passed to `make`.
         groups: decorators that add the options.
     """
 
@@ -47,10 +66,10 @@ def gathered(name: str, make: Callable[..., Any], options: Sequence[str], *group
             values = {option: given.pop(option) for option in options if option in given}
             return command(**{name: make(**values)}, **given)
 
-        wrapped: Command = run
-        for add in reversed(groups):
-            wrapped = add(wrapped)
-        return wrapped
+        decorated: Command = run
+        for add_options in reversed(groups):
+            decorated = add_options(decorated)
+        return decorated
 
     return decorate
 
@@ -69,42 +88,63 @@ def _selection(kernel: str | None, **given: Any) -> Selection:
     from cudamm.kernels.selection import Selection
 
     chosen = {name: given.pop(name) for name in _CHOOSING}
-    kernels = () if kernel is None else (Path(kernel),)
+    given["requires"] = _joined(given["requires"])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
+    kernels = () if kernel is None else (Path(kernel),)
     return Selection(kernels=kernels, kernel_fields=fields, **chosen)
 
 
-def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) -> Decorator:
+def _joined(conditions: Sequence[str]) -> str | None:
+    """Return the conditions of every `--requires` as one list; None if there are none."""
+    if not all(text.strip() for text in conditions):
+        return ""  # `Selection` refuses an empty field, with the option's name
+    return ", ".join(text.strip().removesuffix(",") for text in conditions) or None
+
+
+ONE_VALUE, EVERY_VALUE = "the method's own", "every value in the method's header"
+"""Defaults of parameters, in words."""
+
+
+def selection_options(
+    *parameters: Decorator,
+    kernel: Sequence[Decorator] = (),
+    block: str = ONE_VALUE,
+    values: str = ONE_VALUE,
+) -> Decorator:
     """Add the options that choose variants; the command receives them as `selection`.
 
     Args:
-        parameters: further options to be listed in the group of parameters.
-        kernel: further options to be listed in the group of kernels.
+        parameters: more options for the group "Parameters".
+        kernel: more options for the group "Kernel".
+        block: the default of `--block`.
+        values: the default of the other parameters.
     """
     return gathered(
         "selection",
         _selection,
-        ("kernel", *_CHOOSING, *KERNEL_PARAMETERS, "traffic"),
+        ("kernel", *_CHOOSING, *HEADER_FIELDS, "traffic"),
         option_group(
             "Kernel",
-            methods_option("A method or alias, all, or best, which is chosen for the device; repeatable."),
+            methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
             option(
                 "--kernel", metavar="FILE", shell_complete=complete_files,
-                help="A kernel of your own. Its header describes it, or the options below.",
+                help="Your own kernel. Options below replace fields of its header, or the whole header.",
             ),
-            *(option(f"--{name}", metavar=metavar, help=text) for name, metavar, text in _KERNEL_OPTIONS),
+            *_HEADER_OPTIONS,
             *kernel,
         ),
         option_group(
             "Parameters",
             option(
-                "--block", metavar="VALUES",
-                help="BLOCK_SIZE: 16, a list 8,16,32, a range 1:32:*2, or all worth trying.",
+                "--block", metavar="VALUES", show_default=block,
+                help="BLOCK_SIZE: 16, a list 8,16,32, a range 1:32:*2, or all values in the method's header.",
             ),
-            option("--tile", metavar="VALUES", help="TILE_SIZE, likewise."),
             option(
-                "-D", "defines", multiple=True, metavar="NAME=VALUES",
-                help="Any other parameter, values as for --block; repeatable.",
+                "--tile", metavar="VALUES", show_default=values, help="TILE_SIZE; values as for --block.",
+            ),
+            option(
+                "-D", "defines", multiple=True, metavar="NAME=VALUES", show_default=values,
+                help="Any other parameter; values as for --block. Repeatable.",
             ),
             *parameters,
         ),
@@ -112,7 +152,7 @@ def selection_options(*parameters: Decorator, kernel: Sequence[Decorator] = ()) 
 
 
 def methods_option(help_text: str) -> Decorator:
-    """Add `-m`, repeatable."""
+    """Return `-m`, which can be repeated."""
     return option(
         "-m", "--method", "methods", multiple=True, metavar="NAME", shell_complete=complete_methods,
         show_default="all", help=help_text,
@@ -120,23 +160,23 @@ def methods_option(help_text: str) -> Decorator:
 
 
 def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> Decorator:
-    """Add `-n` and `--dtype`, both repeatable.
+    """Add `-n` and `--dtype`, which can be repeated.
 
     Args:
-        sizes: the default, in words.
-        dtypes: the default, in words.
-        others: further options of the same group.
+        sizes: the default size, in words.
+        dtypes: the default element type, in words.
+        others: more options for the group "Problem".
     """
     return option_group(
         "Problem",
         option(
             "-n", "--size", "sizes", multiple=True, metavar="SIZE", show_default=sizes,
-            help="1024 for a square, 640x480x320 for MxNxK; repeatable.",
+            help="1024 for square matrices, 640x480x320 for MxNxK. Repeatable.",
         ),
         option(
             "--dtype", "dtypes", multiple=True, metavar="TYPE", show_default=dtypes,
             shell_complete=complete_words("float32", "float64", "int32"),
-            help="Element type: float32, float64 or int32; repeatable.",
+            help="Element type: float32, float64 or int32. Repeatable.",
         ),
         *others,
     )  # fmt: skip
@@ -146,21 +186,23 @@ SIZES_BY_DEVICE = "{gpu} on a GPU, {cpu} on the CPU device".format(**TIMED_SIZES
 
 fmad_option = option(
     "--fmad/--no-fmad", default=True,
-    help="Let the compiler fuse a multiplication and an addition, or not.",
+    help="Let the compiler fuse a multiplication and an addition into one instruction, or not.",
 )  # fmt: skip
 where_option = option(
     "--where", "conditions", multiple=True, metavar="EXPR",
-    help="Only variants for which this holds, such as BM*BN<=8192; repeatable.",
+    help="Only variants that meet this condition, such as 'BM*BN<=8192'. Repeatable.",
 )  # fmt: skip
-seed_option = option("--seed", type=click.IntRange(0), default=0, help="Seed of the random inputs.")
+seed_option = option(
+    "--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random matrices."
+)
 cold_option = option(
     "--cold/--hot", default=True,
-    help="Write over the GPU's L2 cache before each sample, or time launches back to back.",
+    help="Overwrite the GPU's L2 cache before each sample, or launch back to back.",
 )  # fmt: skip
 device_option = option(
     "--device", "device_spec", default="auto", metavar="NAME",
     shell_complete=complete_words("auto", "gpu", "cpu"),
-    help="gpu, gpu:1, cpu, or auto: a GPU if there is one.",
+    help="gpu, gpu:1, cpu, or auto: the first GPU, or the CPU device if there is no GPU.",
 )  # fmt: skip
 timeout_option = option(
     "--timeout", "timeout_s", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,

@@ -1,4 +1,4 @@
-"""`cudamm sweep`: every combination of a method's parameters, and which is best."""
+"""`cudamm sweep`: verify and time every combination of a method's parameters."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option
 
 from cudamm.api.defaults import TIMED_SIZES
+from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
+    EVERY_VALUE,
     SIZES_BY_DEVICE,
     fmad_option,
     problem_options,
@@ -30,13 +31,21 @@ if TYPE_CHECKING:
 @cloup.command()
 @selection_options(
     where_option,
-    option("--full", is_flag=True, help="Measure slow variants too, which are dropped early otherwise."),
+    option("--full", is_flag=True, help="Sample slow variants fully too, instead of dropping them early."),
     fmad_option,
+    block=EVERY_VALUE,
+    values=EVERY_VALUE,
 )
 @problem_options(SIZES_BY_DEVICE, "float32", seed_option)
 @measuring_options
 @output_options(
-    option("--top", type=click.IntRange(1), metavar="K", help="Show only the K fastest of each problem."),
+    option(
+        "--top",
+        type=click.IntRange(1),
+        metavar="K",
+        show_default="all",
+        help="Show only the K fastest of each problem.",
+    ),
     RESUME,
     PLOT,
 )
@@ -51,32 +60,34 @@ def sweep_command(
     measuring: Measuring,
     outputs: Outputs,
 ) -> int:
-    """Time every combination of a method's parameters, as many as its header finds worth it or you name.
+    """\b
+    cudamm sweep -m tiled-coarse -n 4096                 one method
+    cudamm sweep -m register-tile --block 8,16 --top 5   show the five fastest
+    cudamm sweep --kernel my.cu -D TX=1,2,4 -D TY=1,2,4  your kernel
 
-    What is clearly slower than the best so far after one sample is not measured further. Variants that
-    cannot be launched are listed as failed, and only what was verified is ever called best.
+    Verify and time every combination of a method's parameters: the values in the method's header, or those
+    that you name.
 
-    \b
-    cudamm sweep -m tiled-coarse -n 4096                     every value worth trying
-    cudamm sweep -m register-tile --block 8,16 --top 5       the five fastest
-    cudamm sweep --kernel my.cu -D TX=1,2,4 -D TY=1,2,4 --where "TX*TY<=8"
+    A variant that is clearly slower than the best so far is dropped after one sample. Variants that cannot
+    be launched are listed as failed. Only a verified variant is called the best.
     """
-    from cudamm.kernels.chosen_cases import all_hold, cases, restrictions_of
+    from cudamm.kernels.chosen_cases import all_hold, restrictions_of
 
     variants = dataclasses.replace(selection, swept=None).variants()
     restrictions = restrictions_of(conditions)
     with worker_for(sizes, dtypes, measuring) as worker:
+        from cudamm.cli.asked_cases import asked_cases
         from cudamm.output import sweep_table as tables
         from cudamm.tuning.fitted_cases import fitted_to
 
         sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
-        asked = cases(variants, sizes, dtypes, measuring.seed)
+        asked = asked_cases(variants, selection.is_named, sizes, dtypes, measuring.seed, quiet=outputs.quiet)
         asked, remarks = fitted_to(worker.target, asked, selection.is_named)
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:
-            raise UsageError(f"--where leaves none of {len(asked)} variants")
+            raise UsageError(f"--where leaves none of {len(asked)} variants: loosen the condition")
         if conditions:
-            remarks = [f"--where leaves {len(chosen)} of {len(asked)}", *remarks]
+            remarks = [f"--where leaves {len(chosen)} of {len(asked)} variants", *remarks]
         return measure_and_show(
             worker,
             chosen,

@@ -1,4 +1,4 @@
-"""`cudamm trace`: what each warp's loads and stores look like to memory, without a GPU."""
+"""`cudamm trace`: count what each load and store of a warp requests from memory, without a GPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.defaults import SIZE, TRACE_ARCH
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import belongs_to, contradict
 from cudamm.cli.output_options import Outputs, output_options
 from cudamm.cli.shared_options import fmad_option, problem_options, seed_option, selection_options
@@ -31,18 +32,22 @@ MOST_STEPS = 9
     "Tracing",
     option(
         "--blocks", type=click.IntRange(1), metavar="N", show_default="8",
-        help="Number of blocks to trace, at least one of each class; the rest is scaled.",
+        help="Number of blocks to trace, at least one of each class. Counts are scaled up to the grid.",
     ),
     option("--all", "every", is_flag=True, help="Trace every block of the grid."),
     option(
         "--compare", nargs=2, metavar="A B",
-        help="Two side by side, with ratios; a method or file each, as in tiled-padded,PAD=0.",
+        help="Print two kernels side by side, with ratios. Each is a method or file, as in "
+        "tiled-padded,PAD=0.",
     ),
     option(
         "--arch", default=TRACE_ARCH, metavar="NAME",
-        help="The architecture for which nvcc merges shared loads into wider ones.",
+        help="Architecture for which nvcc decides which shared-memory loads to merge into wider ones.",
     ),
-    option("--as-written", is_flag=True, help="Count shared loads as the source has them, none merged."),
+    option(
+        "--as-written", is_flag=True,
+        help="Count shared-memory loads as the source has them, without nvcc's merging.",
+    ),
     contradict("every", "blocks"),
     contradict("compare", "methods"),
     contradict("compare", "kernel"),
@@ -51,12 +56,12 @@ MOST_STEPS = 9
     "Drawing",
     option(
         "--warp", type=click.IntRange(0), metavar="W",
-        help="Draw which elements the threads of this warp of a block touch.",
+        help="Draw which elements the threads of warp W of a block access.",
     ),
-    option("--of-block", metavar="X,Y,Z", show_default="0,0", help="The block that --warp belongs to."),
+    option("--of-block", metavar="X,Y,Z", show_default="0,0", help="Index of the block of --warp."),
     option(
         "--steps", type=click.IntRange(1, MOST_STEPS), metavar="N", show_default="3",
-        help="Number of time periods that --warp draws.",
+        help="Number of requests of each load and store that --warp draws.",
     ),
     contradict("compare", "warp"),
     belongs_to("--warp", "of_block", "steps"),
@@ -78,20 +83,24 @@ def trace_command(
     seed: int,
     outputs: Outputs,
 ) -> int:
-    """Count what the warps of a kernel ask of memory: requests, sectors, wavefronts, bytes moved and used.
+    """\b
+    cudamm trace -m naive                   a row for each load and store
+    cudamm trace -m naive --warp 0          draw which elements warp 0 accesses
+    cudamm trace --compare naive coalesced  two kernels side by side
 
-    The kernel runs on the processor, every access watched; no GPU is needed. A few blocks are traced, and
-    stand for the others like them: the interior, the last column, the last row and the corner of the grid.
+    Count what the warps of a kernel request from memory: requests, sectors, wavefronts, bytes moved and used.
+
+    The kernel runs on the processor, which records every access. No GPU is needed. A few blocks are traced
+    and represent the others of their class: the interior, the last column, the last row and the corner of
+    the grid.
 
     \b
-    cudamm trace -m naive                          a row for each load and store
-    cudamm trace -m naive --warp 0                 which elements warp 0 touches, drawn
-    cudamm trace --compare naive coalesced         side by side, with ratios
-    cudamm trace -m tiled-padded -D PAD=0,1        bank conflicts, and their cure
-    cudamm trace -m tiled-bounds -n 1000 --all     every block
+    cudamm trace -m tiled-padded -D PAD=0,1       bank conflicts, and their cure
+    cudamm trace -m tiled-bounds -n 1000 --all    every block
     """
     from cudamm.analysis.trace import DEFAULT_BLOCKS, SCHEMA, Settings, TraceResult, trace
     from cudamm.api.traceable_cases import traceable_cases
+    from cudamm.cli.asked_cases import print_left_out
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture
@@ -107,31 +116,32 @@ def trace_command(
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.is_named if compare is None else lambda method: True
-    chosen, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
+    chosen, left_out, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
+    print_left_out(left_out, outputs.quiet)
     if compare is not None and len(chosen) != 2:
-        raise UsageError("--compare is of two variants on one problem: name one size, and one --dtype")
+        raise UsageError("--compare takes two variants on one problem: name one size and one --dtype")
 
     def render(console: Console, results: list[TraceResult]) -> None:
         if warp is not None:
             tables.render_warps(console, results)
-        elif compare is not None and len(results) == 2:  # not so after Ctrl-C
+        elif compare is not None and len(results) == 2:  # fewer after Ctrl-C
             tables.render_comparison(console, *results)
         else:
             tables.render(console, results)
 
     with Session[TraceResult](SCHEMA, outputs, host().info) as session:
-        session.collect(lambda tell: trace(chosen, settings, fmad, tell))
+        session.collect(lambda report_progress: trace(chosen, settings, fmad, report_progress))
         session.show(render)
-        session.say(remarks)
+        session.print_remarks(remarks)
         rows = [record for result in session.results for record in result.records()]
         session.write(rows, variants=[result.summary() for result in session.results])
         return session.exit_status(all(result.status != "failed" for result in session.results))
 
 
 def _block_index(text: str) -> Extents:
-    """Return the index that `5`, `5,2` or `5,2,1` names. Raises UsageError for anything else."""
+    """Return the index that `5`, `5,2` or `5,2,1` stands for. Raise UsageError for anything else."""
     words = [word.strip() for word in text.split(",")]
     if not 1 <= len(words) <= 3 or not all(w.isascii() and w.isdigit() and len(w) < 10 for w in words):
-        raise UsageError(f"--of-block {text}: it has to be a block's index in x, y and z, such as 5,2")
+        raise UsageError(f"--of-block {text} is not the index of a block in x, y and z, such as 5,2")
     x, y, z = (*map(int, words), 0, 0)[:3]
     return x, y, z

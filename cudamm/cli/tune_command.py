@@ -1,4 +1,4 @@
-"""`cudamm tune`: which parameters of a method are fastest here, found and kept."""
+"""`cudamm tune`: search for a method's fastest parameters on a GPU, and store them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import cloup
-from cloup import option, option_group
+from cloup import option_group
 
 from cudamm.api.defaults import TIMED_SIZES
+from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import contradict, excludes
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.cli.shared_options import (
-    KERNEL_PARAMETERS,
+    EVERY_VALUE,
+    HEADER_FIELDS,
     SIZES_BY_DEVICE,
     cold_option,
     device_options,
@@ -32,16 +34,21 @@ if TYPE_CHECKING:
     from cudamm.tuning.search import Request
     from cudamm.tuning.tuned_store import Entry, Store
 
+_NOT_STORED = (
+    "nothing is stored: run this command on a machine with a GPU. Without a GPU, cudamm trace and cudamm "
+    "occupancy compare variants"
+)
+
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
 class Duration(click.ParamType[float]):
-    """A time such as 60s, 2m or 90, in seconds."""
+    """A duration such as 60s, 2m or 90, in seconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds. Fails with a usage error for anything else."""
+        """Return the number of seconds. Fail with a usage error for anything else."""
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(s|m|min|h|)\s*", str(value))
@@ -52,30 +59,30 @@ class Duration(click.ParamType[float]):
 
 
 @cloup.command()
-@selection_options(where_option)
+@selection_options(where_option, block=EVERY_VALUE, values=EVERY_VALUE)
 @problem_options(
     SIZES_BY_DEVICE, "float32",
     option(
-        "--seed", type=click.IntRange(0), default=0,
-        help="Seed of the random inputs, and of the variants to begin with.",
+        "--seed", type=click.IntRange(0), default=0, metavar="N",
+        help="Seed of the random matrices, and of the variants with which the search starts.",
     ),
 )  # fmt: skip
 @option_group(
     "Search",
     option(
         "--budget", "budget_s", type=Duration(), default="60s", metavar="TIME",
-        help="Time for each method and size, compiling included: 90s, 2m.",
+        help="Time for each method, size and type, including compilation, such as 90s or 2m.",
     ),
     cold_option,
 )  # fmt: skip
 @option_group(
     "Store",
-    option("--list", "listed", is_flag=True, help="Show what is stored for this device."),
-    option("--forget", is_flag=True, help="Remove what is stored for this device, all or of -m."),
+    option("--list", "listed", is_flag=True, help="List what is stored for this device."),
+    option("--forget", is_flag=True, help="Remove what is stored for this device, or for -m on it."),
     contradict("listed", "forget"),
     excludes(
         ["listed", "forget"], "sizes", "dtypes", "conditions", "block", "tile", "defines", "kernel",
-        *KERNEL_PARAMETERS, reason="--list and --forget are of this device, all or of -m",
+        *HEADER_FIELDS, reason="--list and --forget take no option but -m and --device",
     ),
 )  # fmt: skip
 @device_options
@@ -94,42 +101,48 @@ def tune_command(
     device_spec: str,
     outputs: Outputs,
 ) -> int:
-    """Search a method's parameters for the fastest, confirm them, and keep them for this device.
+    """\b
+    cudamm tune -m tiled-coarse -n 4096               one method, at one size
+    cudamm tune -m tiled-coarse -n 4096 --budget 10m  with more time
+    cudamm tune --list                                list what is stored
 
-    All variants are tried where they are few; else some at random, then the neighbours of the best. The
-    fastest takes turns with the next best, and its parameters are stored. Only what was verified wins.
+    Search for the parameters with which a method is fastest on this GPU, and store them for -m best.
+
+    If a method has few variants, all are tried. Otherwise some are drawn at random, and the neighbours of the
+    best follow. At the end the two fastest are timed in turn. Only a verified variant can win.
+
+    Without a GPU, the variants are verified, and none wins: times on the CPU device are not those of a GPU.
 
     \b
-    cudamm tune -m tiled-coarse -n 4096                      what its header finds worth trying
-    cudamm tune -m register-tile -n 1024 -n 4096 --budget 2m
-    cudamm tune --kernel my.cu -D TX=1:8:*2 -D TY=1:8:*2 --where "TX*TY<=16"
-    cudamm tune --list                                       what is stored for this device
+    cudamm tune --kernel my.cu -D TX=1:8:*2 -D TY=1:8:*2 --where 'TX*TY<=16'
     """
     if "best" in map(str.lower, selection.words):
-        raise UsageError("best is chosen by what tune finds: name the methods to be tuned")
+        raise UsageError("best stands for what tune finds: name the methods to tune")
     if listed or forget:
         return _show_stored(selection, device_spec, outputs, forget)
 
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import cases, kernels_of, restricted, restrictions_of, supported_cases
+    from cudamm.kernels.chosen_cases import kernels_of, restricted, restrictions_of, supported_cases
     from cudamm.tuning.tuned_store import Store
 
-    untuned = "have no launch to choose; cudamm sweep times their variants"
+    why_refused = "have no launch to tune; cudamm sweep times their variants"
     every_value = dataclasses.replace(selection, swept=None).variants()
-    variants, restrictions = (
-        kernels_of(every_value, selection.is_named, untuned, "tune"),
-        restrictions_of(conditions),
-    )
-    store = Store()
+    variants = kernels_of(every_value, selection.is_named, why_refused, "tune")
+    restrictions = restrictions_of(conditions)
     expected = (sizes[0], dtypes[0] if dtypes else "float32", seed) if sizes else None
     with WorkerExecutor(device_spec, timeout_s, expected) as worker:
         from cudamm.tuning.search import Request
 
-        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
-        chosen = restricted(cases(variants, sizes, dtypes, seed), restrictions)
-        chosen, remarks = supported_cases(chosen, selection.is_named, worker.target.lacks)
+        info = worker.target.info
+        sizes = sizes or (TIMED_SIZES[info.kind],)
+        asked = asked_cases(variants, selection.is_named, sizes, dtypes, seed, quiet=outputs.quiet)
+        chosen, remarks = supported_cases(
+            restricted(asked, restrictions), selection.is_named, worker.target.lacks
+        )
         request = Request(budget_s, seed, "cold" if cold else "hot")
         spec = None if device_spec == "auto" else device_spec
+        store = Store() if info.kind == "gpu" else None
         return _tune_and_show(worker, chosen, request, store, selection, outputs, spec, remarks)
 
 
@@ -137,13 +150,17 @@ def _tune_and_show(
     worker: Executor,
     cases: Cases,
     request: Request,
-    store: Store,
+    store: Store | None,
     selection: Selection,
     outputs: Outputs,
     device_spec: str | None,
-    left_out: Sequence[str],
+    remarks: Sequence[str],
 ) -> int:
-    """Search, store as results come, print; return the exit status."""
+    """Search, store each winner when it is found, and print; return the exit status.
+
+    Args:
+        store: None if nothing can be stored, as on the CPU device.
+    """
     from cudamm.cli.session import Session
     from cudamm.output import tune_table as tables
     from cudamm.tuning.search import SCHEMA, Trial, Tuner, tasks_of
@@ -158,22 +175,27 @@ def _tune_and_show(
         worker.dismiss()
         session.results = [trial for outcome in tuner.outcomes for trial in outcome.trials]
         session.show(lambda console, trials: tables.render(console, info, tuner.outcomes))
-        # An entry names the file by its whole path; the command to repeat names it as the user did.
-        given = [
+        # An entry contains the whole path of a kernel file; the command contains the path that was given.
+        as_given = [
             dataclasses.replace(e, kernel=str(selection.kernels[0])) if e.kernel else e for e in stored.found
         ]
-        if given:
-            session.say(["again:", *(f"    {tables.command(entry, device_spec)}" for entry in given)])
-        session.say(left_out)
-        session.say(
+        if as_given:
+            session.print_remarks(
+                ["again:", *(f"    {tables.command(entry, device_spec)}" for entry in as_given)]
+            )
+        session.print_remarks(remarks)
+        if store is None:
+            session.print_remarks([_NOT_STORED])
+        session.print_remarks(
             [
-                f"not stored, since what was found on {entry.date[:10]} is faster: {tables.command(entry)}"
+                f"not stored, because a faster one was found on {entry.date[:10]}: {tables.command(entry)}"
                 for entry in stored.faster
             ]
         )
-        if stored.found and stored.error is None:
-            session.say([f"stored in {store.path}"])
-        session.say(store.remarks)
+        if store is not None:
+            if stored.found and stored.error is None:
+                session.print_remarks([f"stored in {store.path}"])
+            session.print_remarks(store.remarks)
         winners = [outcome.winner.position for outcome in tuner.outcomes if outcome.winner]
         session.write(
             [trial.record(winners) for trial in session.results],
@@ -182,7 +204,7 @@ def _tune_and_show(
         )
         if stored.error is not None:
             raise stored.error
-        return session.exit_status(all(outcome.winner is not None for outcome in tuner.outcomes))
+        return session.exit_status(all(outcome.right for outcome in tuner.outcomes))
 
 
 def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forget: bool) -> int:
@@ -204,14 +226,15 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
 
     names = _method_names(selection, [entry.method for entry in store.entries() if is_here(entry)])
 
-    def is_meant(entry: Entry) -> bool:
+    def is_chosen(entry: Entry) -> bool:
         return is_here(entry) and (names is None or entry.method in names)
 
-    entries = store.forget(is_meant) if forget else [e for e in store.entries() if is_meant(e)]
+    entries = store.forget(is_chosen) if forget else [e for e in store.entries() if is_chosen(e)]
     for remark in store.remarks:
         messages().print(f"cudamm: {escape(remark)}", soft_wrap=True)
     rows = [(entry, state_of(entry)) for entry in entries]
     count = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
+    hint = "" if info.kind == "gpu" else " tune stores what is fastest on a GPU, and this is none."
     with Output(outputs) as output:
         output.present(
             lambda console: (
@@ -219,7 +242,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
                 if forget
                 else tables.render_stored(console, info, rows)
                 if rows
-                else console.print(f"Nothing is stored for {escape(info.name)} yet.", soft_wrap=True)
+                else console.print(f"Nothing is stored for {escape(info.name)}.{hint}", soft_wrap=True)
             ),
             document(SCHEMA, info),
             [tables.stored_record(entry, state) for entry, state in rows],
@@ -228,7 +251,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
 
 
 def _method_names(selection: Selection, stored: Sequence[str]) -> set[str] | None:
-    """Return the methods meant by -m, a user's own among them; None for all.
+    """Return the names of the methods of `-m`, which can be a user's own kernels; None for all.
 
     Raises:
         UsageError: there is no such method.

@@ -1,4 +1,4 @@
-"""`cudamm verify`: is every chosen variant right, on shapes that catch what square powers of two hide?"""
+"""`cudamm verify`: compare products with a reference, on shapes that reveal what powers of two hide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(VERIFIED_SIZES), "all that a method has", seed_option)
+@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option)
 @device_options
 @output_options()
 def verify_command(
@@ -35,31 +35,40 @@ def verify_command(
     timeout_s: float,
     outputs: Outputs,
 ) -> int:
-    """Check every element of every product against a float64 reference and the error rounding allows.
-
-    With --no-fmad, methods that sum in k order must also match a host sum bit for bit. The CPU device
-    launches each kernel twice, its threads in opposite orders: a result that changes betrays a race.
-
-    \b
+    """\b
     cudamm verify                              every method, shape and type
-    cudamm verify -m tiled --block all         every block size of one
-    cudamm verify --kernel my.cu --device cpu  your own, without a GPU
+    cudamm verify -m tiled --block all         every block size of one method
+    cudamm verify --kernel my.cu --device cpu  your kernel, without a GPU
+
+    Compare every element of every product with a float64 reference and with the error that rounding allows.
+
+    With --no-fmad, methods that sum in k order must also equal the same sum on the host, bit for bit. The
+    CPU device launches each kernel twice, with its threads in opposite orders: if the two results differ,
+    the kernel has a race.
     """
     from cudamm.benchmark.result import VERIFY_SCHEMA
     from cudamm.benchmark.verify import verify_all
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import cases
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
-    chosen = cases(selection.variants(), sizes or VERIFIED_SIZES, dtypes, seed, all_types=True)
+    chosen = asked_cases(
+        selection.variants(),
+        selection.is_named,
+        sizes or VERIFIED_SIZES,
+        dtypes,
+        seed,
+        quiet=outputs.quiet,
+        all_types=True,
+    )
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
-            session.collect(lambda tell: verify_all(worker, chosen, fmad, tell))
+            session.collect(lambda report_progress: verify_all(worker, chosen, fmad, report_progress))
             session.show(lambda console, results: tables.render(console, info, results))
-            session.say(remarks)
+            session.print_remarks(remarks)
             session.finish()
             return session.exit_status(all(result.status != "failed" for result in session.results))

@@ -102,6 +102,38 @@ def supported_cases(
     return [case for case in cases if case[0].method not in remarks], list(remarks.values())
 
 
+def written_cases(
+    variants: Sequence[Variant],
+    is_named: Callable[[Method], bool],
+    sizes: Sequence[str],
+    dtypes: Sequence[str],
+    seed: int,
+    all_types: bool = False,
+) -> tuple[Cases, list[str]]:
+    """Return the cases of `cases` without methods that lack a type, and a remark on those for each type.
+
+    A method that is named itself stays among the cases: it is refused later, with the reason.
+
+    Args:
+        is_named: as for `kernels_of`.
+
+    Raises:
+        UsageError: a size or a type does not exist.
+    """
+    kept: Cases = []
+    left_out: dict[str, dict[str, None]] = {}
+    for variant, problem in cases(variants, sizes, dtypes, seed, all_types):
+        method, dtype = variant.method, problem.element.name
+        if dtype in method.element_types or is_named(method):
+            kept.append((variant, problem))
+        else:
+            left_out.setdefault(dtype, {})[method.name] = None
+    remarks = [
+        f"not written for {dtype}, so left out: {', '.join(names)}" for dtype, names in left_out.items()
+    ]
+    return kept, remarks
+
+
 def unsupported_on(archs: Sequence[str]) -> Callable[[Method], str]:
     """Return a function that returns why none of the architectures can run a method; empty if one can."""
 

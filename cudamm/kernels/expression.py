@@ -88,6 +88,14 @@ class Expression:
         """Return whether a condition such as `M % 64 == 0` is true: whether the value is not 0."""
         return self.value(names) != 0
 
+    def conjuncts(self) -> tuple[Expression, ...]:
+        """Return the conditions that `and` joins, in order; the expression itself if there is no `and`."""
+        tree = self._tree
+        if not (isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)):
+            return (self,)
+        parts = (Expression(ast.unparse(part), _names(part), part) for part in tree.values)
+        return tuple(condition for part in parts for condition in part.conjuncts())
+
     def multiple(self) -> tuple[str, Expression] | None:
         """Return `("M", 64)` for the expression `M % 64 == 0`, and None for expressions of another form."""
         tree = self._tree

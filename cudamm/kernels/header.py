@@ -126,7 +126,7 @@ def parse_method(
         shared_bytes=parse(fields.get("shared-bytes", "0")),
         traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
-        requires=parse_list(fields.get("requires", "")),
+        requires=tuple(c for e in parse_list(fields.get("requires", "")) for c in e.conjuncts()),
         needs=_parse_needs(path, fields.get("needs", ""), arguments),
         element_types=types,
         sums_in_k_order="sum-order" in fields,

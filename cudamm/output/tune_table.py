@@ -16,7 +16,7 @@ from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import parameters, percent, rate_unit, ratio, significant
 from cudamm.output.result_marks import marks_of
 from cudamm.output.results_view import ResultRow, caches_of, troubles
-from cudamm.tuning.search import Outcome
+from cudamm.tuning.search import NOT_TIMED, Outcome
 from cudamm.tuning.tuned_store import Entry
 
 MOST_TROUBLES = 3
@@ -32,9 +32,14 @@ _LEFT_OUT_IN_NARROW_TERMINALS: tuple[tuple[str, ...], ...] = (
 
 def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) -> None:
     """Print a row for each method and problem, then a line on each, then what failed, then notes."""
-    print_fitting(console, (_table(device, outcomes, left) for left in _LEFT_OUT_IN_NARROW_TERMINALS))
-    for outcome in outcomes:
-        console.print(escape(sentence(outcome)), soft_wrap=True)
+    if device.kind == "gpu":
+        print_fitting(console, (_table(device, outcomes, left) for left in _LEFT_OUT_IN_NARROW_TERMINALS))
+        lines = [sentence(outcome) for outcome in outcomes]
+    else:
+        print_fitting(console, [_verified_table(device, outcomes)])
+        lines = [NOT_TIMED]
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)
     results = [trial.result for outcome in outcomes for trial in outcome.trials]
     failed = [result for result in results if result.status == "failed"]
     print_troubles(console, troubles(failed[:MOST_TROUBLES]))
@@ -70,6 +75,26 @@ def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[s
             _TRIED: f"{len(outcome.trials)} of {len(outcome.task.cases)}",
         }
         table.add_row(*(cells[name] for name in shown))
+    return table
+
+
+def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
+    """Return a table without times, which the CPU device's are not worth."""
+    title = escape(f"Variants verified on {device.name}")
+    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    for name in ("method", "M x N x K", "type", "right", "tried", "search"):
+        table.add_column(name, justify="right" if name in ("right", "tried") else "left", no_wrap=True)
+    for outcome in outcomes:
+        problem, tried = outcome.task.problem, len(outcome.trials)
+        shape, right = problem.shape, f"{outcome.right} of {tried}"
+        table.add_row(
+            escape(outcome.task.method.name),
+            f"{shape.m} x {shape.n} x {shape.k}",
+            problem.element.name,
+            right if outcome.right == tried else f"[red]{right}[/]",
+            f"{tried} of {len(outcome.task.cases)}",
+            {"complete": "complete", "budget": "out of budget", "cut short": "cut short"}[outcome.ended],
+        )
     return table
 
 

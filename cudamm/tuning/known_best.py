@@ -167,7 +167,8 @@ def _row(record: dict[str, Any], device: _Device) -> Row:
 
 def _tuned_rows(place: Place, element: ElementType) -> list[Row]:
     key = place.device, place.arch, element.name, ""
-    return [Row(e) for e in tuned_store.stored() if (e.device, e.arch, e.dtype, e.kernel) == key]
+    entries = [entry for entry in tuned_store.stored() if entry.is_of_gpu]
+    return [Row(e) for e in entries if (e.device, e.arch, e.dtype, e.kernel) == key]
 
 
 def _table_rows(place: Place, element: ElementType) -> list[Row]:

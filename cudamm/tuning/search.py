@@ -71,6 +71,9 @@ FEWEST_FOR_INTERVAL = 8
 MEASURED_AT_ONCE = 8
 """Number of compiled variants that are measured together on a GPU, while others compile."""
 
+NOT_TIMED = "no winner, because times on the CPU device are not those of a GPU"
+"""Choice of every outcome on the CPU device."""
+
 ROOM_SHARE = 0.25
 """Share of free memory; smaller matrices of a problem stay allocated between the steps of a search."""
 
@@ -126,10 +129,10 @@ class Trial:
 
     @property
     def is_right(self) -> bool:
-        """True if the variant has a time and its product is right; it may have been dropped as too slow."""
+        """True if the product is right. On a GPU the variant has a time; it may be dropped as too slow."""
         result = self.result
-        timed = result.status in ("ok", "dropped") and result.median_ms is not None
-        return timed and result.verdict.correct is True
+        has_time = result.median_ms is not None or result.execution == "emulated"
+        return result.status in ("ok", "dropped") and has_time and result.verdict.correct is True
 
     def record(self, winners: Sequence[int]) -> dict[str, Any]:
         """Return the row of a `cudamm.tune/1` file.
@@ -149,7 +152,8 @@ class Outcome:
     """The outcome of one task.
 
     Attributes:
-        winner: result of the chosen variant; None if no variant was right.
+        winner: result of the chosen variant; None if no variant was right, or on the CPU device, whose times
+            are not those of a GPU.
         runner_up: result of the next best variant; None if there is none.
         ratio: ratio of the runner-up's median to the winner's, with its interval; None if too few samples
             were taken in turn.
@@ -166,6 +170,11 @@ class Outcome:
     choice: str
     ended: Ended
     spent_s: float
+
+    @property
+    def right(self) -> int:
+        """Number of variants that were verified."""
+        return sum(trial.is_right for trial in self.trials)
 
     @property
     def is_confirmed(self) -> bool:
@@ -280,9 +289,10 @@ class _Search:
         self._executor = executor
         self._task, self._request, self._progress = task, request, progress
         self._keep_matrices = _may_stay_allocated(executor, task.problem)
+        self._is_timed = executor.target.info.kind == "gpu"
         self._cases = {case.position: case for case in task.cases}
         self._started = time.monotonic()
-        self._deadline = self._started + SEARCH_SHARE * request.budget_s
+        self._deadline = self._started + (SEARCH_SHARE if self._is_timed else 1) * request.budget_s
         self._stage: Stage = "start"
         self._trials: dict[int, Trial] = {}
         self._compiled: dict[int, Any] = {}
@@ -292,20 +302,25 @@ class _Search:
         self._ended: Ended = "cut short"
 
     def run(self) -> Iterator[Trial]:
-        """Search and confirm, and yield a trial whenever a variant has a new result."""
+        """Search and confirm, and yield a trial whenever a variant has a new result.
+
+        On the CPU device, the variants of the start are verified, and nothing follows.
+        """
         ended: Ended = "complete"
         try:
             yield from self._try(self._start(), START_RUNS)
             self._check_compiled()
-            yield from self._halve()
-            if len(self._cases) > ALL_TRIED:
-                yield from self._climb()
+            if self._is_timed:
+                yield from self._halve()
+                if len(self._cases) > ALL_TRIED:
+                    yield from self._climb()
         except _OutOfTimeError:
             ended = "budget"
         self._check_compiled()
         self._deadline = self._started + self._request.budget_s
         try:
-            yield from self._confirm()
+            if self._is_timed:
+                yield from self._confirm()
         except _OutOfTimeError:
             ended = ended if self._has_enough_samples() else "budget"
         self._ended = ended
@@ -314,7 +329,9 @@ class _Search:
         """Return the outcome by the results so far."""
         ranked = self._finalists()
         winner, runner_up, ratio, choice = None, None, None, "no variant was right"
-        if len(ranked) == 1:
+        if ranked and not self._is_timed:
+            choice = NOT_TIMED
+        elif len(ranked) == 1:
             winner, choice = ranked[0], "the only one that was right"
         elif ranked:
             winner, runner_up, ratio, choice = self._choose(*ranked[:2])
@@ -444,10 +461,10 @@ class _Search:
     def _measure(
         self, cases: Sequence[Case], runs: int, *, drop: bool = True, warmup: int | None = None
     ) -> Iterator[Trial]:
-        """Measure compiled cases."""
+        """Measure compiled cases. On the CPU device, verify them without timing."""
         settings = Settings(
             runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True,
-            keep_matrices=self._keep_matrices,
+            keep_matrices=self._keep_matrices, times=self._is_timed,
         )  # fmt: skip
         positions = [case.position for case in cases]
         leader = [result for result in self._fastest()[:1] if result.position not in positions]

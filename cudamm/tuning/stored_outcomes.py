@@ -18,10 +18,13 @@ class StoredOutcomes:
         error: the first error of the store; None if it stored every winner.
     """
 
-    def __init__(self, store: Store, device: DeviceInfo, cache: Cache, kernel_fields: dict[str, str]) -> None:
+    def __init__(
+        self, store: Store | None, device: DeviceInfo, cache: Cache, kernel_fields: dict[str, str]
+    ) -> None:
         """Create an empty collection.
 
         Args:
+            store: None if no outcome can have a winner, as on the CPU device.
             kernel_fields: options that replace fields of a user's header, by the names of the fields.
         """
         self._store, self._device, self._cache, self._kernel_fields = store, device, cache, kernel_fields
@@ -32,7 +35,7 @@ class StoredOutcomes:
     def put(self, outcome: Outcome) -> None:
         """Store the winner of an outcome, if it has one."""
         entry = self._entry(outcome)
-        if entry is None:
+        if entry is None or self._store is None:
             return
         self.found.append(entry)
         try:

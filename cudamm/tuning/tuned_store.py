@@ -90,6 +90,11 @@ class Entry:
         return self.device, self.arch, self.method, self.source, self.dtype, shape
 
     @property
+    def is_of_gpu(self) -> bool:
+        """True if a GPU was measured. Older versions of cudamm stored what the CPU device took, too."""
+        return self.arch.startswith("sm_")
+
+    @property
     def subject(self) -> tuple[str, ...]:
         """The key without the source, and the file: a later entry with another source replaces it as well."""
         device, arch, method, _, dtype, shape = self.key
@@ -139,6 +144,8 @@ def today() -> str:
 
 def state_of(entry: Entry) -> str:
     """Return why an entry is ignored, in words; empty if it holds for the present method."""
+    if not entry.is_of_gpu:
+        return "measured on the CPU device: ignored"
     try:
         if entry.kernel:
             if not Path(entry.kernel).is_file():
@@ -177,7 +184,7 @@ def lookup(device: DeviceInfo, method: Method, dtype: str, shape: Shape) -> dict
         return sum(math.log(requested / tuned) ** 2 for requested, tuned in pairs)
 
     key = (device.name, arch_of(device), method.name, source_hash(method), dtype)
-    entries = [entry for entry in stored() if entry.key[: len(key)] == key]
+    entries = [entry for entry in stored() if entry.is_of_gpu and entry.key[: len(key)] == key]
     entries.sort(key=lambda entry: entry.date, reverse=True)
     for entry in sorted(entries, key=distance):
         if _is_possible(entry, method, dtype, shape):

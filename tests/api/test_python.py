@@ -242,7 +242,7 @@ def test_remarks_tell_what_stands_for_best() -> None:
         (lambda: cudamm.verify(WITHOUT_HEADER), "the header of mine.cu lacks threads and grid"),
         (lambda: cudamm.trace("numpy"), "host methods have no warps to trace"),
         (lambda: cudamm.trace("tiled", blocks=0), "blocks=0: it has to be between 1 and"),
-        (lambda: cudamm.occupancy("tiled", registers=32), "go with no kernel"),
+        (lambda: cudamm.occupancy("tiled", registers=32), "stand for a kernel"),
         (lambda: cudamm.occupancy(threads=64, n=1024), "bare numbers have no matrices"),
         (lambda: cudamm.occupancy(threads=64, arch="sm_1"), "sm_1"),
         (lambda: cudamm.occupancy(threads=64, carveout=101), "carveout=101: it has to be between 0 and 100"),
@@ -263,3 +263,20 @@ def test_a_missing_gpu_raises_no_device_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with pytest.raises(cudamm.errors.NoDeviceError):
         cudamm.bench("tiled", n=16, device="gpu")
+
+
+def test_methods_without_the_type_are_left_out_of_all_with_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudamm.errors import UsageError
+    from cudamm.kernels.ladder import find
+
+    two = (find("naive"), find("async-copy"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: two)
+    for results in (
+        cudamm.bench(n=EDGE, dtype="int32", runs=1, warmup=0, device="cpu"),
+        cudamm.verify(n=EDGE, dtype="int32", device="cpu"),
+        cudamm.trace(n=EDGE, dtype="int32", arch=None),
+    ):
+        assert [result.method for result in results] == ["naive"]
+        assert "not written for int32, so left out: async-copy" in results.remarks
+    with pytest.raises(UsageError, match="async-copy is written for float32"):
+        cudamm.bench("async-copy", n=EDGE, dtype="int32", device="cpu")

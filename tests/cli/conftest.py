@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pty
@@ -18,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from cudamm.cli import app
-from cudamm.devices.find_device import find
+from cudamm.devices.find_device import find, host
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.worker_executor import WorkerExecutor
 
@@ -90,17 +91,29 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have Ctrl-C come when the kernel of that number, counted from one, is about to be verified."""
 
     def arrange(number: int) -> None:
-        original, calls = WorkerExecutor.verify, []
+        from cudamm.execution import worker_executor
 
-        def verify(self: WorkerExecutor, *arguments: Any, **named: Any) -> Any:
+        executor = worker_executor.WorkerExecutor
+        original, calls = executor.verify, []
+
+        def verify(self: Any, *arguments: Any, **named: Any) -> Any:
             calls.append(arguments)
             if len(calls) == number:
                 raise KeyboardInterrupt
             return original(self, *arguments, **named)
 
-        monkeypatch.setattr(WorkerExecutor, "verify", verify)
+        monkeypatch.setattr(executor, "verify", verify)
 
     return arrange
+
+
+@pytest.fixture
+def cpu_passes_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the CPU device pass for a GPU, so that `tune` chooses and stores winners on any machine."""
+    device = host()
+    info = dataclasses.replace(device.info, kind="gpu", properties=device.info.properties | {"arch": "sm_86"})
+    monkeypatch.setattr(device, "info", info)
+    monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", InThisProcess)
 
 
 @pytest.fixture(autouse=True)

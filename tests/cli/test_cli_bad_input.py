@@ -167,7 +167,15 @@ def test_a_wrong_command_line_is_refused_in_one_line(run, launches, options, wor
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("nope", ["nope", "--help"]),
+        ("nope", ["nope", "see cudamm --help"]),
+        ("benhc", ["no such command", "(did you mean 'bench'?)", "see cudamm --help"]),
+        ("bench --mehtod naive", ["no such option --mehtod (did you mean", "see cudamm bench --help"]),
+        ("bench naive", ["“naive” belongs to no option", "with -m", "see cudamm bench --help"]),
+        ("bench -n", ["option -n requires an argument; see cudamm bench --help"]),
+        ("bench -m naive --runs 0", ["--runs: 0 is not between 1 and 100000"]),
+        ("bench -m naive --runs x", ["--runs: 'x' is not a whole number"]),
+        ("bench -m naive --timeout 0", ["--timeout: 0.0 is not above 0 and at most 86400"]),
+        ("trace -m naive --warp -1", ["--warp: -1 is less than 0"]),
         ("benhc", ["benhc", "bench"]),
         ("--nope", ["--nope"]),
         ("bench --device tpu", ["tpu", "auto, cpu, gpu"]),

@@ -225,6 +225,6 @@ def test_block_auto_times_the_best_block_size_beside_the_default(run, kernel, ne
 
 def test_block_auto_needs_something_to_choose(run, needs_nvcc):
     run("bench --device cpu -m numpy --block auto").refused(
-        2, "no method chosen has the parameter BLOCK_SIZE"
+        2, "--block auto needs a method with the parameter BLOCK_SIZE"
     )
     run("verify --device cpu -m tiled --block auto").refused(2, "--block auto is for bench")

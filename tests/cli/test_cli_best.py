@@ -58,6 +58,7 @@ def test_records_have_the_rungs_name_and_what_chose_it(run):
     assert best[0]["params"] != best[1]["params"]  # each size its own
 
 
+@pytest.mark.usefixtures("cpu_passes_for_a_gpu")
 def test_what_was_tuned_is_chosen_next_time(run):
     tune(run)
     (row,) = run(f"bench --device cpu -m best -n 16 {ONCE} --json -").records
@@ -67,6 +68,7 @@ def test_what_was_tuned_is_chosen_next_time(run):
     assert far["chosen_by"] == "preference"
 
 
+@pytest.mark.usefixtures("cpu_passes_for_a_gpu")
 def test_what_tune_lists_is_a_table(run, tables):
     tune(run, "coalesced", "4")
     assert run("tune --device cpu --list --json tables/here.json").status == 0
@@ -84,6 +86,7 @@ def test_a_damaged_table_is_said_in_a_line(run, tables):
     assert run(f"bench --device cpu -m naive -n 16 {ONCE}").status == 0
 
 
+@pytest.mark.usefixtures("cpu_passes_for_a_gpu")
 def test_resume_goes_on_as_long_as_the_choice_is_the_same(run, tmp_path, launches):
     line = f"bench --device cpu -m best,naive --block 8 -n 16 {ONCE} --resume out.json"
     assert run(line).status == 0
@@ -215,7 +218,7 @@ def test_shells_complete_it(run, monkeypatch):
         ("tune --device cpu --list -m best", 2, ["best", "tune finds"]),
         ("bench -m bst", 2, ["unknown method bst", "did you mean best"]),
         ("bench --device cpu -m best -D BM=64", 2, ["BM", "best has none"]),
-        ("show -m tiled -n 64", 2, ["-n goes with -m best"]),
+        ("show -m tiled -n 64", 2, ["leave out -n, which goes with -m best"]),
         ("show -m best -n 6x4", 2, ["6x4"]),
         ("show -m best --arch sm_1", 2, ["sm_1"]),
         ("trace -m best --arch sm_1", 2, ["sm_1"]),

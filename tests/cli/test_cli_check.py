@@ -122,7 +122,7 @@ def test_an_endless_kernel_costs_its_row(run, write_kernel):
         ("-m naive,numpy", ["numpy: host methods"]),
         ("-m tild", ["did you mean tiled"]),
         ("-m tiled --device gpu", ["--with compute-sanitizer"]),
-        ("-m tiled --device cpu --with compute-sanitizer", ["watches GPUs"]),
+        ("-m tiled --device cpu --with compute-sanitizer", ["needs a GPU"]),
         ("-m tiled --with valgrind", ["compute-sanitizer"]),
         ("-m tiled --arch sm_1000", ["unknown architecture"]),
         ("-m tiled --dtype int8", ["unknown element type"]),
@@ -142,7 +142,7 @@ def test_a_file_that_does_not_compile_is_refused(run, kernel):
 
 def test_without_a_gpu_there_is_no_sanitizing(run, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    run("check -m tiled -n 8 --with compute-sanitizer").refused(3, "GPU", "without --with")
+    run("check -m tiled -n 8 --with compute-sanitizer").refused(3, "GPU", "leave out --with")
 
 
 class _Gpu(GpuTarget, Device[Any]):

@@ -115,7 +115,7 @@ def test_bare_numbers_compile_and_start_nothing(run, monkeypatch):
     assert run(BARE + "--why --ilp --curves").status == 0
     rows = run("occupancy --arch sm_86 --arch all --arch 8.6 --threads 64 --json -").records
     assert [row["arch"] for row in rows] == ["sm_86", *(name for name in ARCHITECTURES if name != "sm_86")]
-    run("occupancy --arch sm_86 -m tiled").refused(3, "not found", "do without a compiler")
+    run("occupancy --arch sm_86 -m tiled").refused(3, "not found", "need no compiler")
 
 
 def test_lists_and_ranges_are_multiplied(run):
@@ -263,7 +263,7 @@ def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
     for options in ("", "--json -"):
         ended = run(f"occupancy -m tiled --block 16 {options}")
         assert ended.status == 0 and "sm_80" in ended.stdout
-        assert re.fullmatch(r"cudamm: no GPU here, so this is for sm_80 \(A100.*\n", ended.stderr)
+        assert re.fullmatch(r"cudamm: no GPU here, so results are for sm_80 \(A100.*\n", ended.stderr)
     rows = run("occupancy --arch sm_90 --arch all --arch 9.0 -m tiled --block 16 --json -").records
     assert [row["arch"] for row in rows] == ["sm_90", "sm_80"]
     run("occupancy --arch sm_70 -m tiled").refused(3, "for sm_70, only for sm_80, sm_90", "--threads")
@@ -280,7 +280,7 @@ def test_a_gpu_that_cannot_be_used_is_not_passed_over_in_silence(run, monkeypatc
         )
         ended = run("occupancy --threads 64")
         assert ended.status == 0
-        assert re.match(rf"cudamm: {said}, so this is for sm_80", ended.stderr)
+        assert re.match(rf"cudamm: {said}, so results are for sm_80", ended.stderr)
 
 
 def test_block_sizes_that_are_given_are_chosen_from(run, needs_nvcc):
@@ -335,13 +335,14 @@ def test_a_plot_shows_names_as_they_are(run, mine, name):
         ("--threads 1025", ["1,025 threads", "sm_86 allows 1,024"]),
         ("--threads 32 --registers 256", ["256 registers", "sm_86 allows 255"]),
         ("--threads 32 --shared 101377", ["101,377 bytes", "sm_86 allows 101,376"]),
-        ("--threads 32 --shared threads/0", ["by zero"]), ("--threads 32 --shared=-threads", ["-32 at 32"]),
+        ("--threads 32 --shared threads/0", ["by zero"]),
+        ("--threads 32 --shared=-threads", ["-32 bytes at 32"]),
         ("--threads 32 --shared threads/3", ["10.6667, not a whole number"]),
         *((f"--threads 32 --{v}", [f"--{v.split()[0]}"]) for v in ("barriers 17", "sms 0", "carveout 101")),
         *((f"--threads 32 --{v} 0", [f"--{v}"]) for v in ("ilp", "grid", "load-cycles")),
         ("--threads 32 --load-cycles 400", ["goes with --ilp"]), ("--threads 32 -m tiled", ["bare numbers"]),
         ("--threads 32 -n 64", ["leave out -n"]), ("--threads 32 --suggest", ["leave out --threads"]),
-        ("--threads 32:288:32", ["curves of 9", "at most 8"]),  # a plot is asked for
+        ("--threads 32:288:32", ["at most 8 configurations", "9"]),  # a plot is asked for
         ("--threads 32 --plot x.jpg", [".png, .svg, .pdf"]),
         ("--threads 32 --plot nowhere/x.png", ["nowhere/x.png", "cannot be written"]),
         ("--threads 32 --plot same.svg --json same.svg", ["--plot", "--json"]),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
+import click
 import pytest
 
 from cudamm.cli.app import app
@@ -54,11 +56,15 @@ def test_help_lists_the_commands_by_what_they_are_for(run):
         (
             "bench",
             ["Kernel", "Parameters", "Problem", "Measuring", "Device", "Output"],
-            ["(all)", "fmad", "0.5%", "2.0", "cold", "verify", "auto", "60.0", "table"],
+            ["all]", "fmad", "0.5%", "2.0", "cold", "verify", "auto", "60.0", "table"],
         ),
         ("tune", ["Kernel", "Parameters", "Problem", "Search", "Store", "Device", "Output"], ["60s", "cold"]),
-        ("trace", ["Kernel", "Problem", "Tracing", "Drawing", "Output"], ["(8)", "sm_90", "(3)"]),
-        ("roofline", ["Kernel", "Problem", "Roofs", "Measuring", "Device", "Output"], ["(until stable)"]),
+        ("trace", ["Kernel", "Problem", "Tracing", "Drawing", "Output"], ["8]", "sm_90", "3]"]),
+        (
+            "roofline",
+            ["Kernel", "Problem", "Roofs", "Measuring", "Device", "Output"],
+            ["until the median is stable]"],
+        ),
         ("compare", ["Comparison", "Output"], ["95%"]),
     ],
 )
@@ -69,6 +75,29 @@ def test_help_of_a_command_groups_its_options_and_shows_their_defaults(run, comm
     for default in defaults:
         assert f"[default: {default}" in shown
     assert "by default" not in shown and "(it is)" not in shown
+
+
+@pytest.mark.parametrize("name", app.commands)
+def test_help_of_a_command_begins_with_three_command_lines(run, name):
+    usage, _, *lines = run(f"{name} --help").stdout.splitlines()
+    examples = [line.strip() for line in lines[:3]]
+    assert usage.startswith(f"Usage: cudamm {name}") and lines[3] == ""
+    assert all(line.startswith(f"cudamm {name}") for line in examples) and len(set(examples)) == 3
+    assert all(len(line) <= 80 for line in lines)
+    command = app.get_command(click.Context(app), name)
+    for example in examples:
+        command_line = re.split(r" {2,}| > ", example)[0]
+        command.make_context(name, shlex.split(command_line)[2:])  # raises what is wrong with it
+
+
+@pytest.mark.parametrize("name", app.commands)
+def test_help_ends_each_option_with_its_default(name):
+    command = app.get_command(click.Context(app), name)
+    context = click.Context(command, info_name=name)
+    for option in command.get_params(context):
+        record = option.get_help_record(context)
+        if record is not None and option.opts != ["-h", "--help"] and option.param_type_name == "option":
+            assert re.search(r"\[default: [^()<>]+\]$", record[1]), record
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_files_that_cannot_be_are_refused_before_anything_is_measured(
 
 def test_a_file_to_resume_or_compare_is_not_replaced(run, tmp_path, comparison) -> None:
     before = (tmp_path / "old.json").read_bytes()
-    run(f"{comparison} --csv old.json").refused(2, "--csv old.json", "would be replaced")
+    run(f"{comparison} --csv old.json").refused(2, "--csv old.json", "would replace a file to compare")
     run(f"{BENCH} --resume old.json --csv old.json").refused(2, "--resume and --csv are both old.json")
     assert (tmp_path / "old.json").read_bytes() == before
 

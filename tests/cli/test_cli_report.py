@@ -58,18 +58,20 @@ def test_the_file_that_is_read_is_never_replaced(run, results, tmp_path, name):
     (tmp_path / "link.json").symlink_to("results.json")
     (tmp_path / "hard.json").hardlink_to(results)
     before = results.read_bytes()
-    run(f"report results.json -o {name}").refused(2, "that is the file to report on")
+    run(f"report results.json -o {name}").refused(2, "would replace the file of results")
     assert results.read_bytes() == before
 
 
 def test_a_file_of_results_called_html(run, results, tmp_path):
     results.rename(tmp_path / "results.html")
-    run("report results.html").refused(2, "that is the file to report on", "-o results.html")
+    run("report results.html").refused(2, "would replace the file of results", "-o results.html")
     assert run("report results.html --no-occupancy -o page.html").status == 0
 
 
 def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
-    spawn("report /dev/stdin", redirect="< results.json").refused(2, "/dev/stdin is no file", "-o FILE")
+    spawn("report /dev/stdin", redirect="< results.json").refused(
+        2, "cannot be named after /dev/stdin", "-o FILE"
+    )
     page = spawn("report /dev/stdin --no-occupancy -o page.html", redirect="< results.json")
     assert (page.status, page.stdout[:18]) == (0, "page.html: 34 rows")
     only(tmp_path, "results.json", "page.html")
@@ -163,7 +165,7 @@ def test_occupancy_where_there_is_nvcc(run, measured, needs_nvcc, tmp_path):
     assert (ended.status, ended.stderr) == (0, "")
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
     assert "On Made-up GPU (sm_90, 132 multiprocessors)" in page
-    assert "1 method left out, whose source is not at hand" in page  # mine
+    assert "1 method left out: the source is not the one that was measured" in page  # mine
 
 
 def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request, tmp_path):
@@ -199,7 +201,10 @@ def test_no_occupancy_of_other_sources(run, results, tmp_path):
     results.write_text(json.dumps(document | {"results": rows}))
     assert run("report results.json").status == 0
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
-    assert "Left out: of no row the source is at hand" in page and "has changed since" in page
+    assert (
+        "Left out: no kernel&#39;s source is the one that was measured" in page
+        and "has changed since" in page
+    )
 
 
 def test_the_table_in_other_forms_and_no_page(run, results, tmp_path):
@@ -223,7 +228,7 @@ def test_a_table_on_standard_output_beside_a_page(run, results, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--csv results.json", "--csv results.json: that is the file to report on"),
+        ("--csv results.json", "--csv results.json would replace the file of results"),
         ("--markdown - -o -", "--markdown and -o are both standard output"),
         ("--svg page.html -o page.html", "--svg and -o are both page.html"),
         ("--svg a --csv a", "are both a"),

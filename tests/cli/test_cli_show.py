@@ -114,7 +114,9 @@ class TestCompiled:
     def test_without_a_gpu_it_says_which_architecture_was_taken(self, run) -> None:
         ended = run("show -m naive --ptx")
         assert ".target sm_90" in ended.stdout
-        assert ended.stderr == "cudamm: no GPU here, so this is for sm_90; --arch names another\n"
+        assert (
+            ended.stderr == "cudamm: no GPU here, so code is compiled for sm_90; choose another with --arch\n"
+        )
 
     def test_a_compiler_that_does_not_know_that_one_takes_its_newest(self, run, monkeypatch) -> None:
         import dataclasses

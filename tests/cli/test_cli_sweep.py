@@ -270,13 +270,13 @@ def test_what_was_dropped_is_measured_where_all_is_asked_for(run, tmp_path, laun
 
 
 OTHER_OPTIONS = {
-    "--runs 3": ["runs 2", "would be 3"],
-    "--runs 2 --seed 1": ["seed 0", "would be 1"],
-    "--runs 2 --hot": ["cache cold", "would be hot"],
+    "--runs 3": ["runs 2", "this run has 3"],
+    "--runs 2 --seed 1": ["seed 0", "this run has 1"],
+    "--runs 2 --hot": ["cache cold", "this run has hot"],
     "--runs 2 --no-fmad": ["fmad"],
     "--runs 2 --no-verify": ["verify"],
-    "--runs 2 --warmup 1 --times": ["warmup 0", "would be 1"],
-    "--until-stable": ["runs 2", "would be None"],
+    "--runs 2 --warmup 1 --times": ["warmup 0", "this run has 1"],
+    "--until-stable": ["runs 2", "this run has None"],
     "--runs 2 --until-stable": ["--runs and --until-stable"],
 }
 
@@ -292,7 +292,7 @@ def test_a_file_of_other_options_is_refused(run, tmp_path, launches):
 
 
 OTHER_FILES = [
-    ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "would be cpu"]),
+    ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "this run has cpu"]),
     ({"device": {"kind": "cpu", "name": "Another"}}, ["name Another"]),
     ({"schema": "cudamm.bench/1"}, ["cudamm.bench/1", "another version"]),
     ({"schema": "cudamm.verify/1"}, ["verify"]),

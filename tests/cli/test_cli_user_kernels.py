@@ -105,6 +105,29 @@ def test_a_required_multiple_is_met_by_padding(run, sgemm):
     assert [(r["padded"], r["correct"]) for r in ended.records] == [(True, True)]
 
 
+@pytest.mark.parametrize(
+    "requires",
+    [
+        '--requires "M%64==0, N%64==0, K%64==0"',
+        '--requires "M%64==0" --requires "N%64==0" --requires "K%64==0"',
+        '--requires "M%64==0," --requires "N%64==0 and K%64==0"',
+        '--requires "M%64==0 and N%64==0 and K%64==0"',
+    ],
+)
+def test_conditions_add_up_however_they_are_given(run, sgemm, requires):
+    """The kernel has no bounds of its own, and the grid is whole only for the padded size."""
+    sgemm.write_text(SGEMM.replace("if (cRow < M && cCol < N)", "if (M == 64 && N == 64 && K == 64)"))
+    whole_grid = AS_32.replace("ceil(M/32)", "M/32").replace("ceil(N/32)", "N/32")
+    assert whole_grid != AS_32
+    ended = run(f"{BENCH} -n 40 {whole_grid} {requires} --json -")
+    assert ended.status == 0
+    assert [(r["padded"], r["correct"]) for r in ended.records] == [(True, True)]
+
+
+def test_a_condition_that_is_empty_is_refused(run, sgemm):
+    run(f'{BENCH} -n 40 {AS_32} --requires "M%64==0" --requires ""').refused(2, "--requires is empty")
+
+
 def test_dynamic_shared_memory_is_there_in_the_size_asked_for(run, sgemm):
     sgemm.write_text(
         SGEMM.replace(

@@ -141,7 +141,7 @@ def test_a_file_of_a_run_with_times_is_read_and_goes_on_with_times_only(run, tmp
     for row in document["results"]:
         del row["exact"]
     path.write_text(json.dumps(document))
-    run(f"{line} --resume out.json").refused(2, "it was measured with times True")
+    run(f"{line} --resume out.json").refused(2, "measured with times True")
     assert "2 of 2 were in out.json already" in run(f"{line} --times --resume out.json").stdout
     assert all(set(row["exact"]) > FIGURES for row in json.loads(path.read_text())["results"])
 

@@ -446,16 +446,14 @@ def test_each_method_and_problem_is_tuned_on_its_own(tmp_path: Path, monkeypatch
 
 
 def test_a_kernel_with_many_parameters_on_the_cpu_device(cpu: Device[Any]) -> None:
-    """Kernels as they are, compiled and run: what wins is right, and its record says so."""
+    """Kernels as they are, compiled and run: every variant is verified, and none wins."""
     every = variants(find("tile-2d"), {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
     problem = Problem(Shape(20, 30, 10), ELEMENT_TYPES["float32"])
     with InProcessExecutor(cpu) as here:
         tuner = Tuner(here, tasks_of(here, [(variant, problem) for variant in every]), Request(20.0))
         list(tuner.run(silent))
     (outcome,) = tuner.outcomes
-    assert outcome.winner is not None and outcome.winner.verdict.correct is True
-    assert outcome.winner.params["BM"] in (16, 32) and outcome.winner.params["TN"] == 4
-    assert len(outcome.trials) == 2 and all(trial.is_right for trial in outcome.trials)
-    rows = [trial.record([outcome.winner.position]) for trial in outcome.trials]
-    assert [row["params"] for row in rows if row["winner"]] == [outcome.winner.params]
-    assert all(row["correct"] and row["median_ms"] > 0 for row in rows)
+    assert (outcome.winner, outcome.choice) == (None, search.NOT_TIMED)
+    assert len(outcome.trials) == outcome.right == 2
+    rows = [trial.record([]) for trial in outcome.trials]
+    assert all(row["correct"] and row["median_ms"] is None and not row["winner"] for row in rows)

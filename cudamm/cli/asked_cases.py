@@ -1,0 +1,47 @@
+"""The cases that the options of a command line ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cudamm.kernels.chosen_cases import Cases
+    from cudamm.kernels.method import Method
+    from cudamm.kernels.variant import Variant
+
+
+def asked_cases(
+    variants: Sequence[Variant],
+    is_named: Callable[[Method], bool],
+    sizes: Sequence[str],
+    dtypes: Sequence[str],
+    seed: int = 0,
+    *,
+    quiet: bool = False,
+    all_types: bool = False,
+) -> Cases:
+    """Return every variant on every problem, without methods of `all` that lack an element type.
+
+    Print the names of the methods left out on standard error, unless `quiet`.
+
+    Args:
+        is_named: returns whether a method is named itself, so that it may not be left out.
+        all_types: if no element type is named, take all types of each method instead of one.
+
+    Raises:
+        UsageError: a size or an element type does not exist.
+    """
+    from cudamm.kernels.chosen_cases import written_cases
+
+    chosen, left_out = written_cases(variants, is_named, sizes, dtypes, seed, all_types)
+    print_left_out(left_out, quiet)
+    return chosen
+
+
+def print_left_out(remarks: Sequence[str], quiet: bool) -> None:
+    """Print remarks on methods that are left out on standard error, unless `quiet`."""
+    from cudamm.output.console import messages
+
+    for remark in () if quiet else remarks:
+        messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)

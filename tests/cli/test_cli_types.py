@@ -1,0 +1,73 @@
+"""`--dtype` with every method: those that lack the type are left out, with one line on standard error."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudamm.kernels.ladder import find
+
+LEFT_OUT = "cudamm: not written for int32, so left out: async-copy\n"
+
+COMMANDS = [
+    "bench -n 16 --runs 1 --warmup 0 --device cpu",
+    "verify -n 16 --device cpu",
+    "sweep -n 16 --block 8 --runs 1 --warmup 0 --device cpu",
+    "tune -n 16 --block 8 --budget 1s --device cpu",
+    "check -n 16",
+    "trace -n 16 --as-written",
+    "roofline --peak 19500 --bandwidth 1555",
+]
+
+
+@pytest.fixture(autouse=True)
+def two_methods_are_all(monkeypatch, tmp_path):
+    chosen = (find("naive"), find("async-copy"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
+    monkeypatch.setenv("CUDAMM_DATA", str(tmp_path / "data"))
+
+
+@pytest.mark.parametrize("method", ["", "-m all"])
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_method_without_the_type_is_left_out_of_all(run, line, method):
+    ended = run(f"{line} {method} --dtype int32")
+    assert (ended.status, ended.stderr) == (0, LEFT_OUT)
+    assert "naive" in ended.stdout and "async-copy" not in ended.stdout
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_method_that_is_named_is_refused_without_the_type(run, line):
+    run(f"{line} -m naive,async-copy --dtype int32").refused(
+        2, "async-copy is written for float32, not int32"
+    )
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+def test_occupancy_and_show_leave_it_out_too(run):
+    for line in ("occupancy --block 8 --arch sm_90", "show --resources --arch sm_90", "show"):
+        ended = run(f"{line} --dtype int32")
+        assert (ended.status, ended.stderr) == (0, LEFT_OUT)
+        assert "naive" in ended.stdout and "async-copy" not in ended.stdout
+
+
+def test_it_is_measured_in_the_types_that_it_has(run):
+    ended = run(
+        "bench -n 16 --runs 1 --warmup 0 --device cpu --dtype float32 --dtype int32 --dtype float64 --json -"
+    )
+    assert ended.status == 0
+    assert [(r["method"], r["dtype"]) for r in ended.records] == [
+        ("naive", "float32"),
+        ("async-copy", "float32"),
+        ("naive", "int32"),
+        ("naive", "float64"),
+    ]
+    assert ended.stderr == LEFT_OUT + LEFT_OUT.replace("int32", "float64")
+
+
+def test_quiet_prints_no_remark(run):
+    assert run(f"{COMMANDS[0]} --dtype int32 -q").stderr == ""
+
+
+def test_a_kernel_of_the_users_is_refused_and_not_left_out(run, kernel):
+    kernel()
+    ended = run(f"{COMMANDS[0]} -m all --kernel my.cu --dtype int32")
+    assert ended.status == 2 and "my is written for float32, not int32" in ended.stderr

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from cudamm.benchmark.result import ExactFigures
 from cudamm.cli import app
 from cudamm.devices.find_device import find, host
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.worker_executor import WorkerExecutor
+from cudamm.kernels.architecture import Architecture
 
 KERNEL = """\
 // My kernel: a thread for each entry of C.
@@ -84,6 +86,17 @@ def no_worker_process(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     module = request.module.__name__.removeprefix("test_cli_")
     if module not in IN_A_WORKER and "interrupted_at" not in request.fixturenames:
         monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", InThisProcess)
+
+
+@pytest.fixture(autouse=True)
+def no_exact_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `bench` and `sweep` compute no exact figures, two compilations per case, in most tests."""
+    if request.module.__name__ != "test_cli_without_gpu":
+        monkeypatch.setattr("cudamm.analysis.exact_figures.exact_figures", no_figures)
+
+
+def no_figures(cases: Sequence[Any], architecture: Architecture, *_: Any) -> list[ExactFigures]:
+    return [ExactFigures(architecture.name, architecture.gpu)] * len(cases)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def files(write):
 def test_a_table_and_its_summary(run, files):
     ended = run("compare old.json new.json")
     assert (ended.status, ended.stderr) == (0, "")
-    for word in ("2.00×", "0.91×", "faster", "slower", "no difference"):
+    for word in ("2.00×", "0.909×", "faster", "slower", "no difference"):
         assert word in ended.stdout
     assert ended.stdout.endswith("1 faster, 1 slower, 1 no difference (95% confidence)\n")
 

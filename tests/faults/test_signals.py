@@ -22,6 +22,7 @@ AT = """
 import os, signal
 from cudamm.compile import host_compiler
 from cudamm.execution.worker_executor import WorkerExecutor
+from cudamm.analysis import exact_figures
 from cudamm.output import bench_table as tables, live_json, output_files
 def at(where, name, number):
     inner, calls = getattr(where, name), []
@@ -41,6 +42,7 @@ MOMENTS = {
     "sampling the third": ("WorkerExecutor", "sample", 7, 2),
     "writing a result": ("live_json.LiveJson", "append", 2, 2),
     "replacing the file": ("output_files.Path", "replace", 2, 2),
+    "computing figures": ("exact_figures", "exact_figures", 1, 4),
     "printing tables": ("tables", "render", 1, 4),
 }
 

@@ -110,8 +110,8 @@ def test_help_ends_each_option_with_its_default(name):
         ("tune --forget --where BLOCK_SIZE<9", ["--forget", "--where"]),
     ],
 )
-def test_options_that_do_not_go_together_are_named_in_one_line(spawn, line, options):
-    spawn(line).refused(2, *options)
+def test_options_that_do_not_go_together_are_named_in_one_line(run, line, options):
+    run(line).refused(2, *options)
 
 
 @pytest.mark.parametrize(

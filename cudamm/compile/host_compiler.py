@@ -104,9 +104,7 @@ _RUNTIME_OPTIONS = ["-O2", "-pthread"]
 def _linked(parts: list[Path], *runtime: str, options: Sequence[str] = ()) -> Executable:
     """Link the object files of a kernel with those of the runtime; return the executable."""
     parts = [*parts, *(_compile((RUNTIME / name).read_text(), _RUNTIME_OPTIONS) for name in runtime)]
-    # gold links in a third of the time that GNU ld takes.
-    linker = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
-    link = [*compiler().command, "-pthread", *linker, *options, *map(str, parts), "-o"]
+    link = [*compiler().command, "-pthread", *options, *map(str, parts), "-o"]
     return Executable(
         cached([*options, *(p.name for p in parts)], ".kernel", lambda path: run_compiler([*link, str(path)]))
     )

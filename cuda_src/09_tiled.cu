@@ -11,9 +11,9 @@
 //            M * N * sizeof(element)
 // sum-order: k
 //
-// In `coalesced` the 32 threads of a column all fetch the same column of B. Here a block walks along K tile by
-// tile: each thread fetches one element of each tile into shared memory, and then all threads read both tiles
-// there. An element is fetched once and used BLOCK_SIZE times, so global memory traffic falls by that factor.
+// In `coalesced` the 32 threads for a column of C all fetch the same column of B. Here a block walks along K tile
+// by tile: each thread fetches one element of each tile into shared memory, and then all threads read both tiles
+// from shared memory. An element is fetched once and used BLOCK_SIZE times, so global memory traffic falls by that factor.
 // There are no bank conflicts: a warp reads one As[ty][k], a broadcast, and 32 neighbouring Bs[k][tx].
 
 __global__ void tiled(int M, int N, int K, const element *A, const element *B, element *C) {

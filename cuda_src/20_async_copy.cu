@@ -37,9 +37,9 @@
 // - Registers lie in two banks, odd and even, and an instruction that reads two new registers of one bank takes a cycle
 //   more. An operand that the previous instruction read in the same position can be reused. So all multiply-adds of a
 //   row of sums use the same element of A, one after the other. The columns run forth in one row and back in the next,
-//   so that at the turn the element of B is reused. Finally the sums are stored from a copy (+ 0). Four sums that are
-//   stored by one instruction must lie in consecutive registers, as four elements of B do; without the copy, each sum
-//   would lie in the same bank as the element of B that it is multiplied with.
+//   so that at the turn the element of B is reused. Finally the sums are stored from a copy, made by adding 0. One store
+//   takes four consecutive registers, and one load of B fills four. If the sums themselves were stored, each sum would
+//   lie in the same bank as the element of B in its multiply-add.
 // - NVIDIA's assembler reorders instructions. At its default level it moves reads down to their first use and mixes
 //   rows; `ptxas: -O1` keeps the order of this file, which is faster by a tenth.
 // - Bounds cost nothing: a row or column beyond the edge is a copy of the last one, and its results are not stored. If
@@ -105,7 +105,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
         b_source[i] += (size_t)depth * N;
     };
-    // Missing tiles are filled with zeros: the last step reads ahead into the tile after it and ignores what it reads.
+    // Missing tiles are filled with zeros: the last step prefetches from the next tile and does not use it.
     for (int tile = 0; tile < STAGES; ++tile) {
         const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : BK;
         if (tile < STAGES - 1 || depth == 0) {
@@ -157,7 +157,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
                 a_target += fill_offset, b_target += fill_offset;
             }
             load_b((k + 1) % BK);
-            if (prefetch && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
+            if (prefetch && k < BK - 1) {  // issue some copies at each k: issued together, copies would stall
 #pragma unroll
                 for (int i = k * PlanA::COUNT / (BK - 1); i < (k + 1) * PlanA::COUNT / (BK - 1); ++i)
                     copy_a(i, true, BK);
@@ -186,7 +186,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
             const int c = col0 + col + j * LANES_X * 4;
             float *const target = &C[(size_t)r * N + c];
             Vector result;
-            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // the copy: see above
+            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // a copy: see the banks of registers above
             if (BYTES == 16 && c < N) *(Vector *)target = result;
             else
                 for (int w = 0; w < 4; ++w)

@@ -19,7 +19,7 @@ Cases = Sequence[tuple[Variant, Problem]]
 
 
 def lacks_figures(result: Result, architecture: Architecture) -> bool:
-    """Return whether a correct kernel ran without a GPU and has no figures of an architecture."""
+    """Return whether a correct kernel ran without a GPU and has no figures for the given architecture."""
     is_known = result.exact is not None and result.exact.arch == architecture.name
     return result.execution == "emulated" and bool(result.verdict.correct) and not is_known
 
@@ -27,7 +27,7 @@ def lacks_figures(result: Result, architecture: Architecture) -> bool:
 def with_exact_figures(
     results: Sequence[Result], cases: Cases, architecture: Architecture, fmad: bool, progress: Progress
 ) -> Iterator[Result]:
-    """Yield those results that lack the figures of an architecture again, with their figures.
+    """Yield, with their figures, the results that lack figures for the given architecture.
 
     Args:
         cases: all cases of the run, at the positions that the results contain.
@@ -46,31 +46,31 @@ def exact_figures(
     """Return the figures of each case, in order.
 
     Args:
-        cases: one problem after the other; the CPU device has executed all of them before.
+        cases: cases that the CPU device has executed, grouped by problem.
     """
     figures = [ExactFigures(architecture.name, architecture.gpu)] * len(cases)
     settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name)
     try:
         traced = list(trace(cases, settings, fmad, progress))
     except UsageError as error:
-        figures = [_without(one, f"accesses to memory: {error}") for one in figures]
+        figures = [_with_unknown(one, f"accesses to memory: {error}") for one in figures]
     else:
         figures = list(map(_with_accesses, figures, traced))
     try:
         occupancy = list(occupancy_of_kernels([architecture], cases, fmad, None, progress))
     except (NoDeviceError, UsageError) as error:
-        return [_without(one, f"registers, shared memory and occupancy: {error}") for one in figures]
+        return [_with_unknown(one, f"registers, shared memory and occupancy: {error}") for one in figures]
     return list(map(_with_occupancy, figures, occupancy))
 
 
 def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:
     if traced.status != "ok":
-        return _without(figures, f"accesses to memory: {traced.reason}")
+        return _with_unknown(figures, f"accesses to memory: {traced.reason}")
     loads, shared_loads = traced.total("global", "load"), traced.total("shared", "load")
     wavefronts = shared_loads.wavefronts / shared_loads.requests if shared_loads.requests else None
     if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
         wavefronts = None
-        figures = _without(figures, "wavefronts: which shared loads nvcc merges is found with nvcc only")
+        figures = _with_unknown(figures, "wavefronts: which shared loads nvcc merges is found with nvcc only")
     return dataclasses.replace(
         figures,
         sectors_per_global_load=loads.sectors / loads.requests if loads.requests else None,
@@ -81,7 +81,7 @@ def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:
 
 def _with_occupancy(figures: ExactFigures, found: OccupancyResult) -> ExactFigures:
     if found.reason:
-        figures = _without(figures, f"occupancy: {found.reason}")
+        figures = _with_unknown(figures, f"occupancy: {found.reason}")
     if not found.is_known:
         return figures
     return dataclasses.replace(
@@ -92,5 +92,5 @@ def _with_occupancy(figures: ExactFigures, found: OccupancyResult) -> ExactFigur
     )
 
 
-def _without(figures: ExactFigures, reason: str) -> ExactFigures:
+def _with_unknown(figures: ExactFigures, reason: str) -> ExactFigures:
     return dataclasses.replace(figures, unknown=(*figures.unknown, reason))

@@ -1,7 +1,6 @@
 """The rules for dropping a variant of a sweep early, because it is clearly slower than the best.
 
-Each rule is a function of plain numbers and stands below the constants that it uses. `measure` applies the
-rules.
+Each rule is a function of plain numbers. `measure` applies the rules.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from collections.abc import Sequence
 from statistics import median
 
 DROP_FACTOR = 1.25
-"""A variant is dropped if its median exceeds the best median by this factor, far beyond a sample's error."""
+"""Factor over the best median above which a variant is dropped; samples vary far less."""
 
 SURE_SAMPLES = 3
 """Number of samples after which `SURE_FACTOR` applies."""
 
 SURE_FACTOR = 1.05
-"""A variant is dropped if even the fastest of its samples exceeds the best median by this factor."""
+"""Factor over the best median above which a variant is dropped if even its fastest sample exceeds it."""
 
 FEWEST_HOST_SAMPLES = 3
 """Minimum number of samples before a variant on the host is dropped: times there vary more than on a GPU."""

@@ -12,7 +12,13 @@ from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.chosen_cases import Cases, kernels_of, supported_cases, unsupported_on, written_cases
+from cudamm.kernels.chosen_cases import (
+    Cases,
+    cases_of_supported_types,
+    kernels_of,
+    supported_cases,
+    unsupported_on,
+)
 from cudamm.kernels.selection import Selection
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
 from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
@@ -121,7 +127,7 @@ def occupancy_request(
     swept = dataclasses.replace(selection, swept=(BLOCK_SIZE,) if sweep_block_size else ())
     why_refused = "have no occupancy: name a method that runs on a GPU"
     variants = kernels_of(swept.variants(), swept.is_named, why_refused, "compute the occupancy of")
-    chosen, left_out = written_cases(variants, swept.is_named, sizes or (SIZE,), dtypes, seed=0)
+    chosen, left_out = cases_of_supported_types(variants, swept.is_named, sizes or (SIZE,), dtypes, seed=0)
     names_of_archs = [architecture.name for architecture in architectures]
     chosen, remarks = supported_cases(chosen, swept.is_named, unsupported_on(names_of_archs))
     if not is_asked(variants):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from cudamm.api.defaults import SIZE
 from cudamm.devices.find_device import host
-from cudamm.kernels.chosen_cases import Cases, kernels_of, written_cases
+from cudamm.kernels.chosen_cases import Cases, cases_of_supported_types, kernels_of
 from cudamm.kernels.method import Method
 from cudamm.kernels.variant import Variant
 from cudamm.tuning.fitted_cases import fitted
@@ -35,6 +35,6 @@ def traceable_cases(
     """
     why_refused = "have no warps to trace; name a method that runs on a GPU"
     kernels = kernels_of(variants, is_named, why_refused, "trace")
-    chosen, left_out = written_cases(kernels, is_named, sizes or (SIZE,), dtypes, seed)
+    chosen, left_out = cases_of_supported_types(kernels, is_named, sizes or (SIZE,), dtypes, seed)
     fitting, remarks = fitted(chosen, is_named, host().lacks, on_host(host(), arch))
     return fitting, left_out, remarks

@@ -36,7 +36,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import written_cases
+from cudamm.kernels.chosen_cases import cases_of_supported_types
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -120,7 +120,7 @@ def bench(
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
-        wanted, left_out = written_cases(variants, chosen.is_named, sizes, dtypes, seed)
+        wanted, left_out = cases_of_supported_types(variants, chosen.is_named, sizes, dtypes, seed)
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
     exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
@@ -168,7 +168,9 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
     variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
-    wanted, left_out = written_cases(variants, chosen.is_named, sizes, dtypes, seed, all_types=True)
+    wanted, left_out = cases_of_supported_types(
+        variants, chosen.is_named, sizes, dtypes, seed, all_types=True
+    )
     with WorkerExecutor(device, timeout_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)

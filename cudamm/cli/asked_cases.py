@@ -32,9 +32,9 @@ def asked_cases(
     Raises:
         UsageError: a size or an element type does not exist.
     """
-    from cudamm.kernels.chosen_cases import written_cases
+    from cudamm.kernels.chosen_cases import cases_of_supported_types
 
-    chosen, left_out = written_cases(variants, is_named, sizes, dtypes, seed, all_types)
+    chosen, left_out = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types)
     print_left_out(left_out, quiet)
     return chosen
 

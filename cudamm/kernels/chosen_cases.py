@@ -102,7 +102,7 @@ def supported_cases(
     return [case for case in cases if case[0].method not in remarks], list(remarks.values())
 
 
-def written_cases(
+def cases_of_supported_types(
     variants: Sequence[Variant],
     is_named: Callable[[Method], bool],
     sizes: Sequence[str],

@@ -22,7 +22,7 @@ MOST_RUNS = 10
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a table shows at some width; each has less than the one before.
+    """The contents of a table at some width. Each layout shows less than the one before.
 
     Attributes:
         bar: width of the bars beside the rates, in columns; 0 for none.

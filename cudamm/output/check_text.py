@@ -1,4 +1,4 @@
-"""What `check` prints: a headline a variant, then a paragraph for each mistake and each piece of advice."""
+"""The output of `check`: a headline per variant, then a paragraph per mistake and piece of advice."""
 
 from __future__ import annotations
 

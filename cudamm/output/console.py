@@ -1,4 +1,4 @@
-"""Where tables go, and whether they fit there."""
+"""Consoles for tables and messages, and whether a table fits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def frameless(table: Table) -> Table:
 
 
 def fits(console: Console, table: Table, folded: bool = False) -> bool:
-    """Whether a table fits, its cells unfolded or folded as far as they can be."""
+    """Return whether a table fits, its cells unfolded or folded as far as possible."""
     room = console.options.update(max_width=10_000)
     measured = Measurement.get(console, room, table)
     return (measured.minimum if folded else measured.maximum) <= console.width

@@ -1,4 +1,4 @@
-"""What `doctor` found: a row a thing looked at, and below it what to do, numbered."""
+"""The table of `doctor`: a row per finding, then numbered advice."""
 
 from __future__ import annotations
 

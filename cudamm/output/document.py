@@ -1,4 +1,4 @@
-"""What a JSON document holds beside its results: schema, device, versions, date and command."""
+"""The fields of a JSON document beside its results: schema, device, versions, date and command."""
 
 from __future__ import annotations
 

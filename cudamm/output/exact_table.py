@@ -44,7 +44,7 @@ _LAYOUTS: tuple[tuple[Parameters, bool, tuple[Column, ...]], ...] = (
     ("one a line", True, (_NOISE,)),
     ("one a line", True, (_NOISE, _SHARED)),
 )
-"""From the widest to the narrowest: parameters, whether headings are short, columns that are left out."""
+"""Layouts from widest to narrowest: parameters, whether headings are short, columns that are left out."""
 
 
 def print_kernels(console: Console, label: ProblemLabel, rows: Sequence[ResultRow]) -> None:

@@ -1,4 +1,4 @@
-"""What stands below a table in the terminal: what failed and why, and what the marks mean."""
+"""The lines below a table in the terminal: what failed and why, and what the marks mean."""
 
 from __future__ import annotations
 

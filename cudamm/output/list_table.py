@@ -68,13 +68,13 @@ def _table(*names: str) -> Table:
 
 
 def _named(method: Method, cpu_arch: str) -> str:
-    """Its name, its other names, and where it runs, a line each."""
+    """Return the method's name, its other names, and the devices on which it runs, a line each."""
     aliases = (f"= {escape(alias)}" for alias in method.aliases)
     return "\n".join([escape(method.name), *aliases, runs_on(method, cpu_arch)])
 
 
 def _taught(method: Method) -> str:
-    """What it teaches, and below it where it comes from."""
+    """Return the summary of what the method teaches, and its sources below."""
     sources = f"[dim]{escape(method.sources)}[/]" if method.sources else ""
     return "\n".join(filter(None, (escape(method.summary), sources)))
 

@@ -28,7 +28,7 @@ class LiveJson:
         self._journal: Journal | None = None
         self._closing = contextlib.ExitStack()
         self.is_behind = False
-        """Whether the journal has records that the document does not have yet."""
+        """True if the journal has records that the document does not have yet."""
         target = None if self.is_standard_output else target_of("--json", path)
         if target is None or is_stream(path):
             self._stream = JsonFile(path)

@@ -1,4 +1,4 @@
-"""How numbers, units and parameters are written, in tables, files, plots and the page."""
+"""The format of numbers, units and parameters in tables, files, plots and the page."""
 
 from __future__ import annotations
 

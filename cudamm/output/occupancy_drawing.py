@@ -16,7 +16,7 @@ from cudamm.output.plots.terminal_charts import axes, put
 Drawn = Sequence[tuple[OccupancyResult, tuple[Curve, ...]]]
 
 HEIGHT = 14
-"""Of a plot in the terminal, in characters."""
+"""Height of a plot in the terminal, in characters."""
 TICKS = 9
 
 

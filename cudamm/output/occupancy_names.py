@@ -1,4 +1,4 @@
-"""What results are called, so that those shown together can be told apart."""
+"""The names of results, by which results that are shown together can be distinguished."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cudamm.output.number_format import parameters
 
 
 def configuration(result: OccupancyResult, among: Sequence[OccupancyResult] = ()) -> str:
-    """What a configuration is called: `tiled BLOCK_SIZE=16 on sm_90`, or its numbers.
+    """Return a configuration's name, such as `tiled BLOCK_SIZE=16 on sm_90`, or its numbers.
 
     Args:
         among: results that it has to be told apart from, by size and type if need be.
@@ -33,7 +33,7 @@ def names_of(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str
 
 
 def several_architectures(results: Sequence[OccupancyResult]) -> bool:
-    """Whether it has to be said which architecture a result is for."""
+    """Return whether the results are for more than one architecture."""
     return len({result.arch for result in results}) > 1
 
 

@@ -1,4 +1,4 @@
-"""What `occupancy` prints: tables of the numbers, sentences on them, and the answers to what was asked."""
+"""The output of `occupancy`: tables of the numbers, sentences on them, and answers to the questions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
 
 
 def tails(results: Sequence[OccupancyResult]) -> list[str]:
-    """What the last wave costs where it is mostly empty, the worst cases only."""
+    """Return sentences on the cost of a last wave that is mostly empty, for the worst cases only."""
     costs = [
         (result.waves / math.ceil(result.waves), result)
         for result in results

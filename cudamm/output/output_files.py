@@ -99,14 +99,14 @@ def target_of(option: str, path: str) -> Path:
 
 
 def is_stream(path: str) -> bool:
-    """Whether it is a pipe, a terminal, /dev/null: what cannot be replaced."""
+    """Return whether the path is a pipe, a terminal or /dev/null, which cannot be replaced."""
     target = Path(path)
     return (target.exists() and not target.is_file()) or path.startswith(OWN_STREAMS)
 
 
 @contextlib.contextmanager
 def as_usage_errors(option: str, path: str) -> Iterator[None]:
-    """What the file system refuses, as what a user is told."""
+    """Turn errors of the file system into UsageError, with a message for users."""
     try:
         yield
     except OSError as error:

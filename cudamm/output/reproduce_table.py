@@ -1,4 +1,4 @@
-"""What `reproduce` prints: each source in its own form, then which of its conclusions hold."""
+"""The output of `reproduce`: each source in its own form, then which of its conclusions hold."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _means_table(rows: Sequence[Row], narrow: bool) -> Table:
 
 
 def _figures(console: Console, found: Reproduction) -> None:
-    """What was computed beside what is published, then what was found here alone, a figure a row."""
+    """Print computed figures beside published ones, then figures that are not published, one per row."""
     rows = found.findings.rows
     computed = [row for row in rows if row.published is not None]
     others = [row for row in rows if row.published is None]

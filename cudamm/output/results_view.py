@@ -22,11 +22,11 @@ BASELINE = "naive"
 FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples for the bootstrap interval of a speed-up."""
 FEWEST_FOR_SLOWDOWN = 2
-"""The same for the slowdown against the best of its problem."""
+"""Minimum number of samples for the bootstrap interval of a slowdown against the problem's best row."""
 
 
 class ProblemLabel(NamedTuple):
-    """What a problem is called: its sizes, its element type, and whether multiply-adds were fused."""
+    """A problem's label: its sizes, its element type, and whether multiply-adds were fused."""
 
     m: int
     n: int
@@ -51,7 +51,7 @@ class ProblemLabel(NamedTuple):
 
     @property
     def is_square(self) -> bool:
-        """Whether all three sizes are the same."""
+        """Return whether all three sizes are the same."""
         return self.m == self.n == self.k
 
     @property
@@ -101,24 +101,24 @@ class ResultRow:
 
     @property
     def problem(self) -> ProblemLabel:
-        """What was multiplied."""
+        """Return the label of the row's problem."""
         r = self.result
         return ProblemLabel(r.m, r.n, r.k, r.dtype, r.fmad)
 
     @property
     def is_timed(self) -> bool:
-        """Whether its time stands for the row: that of a failed row does not."""
+        """Return whether the row has a valid time. The time of a failed row is not valid."""
         return self.result.status in ("ok", "dropped") and bool(self.result.median_ms)
 
     @property
     def is_right(self) -> bool:
-        """Whether it was timed to the end and verified, and its time is not that of an emulation."""
+        """Return whether the row was timed to the end and verified, and was not emulated."""
         is_verified = self.result.status == "ok" and self.result.verdict.correct is True
         return is_verified and self.is_timed and not self.is_emulated
 
     @property
     def is_emulated(self) -> bool:
-        """Whether the CPU device executed a kernel of a GPU."""
+        """Return whether the CPU device executed a GPU kernel."""
         return self.result.execution == "emulated"
 
     @property
@@ -158,7 +158,7 @@ class ResultRow:
 
     @functools.cached_property
     def slowdown(self) -> Ratio | float | None:
-        """Its median over that of the best row of its problem; None for the best row itself."""
+        """Return the row's median over that of the problem's best row; None for the best row itself."""
         if self.is_best:
             return None
         return _ratio(self.result, self.leader, FEWEST_FOR_SLOWDOWN)
@@ -270,22 +270,22 @@ class ProblemRows:
 
     @property
     def has_exact(self) -> bool:
-        """Whether the exact figures of a kernel without a GPU are known."""
+        """Return whether the exact figures of a kernel without a GPU are known."""
         return any(row.result.exact is not None for row in self.rows)
 
     @property
     def has_times(self) -> bool:
-        """Whether a row has samples."""
+        """Return whether a row has samples."""
         return any(row.result.timing.samples_ms for row in self.rows)
 
     @property
     def has_cublas(self) -> bool:
-        """Whether a row's share of cuBLAS is known."""
+        """Return whether a row's share of cuBLAS is known."""
         return any(row.share_of_cublas is not None for row in self.rows)
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether a row's share of the FMA ceiling is known."""
+        """Return whether a row's share of the FMA ceiling is known."""
         return any(row.result.share_of_fma_ceiling is not None for row in self.rows)
 
     @property
@@ -346,7 +346,7 @@ class ResultsView:
 
     @property
     def counts(self) -> list[tuple[int, str]]:
-        """How many rows ended how, in words; without those of which there are none."""
+        """Return the number of rows for each outcome, in words. Outcomes without rows are left out."""
         results = [row.result for row in self.rows]
         right = [r for r in results if r.status == "ok" and r.verdict.correct]
         counts = {

@@ -32,7 +32,7 @@ from cudamm.output.results_view import ResultsView
 MOST_DRAWN = 100
 """Samples that a line shows; of more, evenly spaced ones."""
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""What HTML does not allow: control characters and halves of surrogate pairs."""
+"""Characters that HTML does not allow: control characters and halves of surrogate pairs."""
 
 
 def page(

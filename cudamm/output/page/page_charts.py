@@ -68,7 +68,7 @@ class PageChart:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the page's script reads: of each line a rate, a time and texts for each value, or null."""
+        """Return the data for the page's script: per line a rate, a time and texts for each value, or null."""
         x, places = self.chart.x, [place for place, _ in self.chart.x.ticks]
         rows = [{point.x: point.row for point in series.points} for series in self.chart.series]
         every = [point.row for point in self.points]
@@ -145,7 +145,7 @@ def _of_sweep(method: str, problem: ProblemLabel, rows: Sequence[ResultRow]) -> 
 
 
 def _place_along(name: str, values: Sequence[Value]) -> Callable[[ResultRow], float | None]:
-    """What returns where a row stands along the axis of a parameter."""
+    """Return a function that maps a row to its place along the axis of a parameter."""
     places = {value: float(place) for place, value in enumerate(values)}
     return lambda row: places[row.result.params[name]] if name in row.result.params else None
 
@@ -204,7 +204,7 @@ def _remarks(row: ResultRow) -> list[str]:
 
 
 def _texts(row: ResultRow) -> list[str]:
-    """What is shown and spoken of a point: whose it is, rate and time, and remarks."""
+    """Return the texts that are shown and spoken for a point: variant and size, rate, time and remarks."""
     return [
         f"{row.variant} at {row.problem.size}",
         f"{significant(row.rate)} {row.unit}",

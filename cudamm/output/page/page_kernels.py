@@ -1,4 +1,4 @@
-"""What this version of cudamm knows of the kernels that a file's rows are of: source, and occupancy."""
+"""The kernels of a file's rows, as this version of cudamm has them: source and occupancy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 State = Literal["as measured", "changed since", "not recorded", "not known"]
-"""Of a row's source. `not recorded`: the file has no hash, as where a variant could not be launched."""
+"""State of a row's source. `not recorded`: the file has no hash, such as if the launch failed."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def architecture_of(device: dict[str, Any]) -> Architecture | None:
 
 
 def on_gpu(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Of each variant that was timed on the GPU, and whose source is what was measured, the first row."""
+    """Return the first row of each variant that was timed on the GPU and whose source is unchanged."""
     chosen: dict[tuple[Variant, str, bool], Kernel] = {}
     for kernel in kernels:
         row = kernel.row

@@ -19,12 +19,12 @@ STATES: dict[State, str] = {
     "not recorded": "The file does not say which source was measured; this is what this version of cudamm "
     "has.",
 }
-"""What the page says of a source."""
+"""Sentence on the page for each state of a source."""
 
 
 @dataclass(frozen=True)
 class Substitution:
-    """What stands before the source when it is compiled, for one set of parameters.
+    """The lines that the compiler reads before the source, for one set of parameters.
 
     Attributes:
         lines: in one line; empty if the parameters are not the method's.
@@ -52,7 +52,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class MethodSource:
-    """What the page shows of a method.
+    """A method as the page shows it.
 
     Attributes:
         method: None if it is not one of cudamm's own.

@@ -1,4 +1,4 @@
-"""What can be drawn, as plain data: the same for a picture and for the terminal."""
+"""Charts as plain data, the same for a picture and for the terminal."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cudamm.output.results_view import ResultRow
 
 Scale = Literal["linear", "log2", "log10"]
 Kind = Literal["line", "curve", "points", "level", "ceiling", "published"]
-"""Of a series: measured points joined by lines; a line alone; points alone; a value that holds all along
-the axis; the limit of a roofline; somebody else's figures, dashed."""
+"""Kind of a series: measured points joined by lines; a line alone; points alone; one value along the whole
+axis; the limit of a roofline; published figures, dashed."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where labels beside points go, so that none covers another."""
+"""The placement of labels beside points, so that no label covers another."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box, x: float, y: float) -> tup
 
 
 def _crossed(box: Box, point: tuple[float, float], others: Sequence[Box], reach: float) -> float:
-    """How much of what is there the line between a label and its point would cover."""
+    """Return the area of other boxes that the line between a label and its point would cover."""
     return sum(_overlap(square, other) for square in _leader(box, point, reach) for other in others)
 
 

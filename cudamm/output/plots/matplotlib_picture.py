@@ -31,7 +31,7 @@ TITLE_CHARACTERS = {1: 100, 2: 48, 3: 48}
 
 MOST_TICKS = 12
 MOST_COLUMNS, MOST_ROWS = 14, 30
-"""Of a heat map whose cells have room for their values; a larger one gets a colour bar instead."""
+"""Maximum size of a heat map whose cells contain their values. A larger one gets a colour bar instead."""
 HEADROOM = 0.04
 """Above the limit of a linear axis, as a share of it."""
 LONG_LABEL = 22
@@ -87,7 +87,7 @@ def _columns(charts: Sequence[Chart]) -> int:
 
 
 def _height(chart: Chart, columns: int) -> float:
-    """In inches, its title and labels included."""
+    """Return a chart's height in inches, title and labels included."""
     if isinstance(chart, BarChart):
         return 1.1 + 0.29 * len(chart.bars)
     if isinstance(chart, HeatMap):

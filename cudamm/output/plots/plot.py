@@ -1,4 +1,4 @@
-"""Where `--plot` leads: a picture file, or the terminal."""
+"""The target of `--plot`: a picture file, or the terminal."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Plot:
         self._file.write([matplotlib_picture.contents(drawing, self._kind[1:])])
 
     def _has_charts(self, drawing: Drawing) -> bool:
-        """Whether there is anything to draw; says on standard error that there is not."""
+        """Return whether there is anything to draw; if not, report it on standard error."""
         if not drawing.charts:
             messages().print(
                 Text(f"cudamm: --plot {self._path}: nothing to draw, since no rate was measured"),

@@ -1,4 +1,4 @@
-"""What `bench` and `sweep` draw: charts that follow from the results."""
+"""The charts of `bench` and `sweep`, chosen by which parameters and sizes vary in the results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cudamm.output.results_view import ResultRow, ResultsView, caches_of, fastes
 
 MOST_CHARTS = 6
 MOST_BARS = 20
-"""Of a search over three parameters or more."""
+"""Maximum number of bars for a search over three parameters or more."""
 
 
 def drawing_of(view: ResultsView, date: str | None = None) -> Drawing:
@@ -80,7 +80,7 @@ def captioned(view: ResultsView, charts: Sequence[Chart], date: str | None = Non
 def _charts_of_problem(
     rows: Sequence[ResultRow], varied: Mapping[str, list[str]], styles: Mapping[str, int]
 ) -> Iterator[Chart]:
-    """One problem's: a line chart a parameter, a heat map a method that has several."""
+    """Yield one problem's charts: a line chart per parameter, a heat map per method with several parameters."""
     still = [row for row in rows if not varied[row.result.method]]
     lone = list(dict.fromkeys(names[0] for names in varied.values() if len(names) == 1))
     for name in lone:
@@ -206,7 +206,7 @@ def _heat_map(rows: Sequence[ResultRow], names: Sequence[str]) -> HeatMap:
 
 
 def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
-    """What a caption says beside device and date."""
+    """Return the remarks of a caption, which follow device and date."""
     rows = [row.result for row in view.rows if row.is_timed]
     caches = caches_of(rows)
     how = [f"L2 {caches}"] if caches else []
@@ -258,7 +258,7 @@ def _line(label: str, points: Sequence[Point], style: int) -> Series:
 
 
 def _has_rate(row: ResultRow) -> bool:
-    """Whether a row has a rate, which an emulated kernel has not."""
+    """Return whether a row has a rate. An emulated kernel has none."""
     return row.rate is not None
 
 

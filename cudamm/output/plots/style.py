@@ -1,4 +1,4 @@
-"""How series look, so that they can be told apart without colours too.
+"""The look of series, distinguishable without colours too.
 
 The palette is that of M. Okabe and K. Ito, *Color Universal Design* (2008), which people with any common
 kind of colour blindness can tell apart; without its yellow, which nobody sees on white.
@@ -12,7 +12,7 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY_BLUE, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK)
 GREY = "#6E6E6E"
-"""Of what is not measured here: published curves, ceilings."""
+"""Colour of series that are not measured here: published curves, ceilings."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _DASHES: tuple[Literal["-", "-."] | tuple[float, tuple[float, ...]], ...] = (
@@ -24,15 +24,15 @@ _DASHES: tuple[Literal["-", "-."] | tuple[float, tuple[float, ...]], ...] = (
 """Lines in pictures; plainly dashed ones are for what is published."""
 
 TERMINAL_COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, None)
-"""Those of the palette with a contrast of at least 3 on black and on white, as WCAG 2.1 counts it (1.4.11);
-None is the terminal's own."""
+"""Colours of the palette with a contrast of at least 3 on black and on white, by WCAG 2.1 (1.4.11).
+None is the terminal's own colour."""
 _FILLED, _HOLLOW = "●■▲◆▼", "○□△◇▽"
 _FILLED_LETTERS, _HOLLOW_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 BEST = "★"
 
 
 class Look(NamedTuple):
-    """Of a series in a picture: matplotlib's colour, marker and line style."""
+    """A series' look in a picture: matplotlib's colour, marker and line style."""
 
     colour: str
     marker: str
@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
 
 class Characters(NamedTuple):
-    """Of a series in the terminal: its colour, None for the terminal's own, and its points."""
+    """A series' look in the terminal: its colour (None for the terminal's own) and its point characters."""
 
     colour: str | None
     filled: str
@@ -53,7 +53,7 @@ def look(style: int) -> Look:
 
 
 def characters(style: int) -> Characters:
-    """The same in the terminal; the first 31 differ by their points alone."""
+    """Return a series' look in the terminal by its number; the first 31 differ by their points alone."""
     colour = TERMINAL_COLOURS[style % len(TERMINAL_COLOURS)]
     if style < len(_FILLED):
         return Characters(colour, _FILLED[style], _HOLLOW[style])

@@ -17,14 +17,14 @@ from cudamm.output.plots.style import BEST, characters, rgb
 from cudamm.output.plots.ticks import forward, ticks
 
 WIDTH, HEIGHT = 100, 18
-"""Of axes, in characters; narrower where the terminal is."""
+"""Size of the axes, in characters. In a narrower terminal the axes are narrower."""
 NARROWEST = 24
 """Narrower axes would have no room for a plot."""
 MARGIN = 0.06
-"""Of an axis, beyond its outermost points."""
+"""Share of an axis by which it extends beyond its outermost points."""
 FEWEST_BAR_CHARACTERS = 10
 SHADES = "█▓▒░"
-"""Of a heat map without room for numbers: from the fastest to the slowest, on a logarithmic scale."""
+"""Shades of a heat map without room for numbers, from fastest to slowest, on a logarithmic scale."""
 MOST_BARS = 20
 
 
@@ -64,7 +64,7 @@ def put(console: Console, text: Text) -> None:
 
 
 def axes(chart: LineChart, width: int, height: int = HEIGHT) -> Text:
-    """Only the axes and what is drawn there, at most `width` and WIDTH characters wide."""
+    """Return the axes and their points, without a legend, at most `width` and WIDTH characters wide."""
     import plotext
 
     width = max(min(WIDTH, width), NARROWEST)
@@ -135,7 +135,7 @@ def _marked(chart: LineChart) -> list[tuple[Series, str, tuple[float, float]]]:
 
 
 def _letters(chart: LineChart, series: Series) -> list[str]:
-    """Of labelled points, what stands for each: their labels have no room beside them."""
+    """Return a letter for each labelled point, since labels have no room beside points; else empty texts."""
     labelled = [point for s in chart.series for point in s.points if point.label]
     return [_letter(labelled.index(point)) if point.label else "" for point in series.points]
 
@@ -168,7 +168,7 @@ def _legend(chart: LineChart) -> list[Text]:
 
 
 def _range(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
-    """What is shown of an axis, on its scale: times and rates from 0, unless they are logarithmic."""
+    """Return the ends of an axis, on its scale. Times and rates begin at 0 unless they are logarithmic."""
     if axis.limits:
         return forward(axis.scale, axis.limits[0]), forward(axis.scale, axis.limits[1])
     ends = [forward(axis.scale, value) for value in values]

@@ -10,7 +10,7 @@ STEPS = (1, 2, 5)
 
 
 def forward(scale: Scale, value: float) -> float:
-    """Where a value stands on a scale. Values of a logarithmic scale are positive."""
+    """Return the position of a value on a scale. Values of a logarithmic scale are positive."""
     return math.log2(value) if scale == "log2" else math.log10(value) if scale == "log10" else value
 
 

@@ -17,7 +17,7 @@ from cudamm.output.results_view import ProblemRows, ResultRow, ResultsView
 from cudamm.output.variant_table import Column, Parameters, problem_title, variant_table
 
 MOST_RUNS = 10
-"""Samples that are shown one by one; of more, their number and noise are."""
+"""Maximum number of samples shown one by one. For more samples, their number and noise are shown."""
 
 
 @dataclass(frozen=True)

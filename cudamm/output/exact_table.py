@@ -1,4 +1,4 @@
-"""The table of kernels that ran without a GPU: what is exact of them, and no rate."""
+"""The table of kernels that ran without a GPU: their exact figures, and no rate."""
 
 from __future__ import annotations
 

@@ -78,5 +78,5 @@ def print_latency(console: Console, results: Sequence[OccupancyResult], sources:
 
 
 def _decimal(value: float) -> str:
-    """At most four decimals: 0.1667, 384."""
+    """Return a number with at most four decimals: 0.1667, 384."""
     return f"{value:,.4f}".rstrip("0").rstrip(".")

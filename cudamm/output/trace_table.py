@@ -357,7 +357,7 @@ def _of_sizes(pair: Sequence[TraceResult]) -> str:
 def of_sizes(results: Sequence[TraceResult]) -> list[str]:
     """Return which accesses of a variant need more or less per request at another size, and which do not.
 
-    Empty where no variant was traced at several sizes of the same type.
+    Empty if no variant was traced at several sizes of the same type.
     """
     lines = []
     groups: dict[tuple[str, str, str], list[TraceResult]] = {}

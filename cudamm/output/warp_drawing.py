@@ -16,7 +16,7 @@ WIDEST = 120
 """Columns of a drawing."""
 
 MOST_ROWS = 10
-"""Maximum size of a matrix in characters, gaps included."""
+"""Maximum number of matrix rows in a drawing, gaps included."""
 
 CONTEXT = 2
 """Rows and columns beyond the last one touched, and the longest gap that is drawn in full."""

@@ -80,7 +80,7 @@ def captioned(view: ResultsView, charts: Sequence[Chart], date: str | None = Non
 def _charts_of_problem(
     rows: Sequence[ResultRow], varied: Mapping[str, list[str]], styles: Mapping[str, int]
 ) -> Iterator[Chart]:
-    """Yield one problem's charts: a line chart per parameter, a heat map per method with several parameters."""
+    """Yield one problem's charts: a line chart per parameter, a heat map per method that varies several."""
     still = [row for row in rows if not varied[row.result.method]]
     lone = list(dict.fromkeys(names[0] for names in varied.values() if len(names) == 1))
     for name in lone:

@@ -80,7 +80,7 @@ def _taught(method: Method) -> str:
 
 
 def runs_on(method: Method, cpu_arch: str) -> str:
-    """Return `GPU, CPU` for a kernel that the CPU device also executes, `host` for a host method, else `GPU`."""
+    """Return `host` for a host method, `GPU, CPU` if the CPU device executes the kernel too, else `GPU`."""
     if method.runs_on_host:
         return "host"
     return "GPU, CPU" if method.is_kernel and not method.unsupported_reason(cpu_arch) else "GPU"

@@ -33,7 +33,7 @@ MOST_TICKS = 12
 MOST_COLUMNS, MOST_ROWS = 14, 30
 """Maximum size of a heat map whose cells contain their values. A larger one gets a colour bar instead."""
 HEADROOM = 0.04
-"""Space above the highest value of a linear axis, as a share of that value."""
+"""Space above the upper end of a linear axis, as a share of the axis's range."""
 LONG_LABEL = 22
 """Characters of a bar's label above which charts are not placed side by side."""
 
@@ -140,7 +140,7 @@ def _lines(axes: Axes, chart: LineChart, columns: int) -> None:
     if not handles:
         _title(axes, chart.title, columns)
         return
-    # Above the axes, where it covers nothing; its title is the chart's.
+    # The legend is above the axes, where it covers nothing. Its title is the chart's title.
     legend = axes.legend(
         [handle for handle, _ in handles], [f"series {i}" for i in range(len(handles))],
         loc="lower left", bbox_to_anchor=(-0.02, 1.0), alignment="left", frameon=False, borderaxespad=0.2,
@@ -149,7 +149,9 @@ def _lines(axes: Axes, chart: LineChart, columns: int) -> None:
     )  # fmt: skip
     legend.get_title().set(fontweight="bold", fontsize=FONT_POINTS, parse_math=False)
     for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
-        text.set(text=label, parse_math=False)  # a label given at once must not begin with an underscore
+        text.set(
+            text=label, parse_math=False
+        )  # matplotlib ignores labels that begin with an underscore, unless set here
 
 
 def _scale(axes: Axes, name: str, axis: Axis) -> None:
@@ -227,7 +229,7 @@ def _bars(axes: Axes, chart: BarChart, columns: int) -> None:
     axes.set_yticks(list(places), [bar.label for bar in chart.bars], parse_math=False)
     axes.set_ylim(len(chart.bars) - 0.4, -0.6)
     longest = max((max(bar.value, bar.high or 0.0) for bar in chart.bars), default=0.0)
-    # Room for what is written at the end of the longest one.
+    # Leave room for the text at the end of the longest bar.
     axes.set_xlim(0, (1.2 if columns == 1 else 1.45) * longest or 1.0)
     axes.locator_params(axis="x", nbins=8 // columns)
     axes.set_xlabel(chart.label, parse_math=False)
@@ -298,7 +300,7 @@ def _label_points(figure: Figure, drawn: Sequence[tuple[Axes, Chart]]) -> None:
     for axes, chart, labelled in wanted:
         lines = [series for series in chart.series if series.kind == "ceiling"]
         points = [p for series in chart.series if series.kind in ("line", "points") for p in series.points]
-        # From the top down, so that labels of a crowd come in its own order.
+        # Place labels from the top down, so that labels of close points keep the points' order.
         _label(axes, sorted(labelled, key=lambda point: -point.y), points, lines)
 
 

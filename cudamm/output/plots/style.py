@@ -21,7 +21,7 @@ _DASHES: tuple[Literal["-", "-."] | tuple[float, tuple[float, ...]], ...] = (
     (0, (1, 1.5)),
     (0, (7, 2, 1, 2, 1, 2)),
 )
-"""Lines in pictures; plainly dashed ones are for what is published."""
+"""Line styles in pictures. Plain dashes are reserved for published figures."""
 
 TERMINAL_COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, None)
 """Colours of the palette with a contrast of at least 3 on black and on white, by WCAG 2.1 (1.4.11).
@@ -48,7 +48,7 @@ class Characters(NamedTuple):
 
 
 def look(style: int) -> Look:
-    """The look of a series by its number; those of the first 252 all differ."""
+    """Return the look of a series by its number; the first 252 looks all differ."""
     return Look(PALETTE[style % len(PALETTE)], _MARKERS[style % len(_MARKERS)], _DASHES[style % len(_DASHES)])
 
 
@@ -62,5 +62,5 @@ def characters(style: int) -> Characters:
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue, 0 to 255, of #RRGGBB."""
+    """Return red, green and blue, 0 to 255, of #RRGGBB."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

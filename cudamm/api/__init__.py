@@ -1,4 +1,4 @@
-"""What `import cudamm` gives: a function for each verb, and what commands share with these functions.
+"""The Python interface of `import cudamm`: a function for each verb, and code shared with the commands.
 
 Uses output and every room below it, and `errors`.
 """

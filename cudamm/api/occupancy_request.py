@@ -1,4 +1,4 @@
-"""What the occupancy calculator is asked: configurations or kernels, on architectures."""
+"""Requests to the occupancy calculator: configurations or kernels, on architectures."""
 
 from __future__ import annotations
 

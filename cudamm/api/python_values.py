@@ -1,4 +1,4 @@
-"""From Python values to the texts that options take, so that functions and commands follow the same rules."""
+"""Conversion of Python values to option texts, so that functions and commands follow the same rules."""
 
 from __future__ import annotations
 

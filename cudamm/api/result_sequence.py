@@ -1,4 +1,4 @@
-"""What the functions of `import cudamm` return: records that show themselves as tables."""
+"""The return values of the functions of `import cudamm`: records that are displayed as tables."""
 
 from __future__ import annotations
 

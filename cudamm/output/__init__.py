@@ -1,4 +1,4 @@
-"""How results look: terminal tables, files, plots, and the page.
+"""The presentation of results: terminal tables, files, plots, and the page.
 
 Uses courses and every room below it, and `errors`.
 """

@@ -17,12 +17,12 @@ from cudamm.output.results_view import ProblemRows, ResultRow, ResultsView
 from cudamm.output.variant_table import Column, Parameters, problem_title, variant_table
 
 MOST_RUNS = 10
-"""Samples that are shown one by one; of more, their number and noise are."""
+"""Maximum number of samples shown one by one. For more samples, their number and noise are shown."""
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a table shows at some width; each has less than the one before.
+    """The contents of a table at some width. Each layout shows less than the one before.
 
     Attributes:
         bar: width of the bars beside the rates, in columns; 0 for none.

@@ -1,4 +1,4 @@
-"""What `check` prints: a headline a variant, then a paragraph for each mistake and each piece of advice."""
+"""The output of `check`: a headline per variant, then a paragraph per mistake and piece of advice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
 
 
 def csv_record(record: dict[str, Any]) -> dict[str, Any]:
-    """A mistake's record with its threads in words, for a table's cell."""
+    """Return a mistake's record with its threads in words, for a table's cell."""
     threads = [
         f"block {_index(at['block'])} thread {_index(at['thread'])} line {at['line']} {at['op']}".strip()
         for at in record["threads"]
@@ -101,7 +101,7 @@ def _print_tool(console: Console, verdict: ToolVerdict) -> None:
 
 
 def _print_below(console: Console, text: Text) -> None:
-    """Below what it belongs to: folded on a terminal, a line in a file."""
+    """Print text below its headline: indented and folded on a terminal, as one line in a file."""
     if console.is_terminal:
         console.print(Padding(text, (0, 0, 0, 3), expand=False))
     else:
@@ -109,7 +109,7 @@ def _print_below(console: Console, text: Text) -> None:
 
 
 def _sentence(text: str) -> str:
-    """With a capital and a full stop; a name such as C[0][0] stays as it is."""
+    """Return the text with a capital and a full stop; a name such as C[0][0] stays unchanged."""
     return f"{text[:1].upper()}{text[1:]}."
 
 

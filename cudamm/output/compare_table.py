@@ -36,7 +36,7 @@ _LEFT_OUT_IN_NARROW_TERMINALS = ((), (_ONE_LINE,), (_ONE_LINE, _OLD), (_ONE_LINE
 def render(
     console: Console, old: Saved, new: Saved, comparisons: Sequence[Comparison], confidence: float
 ) -> None:
-    """Print a table a problem, why what failed did, what the marks mean, and the summary."""
+    """Print a table per problem, the reasons of failures, what the marks mean, and the summary."""
     for which, saved in (("old", old), ("new", new)):
         console.print(f"{which}: {escape(_origin(saved))}", soft_wrap=True)
     for _, group in itertools.groupby(comparisons, key=lambda c: c.problem):
@@ -48,7 +48,7 @@ def render(
 
 
 def summary(comparisons: Sequence[Comparison], confidence: float) -> str:
-    """`3 faster, 1 slower, 11 no difference (95% confidence)`, and what else there was."""
+    """Return `3 faster, 1 slower, 11 no difference (95% confidence)`, and the number of other outcomes."""
     counts = Counter(c.outcome for c in comparisons)
     compared = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ALWAYS_COUNTED)
     others = [f"{counts[outcome]} {words}" for outcome, words in _COUNTED.items() if counts[outcome]]
@@ -93,7 +93,7 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
 
 
 def _time(row: Row | None) -> str:
-    """The median, or what became of the row instead."""
+    """Return the median, or the row's status if it has no valid time."""
     if row is None:
         return ""
     return significant(comparison.median_ms(row)) if row["status"] == "ok" else row["status"].upper()

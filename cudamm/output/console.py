@@ -1,4 +1,4 @@
-"""Where tables go, and whether they fit there."""
+"""Consoles for tables and messages, and whether a table fits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rich.measure import Measurement
 from rich.table import Table
 
 WIDTH_OF_FILES = 240
-"""Columns where standard output is no terminal: wide enough that no table is folded."""
+"""Columns if standard output is no terminal: wide enough that no table is folded."""
 
 
 def console() -> Console:
-    """Standard output, in colour where that is a terminal that wants it."""
+    """Return standard output, in colour if it is a terminal that supports colour."""
     found = _console()
     return found if found.is_terminal else _console(width=WIDTH_OF_FILES)
 
 
 def messages() -> Console:
-    """Standard error, for progress and remarks."""
+    """Return standard error, for progress and remarks."""
     return _console(stderr=True)
 
 
@@ -44,13 +44,13 @@ def print_fitting(console: Console, tables: Iterable[Table]) -> None:
 
 
 def frameless(table: Table) -> Table:
-    """The table without its frame, which takes three columns a column."""
+    """Return the table without its frame, which takes three characters per column."""
     table.box, table.padding = box.SIMPLE_HEAD, (0, 0)
     return table
 
 
 def fits(console: Console, table: Table, folded: bool = False) -> bool:
-    """Whether a table fits, its cells unfolded or folded as far as they can be."""
+    """Return whether a table fits, its cells unfolded or folded as far as possible."""
     room = console.options.update(max_width=10_000)
     measured = Measurement.get(console, room, table)
     return (measured.minimum if folded else measured.maximum) <= console.width

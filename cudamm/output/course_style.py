@@ -47,12 +47,12 @@ def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
 
 
 def _mean_ms(row: ResultRow) -> float:
-    """The mean of a row's samples, which its line of runs ends with."""
+    """Return the mean of a row's samples, with which its line of runs ends."""
     return row.result.statistics.mean_ms if row.result.statistics else 0.0
 
 
 def outcome_in_words(row: ResultRow) -> str:
-    """Return `Success!`, as the course prints it, or what became of the row instead."""
+    """Return `Success!`, as the course prints it, or the row's outcome if it was not verified."""
     return "Success!" if row.outcome == VERIFIED else row.outcome
 
 

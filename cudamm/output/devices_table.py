@@ -12,7 +12,7 @@ from cudamm.devices.device import DeviceInfo
 
 
 def render(console: Console, infos: Sequence[DeviceInfo], missing: str) -> None:
-    """Print the devices, and why there is no GPU among them where there is none."""
+    """Print the devices; if no GPU is among them, print the reason."""
     table = Table(title="Devices", title_justify="left", title_style="bold")
     table.add_column("")
     for info in infos:

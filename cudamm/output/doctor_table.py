@@ -1,4 +1,4 @@
-"""What `doctor` found: a row a thing looked at, and below it what to do, numbered."""
+"""The table of `doctor`: a row per finding, then numbered advice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def render(console: Console, findings: Sequence[Diagnosis]) -> None:
 
 
 def numbered(findings: Sequence[Diagnosis]) -> list[tuple[str, str]]:
-    """Advice and the status of its finding, what stops bench first."""
+    """Return each piece of advice with the status of its finding; advice on what stops bench comes first."""
     rank = ("error", "warning", "missing", "ok")
     advised = sorted((f for f in findings if f.advice), key=lambda finding: rank.index(finding.status))
     first: dict[str, str] = {}
@@ -44,10 +44,10 @@ def numbered(findings: Sequence[Diagnosis]) -> list[tuple[str, str]]:
 
 
 def document(device_spec: str, usable: bool) -> dict[str, Any]:
-    """The JSON document, but for its results, one a finding.
+    """Return the JSON document without its results, of which there is one per finding.
 
     Args:
-        device_spec: as asked for.
-        usable: whether bench can run there.
+        device_spec: the device as the user named it.
+        usable: whether bench can run on the device.
     """
     return {"schema": SCHEMA, "device": device_spec, "usable": usable, "environment": environment()}

@@ -1,4 +1,4 @@
-"""What a JSON document holds beside its results: schema, device, versions, date and command."""
+"""The fields of a JSON document beside its results: schema, device, versions, date and command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cudamm.devices.device import DeviceInfo
 
 
 def document(schema: str, device: DeviceInfo, options: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON document of a command, but for its results: where, when and how."""
+    """Return the JSON document of a command without its results: device, environment and options."""
     return {
         "schema": schema,
         "device": {"kind": device.kind, "spec": device.spec, "name": device.name, **device.properties},
@@ -23,7 +23,7 @@ def document(schema: str, device: DeviceInfo, options: dict[str, Any] | None = N
 
 
 def environment() -> dict[str, Any]:
-    """Versions and date, as far as they can change a figure."""
+    """Return the date and the versions that can change a figure."""
     return {
         "cudamm": __version__,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

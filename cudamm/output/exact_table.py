@@ -1,4 +1,4 @@
-"""The table of kernels that ran without a GPU: what is exact of them, and no rate."""
+"""The table of kernels that ran without a GPU: their exact figures, and no rate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LAYOUTS: tuple[tuple[Parameters, bool, tuple[Column, ...]], ...] = (
     ("one a line", True, (_NOISE,)),
     ("one a line", True, (_NOISE, _SHARED)),
 )
-"""From the widest to the narrowest: parameters, whether headings are short, columns that are left out."""
+"""Layouts from widest to narrowest: parameters, whether headings are short, columns that are left out."""
 
 
 def print_kernels(console: Console, label: ProblemLabel, rows: Sequence[ResultRow]) -> None:

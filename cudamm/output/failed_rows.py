@@ -1,4 +1,4 @@
-"""What stands below a table in the terminal: what failed and why, and what the marks mean."""
+"""The lines below a table in the terminal: what failed and why, and what the marks mean."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from cudamm.output.results_view import ProblemLabel, Trouble
 
 MOST_TROUBLES = 5
-"""Lines about one variant, and names of problems in a line."""
+"""Maximum number of lines about one variant, and of problem names in a line."""
 
 
 def print_troubles(console: Console, troubles: Iterable[Trouble]) -> None:
-    """Print what failed or was skipped, where and why; of a variant that fails everywhere, a few cases."""
+    """Print what failed or was skipped, on which problems and why; at most MOST_TROUBLES lines a variant."""
     for (variants, status), group in itertools.groupby(troubles, key=lambda t: (t.variants, t.status)):
         several = list(group)
         for trouble in several[:MOST_TROUBLES]:
@@ -41,7 +41,7 @@ def print_marks(console: Console, marks: Iterable[Mark]) -> None:
 
 
 def _names(problems: Sequence[ProblemLabel]) -> str:
-    """The first few by name."""
+    """Return the names of the first problems, and the number of others."""
     names = ", ".join(f"{problem.shape} {problem.dtype}" for problem in problems[:MOST_TROUBLES])
     left = len(problems) - MOST_TROUBLES
     return names + (f" and {left} more" if left > 0 else "")

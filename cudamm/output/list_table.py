@@ -42,7 +42,7 @@ def _tables(methods: Sequence[Method], cpu_arch: str) -> Iterator[Table]:
         aliases, parameters = escape(", ".join(method.aliases)), escape(_parameters(method))
         taught, sources = escape(method.summary), escape(method.sources)
         wide.add_row(escape(method.name), aliases, parameters, runs_on(method, cpu_arch), taught, sources)
-    # As wide as a terminal of 200 columns has room for, the long texts folded.
+    # The widest form fits a terminal of 200 columns, with the long texts folded.
     wide.columns[4].max_width, wide.columns[5].max_width = 60, 46
     yield wide
 
@@ -68,19 +68,19 @@ def _table(*names: str) -> Table:
 
 
 def _named(method: Method, cpu_arch: str) -> str:
-    """Its name, its other names, and where it runs, a line each."""
+    """Return the method's name, its other names, and the devices on which it runs, a line each."""
     aliases = (f"= {escape(alias)}" for alias in method.aliases)
     return "\n".join([escape(method.name), *aliases, runs_on(method, cpu_arch)])
 
 
 def _taught(method: Method) -> str:
-    """What it teaches, and below it where it comes from."""
+    """Return the summary of what the method teaches, and its sources below."""
     sources = f"[dim]{escape(method.sources)}[/]" if method.sources else ""
     return "\n".join(filter(None, (escape(method.summary), sources)))
 
 
 def runs_on(method: Method, cpu_arch: str) -> str:
-    """`GPU, CPU` for a kernel that the CPU device executes too, else `GPU`; of a host method `host`."""
+    """Return `host` for a host method, `GPU, CPU` if the CPU device executes the kernel too, else `GPU`."""
     if method.runs_on_host:
         return "host"
     return "GPU, CPU" if method.is_kernel and not method.unsupported_reason(cpu_arch) else "GPU"
@@ -91,18 +91,18 @@ def _parameters(method: Method, one_line: bool = False) -> str:
 
 
 def _parameter(parameter: Parameter, between: str) -> str:
-    """`BLOCK_SIZE = 32`, and the values worth sweeping."""
+    """Return `BLOCK_SIZE = 32`, and the values worth sweeping."""
     values = ", ".join(map(str, parameter.values))
     return f"{parameter.name} = {parameter.default}{between}{values}"
 
 
 def document() -> dict[str, Any]:
-    """The JSON document, but for its results, one a method."""
+    """Return the JSON document without its results, of which there is one per method."""
     return {"schema": SCHEMA, "environment": environment()}
 
 
 def record(method: Method) -> dict[str, Any]:
-    """The row of a `cudamm.list/1` file."""
+    """Return the row of a `cudamm.list/1` file."""
     return {
         "method": method.name,
         "aliases": list(method.aliases),

@@ -13,22 +13,24 @@ from cudamm.output.output_files import JsonFile, as_usage_errors, is_stream, tar
 
 
 class LiveJson:
-    """A command's JSON document whose results survive a kill: each goes to a journal as soon as it is there.
+    """A command's JSON document whose results survive a kill: each is written to a journal at once.
 
     The document itself is written once, at the end; then the journal is removed. Until then no other run can
     write to the file. A stream has no journal.
     """
 
     def __init__(self, path: str, document: dict[str, Any]) -> None:
-        """Raises UsageError where `path` cannot be written, or another run is writing it; `-` is standard
-        output."""
+        """Open the document; `-` is standard output.
+
+        Raises UsageError if `path` cannot be written, or another run is writing it.
+        """
         self.is_standard_output = path == "-"
         self._path, self._document = path, document
         self._stream: JsonFile | None = None
         self._journal: Journal | None = None
         self._closing = contextlib.ExitStack()
         self.is_behind = False
-        """Whether the journal has records that the document does not have yet."""
+        """True if the journal has records that the document does not have yet."""
         target = None if self.is_standard_output else target_of("--json", path)
         if target is None or is_stream(path):
             self._stream = JsonFile(path)
@@ -50,16 +52,16 @@ class LiveJson:
             self._journal.add(records)
 
     def append(self, records: Mapping[int, dict[str, Any]]) -> None:
-        """Add records by their positions, or replace those there; they survive a kill when this returns.
+        """Add or replace records by their positions; they survive a kill once this method returns.
 
-        Where the disk does not take them the measuring goes on.
+        If the disk does not accept the records, measuring continues.
         """
         if self._journal is not None:
             self.is_behind = True
             self._journal.append(records)
 
     def write(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write the document. Raises UsageError where the disk is full; the journal stays there then."""
+        """Write the document. Raises UsageError if the disk is full; the journal is then kept."""
         if self._stream is not None:
             self._stream.write(self._document, records)
         else:
@@ -73,7 +75,7 @@ class LiveJson:
             self._journal.remove()
 
     def discard(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file as it is."""
         if self._stream is not None:
             self._stream.discard()
         if self._journal is not None:

@@ -1,4 +1,4 @@
-"""How numbers, units and parameters are written, in tables, files, plots and the page."""
+"""The format of numbers, units and parameters in tables, files, plots and the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DIGITS = 3
 """Significant digits of a time, a rate or a ratio."""
 MOST_DECIMALS = 4
-"""Decimals of a ratio that show on which side of 1 it is."""
+"""Maximum number of decimals added to show on which side of 1 a ratio is."""
 FOLDED_WIDTH = len("BLOCK_SIZE=32")
 
 

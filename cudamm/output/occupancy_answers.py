@@ -1,4 +1,4 @@
-"""What was asked of each configuration: what leads to the next step up, whether a load is hidden."""
+"""The answers for each configuration: what leads to the next step up, and whether a load is hidden."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
 
 
 def step_lines(result: OccupancyResult) -> list[str]:
-    """What leads to the next step up, a sentence each; one that says so where nothing does."""
+    """Return a sentence on each change that leads to the next step up, or one sentence if none does."""
     if result.steps:
         return [_step(result, step) for step in result.steps]
     if result.occupancy == 1:
@@ -78,5 +78,5 @@ def print_latency(console: Console, results: Sequence[OccupancyResult], sources:
 
 
 def _decimal(value: float) -> str:
-    """At most four decimals: 0.1667, 384."""
+    """Return a number with at most four decimals: 0.1667, 384."""
     return f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -16,7 +16,7 @@ from cudamm.output.plots.terminal_charts import axes, put
 Drawn = Sequence[tuple[OccupancyResult, tuple[Curve, ...]]]
 
 HEIGHT = 14
-"""Of a plot in the terminal, in characters."""
+"""Height of a plot in the terminal, in characters."""
 TICKS = 9
 
 
@@ -33,7 +33,7 @@ def render(console: Console, drawn: Drawn) -> None:
 
 
 def drawing_of(drawn: Drawn) -> Drawing:
-    """The curves as a picture, a row of three a configuration."""
+    """Return the curves as a picture, with a row of three for each configuration."""
     charts = tuple(_chart(result, curve) for result, curves in drawn for curve in curves)
     gpus = dict.fromkeys(f"{result.gpu} ({result.arch})" for result, _ in drawn)
     return Drawing(charts, caption(", ".join(gpus), ["Computed, not measured"]), columns=3)
@@ -61,9 +61,9 @@ def _named(values: Sequence[int]) -> tuple[tuple[float, str], ...]:
 
 
 def _steps(curve: Curve) -> tuple[list[int], list[int]]:
-    """The points of a curve that changes in steps, not along slopes: both ends of each level part.
+    """Return the points of a curve that changes in steps, not along slopes: both ends of each level part.
 
-    The numbers in between are no configurations, or take what the next value takes.
+    Numbers in between are no configurations, or use the same resources as the next value.
     """
     values: list[int] = []
     warps: list[int] = []
@@ -79,7 +79,7 @@ def _steps(curve: Curve) -> tuple[list[int], list[int]]:
 
 
 def _ticks(curve: Curve) -> list[int]:
-    """Round values along the axis."""
+    """Return round values along the axis."""
     end = curve.values[-1]
     spacing = 1
     while end / spacing > TICKS:

@@ -1,4 +1,4 @@
-"""What results are called, so that those shown together can be told apart."""
+"""The names of results, by which results that are shown together can be distinguished."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cudamm.output.number_format import parameters
 
 
 def configuration(result: OccupancyResult, among: Sequence[OccupancyResult] = ()) -> str:
-    """What a configuration is called: `tiled BLOCK_SIZE=16 on sm_90`, or its numbers.
+    """Return a configuration's name, such as `tiled BLOCK_SIZE=16 on sm_90`, or its numbers.
 
     Args:
-        among: results that it has to be told apart from, by size and type if need be.
+        among: results from which the name distinguishes it, by size and type if necessary.
     """
     if result.method is not None:
         return f"{result.method} {names_of(result, among)}".strip() + f" on {result.arch}"
@@ -23,7 +23,7 @@ def configuration(result: OccupancyResult, among: Sequence[OccupancyResult] = ()
 
 
 def names_of(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
-    """A kernel's parameters, with its size and element type where the results have several."""
+    """Return a kernel's parameters, with its size and element type if the results have several."""
     names = [parameters(result.params)] if result.params else []
     if len({(r.m, r.n, r.k) for r in results}) > 1 and result.method is not None:
         names.append(f"{result.m}x{result.n}x{result.k}")
@@ -33,10 +33,10 @@ def names_of(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str
 
 
 def several_architectures(results: Sequence[OccupancyResult]) -> bool:
-    """Whether it has to be said which architecture a result is for."""
+    """Return whether the results are for more than one architecture."""
     return len({result.arch for result in results}) > 1
 
 
 def bare_numbers(result: OccupancyResult) -> str:
-    """Registers and shared memory, where the block size is what was looked for."""
+    """Return registers and shared memory, for a request that searches for the block size."""
     return f"{result.registers_per_thread} registers, {result.shared_bytes_per_block:,} bytes"

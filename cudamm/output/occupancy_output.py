@@ -1,4 +1,4 @@
-"""What `occupancy` prints: tables of the numbers, sentences on them, and the answers to what was asked."""
+"""The output of `occupancy`: tables of the numbers, sentences on them, and answers to the questions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cudamm.output.occupancy_suggestions import print_suggestions
 from cudamm.output.occupancy_tables import print_rows, print_sheet
 
 MOST_COLUMNS = 6
-"""Configurations that a sheet has room for."""
+"""Maximum number of configurations on a sheet."""
 
 MOST_ROWS, SHOWN_OF_MORE = 100, 40
-"""Configurations that are all shown, and of how many more the first are."""
+"""Maximum number of configurations that are all shown; number of those shown if there are more."""
 
 MOST_TAILS = 3
 TAIL_WORTH_SAYING = 0.9
-"""Share of the last waves' time that is used; where it is less, the tail is pointed out."""
+"""Share of the waves' time that is used, below which the tail is reported."""
 
 _LEGEND = (
     "SM: multiprocessor; it holds as many blocks as the scarcest resource allows. Occupancy: active warps / "
@@ -35,7 +35,7 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
     """Print the tables.
 
     Args:
-        sources: of the cycles that a load and an instruction take, a line each.
+        sources: a line for each source of the cycles that a load and an instruction take.
     """
     shown = results if len(results) <= MOST_ROWS else results[:SHOWN_OF_MORE]
     if any(result.suggestion for result in results):
@@ -68,7 +68,7 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
 
 
 def tails(results: Sequence[OccupancyResult]) -> list[str]:
-    """What the last wave costs where it is mostly empty, the worst cases only."""
+    """Return sentences on the cost of a last wave that is mostly empty, for the worst cases only."""
     costs = [
         (result.waves / math.ceil(result.waves), result)
         for result in results
@@ -83,6 +83,6 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
 
 
 def _in_last_wave(result: OccupancyResult) -> str:
-    """`33 of 984`."""
+    """Return the number of blocks in the last wave: `33 of 984`."""
     at_a_time = result.active_blocks * result.multiprocessors
     return f"{((result.grid_blocks or 0) - 1) % at_a_time + 1:,} of {at_a_time:,}"

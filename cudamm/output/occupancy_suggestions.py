@@ -66,7 +66,7 @@ def _take(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
 
 
 def suggestion_line(result: OccupancyResult) -> str:
-    """A suggestion in a sentence."""
+    """Return a suggestion in a sentence; empty if there is none."""
     found = result.suggestion
     if found is None:
         return ""

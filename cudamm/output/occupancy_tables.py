@@ -91,7 +91,7 @@ def _title(results: Sequence[OccupancyResult]) -> str:
 
 
 def print_sheet(console: Console, results: Sequence[OccupancyResult]) -> None:
-    """A quantity a row, a configuration a column; side by side as many as there is room for."""
+    """Print a row per quantity and a column per configuration, as many columns side by side as fit."""
     for count in range(len(results), 0, -1):
         if count == 1 or fits(console, _sheet(results[:count], results)):
             for first in range(0, len(results), count):
@@ -100,7 +100,7 @@ def print_sheet(console: Console, results: Sequence[OccupancyResult]) -> None:
 
 
 def _sheet(columns: Sequence[OccupancyResult], results: Sequence[OccupancyResult]) -> Table:
-    """A sheet of some of the results, its rows those that apply to any of them."""
+    """Return a sheet of some of the results, with the rows that apply to any of them."""
     sheet = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
     sheet.add_column("", no_wrap=True)
     for result in columns:
@@ -116,7 +116,7 @@ def _sheet(columns: Sequence[OccupancyResult], results: Sequence[OccupancyResult
 
 
 def print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
-    """A configuration a row."""
+    """Print a row per configuration."""
     kernels = any(result.method is not None for result in results)
 
     def table(detail: int) -> Table:
@@ -164,7 +164,7 @@ def print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
 
 
 _GIVEN = ("threads", "regs", "shared\nbytes")
-"""Columns that tell bare numbers apart, at any width."""
+"""Columns that distinguish bare numbers, shown at any width."""
 
 _FEWEST = ("threads", "active\nblocks", "occu-\npancy", "limited by")
 """Columns of the narrowest table."""

@@ -1,4 +1,4 @@
-"""Results in files that are whole or are not there."""
+"""Output files that are either complete or absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Any
 from cudamm.errors import UsageError
 
 OWN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
-"""Names of what the process has open already, even where that is a file."""
+"""Names of streams that the process already has open, even if such a stream is a file."""
 
 
 class OutputFile:
@@ -25,14 +25,14 @@ class OutputFile:
     """
 
     def __init__(self, option: str, path: str) -> None:
-        """Raises UsageError, naming the option, where `path` cannot be written."""
+        """Open the file. Raises UsageError, which names the option, if `path` cannot be written."""
         self._option, self._path = option, path
         self._partial: Path | None = None
         self._stream: IO[bytes] | None = None
         with as_usage_errors(option, path):
             self._target = target_of(option, path)
             if is_stream(path):
-                # Never replaced, and a pipe's reader leaves when it is closed.
+                # A stream is never replaced, and the reader of a pipe ends when the pipe is closed.
                 self._stream = self._target.open("ab")
                 return
             handle, partial = tempfile.mkstemp(
@@ -42,7 +42,7 @@ class OutputFile:
         self._partial = Path(partial)
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write all of it. Raises UsageError where the disk will not take it."""
+        """Write the whole file. Raises UsageError if the disk does not accept it."""
         with as_usage_errors(self._option, self._path):
             if self._stream is not None:
                 with self._stream as stream:
@@ -54,7 +54,7 @@ class OutputFile:
                 self._partial.replace(self._target)
 
     def discard(self) -> None:
-        """Remove what was opened, if it was not written."""
+        """Remove the opened file if it was not written."""
         if self._partial is not None:
             self._partial.unlink(missing_ok=True)
         if self._stream is not None:
@@ -65,25 +65,25 @@ class JsonFile:
     """A command's JSON document, in a file or on standard output."""
 
     def __init__(self, path: str) -> None:
-        """Raises UsageError where `path` cannot be written; `-` is standard output."""
+        """Open the file; `-` is standard output. Raises UsageError if `path` cannot be written."""
         self.is_standard_output = path == "-"
         self._file = None if self.is_standard_output else OutputFile("--json", path)
 
     def write(self, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
-        """Write the document with its results, one on a line. Raises UsageError where the disk is full."""
+        """Write the document with its results, one on a line. Raises UsageError if the disk is full."""
         if self._file is None:
             sys.stdout.writelines(_lines(document, map(_encode, records)))
         else:
             self._file.write(line.encode() for line in _lines(document, map(_encode, records)))
 
     def discard(self) -> None:
-        """Remove what was opened, if it was not written."""
+        """Remove the opened file if it was not written."""
         if self._file is not None:
             self._file.discard()
 
 
 def target_of(option: str, path: str) -> Path:
-    """The file that an option names. Raises UsageError where it cannot be written."""
+    """Return the file that an option names. Raises UsageError if it cannot be written."""
     if not path:
         raise UsageError(f"{option} needs the name of a file")
     target = Path(path)
@@ -99,19 +99,19 @@ def target_of(option: str, path: str) -> Path:
 
 
 def is_stream(path: str) -> bool:
-    """Whether it is a pipe, a terminal, /dev/null: what cannot be replaced."""
+    """Return whether the path is a pipe, a terminal or /dev/null, which cannot be replaced."""
     target = Path(path)
     return (target.exists() and not target.is_file()) or path.startswith(OWN_STREAMS)
 
 
 @contextlib.contextmanager
 def as_usage_errors(option: str, path: str) -> Iterator[None]:
-    """What the file system refuses, as what a user is told."""
+    """Turn errors of the file system into UsageError, with a message for users."""
     try:
         yield
     except OSError as error:
         raise UsageError(f"{option} {path}: it cannot be written ({error.strerror})") from None
-    except RuntimeError:  # what Python before 3.13 says of links in a circle
+    except RuntimeError:  # raised by Python before 3.13 for links in a circle
         raise UsageError(f"{option} {path}: it cannot be written (symbolic links in a loop)") from None
 
 
@@ -119,7 +119,7 @@ _encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def _lines(document: dict[str, Any], records: Iterable[str]) -> Iterator[str]:
-    """The document's text, bit by bit: there may be a hundred thousand records, each encoded already."""
+    """Yield the document's text in parts: there may be a hundred thousand records, each already encoded."""
     yield json.dumps(document | {"results": []}, indent=2, allow_nan=False).removesuffix("]\n}")
     separator = "\n    "
     for record in records:
@@ -129,7 +129,7 @@ def _lines(document: dict[str, Any], records: Iterable[str]) -> Iterator[str]:
 
 
 def _usual_mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those that any new file gets."""
+    """Return the permissions of the file that is replaced, or those of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

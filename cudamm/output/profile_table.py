@@ -1,4 +1,4 @@
-"""The tables of `profile`: a counter a row, a variant a column; then what they mean, in sentences."""
+"""The tables of `profile`: a row per counter, a column per variant; then sentences on their meaning."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PADDED = "padded with zeros to the multiples the kernel needs; what they cost i
 
 
 def render(console: Console, device: DeviceInfo, results: Sequence[ProfileResult]) -> None:
-    """Print the tables of a size and type after the other, what failed and why, the sentences, a legend."""
+    """Print the tables of each size and type, what failed and why, the sentences, and a legend."""
     for _, group in itertools.groupby(results, key=lambda r: (r.m, r.n, r.k, r.dtype)):
         _print_sheet(console, device, [result for result in group if result.status == "ok"])
     for result in results:
@@ -51,7 +51,7 @@ def _where(result: ProfileResult) -> str:
 
 
 def _print_sheet(console: Console, device: DeviceInfo, results: Sequence[ProfileResult]) -> None:
-    """Side by side as many variants as there is room for."""
+    """Print as many variants side by side as fit."""
     if not results:
         return
     of = results[0]
@@ -65,7 +65,7 @@ def _print_sheet(console: Console, device: DeviceInfo, results: Sequence[Profile
 
 
 def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -> Table:
-    """A table of some of the results, its rows those that ncu could tell of any of them."""
+    """Return a table of some of the results, with the counters that ncu measured for any of them."""
     table = Table()
     table.add_column("", no_wrap=True)
     for result in columns:

@@ -1,4 +1,4 @@
-"""What `reproduce` prints: each source in its own form, then which of its conclusions hold."""
+"""The output of `reproduce`: each source in its own form, then which of its conclusions hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARAMETERS, _SIZE = "parameters", "M x N x K"
 
 
 def drawing_of(device: DeviceInfo, reproductions: Sequence[Reproduction]) -> Drawing:
-    """Each source's times, drawn as those of `bench` are, with its published curves where it has some."""
+    """Return each source's times, drawn as by `bench`, with the source's published curves if it has any."""
     measured = {found.name: [outcome.result for outcome in found.outcomes] for found in reproductions}
     charts = [
         dataclasses.replace(chart, title=f"{name}: {chart.title}")
@@ -79,7 +79,7 @@ def _print_troubles(console: Console, outcomes: Sequence[Outcome]) -> None:
 
 
 def _recitation(console: Console, found: Reproduction) -> None:
-    """CMU's table: a method a row, times and rates, a table a size."""
+    """Print CMU's tables of times and rates: a table per size, a row per method."""
     for size, rows in itertools.groupby(found.findings.rows, key=lambda row: row.size):
         of_size = list(rows)
         outcomes = {o.case.label: o for o in found.outcomes if str(o.case.problem.shape) == size}
@@ -116,7 +116,7 @@ def _recitation_table(rows: Sequence[Row], outcomes: dict[str, Outcome], narrow:
 
 
 def _report(console: Console, found: Reproduction) -> None:
-    """Tsinghua's lines: a configuration's runs, their sum over their number, and its mean; then a table."""
+    """Print Tsinghua's lines: a configuration's runs, their sum over their number, the mean; then a table."""
     for done in found.outcomes:
         row = ResultRow(done.result)
         console.print(escape(done.case.label) + (" (padded)" if done.result.padded else ""))
@@ -155,7 +155,7 @@ def _means_table(rows: Sequence[Row], narrow: bool) -> Table:
 
 
 def _figures(console: Console, found: Reproduction) -> None:
-    """What was computed beside what is published, then what was found here alone, a figure a row."""
+    """Print computed figures beside published ones, then figures that are not published, one per row."""
     rows = found.findings.rows
     computed = [row for row in rows if row.published is not None]
     others = [row for row in rows if row.published is None]
@@ -215,12 +215,12 @@ def _table(title: str) -> Table:
 
 
 def _print(console: Console, table: Table) -> None:
-    """With its frame where it fits, its cells folded if need be; else without."""
+    """Print a table with its frame if it fits, cells folded if necessary; else without its frame."""
     console.print(table if fits(console, table, folded=True) else frameless(table))
 
 
 def _as_printed(value: float | None) -> str:
-    """A published figure, with the digits it was published with."""
+    """Return a published figure with the digits of its publication."""
     return "" if value is None else f"{value:g}"
 
 

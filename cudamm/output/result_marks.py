@@ -14,7 +14,7 @@ class Mark:
     """A remark on rows.
 
     Attributes:
-        sign: what stands beside a marked value in the terminal; empty for none.
+        sign: the sign beside a marked value in the terminal; empty for none.
         word: the mark on the page; empty if the page does not mark rows with it.
         note: what the mark means.
         column: the terminal table's column in which the sign stands.
@@ -27,7 +27,7 @@ class Mark:
 
     @property
     def text(self) -> str:
-        """The line below a table of the terminal: sign and note."""
+        """Return the line below a table of the terminal: sign and note."""
         return f"{self.sign} {self.note}".strip()
 
 
@@ -46,13 +46,13 @@ EXECUTION_MARKS = {"emulated": EMULATED, "native": NATIVE}
 
 
 def execution_sign(execution: str) -> str:
-    """Return ` †` or ` ‡`; empty for what ran on a GPU."""
+    """Return ` †` or ` ‡`; empty for rows that ran on a GPU."""
     mark = EXECUTION_MARKS.get(execution)
     return f" {mark.sign}" if mark else ""
 
 
 def marks_of(results: Iterable[Result]) -> list[Mark]:
-    """Return what a reader has to know of these results, and only of these."""
+    """Return the marks that apply to these results."""
     rows = list(results)
     kinds = {r.execution for r in rows if r.status != "skipped"}
     found = [mark for kind, mark in EXECUTION_MARKS.items() if kind in kinds]

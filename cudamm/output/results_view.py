@@ -1,4 +1,4 @@
-"""The one view of results: what tables, files, plots and the page print, computed once from the records."""
+"""The view of results that tables, files, plots and the page print, computed once from the records."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from cudamm.output.number_format import parameters, rate_unit, variant
 from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, marks_of
 
 VERIFIED = "✓"
-"""The outcome of a row that is right."""
+"""Outcome of a row whose product is verified."""
 BASELINE = "naive"
-"""The method that speed-ups are over unless another is asked for: the slowest that is sensible on a GPU."""
+"""Default baseline of speed-ups: the slowest method that is sensible on a GPU."""
 FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples for the bootstrap interval of a speed-up."""
 FEWEST_FOR_SLOWDOWN = 2
-"""The same for the slowdown against the best of its problem."""
+"""Minimum number of samples for the bootstrap interval of a slowdown against the problem's best row."""
 
 
 class ProblemLabel(NamedTuple):
-    """What a problem is called: its sizes, its element type, and whether multiply-adds were fused."""
+    """A problem's label: its sizes, its element type, and whether multiply-adds were fused."""
 
     m: int
     n: int
@@ -36,27 +36,27 @@ class ProblemLabel(NamedTuple):
 
     @property
     def size(self) -> str:
-        """`1024`, or `640 × 480 × 320` if the matrices are not square."""
+        """Return `1024`, or `640 × 480 × 320` if the matrices are not square."""
         return str(self.m) if self.is_square else f"{self.m} × {self.n} × {self.k}"
 
     @property
     def shape(self) -> str:
-        """`640x480x320`, as options write it."""
+        """Return `640x480x320`, as options write it."""
         return f"{self.m}x{self.n}x{self.k}"
 
     @property
     def spaced(self) -> str:
-        """`640 x 480 x 320`, for titles in the terminal."""
+        """Return `640 x 480 x 320`, for titles in the terminal."""
         return f"{self.m} x {self.n} x {self.k}"
 
     @property
     def is_square(self) -> bool:
-        """Whether all three sizes are the same."""
+        """Return whether all three sizes are the same."""
         return self.m == self.n == self.k
 
     @property
     def kind(self) -> str:
-        """All but the sizes."""
+        """Return the label without the sizes."""
         return self.dtype + ("" if self.fmad else ", no fused multiply-add")
 
     def __str__(self) -> str:
@@ -65,11 +65,11 @@ class ProblemLabel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultRow:
-    """A result beside the others of its problem: what a row of a table shows.
+    """A result and its relation to the other results of its problem, for a row of a table.
 
     Attributes:
-        baseline: what its speed-up is over; None if the problem has no such row.
-        leader: the best of its problem, which `slowdown` is against; None if there is none.
+        baseline: the result that its speed-up is over; None if the problem has no such row.
+        leader: the best result of its problem, which `slowdown` is against; None if there is none.
         share_of_cublas: its rate over that of cuBLAS; None if one of the two is not known.
         is_best: whether it is the fastest verified row of its problem.
         is_marked_best: whether it is the best of several rows.
@@ -86,66 +86,66 @@ class ResultRow:
 
     @property
     def label(self) -> str:
-        """The method's name: `tiled`, or `best: tiled`."""
+        """Return the method's name: `tiled`, or `best: tiled`."""
         return self.result.label
 
     @property
     def parameters(self) -> str:
-        """`BLOCK_SIZE=16 COARSE=2`."""
+        """Return `BLOCK_SIZE=16 COARSE=2`."""
         return parameters(self.result.params)
 
     @property
     def variant(self) -> str:
-        """`tiled BLOCK_SIZE=16`."""
+        """Return `tiled BLOCK_SIZE=16`."""
         return variant(self.label, self.result.params)
 
     @property
     def problem(self) -> ProblemLabel:
-        """What was multiplied."""
+        """Return the label of the row's problem."""
         r = self.result
         return ProblemLabel(r.m, r.n, r.k, r.dtype, r.fmad)
 
     @property
     def is_timed(self) -> bool:
-        """Whether its time stands for the row: that of a failed row does not."""
+        """Return whether the row has a valid time. The time of a failed row is not valid."""
         return self.result.status in ("ok", "dropped") and bool(self.result.median_ms)
 
     @property
     def is_right(self) -> bool:
-        """Whether it was timed to the end and verified, and its time is not that of an emulation."""
+        """Return whether the row was timed to the end and verified, and was not emulated."""
         is_verified = self.result.status == "ok" and self.result.verdict.correct is True
         return is_verified and self.is_timed and not self.is_emulated
 
     @property
     def is_emulated(self) -> bool:
-        """Whether the CPU device executed a kernel of a GPU."""
+        """Return whether the CPU device executed a GPU kernel."""
         return self.result.execution == "emulated"
 
     @property
     def median_ms(self) -> float:
-        """The median; 0 if there is none. Sorts rows that are timed."""
+        """Return the median; 0 if there is none. Use it to sort timed rows."""
         return self.result.median_ms or 0.0
 
     @property
     def rate(self) -> float | None:
-        """10⁹ operations a second; None if it has no samples, is emulated, or is too short for a number."""
+        """Return 10⁹ operations a second; None if there are no samples, or the time is emulated or too short."""
         gflops = self.result.gflops
         return gflops if gflops is not None and math.isfinite(gflops) else None
 
     @property
     def unit(self) -> str:
-        """The unit of the rate."""
+        """Return the unit of the rate."""
         return rate_unit(self.result.dtype)
 
     @property
     def noise(self) -> float | None:
-        """The samples' noise; None if there are fewer than two."""
+        """Return the samples' noise; None if there are fewer than two."""
         of = self.result.statistics
         return of.noise if of is not None and of.count > 1 else None
 
     @functools.cached_property
     def speed_up(self) -> Ratio | float | None:
-        """The baseline's median over its own: with an interval if the samples are enough for one.
+        """Return the baseline's median over the row's, with an interval if there are enough samples.
 
         None for an emulated kernel, and for a row of the host beside a baseline on a GPU.
         """
@@ -158,14 +158,14 @@ class ResultRow:
 
     @functools.cached_property
     def slowdown(self) -> Ratio | float | None:
-        """Its median over that of the best row of its problem; None for the best row itself."""
+        """Return the row's median over that of the problem's best row; None for the best row itself."""
         if self.is_best:
             return None
         return _ratio(self.result, self.leader, FEWEST_FOR_SLOWDOWN)
 
     @property
     def outcome(self) -> str:
-        """`✓`, or what became of the row instead."""
+        """Return `✓`, or the row's other outcome."""
         status = self.result.status
         if status != "ok":
             return status.upper() if status != "dropped" else "dropped"
@@ -173,7 +173,7 @@ class ResultRow:
 
     @functools.cached_property
     def marks(self) -> list[Mark]:
-        """The marks of this row."""
+        """Return the marks of this row."""
         best = [BEST] if self.is_marked_best else [BEST_OF_SWEEP] if self.is_best_of_sweep else []
         return marks_of([self.result]) + best
 
@@ -183,7 +183,7 @@ class ResultRow:
 
 
 def _ratio(numerator: Result | None, denominator: Result | None, fewest: int) -> Ratio | float | None:
-    """The ratio of two medians; without its interval if there are too few samples, or one was dropped."""
+    """Return the ratio of two medians; without interval if a row was dropped or has too few samples."""
     if numerator is None or denominator is None:
         return None
     over, under = numerator.timing.samples_ms, denominator.timing.samples_ms
@@ -240,57 +240,57 @@ class ProblemRows:
 
     @property
     def top(self) -> ResultRow | None:
-        """The best row, or that of cuBLAS if there is no other."""
+        """Return the best row, or the row of cuBLAS if there is no other."""
         return self.best or self.cublas
 
     @property
     def unit(self) -> str:
-        """The unit of the rates."""
+        """Return the unit of the rates."""
         return rate_unit(self.label.dtype)
 
     @property
     def caches(self) -> str:
-        """State of the L2 cache of what ran on the GPU: `cold`, `cold and hot`; empty if nothing did."""
+        """Return the L2 cache states of rows that ran on the GPU: `cold`, `cold and hot`; empty if none did."""
         return caches_of(row.result for row in self.rows)
 
     @property
     def highest_rate(self) -> float:
-        """The highest rate; 0 if nothing was timed."""
+        """Return the highest rate; 0 if nothing was timed."""
         return max((row.rate or 0.0 for row in self.rows if row.is_timed), default=0.0)
 
     @property
     def kernels_without_gpu(self) -> list[ResultRow]:
-        """The rows of kernels that the CPU device executed."""
+        """Return the rows of kernels that the CPU device executed."""
         return [row for row in self.rows if row.is_emulated]
 
     @property
     def timed_where_they_run(self) -> list[ResultRow]:
-        """The rows of a GPU, and of the host's own methods."""
+        """Return the rows of a GPU, and of the host's own methods."""
         return [row for row in self.rows if not row.is_emulated]
 
     @property
     def has_exact(self) -> bool:
-        """Whether the exact figures of a kernel without a GPU are known."""
+        """Return whether the exact figures of a kernel without a GPU are known."""
         return any(row.result.exact is not None for row in self.rows)
 
     @property
     def has_times(self) -> bool:
-        """Whether a row has samples."""
+        """Return whether a row has samples."""
         return any(row.result.timing.samples_ms for row in self.rows)
 
     @property
     def has_cublas(self) -> bool:
-        """Whether a row's share of cuBLAS is known."""
+        """Return whether a row's share of cuBLAS is known."""
         return any(row.share_of_cublas is not None for row in self.rows)
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether a row's share of the FMA ceiling is known."""
+        """Return whether a row's share of the FMA ceiling is known."""
         return any(row.result.share_of_fma_ceiling is not None for row in self.rows)
 
     @property
     def fastest_first(self) -> list[ResultRow]:
-        """The rows with a time, sorted by it."""
+        """Return the rows with a time, sorted by it."""
         timed = (r for r in self.rows if r.result.median_ms is not None and r.result.status != "failed")
         return sorted(timed, key=lambda row: row.median_ms)
 
@@ -309,18 +309,18 @@ class Trouble:
 
     @property
     def status(self) -> Status:
-        """The status of all its rows."""
+        """Return the status that all its rows share."""
         return self.rows[0].result.status
 
     @property
     def variants(self) -> str:
-        """`tiled BLOCK_SIZE=16`, or `57 variants of warp-tile`."""
+        """Return `tiled BLOCK_SIZE=16`, or `57 variants of warp-tile`."""
         names = dict.fromkeys(row.variant for row in self.rows)
         return next(iter(names)) if len(names) == 1 else f"{len(names)} variants of {self.rows[0].label}"
 
     @property
     def problems(self) -> list[ProblemLabel]:
-        """The problems of its rows, each once."""
+        """Return the problems of its rows, each once."""
         return list(dict.fromkeys(row.problem for row in self.rows))
 
 
@@ -341,12 +341,12 @@ class ResultsView:
 
     @property
     def rows(self) -> list[ResultRow]:
-        """The rows of all problems."""
+        """Return the rows of all problems."""
         return [row for problem in self.problems for row in problem.rows]
 
     @property
     def counts(self) -> list[tuple[int, str]]:
-        """How many rows ended how, in words; without those of which there are none."""
+        """Return the number of rows for each outcome, in words. Outcomes without rows are left out."""
         results = [row.result for row in self.rows]
         right = [r for r in results if r.status == "ok" and r.verdict.correct]
         counts = {
@@ -416,7 +416,7 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
     groups: dict[tuple[str, str, int], list[ResultRow]] = {}
     for position, result in enumerate(results):
         if result.status in ("failed", "skipped"):
-            # A reason may begin with the variant, which stands beside it in any case.
+            # A reason may begin with the variant, which is printed beside the reason anyway.
             reason = result.reason.removeprefix(f"{variant(result.method, result.params)} ")
             alone = position + 1 if result.status == "failed" else 0
             groups.setdefault((result.label, reason, alone), []).append(ResultRow(result))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cudamm.devices.device import DeviceInfo
 
 ONCE = "A, B and C once"
-"""What the row of the compulsory traffic is called."""
+"""Name of the row of the compulsory traffic."""
 
 MOST_FINDINGS = 5
 
@@ -84,7 +84,7 @@ def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[Rooflin
 
 
 def _points(results: Sequence[RooflineResult]) -> list[RooflinePoint]:
-    """One each of those measured; those that are not stand together where their bound is the same."""
+    """Return a point per measured result, and one point for all other results that share a bound."""
     count = Counter(r.method for r in results)
     several = len({(r.m, r.n, r.k, r.dtype) for r in results}) > 1
     found: list[RooflinePoint] = []
@@ -111,7 +111,7 @@ _PADDED = Mark(
 
 
 def findings(results: Sequence[RooflineResult]) -> list[str]:
-    """What lies above a roof, and why it can; which methods do not say what they load."""
+    """Return lines on rates above a roof, with the reason, and on methods whose loads are unknown."""
     found = [line for result in results for line in _above(result)]
     more = len(found) - MOST_FINDINGS
     if more > 0:
@@ -127,7 +127,7 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
 
 
 def _above(result: RooflineResult) -> list[str]:
-    """Why a rate can lie above its bound, with the numbers; nothing where it does not."""
+    """Return why a rate can lie above its bound, with the numbers; empty if the rate is not above it."""
     rate, requested, compulsory = result.gflops, result.requested, result.compulsory
     unit, name = rate_unit(result.dtype), _name(result)
     if rate is None:

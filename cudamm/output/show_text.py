@@ -1,4 +1,4 @@
-"""What `show` prints: a program's source, PTX or machine code, or two of them compared; resources."""
+"""The output of `show`: a program's source, PTX or machine code; two of them compared; resources."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Shown:
 
     @property
     def is_source(self) -> bool:
-        """Whether it is what a compiler reads, and has no instructions to count."""
+        """Return whether the listing is source code, which has no instructions to count."""
         return self.language not in ("ptx", "sass")
 
     @property
     def opcodes(self) -> tuple[str, ...]:
-        """Of its instructions, in order."""
+        """Return the opcodes of the listing's instructions, in order."""
         return tuple(line.opcode for line in self.lines if line.opcode)
 
 
@@ -66,7 +66,7 @@ def source_lines(text: str) -> tuple[Line, ...]:
 
 
 def _lines(text: str) -> list[str]:
-    """As compilers count them: no other character than a line feed ends one."""
+    """Return the lines as compilers count them: only a line feed ends a line."""
     return text.removesuffix("\n").split("\n")
 
 
@@ -264,7 +264,7 @@ def compared_instructions(name: str, opcodes: Sequence[str], other_name: str, ot
 
 @dataclass(frozen=True)
 class Row:
-    """What a variant takes, or why that is not known.
+    """The resources of a variant, or the reason why they are not known.
 
     Attributes:
         resources: None where it does not compile.

@@ -1,4 +1,4 @@
-"""What a command prints, in other forms: plain text, HTML, Markdown, SVG; and its records as CSV."""
+"""A command's output in other forms: plain text, HTML, Markdown and SVG; its records as CSV."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _name(result: TraceResult, with_size: bool = True) -> str:
 
 
 def _short_name(result: TraceResult, among: Sequence[TraceResult]) -> str:
-    """What tells a variant from the others, and no more."""
+    """Return the shortest name that distinguishes a variant from the others."""
     name = result.method
     if any(other.method == name and other.params != result.params for other in among):
         name = _name(result, False)
@@ -121,7 +121,7 @@ def _print_notes(console: Console, traced: Sequence[TraceResult]) -> None:
 
 
 def remarks(results: Sequence[TraceResult]) -> list[str]:
-    """What has to be known of how variants were traced: of how many blocks, and how loads were merged."""
+    """Return notes on how variants were traced: the number of blocks, and how loads were merged."""
     found: dict[str, list[TraceResult]] = {}
     for result in results:
         for text in _remarks(result):
@@ -355,9 +355,9 @@ def _of_sizes(pair: Sequence[TraceResult]) -> str:
 
 
 def of_sizes(results: Sequence[TraceResult]) -> list[str]:
-    """Which accesses of a variant need more or less a request at another size, and that others do not.
+    """Return which accesses of a variant need more or less per request at another size, and which do not.
 
-    Empty where no variant was traced at several sizes of the same type.
+    Empty if no variant was traced at several sizes of the same type.
     """
     lines = []
     groups: dict[tuple[str, str, str], list[TraceResult]] = {}

@@ -1,4 +1,4 @@
-"""What `tune` prints: the winners, why they won, and how to measure them again; and what is stored."""
+"""The output of `tune`: the winners, why they won, how to measure them again, and what is stored."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
 
 
 def sentence(outcome: Outcome) -> str:
-    """What came of one method and problem, in words."""
+    """Return the outcome of one method on one problem, in words."""
     problem, tried, possible = outcome.task.problem, len(outcome.trials), len(outcome.task.cases)
     other = parameters(outcome.runner_up.params) if outcome.runner_up is not None else ""
     if outcome.ratio is not None and outcome.is_confirmed:
@@ -161,7 +161,7 @@ def render_stored(console: Console, device: DeviceInfo, entries: Sequence[tuple[
 
 
 def remark(entry: Entry) -> str:
-    """How sure an entry is; empty where nothing is in doubt."""
+    """Return how certain an entry is; empty if nothing is in doubt."""
     if not entry.complete:
         return "of a search that was not complete"
     return "" if entry.confirmed else "as fast as the next best"

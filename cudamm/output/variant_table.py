@@ -35,7 +35,7 @@ class Column:
 
 
 Parameters = Literal["all", "those that vary", "one a line"]
-"""Which parameters are shown: all, or those that vary among a method's variants, in one line or several."""
+"""Parameters to show: all, or those that vary among a method's variants, in one line or several."""
 
 
 def variant_table(

@@ -31,7 +31,7 @@ _LAYOUTS: tuple[tuple[Parameters, bool], ...] = (
     ("those that vary", True),
     ("one a line", True),
 )
-"""From the widest to the narrowest: parameters, and whether a shape stands in three lines."""
+"""Layouts from widest to narrowest: parameters, and whether a shape takes three lines."""
 
 
 def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:

@@ -16,7 +16,7 @@ WIDEST = 120
 """Columns of a drawing."""
 
 MOST_ROWS = 10
-"""Of a matrix, gaps included."""
+"""Maximum number of matrix rows in a drawing, gaps included."""
 
 CONTEXT = 2
 """Rows and columns beyond the last one touched, and the longest gap that is drawn in full."""
@@ -179,7 +179,7 @@ def _luminance(colour: str) -> float:
 
 
 def sentences(of: WarpAccess) -> list[str]:
-    """What a drawing shows, in words: how lanes lie, what that costs, and the step between periods."""
+    """Return a drawing's description: the layout of the lanes, its cost, and the step between periods."""
     described = [f"{_lanes_apart(of, p)}: {_cost(of, p)}" for p in range(len(of.periods))]
     if len(described) == 1:
         found = described
@@ -195,7 +195,7 @@ def sentences(of: WarpAccess) -> list[str]:
 
 
 def _step(before: dict[int, int], after: dict[int, int]) -> int | None:
-    """How far all lanes move on; None where they do not move together."""
+    """Return the distance that all lanes move; None if they do not move together."""
     steps = {after[lane] - offset if lane in after else None for lane, offset in before.items()}
     return steps.pop() if len(steps) == 1 and before.keys() == after.keys() else None
 

@@ -1,4 +1,4 @@
-"""The page: one template over the view, its style and script, and the policy that lets nothing else run."""
+"""The page: a template over the view, its style and script, and the policy that allows no other content."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from cudamm.output.result_marks import EMULATED
 from cudamm.output.results_view import ResultsView
 
 MOST_DRAWN = 100
-"""Samples that a line shows; of more, evenly spaced ones."""
+"""Maximum number of samples that a line shows. Of more samples, evenly spaced ones are shown."""
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""What HTML does not allow: control characters and halves of surrogate pairs."""
+"""Characters that HTML does not allow: control characters and halves of surrogate pairs."""
 
 
 def page(
@@ -47,9 +47,9 @@ def page(
     Args:
         saved: the file; its device, environment and options are shown.
         view: its rows.
-        kernels: of each row.
-        occupancy: of the variants whose occupancy is known.
-        why_no_occupancy: a sentence to stand in its place.
+        kernels: the kernel of each row.
+        occupancy: the occupancy of each variant for which it is known.
+        why_no_occupancy: a sentence to show instead of the occupancy.
     """
     charts = page_charts(view)
     style, script = _own("page.css"), ""
@@ -76,7 +76,7 @@ def page(
 
 
 def _templates() -> jinja2.Environment:
-    """The templates beside this file: they escape all that they insert, and a missing name is an error."""
+    """Return the templates beside this file. They escape all inserted text; a missing name is an error."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "."),
         autoescape=True,
@@ -105,12 +105,12 @@ def _templates() -> jinja2.Environment:
 
 
 def _own(name: str) -> str:
-    """A file that lies beside this one, as text."""
+    """Return the text of a file in this folder."""
     return (importlib.resources.files(__package__) / name).read_text(encoding="utf-8").strip()
 
 
 def _policy(style: str, script: str | None = None) -> str:
-    """Nothing is loaded, and nothing runs or styles but what is here, by its hash."""
+    """Return a policy that loads nothing and allows only the page's own style and script, by their hashes."""
 
     def allowed(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -122,7 +122,7 @@ def _policy(style: str, script: str | None = None) -> str:
 
 
 def _words(value: Any, name: str) -> str:
-    """A value of the file in words; a command as one would type it."""
+    """Return a value of the file in words; a command as a user types it."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _words(value: Any, name: str) -> str:
 
 
 def _course(result: Result) -> dict[str, str]:
-    """The samples one after the other as a line of 100 by 20, and the line in words."""
+    """Return the samples in order as a line of 100 by 20, and a description of the line."""
     every = result.timing.samples_ms
     low, high = min(every), max(every)
     step = max(1, -(-len(every) // MOST_DRAWN))

@@ -40,13 +40,13 @@ class PagePoint:
 
 @dataclass(frozen=True)
 class PageChart:
-    """A chart of rates, and the same in words."""
+    """A chart of rates, and its content in words."""
 
     chart: LineChart
 
     @property
     def points(self) -> list[PagePoint]:
-        """Every point, a line after the other."""
+        """Return every point, one line after the other."""
         values = dict(self.chart.x.ticks)
         return [
             PagePoint(series.label, values[point.x], point.row, _remarks(point.row))
@@ -57,7 +57,7 @@ class PageChart:
 
     @property
     def description(self) -> str:
-        """The chart in a sentence, for those who do not see it."""
+        """Return the chart in a sentence, for readers who cannot see it."""
         best = min((point.row for point in self.points), key=lambda row: row.median_ms)
         count, unit = len(self.chart.series), self.chart.y.label
         return (
@@ -68,7 +68,7 @@ class PageChart:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the page's script reads: of each line a rate, a time and texts for each value, or null."""
+        """Return the data of the page's script: per line a rate, time and texts for each value, or null."""
         x, places = self.chart.x, [place for place, _ in self.chart.x.ticks]
         rows = [{point.x: point.row for point in series.points} for series in self.chart.series]
         every = [point.row for point in self.points]
@@ -145,7 +145,7 @@ def _of_sweep(method: str, problem: ProblemLabel, rows: Sequence[ResultRow]) -> 
 
 
 def _place_along(name: str, values: Sequence[Value]) -> Callable[[ResultRow], float | None]:
-    """What returns where a row stands along the axis of a parameter."""
+    """Return a function that maps a row to its place along the axis of a parameter."""
     places = {value: float(place) for place, value in enumerate(values)}
     return lambda row: places[row.result.params[name]] if name in row.result.params else None
 
@@ -174,10 +174,10 @@ def _chart(
     place_of: Callable[[ResultRow], float | None],
     picks: bool,
 ) -> LineChart:
-    """Rates, a line a group, the best of its rows at each value.
+    """Return a chart of rates: a line per group, with the best of the group's rows at each value.
 
     Args:
-        place_of: returns where a row stands along the axis; None for a row that is left out.
+        place_of: returns the place of a row along the axis; None for a row that is left out.
         picks: whether a point is the best of several rows.
     """
     series = []
@@ -204,7 +204,7 @@ def _remarks(row: ResultRow) -> list[str]:
 
 
 def _texts(row: ResultRow) -> list[str]:
-    """What is shown and spoken of a point: whose it is, rate and time, and remarks."""
+    """Return the texts that are shown and spoken for a point: variant and size, rate, time and remarks."""
     return [
         f"{row.variant} at {row.problem.size}",
         f"{significant(row.rate)} {row.unit}",
@@ -214,6 +214,6 @@ def _texts(row: ResultRow) -> list[str]:
 
 
 def _logarithmic(values: Sequence[float]) -> list[tuple[float, str]]:
-    """The ticks of a logarithmic axis around the values."""
+    """Return the ticks of a logarithmic axis around the values."""
     low, high = min(values) / MARGIN, min(max(values) * MARGIN, sys.float_info.max)
     return ticks(Axis("", "log10"), low, high, MOST_TICKS)

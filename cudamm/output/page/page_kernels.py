@@ -1,4 +1,4 @@
-"""What this version of cudamm knows of the kernels that a file's rows are of: source, and occupancy."""
+"""The kernels of a file's rows, as this version of cudamm has them: source and occupancy."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 State = Literal["as measured", "changed since", "not recorded", "not known"]
-"""Of a row's source. `not recorded`: the file has no hash, as where a variant could not be launched."""
+"""State of a row's source. `not recorded`: the file has no hash, such as if the launch failed."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A row's kernel, as far as it can be told.
+    """A row's kernel, as far as it is known.
 
     Attributes:
-        method: of cudamm's own that has the row's name; None where there is none.
-        program: what the row's parameters make of the method's source today; None where nothing.
+        method: cudamm's method with the row's name; None if there is none.
+        program: the method's present source with the row's parameters; None if they do not apply.
     """
 
     row: Result
@@ -40,7 +40,7 @@ class Kernel:
 
     @property
     def substitutions(self) -> list[str]:
-        """The lines that stand before the method's own source when it is compiled."""
+        """Return the lines that the compiler reads before the method's own source."""
         if self.program is None:
             return []
         lines = self.program.text.split("\n")
@@ -49,7 +49,7 @@ class Kernel:
 
 
 def kernel_of(row: Result) -> Kernel:
-    """The kernel of a row: whether it is one of ours, and its source still what was measured."""
+    """Return the kernel of a row: whether it is one of cudamm's, and whether its source is unchanged."""
     method = _method(row.method)
     if method is None:
         return Kernel(row, "not known")
@@ -69,11 +69,11 @@ def _method(name: str) -> Method | None:
         method = find(name)
     except UsageError:
         return None
-    return method if method.name == name else None  # an alias is what users say, not what a record does
+    return method if method.name == name else None  # records never contain an alias
 
 
 def _variant(method: Method, params: dict[str, Value]) -> Variant | None:
-    """The variant of a record's parameters, if they are what an option could have given.
+    """Return the variant of a record's parameters, if an option could have given them; else None.
 
     A file may come from anywhere, and its parameters go to a compiler.
     """
@@ -88,7 +88,7 @@ def _variant(method: Method, params: dict[str, Value]) -> Variant | None:
 
 
 def architecture_of(device: dict[str, Any]) -> Architecture | None:
-    """The architecture of the GPU that a file names, with that GPU's multiprocessors; None of another."""
+    """Return the architecture of a file's GPU, with that GPU's multiprocessors; None for another device."""
     if device["kind"] != "gpu" or not isinstance(device.get("arch"), str):
         return None
     try:
@@ -102,7 +102,7 @@ def architecture_of(device: dict[str, Any]) -> Architecture | None:
 
 
 def on_gpu(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Of each variant that was timed on the GPU, and whose source is what was measured, the first row."""
+    """Return the first row of each variant that was timed on the GPU and whose source is unchanged."""
     chosen: dict[tuple[Variant, str, bool], Kernel] = {}
     for kernel in kernels:
         row = kernel.row
@@ -120,7 +120,7 @@ def on_gpu(kernels: Sequence[Kernel]) -> list[Kernel]:
 def occupancy_of(
     architecture: Architecture, kernels: Sequence[Kernel], progress: Progress
 ) -> Iterator[OccupancyResult]:
-    """The occupancy of kernels that `on_gpu` has chosen, each at its row's size.
+    """Yield the occupancy of kernels that `on_gpu` has chosen, each at its row's size.
 
     Raises:
         NoDeviceError: there is no nvcc, or it cannot compile for that architecture.

@@ -1,4 +1,4 @@
-"""The sources of the kernels that were measured, what is substituted in them marked."""
+"""The sources of the kernels that were measured, with the substituted names marked."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ STATES: dict[State, str] = {
     "not recorded": "The file does not say which source was measured; this is what this version of cudamm "
     "has.",
 }
-"""What the page says of a source."""
+"""Sentence on the page for each state of a source."""
 
 
 @dataclass(frozen=True)
 class Substitution:
-    """What stands before the source when it is compiled, for one set of parameters.
+    """The lines that the compiler reads before the source, for one set of parameters.
 
     Attributes:
         lines: in one line; empty if the parameters are not the method's.
@@ -52,11 +52,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class MethodSource:
-    """What the page shows of a method.
+    """A method as the page shows it.
 
     Attributes:
         method: None if it is not one of cudamm's own.
-        states: those of its rows, each once.
+        states: the states of its rows, each once.
     """
 
     name: str
@@ -67,7 +67,7 @@ class MethodSource:
 
     @property
     def file(self) -> str:
-        """`cuda_src/04_tiled.cu`."""
+        """Return `cuda_src/04_tiled.cu`; empty if the method is not cudamm's own."""
         method = self.method
         return f"cuda_src/{'library/' * bool(method.package)}{method.path.name}" if method else ""
 
@@ -94,7 +94,7 @@ def _substitution(kernel: Kernel) -> Substitution:
 
 
 def _pieces(method: Method, kernels: Sequence[Kernel]) -> Iterator[Piece]:
-    """A method's source, comments set apart, and the names that are substituted marked."""
+    """Yield a method's source in pieces: comments apart from code, substituted names marked."""
     source = method.source
     if method.language == "python":
         yield Piece(source)

@@ -1,4 +1,4 @@
-"""What can be drawn, as plain data: the same for a picture and for the terminal."""
+"""Charts as plain data, the same for a picture and for the terminal."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cudamm.output.results_view import ResultRow
 
 Scale = Literal["linear", "log2", "log10"]
 Kind = Literal["line", "curve", "points", "level", "ceiling", "published"]
-"""Of a series: measured points joined by lines; a line alone; points alone; a value that holds all along
-the axis; the limit of a roofline; somebody else's figures, dashed."""
+"""Kind of a series: measured points joined by lines; a line alone; points alone; one value along the whole
+axis; the limit of a roofline; published figures, dashed."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Point:
     """A value with its interval, in the units of its axes.
 
     Attributes:
-        low, high: of the interquartile range; None where there is a single sample.
-        hollow: whether it is drawn hollow: a row that was dropped, a bound that nobody measured.
+        low, high: ends of the interquartile range; None if there is a single sample.
+        hollow: whether it is drawn hollow: a row that was dropped, or a bound that was not measured.
         best: whether it is the best of its series.
-        label: beside the point; empty for none.
+        label: text beside the point; empty for none.
         row: the row that it shows; None for a curve, a ceiling or a bound.
     """
 
@@ -42,7 +42,7 @@ class Series:
     """Points that belong together.
 
     Attributes:
-        label: in the legend; empty for none.
+        label: text in the legend; empty for none.
         style: the number of its colour, marker and line style, the same in every chart of a drawing.
     """
 
@@ -58,8 +58,8 @@ class Axis:
 
     Attributes:
         label: the quantity, with its unit.
-        ticks: positions and what is written there; empty where the scale decides.
-        limits: of what is shown; None where the points decide.
+        ticks: positions and their texts; empty if the scale decides.
+        limits: ends of the axis; None if the points decide.
     """
 
     label: str
@@ -73,7 +73,7 @@ class LineChart:
     """Series over two axes.
 
     Attributes:
-        note: what has to be known of its points; empty for nothing.
+        note: a remark on its points; empty for none.
     """
 
     title: str
@@ -85,10 +85,10 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bar:
-    """A value and what is written at its end.
+    """A bar: a value, and the text at the bar's end.
 
     Attributes:
-        low, high: of the interquartile range; None where there is a single sample.
+        low, high: ends of the interquartile range; None if there is a single sample.
     """
 
     label: str
@@ -111,7 +111,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value of a heat map and what is written there."""
+    """A value of a heat map, and the text in its cell."""
 
     value: float
     text: str
@@ -125,8 +125,8 @@ class HeatMap:
 
     Attributes:
         label: the quantity in the cells, with its unit.
-        columns, rows: what is written along the two axes.
-        cells: a tuple a row; None where there is no value.
+        columns, rows: the texts along the two axes.
+        cells: a tuple per row; None for a cell without a value.
     """
 
     title: str
@@ -146,8 +146,8 @@ class Drawing:
     """Charts that make one picture.
 
     Attributes:
-        caption: below them: device, date, what is left out, what the marks mean.
-        columns: charts side by side; 0 where their number decides.
+        caption: text below the charts: device, date, what is left out, what the marks mean.
+        columns: number of charts side by side; 0 if the number of charts decides.
     """
 
     charts: tuple[Chart, ...]
@@ -156,10 +156,10 @@ class Drawing:
 
 
 def caption(device: str, remarks: Iterable[str] = (), date: str | None = None) -> str:
-    """The caption of a drawing: where, when, and what has to be known of it.
+    """Return the caption of a drawing: device, date and remarks.
 
     Args:
-        date: of the measurement, as YYYY-MM-DD; today's where it is None.
+        date: date of the measurement, as YYYY-MM-DD; None: today.
     """
     if date is None:
         date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()

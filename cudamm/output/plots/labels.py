@@ -1,4 +1,4 @@
-"""Where labels beside points go, so that none covers another."""
+"""The placement of labels beside points, so that no label covers another."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 _DIRECTIONS = 16
 _RINGS = 24
 _MOST_LEADERS = 120
-"""Places, the nearest that cover nothing, whose lines to their points are looked at."""
+"""Maximum number of free places, nearest first, whose lines to their points are examined."""
 
 Box = tuple[float, float, float, float]
-"""Left, bottom, right, top."""
+"""Edges of a box: left, bottom, right, top."""
 
 
 def place(
@@ -22,17 +22,17 @@ def place(
     reach: float,
     lines: Sequence[Sequence[tuple[float, ...]]] = (),
 ) -> list[tuple[float, float]]:
-    """The lower left corner of each label, all in the same unit, one label after the other.
+    """Return the lower left corner of each label, in the unit of the arguments.
 
     A label goes as near to its point as it can without covering a point or an earlier label, inside the
-    frame; where there is no such place, to the one that covers least.
+    frame. If there is no such place, it goes to the place that covers least.
 
     Args:
         anchors: the points that the labels belong to.
         sizes: width and height of each label.
         points: all points; none is covered.
-        reach: the least distance between a label and its point.
-        lines: pairs of ends; none is covered where that can be avoided.
+        reach: minimum distance between a label and its point.
+        lines: pairs of ends; labels avoid covering these lines if possible.
     """
     taken: list[Box] = [(x - reach / 2, y - reach / 2, x + reach / 2, y + reach / 2) for x, y, *_ in points]
     taken += [square for ends in lines for square in _squares(ends, reach)]
@@ -42,7 +42,7 @@ def place(
         cost = {box: _cost(box, taken, frame, x, y) for box in _candidates(x, y, width, height, reach)}
         near = sorted(cost, key=lambda box: cost[box])[:_MOST_LEADERS]
         others = [box for box in taken[: len(points)] + labels if not _holds(box, x, y)]
-        # The sort is stable: of the places that nothing separates from their point, the first is taken.
+        # The sort is stable: of several places whose lines cover nothing, the first is taken.
         box = min(near, key=lambda box: round(cost[box][0] + _crossed(box, (x, y), others, reach), 3))
         labels.append(box)
         taken += [box, *_leader(box, (x, y), reach)]
@@ -73,12 +73,12 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box, x: float, y: float) -> tup
 
 
 def _crossed(box: Box, point: tuple[float, float], others: Sequence[Box], reach: float) -> float:
-    """How much of what is there the line between a label and its point would cover."""
+    """Return the area of other boxes that the line between a label and its point would cover."""
     return sum(_overlap(square, other) for square in _leader(box, point, reach) for other in others)
 
 
 def _leader(box: Box, point: tuple[float, float], reach: float) -> list[Box]:
-    """The line from a point to the edge of its label."""
+    """Return the line from a point to the edge of its label, as squares."""
     middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
     return [square for square in _squares((point, middle), reach) if not _overlap(square, box)]
 
@@ -88,7 +88,7 @@ def _holds(box: Box, x: float, y: float) -> bool:
 
 
 def _squares(ends: Sequence[tuple[float, ...]], side: float) -> list[Box]:
-    """A line as a row of small squares."""
+    """Return a line as a row of small squares."""
     (x, y, *_), (to_x, to_y, *_) = ends
     count = max(1, math.ceil(math.hypot(to_x - x, to_y - y) / side))
     middles = [(x + (to_x - x) * i / count, y + (to_y - y) * i / count) for i in range(count + 1)]

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 WIDTH_INCHES = 10.0
 WIDE_INCHES = 15.0
-"""For three columns."""
+"""Width of a picture with three columns of charts, in inches."""
 DOTS_PER_INCH = 150
 FONT_POINTS = 10
 CAPTION_CHARACTERS = {WIDTH_INCHES: 155, WIDE_INCHES: 235}
-"""A line, in the size below."""
+"""Maximum characters per line of the caption, by the picture's width, at CAPTION_POINTS."""
 CAPTION_POINTS = 8.5
 TITLE_CHARACTERS = {1: 100, 2: 48, 3: 48}
-"""A line, by the number of columns."""
+"""Maximum characters per line of a title, by the number of columns of charts."""
 
 MOST_TICKS = 12
 MOST_COLUMNS, MOST_ROWS = 14, 30
-"""Of a heat map whose cells have room for their values; a larger one gets a colour bar instead."""
+"""Maximum size of a heat map whose cells contain their values. A larger one gets a colour bar instead."""
 HEADROOM = 0.04
-"""Above the limit of a linear axis, as a share of it."""
+"""Space above the upper end of a linear axis, as a share of the axis's range."""
 LONG_LABEL = 22
-"""Characters of a bar's label, above which two charts do not go side by side."""
+"""Characters of a bar's label above which charts are not placed side by side."""
 
 
 def contents(drawing: Drawing, kind: str) -> bytes:
-    """The picture as the bytes of a `png`, `svg` or `pdf` file, on white whatever the user's own style."""
+    """Return the bytes of a `png`, `svg` or `pdf` file, with a white background in any user style."""
     import matplotlib.style
     from matplotlib.figure import Figure
 
@@ -52,7 +52,7 @@ def contents(drawing: Drawing, kind: str) -> bytes:
     width = WIDTH_INCHES if columns < 3 else WIDE_INCHES
     lines = textwrap.wrap(drawing.caption, CAPTION_CHARACTERS[width])
     height = sum(heights) + 0.3 + 0.17 * len(lines)
-    # Drawn again, a picture is the same to the byte: no date, and no random names in an SVG.
+    # The same drawing gives the same bytes: no date, and no random names in an SVG.
     settings: dict[Any, Any] = {"font.size": FONT_POINTS, "svg.hashsalt": "cudamm"}
     undated = {"CreationDate" if kind == "pdf" else "Date": None} if kind != "png" else {}
     with matplotlib.style.context("default"), matplotlib.rc_context(settings):
@@ -68,7 +68,7 @@ def contents(drawing: Drawing, kind: str) -> bytes:
         )
         saved = io.BytesIO()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # letters that the font does not have
+            warnings.simplefilter("ignore", UserWarning)  # letters that the font lacks
             _label_points(figure, drawn)
             figure.savefig(saved, format=kind, dpi=DOTS_PER_INCH, metadata=undated)
     return saved.getvalue()
@@ -87,7 +87,7 @@ def _columns(charts: Sequence[Chart]) -> int:
 
 
 def _height(chart: Chart, columns: int) -> float:
-    """In inches, its title and labels included."""
+    """Return a chart's height in inches, title and labels included."""
     if isinstance(chart, BarChart):
         return 1.1 + 0.29 * len(chart.bars)
     if isinstance(chart, HeatMap):
@@ -118,7 +118,7 @@ def _title(axes: Axes, title: str, columns: int) -> None:
 
 
 def _folded(title: str, columns: int) -> str:
-    """A title that does not reach into the chart beside."""
+    """Return a title folded so that it does not reach into the next chart."""
     return "\n".join(textwrap.wrap(title, TITLE_CHARACTERS[columns]))
 
 
@@ -140,7 +140,7 @@ def _lines(axes: Axes, chart: LineChart, columns: int) -> None:
     if not handles:
         _title(axes, chart.title, columns)
         return
-    # Above the axes, where it covers nothing; its title is the chart's.
+    # The legend is above the axes, where it covers nothing. Its title is the chart's title.
     legend = axes.legend(
         [handle for handle, _ in handles], [f"series {i}" for i in range(len(handles))],
         loc="lower left", bbox_to_anchor=(-0.02, 1.0), alignment="left", frameon=False, borderaxespad=0.2,
@@ -149,7 +149,9 @@ def _lines(axes: Axes, chart: LineChart, columns: int) -> None:
     )  # fmt: skip
     legend.get_title().set(fontweight="bold", fontsize=FONT_POINTS, parse_math=False)
     for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
-        text.set(text=label, parse_math=False)  # a label given at once must not begin with an underscore
+        text.set(
+            text=label, parse_math=False
+        )  # matplotlib ignores labels that begin with an underscore, unless set here
 
 
 def _scale(axes: Axes, name: str, axis: Axis) -> None:
@@ -172,7 +174,7 @@ def _scale(axes: Axes, name: str, axis: Axis) -> None:
 
 
 def _series(axes: Axes, series: Series) -> Any:
-    """Draw a series; what stands for it in the legend."""
+    """Draw a series, and return its handle for the legend."""
     from matplotlib.lines import Line2D
 
     colour, marker, line = look(series.style)
@@ -227,7 +229,7 @@ def _bars(axes: Axes, chart: BarChart, columns: int) -> None:
     axes.set_yticks(list(places), [bar.label for bar in chart.bars], parse_math=False)
     axes.set_ylim(len(chart.bars) - 0.4, -0.6)
     longest = max((max(bar.value, bar.high or 0.0) for bar in chart.bars), default=0.0)
-    # Room for what is written at the end of the longest one.
+    # Leave room for the text at the end of the longest bar.
     axes.set_xlim(0, (1.2 if columns == 1 else 1.45) * longest or 1.0)
     axes.locator_params(axis="x", nbins=8 // columns)
     axes.set_xlabel(chart.label, parse_math=False)
@@ -285,7 +287,7 @@ def _heat_map(axes: Axes, chart: HeatMap, columns: int) -> None:
 
 
 def _label_points(figure: Figure, drawn: Sequence[tuple[Axes, Chart]]) -> None:
-    """Write labels beside points, where they cover neither each other nor any point."""
+    """Write labels beside points, so that they cover neither each other nor any point."""
     wanted = [
         (axes, chart, [point for series in chart.series for point in series.points if point.label])
         for axes, chart in drawn
@@ -294,11 +296,11 @@ def _label_points(figure: Figure, drawn: Sequence[tuple[Axes, Chart]]) -> None:
     if not any(points for _, _, points in wanted):
         return
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # what is placed now must not move any more
+    figure.set_layout_engine("none")  # labels placed below must not move afterwards
     for axes, chart, labelled in wanted:
         lines = [series for series in chart.series if series.kind == "ceiling"]
         points = [p for series in chart.series if series.kind in ("line", "points") for p in series.points]
-        # From the top down, so that labels of a crowd come in its own order.
+        # Place labels from the top down, so that labels of close points keep the points' order.
         _label(axes, sorted(labelled, key=lambda point: -point.y), points, lines)
 
 

@@ -1,4 +1,4 @@
-"""Where `--plot` leads: a picture file, or the terminal."""
+"""The target of `--plot`: a picture file, or the terminal."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TERMINAL = "-"
 class Plot:
     """A picture file to be written once, at the end, or the terminal.
 
-    It is opened at the start, so that what cannot be drawn is known before anything is measured. The file is
-    whole or is not there; an older one is kept until this one is whole.
+    It is opened at the start, so that errors are known before anything is measured. The file is complete or
+    absent; an older file is kept until the new one is complete.
 
     Attributes:
         is_terminal: whether it is drawn with characters, on standard output.
@@ -65,21 +65,21 @@ class Plot:
         self.discard()
 
     def discard(self) -> None:
-        """Leave no file behind that was not written."""
+        """Remove the file if it was not written."""
         if self._file is not None:
             self._file.discard()
 
     def show(self, console: Console, drawing: Drawing) -> None:
-        """Draw with characters, if that is wanted; it does nothing for a file."""
+        """Draw with characters if the target is the terminal; do nothing for a file."""
         from cudamm.output.plots import terminal_charts
 
         if self.is_terminal and self._has_charts(drawing):
             terminal_charts.render(console, drawing)
 
     def write(self, drawing: Drawing) -> None:
-        """Write the file, if there is one; it does nothing for the terminal, or where nothing is drawn.
+        """Write the file; do nothing for the terminal, or if the drawing has no charts.
 
-        Raises UsageError where the disk will not take it.
+        Raises UsageError if the disk does not accept the file.
         """
         if self._file is None or not self._has_charts(drawing):
             return
@@ -88,7 +88,7 @@ class Plot:
         self._file.write([matplotlib_picture.contents(drawing, self._kind[1:])])
 
     def _has_charts(self, drawing: Drawing) -> bool:
-        """Whether there is anything to draw; says on standard error that there is not."""
+        """Return whether there is anything to draw; if not, report it on standard error."""
         if not drawing.charts:
             messages().print(
                 Text(f"cudamm: --plot {self._path}: nothing to draw, since no rate was measured"),
@@ -98,7 +98,7 @@ class Plot:
 
 
 def check_terminal() -> None:
-    """Raise NoDeviceError where plotext is not installed."""
+    """Raise NoDeviceError if plotext is not installed."""
     try:
         import plotext  # noqa: F401
     except ImportError:
@@ -106,7 +106,7 @@ def check_terminal() -> None:
 
 
 def _check_different(path: str, option: str, other: str | None) -> None:
-    """Raise UsageError where two options lead to one place."""
+    """Raise UsageError if two options name the same target."""
     if other is None:
         return
     if path == other == TERMINAL:

@@ -1,4 +1,4 @@
-"""Rows as points of charts: where they stand along an axis, and which row stands for several."""
+"""Rows as points of charts: their places along an axis, and the row that represents several."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 DECADE = 10.0
-"""Ratio of two values, above which their axis is logarithmic."""
+"""Ratio of the largest to the smallest value above which their axis is logarithmic."""
 
 
 def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Return rows by what they share, in the order of their first ones."""
+    """Return rows grouped by their keys, groups in the order of their first rows."""
     groups: dict[K, list[T]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -49,7 +49,7 @@ def scale_of(values: Iterable[float]) -> Scale:
 
 
 def representative(rows: Iterable[ResultRow]) -> ResultRow | None:
-    """Return the fastest row. A dropped row, which has a sample or two, only if there is no other."""
+    """Return the fastest row. A dropped row, which has few samples, is returned only if all are dropped."""
     return min(rows, key=lambda row: (row.result.status != "ok", row.median_ms), default=None)
 
 

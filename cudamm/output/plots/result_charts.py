@@ -1,4 +1,4 @@
-"""What `bench` and `sweep` draw: charts that follow from the results."""
+"""The charts of `bench` and `sweep`, chosen by which parameters and sizes vary in the results."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from cudamm.output.results_view import ResultRow, ResultsView, caches_of, fastes
 
 MOST_CHARTS = 6
 MOST_BARS = 20
-"""Of a search over three parameters or more."""
+"""Maximum number of bars for a search over three parameters or more."""
 
 
 def drawing_of(view: ResultsView, date: str | None = None) -> Drawing:
     """Return the charts of measured variants, without any if nothing was timed.
 
     - If one parameter of a method varies: median time against it, a line a method.
-    - If two do: a heat map; more than two: a heat map of those that have most values, the best over the
-      others in each cell, and the fastest variants as bars.
+    - If two vary: a heat map. If more vary: a heat map of the two with most values, with the best over the
+      other parameters in each cell, and the fastest variants as bars.
     - If several sizes were measured and no parameter varies: the rate against the size.
     - Otherwise the rates as bars, in the order of the results.
 
@@ -69,7 +69,7 @@ def charts_of(view: ResultsView) -> list[Chart]:
 
 
 def captioned(view: ResultsView, charts: Sequence[Chart], date: str | None = None) -> Drawing:
-    """Return charts of some results as one picture, as many as it takes, with what its marks mean."""
+    """Return charts of some results as one picture, MOST_CHARTS at most, with what its marks mean."""
     shown = tuple(charts[:MOST_CHARTS])
     remarks = _remarks(view, shown)
     if len(charts) > MOST_CHARTS:
@@ -80,7 +80,7 @@ def captioned(view: ResultsView, charts: Sequence[Chart], date: str | None = Non
 def _charts_of_problem(
     rows: Sequence[ResultRow], varied: Mapping[str, list[str]], styles: Mapping[str, int]
 ) -> Iterator[Chart]:
-    """One problem's: a line chart a parameter, a heat map a method that has several."""
+    """Yield one problem's charts: a line chart per parameter, a heat map per method that varies several."""
     still = [row for row in rows if not varied[row.result.method]]
     lone = list(dict.fromkeys(names[0] for names in varied.values() if len(names) == 1))
     for name in lone:
@@ -103,7 +103,7 @@ def _charts_of_problem(
 def _over_parameter(
     name: str, swept: Sequence[ResultRow], still: Sequence[ResultRow], styles: Mapping[str, int]
 ) -> LineChart:
-    """Median times against one parameter; methods that do not vary it as single points, or as levels."""
+    """Return median times against one parameter. Methods that do not vary it are single points or levels."""
     with_it = [*swept, *(row for row in still if name in row.result.params)]
     axis, places = _axis(name, [row.result.params[name] for row in with_it])
     series: list[Series] = []
@@ -126,7 +126,7 @@ def _over_parameter(
 
 
 def _published(method: str, name: str, rows: Sequence[ResultRow]) -> Iterator[Series]:
-    """A course's curve over the values that were measured, scaled to the same minimum."""
+    """Yield a course's curve over the values that were measured, scaled to the same minimum."""
     numbers = [value for row in rows if isinstance(value := row.result.params[name], int)]
     if len(numbers) < len(rows):
         return
@@ -143,7 +143,7 @@ def _published(method: str, name: str, rows: Sequence[ResultRow]) -> Iterator[Se
 
 
 def _over_sizes(rows: Sequence[ResultRow]) -> LineChart:
-    """Rates against the size, a line a variant."""
+    """Return rates against the size, a line per variant."""
     square = all(row.problem.is_square for row in rows)
 
     def size(row: ResultRow) -> Value:
@@ -160,14 +160,14 @@ def _over_sizes(rows: Sequence[ResultRow]) -> LineChart:
 
 
 def _ladder(rows: Sequence[ResultRow]) -> BarChart:
-    """Rates as bars, in the order of the rows."""
+    """Return rates as bars, in the order of the rows."""
     best = fastest_of_several(rows)
     bars = tuple(_bar(row, _variant(row), row is best) for row in rows)
     return BarChart(_title(rows[0]), rows[0].unit, bars)
 
 
 def _fastest(rows: Sequence[ResultRow]) -> BarChart:
-    """The rates of the fastest variants, sorted."""
+    """Return the rates of the fastest variants, sorted."""
     best = fastest_of_several(rows)
     ordered = sorted(filter(_has_rate, rows), key=lambda row: row.median_ms)[:MOST_BARS]
     of = f"the fastest {len(ordered)} of {len(rows)}" if len(ordered) < len(rows) else "all, sorted"
@@ -182,7 +182,7 @@ def _bar(row: ResultRow, label: str, best: bool) -> Bar:
 
 
 def _heat_map(rows: Sequence[ResultRow], names: Sequence[str]) -> HeatMap:
-    """Times over the two parameters that have most values, the best over the others in each cell."""
+    """Return times over the two parameters with most values, the best over the others in each cell."""
     values = {name: in_order(row.result.params[name] for row in rows) for name in names}
     most = sorted(names, key=lambda name: -len(values[name]))[:2]
     y_name, x_name = sorted(most, key=lambda name: len(values[name]))
@@ -206,7 +206,7 @@ def _heat_map(rows: Sequence[ResultRow], names: Sequence[str]) -> HeatMap:
 
 
 def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
-    """What a caption says beside device and date."""
+    """Return the remarks of a caption, which follow device and date."""
     rows = [row.result for row in view.rows if row.is_timed]
     caches = caches_of(rows)
     how = [f"L2 {caches}"] if caches else []
@@ -241,7 +241,7 @@ def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
 
 
 def _axis(label: str, values: Sequence[Value]) -> tuple[Axis, dict[Value, float]]:
-    """An axis over the values, and where each stands; words stand evenly, in the order given."""
+    """Return an axis and the place of each value on it. Words are evenly spaced, in the order given."""
     numbers = [value for value in values if isinstance(value, int)]
     if len(numbers) < len(values):
         words = list(dict.fromkeys(values))
@@ -253,17 +253,17 @@ def _axis(label: str, values: Sequence[Value]) -> tuple[Axis, dict[Value, float]
 
 
 def _line(label: str, points: Sequence[Point], style: int) -> Series:
-    """Points joined from left to right."""
+    """Return points joined from left to right."""
     return Series(label, tuple(sorted(points, key=lambda point: point.x)), "line", style)
 
 
 def _has_rate(row: ResultRow) -> bool:
-    """Whether a row has a rate, which an emulated kernel has not."""
+    """Return whether a row has a rate. An emulated kernel has none."""
     return row.rate is not None
 
 
 def _method(row: ResultRow) -> str:
-    """The method, with a sign if it did not run on a GPU."""
+    """Return the method, with a sign if it did not run on a GPU."""
     return row.result.method + execution_sign(row.result.execution)
 
 

@@ -14,7 +14,7 @@ from cudamm.output.number_format import published_amount, significant
 from cudamm.output.plots.chart import Axis, Drawing, LineChart, Point, Series
 
 _MARGIN = 2.0
-"""A factor, around the points and the ridge."""
+"""Factor by which the axes extend beyond the points and the ridge."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class RooflinePoint:
     """A kernel on a roofline.
 
     Attributes:
-        intensity: operations a byte of device memory, or as the kernel's loads count.
-        gflops: measured, in 10⁹ operations a second; None where it was not.
-        bound_gflops: the most it could reach; None for what the roofline says at its intensity.
+        intensity: operations per byte of device memory, or per byte that the kernel's loads request.
+        gflops: measured rate, in 10⁹ operations a second; None if it was not measured.
+        bound_gflops: the kernel's maximum rate; None for the roofline's value at its intensity.
     """
 
     label: str
@@ -45,12 +45,12 @@ def roofline(
 ) -> Drawing:
     """Draw a log-log roofline: ceilings as lines, the ridge point, measured points filled, bounds hollow.
 
-    A measured point's own bound is drawn, hollow, where it was given; a point that was not measured is its
-    bound.
+    If a measured point has its own bound, the bound is drawn too, hollow. A point that was not measured is
+    drawn at its bound.
 
     Args:
-        peak_gflops, bandwidth_gbytes_per_s: of the device, in 10⁹ a second; both positive.
-        caption: of the drawing; see `caption`.
+        peak_gflops, bandwidth_gbytes_per_s: the device's limits, in 10⁹ a second; both positive.
+        caption: caption of the drawing; see the function `caption`.
         other_peaks_gflops, other_bandwidths_gbytes_per_s: more ceilings, by their names.
 
     Raises:
@@ -114,11 +114,11 @@ def _ceilings(
     low: float,
     high: float,
 ) -> list[Series]:
-    """Each bandwidth as a slope up to the highest peak, each peak as a level from the fastest memory on."""
+    """Return bandwidths as slopes up to the highest peak, and peaks as levels from the fastest slope on."""
     fastest, highest = max(bandwidths.values()), max(peaks.values())
     found: list[Series] = []
     for name, bandwidth in bandwidths.items():
-        # The device's own roof bends at its own peak; another memory's slope goes on to the highest.
+        # The device's own roof bends at its own peak. The slopes of other memories reach the highest peak.
         end = min(high, (peak_gflops if bandwidth == bandwidth_gbytes_per_s else highest) / bandwidth)
         ends = (Point(min(low, end), bandwidth * min(low, end)), Point(end, bandwidth * end))
         label = f"{name}: {published_amount(bandwidth)} GB/s"

@@ -1,4 +1,4 @@
-"""How series look, so that they can be told apart without colours too.
+"""The look of series, distinguishable without colours too.
 
 The palette is that of M. Okabe and K. Ito, *Color Universal Design* (2008), which people with any common
 kind of colour blindness can tell apart; without its yellow, which nobody sees on white.
@@ -12,7 +12,7 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY_BLUE, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK)
 GREY = "#6E6E6E"
-"""Of what is not measured here: published curves, ceilings."""
+"""Colour of series that are not measured here: published curves, ceilings."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _DASHES: tuple[Literal["-", "-."] | tuple[float, tuple[float, ...]], ...] = (
@@ -21,18 +21,18 @@ _DASHES: tuple[Literal["-", "-."] | tuple[float, tuple[float, ...]], ...] = (
     (0, (1, 1.5)),
     (0, (7, 2, 1, 2, 1, 2)),
 )
-"""Lines in pictures; plainly dashed ones are for what is published."""
+"""Line styles in pictures. Plain dashes are reserved for published figures."""
 
 TERMINAL_COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, None)
-"""Those of the palette with a contrast of at least 3 on black and on white, as WCAG 2.1 counts it (1.4.11);
-None is the terminal's own."""
+"""Colours of the palette with a contrast of at least 3 on black and on white, by WCAG 2.1 (1.4.11).
+None is the terminal's own colour."""
 _FILLED, _HOLLOW = "●■▲◆▼", "○□△◇▽"
 _FILLED_LETTERS, _HOLLOW_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 BEST = "★"
 
 
 class Look(NamedTuple):
-    """Of a series in a picture: matplotlib's colour, marker and line style."""
+    """A series' look in a picture: matplotlib's colour, marker and line style."""
 
     colour: str
     marker: str
@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
 
 class Characters(NamedTuple):
-    """Of a series in the terminal: its colour, None for the terminal's own, and its points."""
+    """A series' look in the terminal: its colour (None for the terminal's own) and its point characters."""
 
     colour: str | None
     filled: str
@@ -48,12 +48,12 @@ class Characters(NamedTuple):
 
 
 def look(style: int) -> Look:
-    """The look of a series by its number; those of the first 252 all differ."""
+    """Return the look of a series by its number; the first 252 looks all differ."""
     return Look(PALETTE[style % len(PALETTE)], _MARKERS[style % len(_MARKERS)], _DASHES[style % len(_DASHES)])
 
 
 def characters(style: int) -> Characters:
-    """The same in the terminal; the first 31 differ by their points alone."""
+    """Return a series' look in the terminal by its number; the first 31 differ by their points alone."""
     colour = TERMINAL_COLOURS[style % len(TERMINAL_COLOURS)]
     if style < len(_FILLED):
         return Characters(colour, _FILLED[style], _HOLLOW[style])
@@ -62,5 +62,5 @@ def characters(style: int) -> Characters:
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue, 0 to 255, of #RRGGBB."""
+    """Return red, green and blue, 0 to 255, of #RRGGBB."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

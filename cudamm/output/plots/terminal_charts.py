@@ -17,14 +17,14 @@ from cudamm.output.plots.style import BEST, characters, rgb
 from cudamm.output.plots.ticks import forward, ticks
 
 WIDTH, HEIGHT = 100, 18
-"""Of axes, in characters; narrower where the terminal is."""
+"""Size of the axes, in characters. In a narrower terminal the axes are narrower."""
 NARROWEST = 24
-"""Narrower axes would have no room for a plot."""
+"""Minimum width of the axes, in characters; narrower axes have no room for a plot."""
 MARGIN = 0.06
-"""Of an axis, beyond its outermost points."""
+"""Share of an axis by which it extends beyond its outermost points."""
 FEWEST_BAR_CHARACTERS = 10
 SHADES = "█▓▒░"
-"""Of a heat map without room for numbers: from the fastest to the slowest, on a logarithmic scale."""
+"""Shades of a heat map without room for numbers, from fastest to slowest, on a logarithmic scale."""
 MOST_BARS = 20
 
 
@@ -55,16 +55,16 @@ def draw(console: Console, chart: Chart) -> None:
 
 
 def put(console: Console, text: Text) -> None:
-    """Print what may be coloured, without colours where there are only eight or sixteen.
+    """Print text, without its colours if the terminal has only eight or sixteen.
 
-    What those look like is up to the terminal: on black or on white some of them vanish.
+    The terminal decides how those few colours look: some of them are invisible on black or on white.
     """
     coloured = console.color_system in ("256", "truecolor")
     console.print(text if coloured else Text(text.plain), soft_wrap=True)
 
 
 def axes(chart: LineChart, width: int, height: int = HEIGHT) -> Text:
-    """Only the axes and what is drawn there, at most `width` and WIDTH characters wide."""
+    """Return the axes and their points, without a legend, at most `width` and WIDTH characters wide."""
     import plotext
 
     width = max(min(WIDTH, width), NARROWEST)
@@ -122,7 +122,7 @@ def axes(chart: LineChart, width: int, height: int = HEIGHT) -> Text:
 
 
 def _marked(chart: LineChart) -> list[tuple[Series, str, tuple[float, float]]]:
-    """Every point with its character, the best ones last, so that nothing covers them."""
+    """Return every point with its character, the best points last, so that nothing covers them."""
     found = []
     for series in chart.series:
         if series.kind not in ("line", "points"):
@@ -135,7 +135,7 @@ def _marked(chart: LineChart) -> list[tuple[Series, str, tuple[float, float]]]:
 
 
 def _letters(chart: LineChart, series: Series) -> list[str]:
-    """Of labelled points, what stands for each: their labels have no room beside them."""
+    """Return a letter for each labelled point, since labels have no room beside points; else empty texts."""
     labelled = [point for s in chart.series for point in s.points if point.label]
     return [_letter(labelled.index(point)) if point.label else "" for point in series.points]
 
@@ -168,7 +168,7 @@ def _legend(chart: LineChart) -> list[Text]:
 
 
 def _range(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
-    """What is shown of an axis, on its scale: times and rates from 0, unless they are logarithmic."""
+    """Return the ends of an axis, on its scale. Times and rates begin at 0 unless they are logarithmic."""
     if axis.limits:
         return forward(axis.scale, axis.limits[0]), forward(axis.scale, axis.limits[1])
     ends = [forward(axis.scale, value) for value in values]
@@ -185,12 +185,12 @@ def _powers(axis: Axis, low: float, high: float) -> tuple[float, float]:
 
 
 def _bars(console: Console, chart: BarChart) -> None:
-    """A row a bar, as wide as the terminal leaves room for."""
+    """Print a row per bar, as wide as the terminal allows."""
     longest = max((bar.value for bar in chart.bars), default=0.0) or 1.0
     texts = max(len(bar.text) for bar in chart.bars)
     labels = max(len(bar.label) for bar in chart.bars)
     width = min(WIDTH, console.width) - texts - labels - 4
-    folded = width < FEWEST_BAR_CHARACTERS  # then a label stands above its bar
+    folded = width < FEWEST_BAR_CHARACTERS  # a label is then printed above its bar
     if folded:
         width = max(FEWEST_BAR_CHARACTERS, min(WIDTH, console.width) - texts - 4)
     console.print(Text(f"{chart.title}: {chart.label}", style="bold"))
@@ -216,7 +216,7 @@ def _bars(console: Console, chart: BarChart) -> None:
 
 
 def _block(bar: Bar, longest: float, width: int) -> Block | Text:
-    """A bar; its end from quartile to quartile is lighter where that is a character or more."""
+    """Return a bar. Its end from quartile to quartile is lighter if that is at least a character wide."""
     if bar.hollow:
         return Text("░" * max(1, round(width * bar.value / longest)))
     if bar.low is not None and bar.high is not None and (bar.high - bar.low) * width >= longest:
@@ -226,7 +226,7 @@ def _block(bar: Bar, longest: float, width: int) -> Block | Text:
 
 
 def _heat_map(console: Console, chart: HeatMap) -> None:
-    """A table of the values; shades where it does not fit; where they do not either, the best as bars."""
+    """Print a table of the values; shades if it does not fit; the best as bars if shades do not fit."""
     title = f"{chart.title}: {chart.label}; {chart.y_label} down, {chart.x_label} across"
     table = Table()
     table.add_column(no_wrap=True, justify="right")

@@ -10,17 +10,17 @@ STEPS = (1, 2, 5)
 
 
 def forward(scale: Scale, value: float) -> float:
-    """Where a value stands on a scale. Values of a logarithmic scale are positive."""
+    """Return the position of a value on a scale. Values of a logarithmic scale are positive."""
     return math.log2(value) if scale == "log2" else math.log10(value) if scale == "log10" else value
 
 
 def written(value: float) -> str:
-    """A tick's number: `0.25`, `1`, `20000`."""
+    """Return a tick's number: `0.25`, `1`, `20000`."""
     return f"{value:.0f}" if abs(value) >= 10_000 else f"{value:g}"
 
 
 def ticks(axis: Axis, low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """At most `most` ticks between two values: the axis's own, as many as fit, or round numbers."""
+    """Return at most `most` ticks between two values: the axis's own ticks, or round numbers."""
     if axis.ticks:
         inside = [tick for tick in axis.ticks if low <= tick[0] <= high] or list(axis.ticks)
         return inside[:: max(1, math.ceil(len(inside) / most))]
@@ -40,7 +40,7 @@ def _linear(low: float, high: float, most: int) -> list[float]:
 
 
 def _logarithmic(low: float, high: float, most: int) -> list[float]:
-    """1, 2, 5 of each decade; powers of ten where that is too many; fewer of them where that is."""
+    """Return 1, 2, 5 of each decade; powers of ten if those are too many; else only some powers of ten."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in (STEPS, (1,)):
         found = [float(f"{step}e{exponent}") for exponent in exponents for step in steps]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cudamm.benchmark.result import Result, Status, share_of_cublas
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
+from cudamm.output.best_row import best_candidates, best_of_several, best_row
 from cudamm.output.number_format import parameters, rate_unit, variant
 from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, marks_of
 
@@ -128,7 +129,7 @@ class ResultRow:
 
     @property
     def rate(self) -> float | None:
-        """Return 10⁹ operations a second; None if there are no samples, or the time is emulated or too short."""
+        """Return the rate; None without samples, or if the time is emulated or too short."""
         gflops = self.result.gflops
         return gflops if gflops is not None and math.isfinite(gflops) else None
 
@@ -196,22 +197,6 @@ def _ratio(numerator: Result | None, denominator: Result | None, fewest: int) ->
     return found if all(map(math.isfinite, (found.value, found.low, found.high))) else None
 
 
-def fastest(rows: Iterable[ResultRow]) -> ResultRow | None:
-    """Return the fastest row that is known to be right; None if there is none.
-
-    cuBLAS is never the best. If a kernel is among the rows, no row of the host is: an emulated kernel cannot
-    be compared with the host.
-    """
-    return min(_candidates(list(rows)), key=lambda row: row.median_ms, default=None)
-
-
-def _candidates(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """Return the rows of which the fastest is the best."""
-    right = [row for row in rows if row.is_right and not row.result.is_yardstick]
-    has_kernels = any(row.result.execution != "native" for row in rows)
-    return [row for row in right if row.result.execution == "gpu"] if has_kernels else right
-
-
 def baseline_of(results: Iterable[Result], method: str = BASELINE) -> Result | None:
     """Return the result that the speed-ups of a problem are over; None if there is none.
 
@@ -250,7 +235,7 @@ class ProblemRows:
 
     @property
     def caches(self) -> str:
-        """Return the L2 cache states of rows that ran on the GPU: `cold`, `cold and hot`; empty if none did."""
+        """Return the L2 cache states of rows that ran on the GPU; empty if none did."""
         return caches_of(row.result for row in self.rows)
 
     @property
@@ -382,9 +367,9 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
     over = baseline_of(results, baseline)
     yardstick = [result for result in results if result.is_yardstick][:1]
     plain = [ResultRow(result) for result in results]
-    leader = fastest(plain)
+    leader = best_row(plain)
     sweeps = (list(group) for _, group in itertools.groupby(plain, key=lambda row: row.label))
-    of_sweeps = {fastest_of_several(group) for group in sweeps}
+    of_sweeps = {best_of_several(group) for group in sweeps}
     rows = tuple(
         dataclasses.replace(
             row,
@@ -392,7 +377,7 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
             leader=None if leader is None else leader.result,
             share_of_cublas=share_of_cublas(row.result, yardstick),
             is_best=row is leader,
-            is_marked_best=row is leader and len(_candidates(plain)) > 1,
+            is_marked_best=row is leader and len(best_candidates(plain)) > 1,
             is_best_of_sweep=row in of_sweeps,
         )
         for row in plain
@@ -404,11 +389,6 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
         best=next((row for row in rows if row.is_best), None),
         cublas=next((row for row in rows if row.result.is_yardstick and row.is_right), None),
     )
-
-
-def fastest_of_several(rows: Sequence[ResultRow]) -> ResultRow | None:
-    """Return the fastest of at least two rows, as `fastest` does; None for a single row."""
-    return fastest(rows) if len(rows) > 1 else None
 
 
 def troubles(results: Iterable[Result]) -> list[Trouble]:

@@ -97,7 +97,7 @@ def test_a_speed_up_has_an_interval_if_there_are_samples_enough() -> None:
     assert only(result("naive", 0.0), result(ms=0.0)).rows[1].speed_up is None
 
 
-def test_the_best_of_a_sweep_is_the_fastest_of_several_rows_of_a_method() -> None:
+def test_the_best_of_a_sweep_is_the_best_of_several_rows_of_a_method() -> None:
     view = results_view("", [result("naive"), result(ms=3.0), result(ms=2.0, verdict=Verdict(None))])
     assert [row.is_best_of_sweep for row in view.rows] == [False, True, False]
     assert BEST_OF_SWEEP in view.marks and view.rows[1].signs("result") == " *"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cudamm.courses import published_figures
 from cudamm.kernels.method import Value
+from cudamm.output.best_row import best_of_several
 from cudamm.output.number_format import significant, variant
 from cudamm.output.plots.chart import (
     Axis,
@@ -31,7 +32,7 @@ from cudamm.output.plots.points import (
     time_point,
 )
 from cudamm.output.result_marks import EMULATED, NATIVE, PADDED, execution_sign, marks_of
-from cudamm.output.results_view import ResultRow, ResultsView, caches_of, fastest_of_several
+from cudamm.output.results_view import ResultRow, ResultsView, caches_of
 
 MOST_CHARTS = 6
 MOST_BARS = 20
@@ -108,7 +109,7 @@ def _over_parameter(
     axis, places = _axis(name, [row.result.params[name] for row in with_it])
     series: list[Series] = []
     for method, group in grouped(with_it, lambda row: row.result.method).items():
-        best = fastest_of_several(group)
+        best = best_of_several(group)
         points = [time_point(places[row.result.params[name]], row, row is best) for row in group]
         fixed = {other: value for other, value in group[0].result.params.items() if other != name}
         label = variant(_method(group[0]), fixed)
@@ -161,14 +162,14 @@ def _over_sizes(rows: Sequence[ResultRow]) -> LineChart:
 
 def _ladder(rows: Sequence[ResultRow]) -> BarChart:
     """Return rates as bars, in the order of the rows."""
-    best = fastest_of_several(rows)
+    best = best_of_several(rows)
     bars = tuple(_bar(row, _variant(row), row is best) for row in rows)
     return BarChart(_title(rows[0]), rows[0].unit, bars)
 
 
 def _fastest(rows: Sequence[ResultRow]) -> BarChart:
     """Return the rates of the fastest variants, sorted."""
-    best = fastest_of_several(rows)
+    best = best_of_several(rows)
     ordered = sorted(filter(_has_rate, rows), key=lambda row: row.median_ms)[:MOST_BARS]
     of = f"the fastest {len(ordered)} of {len(rows)}" if len(ordered) < len(rows) else "all, sorted"
     bars = tuple(_bar(row, row.parameters or _variant(row), row is best) for row in ordered)
@@ -186,7 +187,7 @@ def _heat_map(rows: Sequence[ResultRow], names: Sequence[str]) -> HeatMap:
     values = {name: in_order(row.result.params[name] for row in rows) for name in names}
     most = sorted(names, key=lambda name: -len(values[name]))[:2]
     y_name, x_name = sorted(most, key=lambda name: len(values[name]))
-    best = fastest_of_several(rows)
+    best = best_of_several(rows)
     cells = grouped(rows, lambda row: (row.result.params[x_name], row.result.params[y_name]))
 
     def cell(x: Value, y: Value) -> Cell | None:

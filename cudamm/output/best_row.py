@@ -1,0 +1,30 @@
+"""The rule which row of a table is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cudamm.output.results_view import ResultRow
+
+
+def best_row(rows: Iterable[ResultRow]) -> ResultRow | None:
+    """Return the fastest row that is known to be right; None if there is none.
+
+    cuBLAS is never the best. If a kernel is among the rows, no row of the host is: an emulated kernel cannot
+    be compared with the host.
+    """
+    return min(best_candidates(list(rows)), key=lambda row: row.median_ms, default=None)
+
+
+def best_of_several(rows: Sequence[ResultRow]) -> ResultRow | None:
+    """Return the fastest of at least two rows, as `best_row` does; None for a single row."""
+    return best_row(rows) if len(rows) > 1 else None
+
+
+def best_candidates(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """Return the rows that can be the best."""
+    right = [row for row in rows if row.is_right and not row.result.is_yardstick]
+    has_kernels = any(row.result.execution != "native" for row in rows)
+    return [row for row in right if row.result.execution == "gpu"] if has_kernels else right

@@ -128,7 +128,7 @@ class ResultRow:
 
     @property
     def rate(self) -> float | None:
-        """Return 10⁹ operations a second; None if there are no samples, or the time is emulated or too short."""
+        """Return 10⁹ operations a second; None without samples, or if the time is emulated or too short."""
         gflops = self.result.gflops
         return gflops if gflops is not None and math.isfinite(gflops) else None
 
@@ -250,7 +250,7 @@ class ProblemRows:
 
     @property
     def caches(self) -> str:
-        """Return the L2 cache states of rows that ran on the GPU: `cold`, `cold and hot`; empty if none did."""
+        """Return the L2 cache states of rows that ran on the GPU: `cold`, `cold and hot`; empty if none."""
         return caches_of(row.result for row in self.rows)
 
     @property

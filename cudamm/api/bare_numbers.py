@@ -30,7 +30,7 @@ def bare_numbers(
         searched: True if the block size is to be found instead of given.
 
     Raises:
-        UsageError: an impossible number, a text that is no list or range, or numbers beside a kernel.
+        UsageError: a number is impossible, a text is no list or range, or a kernel is named beside numbers.
     """
     from cudamm.occupancy.configurations import Numbers
 

@@ -34,11 +34,11 @@ class OccupancyRequest:
     """A request to the occupancy calculator, which `results` carries out.
 
     Attributes:
-        device: what records and tables call the architectures.
+        device: the device under which records and tables list the architectures.
         numbers: configurations without a kernel; None if the request is about kernels.
         groups: cases of kernels, and the architectures to compute them for.
         left_out: a line for each element type that methods lack.
-        remarks: a line for each other method that is left out, and for each choice that stands for `best`.
+        remarks: a line for each other method that is left out, and for each method chosen for `best`.
         suggest: find the block size of highest occupancy.
         is_block_size_given: whether `suggest` chooses from block sizes that the user gives.
     """
@@ -104,7 +104,7 @@ def occupancy_request(
     """Return a request about bare numbers, or about the kernels of a selection if there are no numbers.
 
     Args:
-        names: of architectures; empty: the present GPU, or the default.
+        names: names of architectures; empty: the present GPU, or the default.
         sweep_block_size: take every block size worth trying, if no block size is given.
 
     Raises:

@@ -35,7 +35,7 @@ class KernelHeader(TypedDict, total=False):
 
     Attributes:
         entry: the function to launch, if the source has several.
-        args: what it takes, in order: `M, N, K, A, B, C` if it is not given.
+        args: the function's arguments in order; `M, N, K, A, B, C` if not given.
         threads: threads of a block.
         grid: blocks of the grid.
         shared_bytes: dynamic shared memory per block.
@@ -76,7 +76,7 @@ def selection(methods: Methods | None, params: Parameters | None, header: Kernel
 
 
 def _fields(header: KernelHeader) -> dict[str, str]:
-    """Return the fields as a header has them. Raises TypeError for a name that is none."""
+    """Return the fields as texts of a header. Raises TypeError for an unknown name."""
     unknown = header.keys() - KernelHeader.__annotations__.keys()
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
@@ -84,7 +84,7 @@ def _fields(header: KernelHeader) -> dict[str, str]:
 
 
 def sizes(n: Sizes | None, shape: Shapes | None) -> tuple[str, ...]:
-    """Return the sizes of all problems, squares first. Raises UsageError for what is no size."""
+    """Return the sizes of all problems, squares first. Raises UsageError for an invalid size."""
     given: Sequence[object] = () if shape is None else shape
     if given and all(isinstance(extent, SupportsIndex) for extent in given):
         given = [given]

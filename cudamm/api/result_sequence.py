@@ -18,8 +18,8 @@ class Results(Sequence[Record]):
     """The records of one call, in order. Notebooks and `print` show them as the command's table.
 
     Attributes:
-        device: where the kernels ran, or what the numbers are about.
-        remarks: a line for each method that is left out, and for each choice that stands for `best`.
+        device: the device on which the kernels ran, or to which the numbers apply.
+        remarks: a line for each method that is left out, and for each method chosen for `best`.
     """
 
     def __init__(

@@ -84,7 +84,7 @@ def bench(
         params: values by the name of a parameter: `{"BLOCK_SIZE": [16, 32]}`. Every combination is a variant.
         device: `gpu`, `gpu:1`, `cpu`, or `auto` for a GPU if there is one.
         fmad: let the compiler fuse a multiplication and an addition.
-        seed: of the random inputs.
+        seed: seed of the random inputs.
         runs: number of samples per variant; None: until the median is stable.
         warmup: number of launches before the samples; None: until the device was busy for 100 ms.
         cold: write over the GPU's L2 cache before each sample.
@@ -199,7 +199,7 @@ def trace(
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[TraceResult]:
-    """Count what the warps of a kernel ask of memory, as `cudamm trace` does: sectors, wavefronts, bytes.
+    """Count the memory traffic of a kernel's warps, as `cudamm trace` does: sectors, wavefronts, bytes.
 
     The processor executes the kernel, so no GPU is needed, and each kernel runs in a process of its own. A
     record is a variant on a problem; `to_dicts` returns a row for each load and store of its source.
@@ -305,7 +305,7 @@ def _joined(name: str, values: object) -> str | None:
 
 
 def _with_note(device: DeviceInfo, remarks: Sequence[str]) -> list[str]:
-    """Return the remarks after what a user should know of the choice of the device."""
+    """Return the remarks, preceded by the note on the choice of the device, if there is one."""
     return [*([device.note] if device.note else []), *remarks]
 
 

@@ -62,7 +62,7 @@ def _tables(methods: Sequence[Method], cpu_arch: str) -> Iterator[Table]:
 def _table(*names: str) -> Table:
     table = Table(title=_TITLE, title_justify="left", title_style="bold", show_lines=True)
     for name in names:
-        # Folding names would hide where one ends.
+        # Names are not folded, since a reader could not see where a folded name ends.
         table.add_column(name, no_wrap=name in (_STACKED, "method", "aliases", "parameters", "runs on"))
     return table
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DIGITS = 3
 """Significant digits of a time, a rate or a ratio."""
 MOST_DECIMALS = 4
-"""Maximum number of decimals added to show on which side of 1 a ratio is."""
+"""Maximum number of decimals of a ratio whose side of 1 is to be shown."""
 FOLDED_WIDTH = len("BLOCK_SIZE=32")
 
 

@@ -23,7 +23,7 @@ MOST_ROWS, SHOWN_OF_MORE = 100, 40
 
 MOST_TAILS = 3
 TAIL_WORTH_SAYING = 0.9
-"""Share of the waves' time that is used, below which the tail is reported."""
+"""Used share of the waves' time below which the tail is reported."""
 
 _LEGEND = (
     "SM: multiprocessor; it holds as many blocks as the scarcest resource allows. Occupancy: active warps / "

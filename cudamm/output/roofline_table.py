@@ -39,7 +39,7 @@ ONCE = "A, B and C once"
 MOST_FINDINGS = 5
 
 MOST_NAMES = 3
-"""At one point of a picture."""
+"""Maximum number of names at one point of a picture."""
 
 _LEGEND = (
     "op/B: operations for each byte that the threads load, every load of every thread counted. bound: the "
@@ -70,7 +70,7 @@ def render(
 
 
 def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[RooflineResult]) -> Drawing:
-    """The results under the roofs: one point each, where the requested intensity is known."""
+    """Return the results under the roofs: one point for each whose requested intensity is known."""
     sizes = {f"{r.m} x {r.n} x {r.k}, {r.dtype}" for r in results}
     unknown = sum(r.requested is None for r in results)
     remarks = ["intensity counts every load of every thread", *([f"{unknown} left out"] if unknown else [])]
@@ -168,7 +168,7 @@ def _print_roofs(console: Console, roofline: Roofline) -> None:
 
 
 def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult], detail: int) -> Table:
-    """A problem's rows.
+    """Return the table of a problem's rows.
 
     Args:
         detail: 3 for everything; 2 without the stores; 1 with a parameter a line and short words, and of

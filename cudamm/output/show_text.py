@@ -23,10 +23,10 @@ from cudamm.output.number_format import folded, parameters
 Language = Literal["cuda", "c++", "python", "ptx", "sass"]
 
 NARROWEST_PAIR = 100
-"""Columns from which on two listings stand beside each other."""
+"""Minimum columns of a console for two listings side by side."""
 
 CONTEXT_LINES = 3
-"""Shown around a difference where they stand below each other."""
+"""Lines shown around a difference in a unified diff."""
 
 _COLOURS = "ansi_dark"  # the terminal's own sixteen colours, whatever its background is
 _LEFT, _RIGHT = "red", "green"
@@ -37,10 +37,10 @@ class Shown:
     """A listing to be printed.
 
     Attributes:
-        title: which variant it is of, and for what it was compiled.
-        name: a short one.
-        text: the whole of it.
-        lines: what is compared with another listing.
+        title: the variant, and the target of its compilation.
+        name: a short name.
+        text: the whole listing.
+        lines: the lines to compare with another listing.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Shown:
 
 
 def source_lines(text: str) -> tuple[Line, ...]:
-    """The lines of a source to be compared; spaces at their ends do not count."""
+    """Return the lines of a source for a comparison that ignores spaces at their ends."""
     return tuple(Line(line, "", line.rstrip()) for line in _lines(text))
 
 
@@ -71,10 +71,10 @@ def _lines(text: str) -> list[str]:
 
 
 def render(console: Console, shown: Sequence[Shown], numbers: bool) -> None:
-    """Print listings one after the other: in colour on a terminal, else as they are, to be compiled again.
+    """Print listings in order: in colour on a terminal, else unchanged, so that they can be compiled.
 
     Args:
-        numbers: whether lines of a source have their numbers.
+        numbers: whether to print the line numbers of sources.
     """
     for position, listing in enumerate(shown):
         if position:
@@ -99,7 +99,7 @@ def render(console: Console, shown: Sequence[Shown], numbers: bool) -> None:
 
 def _print_plain(console: Console, listing: Shown, numbers: bool) -> None:
     if not numbers:
-        console.file.write(listing.text)  # as it is, tabs and all: it may be compiled again
+        console.file.write(listing.text)  # unchanged, tabs included: it may be compiled again
         return
     numbered = _line_numbers(listing.text)
     for number, line in zip(numbered, _lines(listing.text), strict=True):
@@ -107,9 +107,9 @@ def _print_plain(console: Console, listing: Shown, numbers: bool) -> None:
 
 
 def _line_numbers(text: str) -> list[str]:
-    """The number that each line has in its method's own file, which compilers' messages give.
+    """Return each line's number in its method's own file, as in compilers' messages.
 
-    What cudamm puts before the file, between two `#line` directives of its own, has none.
+    Lines that cudamm inserts before the file, between two `#line` directives, have no number.
     """
     lines = _lines(text)
     directives = [at for at, line in enumerate(lines) if line.startswith('#line 1 "')]
@@ -118,7 +118,7 @@ def _line_numbers(text: str) -> list[str]:
 
 
 def _highlighted(text: str, language: Language) -> list[Text]:
-    """A text a line; without colours where the language has none."""
+    """Return a text per line, without colours if the language has none."""
     syntax = Syntax(
         "", "text" if language == "sass" else language, theme=_COLOURS, background_color="default"
     )
@@ -128,10 +128,10 @@ def _highlighted(text: str, language: Language) -> list[Text]:
 
 
 def render_diff(console: Console, left: Shown, right: Shown) -> None:
-    """Print two listings aligned, differences marked, then what differs in instructions.
+    """Print two aligned listings with their differences marked, then the differences in instructions.
 
-    Beside each other where the console is wide enough, else as a unified diff. Marks: `|` differs, `<` only
-    in the left one, `>` only in the right one.
+    The listings are side by side if the console is wide enough, else a unified diff. Marks: `|` differs,
+    `<` only in the left listing, `>` only in the right listing.
     """
     rows = _aligned(left, right)
     if console.width >= NARROWEST_PAIR:
@@ -145,7 +145,7 @@ def render_diff(console: Console, left: Shown, right: Shown) -> None:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two lines beside each other; None where only the other listing has one."""
+    """Two lines side by side; None if only the other listing has a line."""
 
     left: Line | None
     right: Line | None
@@ -158,7 +158,7 @@ class _Pair:
 
 
 def _aligned(left: Shown, right: Shown) -> list[_Pair]:
-    # Where the instructions are the same, in order, each stands beside its own, whatever its operands.
+    # If both have the same instructions in order, equal instructions are paired, whatever their operands.
     by_opcode = not left.is_source and left.opcodes == right.opcodes
     ours, theirs = (
         [line.opcode if by_opcode and line.opcode else line.compared for line in of.lines]
@@ -209,13 +209,13 @@ def _sides(rows: Sequence[_Pair]) -> tuple[list[Line | None], list[Line | None]]
 
 
 def _counted(rows: Sequence[_Pair]) -> tuple[int, int]:
-    """Lines of the left listing, and of the right one."""
+    """Return the number of lines of the left listing, and of the right one."""
     ours, theirs = (sum(line is not None for line in lines) for lines in _sides(rows))
     return ours, theirs
 
 
 def _hunks(rows: Sequence[_Pair]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that hold all differences and some lines around them."""
+    """Yield ranges of rows that contain all differences and some lines around them."""
     start = end = 0
     for at, row in enumerate(rows):
         if row.mark == " ":
@@ -247,7 +247,7 @@ def _conclusion(rows: Sequence[_Pair], left: Shown, right: Shown) -> Iterator[st
 
 
 def compared_instructions(name: str, opcodes: Sequence[str], other_name: str, others: Sequence[str]) -> str:
-    """A sentence that counts the instructions of both by opcode, and says what differs."""
+    """Return sentences that count the instructions of both listings by opcode, with the differences."""
     ours, theirs = Counter(opcodes), Counter(others)
     total = f"Instructions: {name} {len(opcodes)}, {other_name} {len(others)}."
     same = [f"{opcode} {count}" for opcode, count in ours.most_common() if theirs[opcode] == count]
@@ -267,9 +267,9 @@ class Row:
     """The resources of a variant, or the reason why they are not known.
 
     Attributes:
-        resources: None where it does not compile.
-        dynamic_shared_bytes: as the header computes it for a launch, in words; empty for none.
-        reason: why there are no resources.
+        resources: the kernel's resources; None if it does not compile.
+        dynamic_shared_bytes: the header's expression for a launch, in words; empty for none.
+        reason: the reason why resources are missing.
     """
 
     method: str
@@ -281,10 +281,10 @@ class Row:
 
 
 def render_resources(console: Console, arch: str, compiler: str, rows: Sequence[Row]) -> None:
-    """Print what the compiled kernels take of a multiprocessor, a row a variant.
+    """Print the resources of a multiprocessor that the compiled kernels use, a row per variant.
 
     Args:
-        compiler: and its release.
+        compiler: the compiler's name and release.
     """
     print_fitting(console, _resource_tables(f"Resources on {arch}, by {compiler}", rows))
     dynamic = {row.method: row.dynamic_shared_bytes for row in rows if row.dynamic_shared_bytes}

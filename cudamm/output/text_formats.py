@@ -20,16 +20,16 @@ Render = Callable[[Console], None]
 """Prints everything on a console."""
 
 WIDTH_OF_PICTURES = 120
-"""Columns; a README shows a wider one smaller than its text."""
+"""Width in columns. A README shows a wider picture smaller than its text."""
 
 UNLIMITED = 100_000
 
 _AS_TEXT: dict[str, Any] = {
     "color_system": None, "highlight": False, "emoji": False, "force_jupyter": False
 }  # fmt: skip
-"""Options of a console that writes text. In a notebook, rich would show what is printed, and not write it."""
+"""Options of a console that writes text. In a notebook, rich would otherwise display the output."""
 
-# Rich's own format, but for the font: it would be fetched from the network.
+# Rich's own format without its font, which would be fetched from the network.
 SVG_FORMAT = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
     <style>
@@ -57,30 +57,30 @@ SVG_FORMAT = """\
 
 
 def svg(render: Render, title: str, width: int = WIDTH_OF_PICTURES) -> str:
-    """A picture of a terminal in which everything is printed.
+    """Return a picture of a terminal in which everything is printed.
 
     Args:
-        title: stands at its top.
-        width: of the terminal, in columns.
+        title: the text at the top of the picture.
+        width: width of the terminal, in columns.
     """
     console = Console(
         record=True, file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor",
         highlight=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
     render(console)
-    # The identifiers within are made from the contents by default, which change with every figure.
+    # By default rich makes identifiers from the contents, so that they would change with every figure.
     return console.export_svg(title=title, code_format=SVG_FORMAT, theme=SVG_EXPORT_THEME, unique_id="cudamm")
 
 
 def plain_text(render: Render) -> str:
-    """Return everything that is printed, as a file of it has it: without colours."""
+    """Return everything that is printed, as in a file: without colours."""
     text = io.StringIO()
     render(Console(file=text, width=WIDTH_OF_FILES, **_AS_TEXT))
     return text.getvalue()
 
 
 def markdown(render: Render) -> str:
-    """Everything that is printed, as GitHub's Markdown: tables as tables, other lines as paragraphs."""
+    """Return everything that is printed, as GitHub's Markdown: tables, and other lines as paragraphs."""
     console = _Blocks(_table, _paragraphs)
     render(console)
     return "\n\n".join(console.blocks) + "\n" if console.blocks else ""
@@ -94,7 +94,7 @@ def html(render: Render) -> str:
 
 
 class _Blocks(Console):
-    """A console that keeps what is printed on it as blocks of another form."""
+    """A console that stores its output as blocks of another form."""
 
     def __init__(
         self, table: Callable[[Console, Table], list[str]], paragraphs: Callable[[str], list[str]]
@@ -153,7 +153,7 @@ def _in_one_line(console: Console, content: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is. An underscore within a word means nothing there."""
+    """Return text escaped for Markdown. An underscore within a word needs no escape."""
     text = re.sub(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -167,7 +167,7 @@ def _html_paragraphs(text: str) -> list[str]:
 
 
 def _html_table(console: Console, table: Table) -> list[str]:
-    """Return a table whose look is left to the page that shows it, but for the sides of columns."""
+    """Return a table with the alignment of its columns, and no other style."""
     sides = ["right" if column.justify == "right" else "left" for column in table.columns]
 
     def row(contents: Iterable[Any], kind: str, style: str = "") -> str:
@@ -195,10 +195,10 @@ def _html_table(console: Console, table: Table) -> list[str]:
 
 
 def csv_of(records: Iterable[Mapping[str, Any]]) -> str:
-    """Records as CSV (RFC 4180), a row each, with the names and values that they have in JSON.
+    """Return records as CSV (RFC 4180), a row per record, with the names and values of the JSON.
 
-    Values within others have their path as a name, such as `params.BLOCK_SIZE`; lists are joined by spaces;
-    what a record has not, or is null, is empty.
+    A nested value is named by its path, such as `params.BLOCK_SIZE`. Lists are joined by spaces. Missing
+    and null values are empty.
     """
     rows = [dict(_flat("", record)) for record in records]
     names = dict.fromkeys(name for row in rows for name in row)
@@ -226,6 +226,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(_text, value))
     if isinstance(value, str):
-        # Spreadsheets take such text for a formula, and it may be anybody's.
+        # Spreadsheets interpret such text as a formula, and its origin is not trusted.
         return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
     return repr(value)

@@ -1,4 +1,4 @@
-"""The tables of `trace`: an access a row, then totals, intensity, and what was traced."""
+"""The tables of `trace`: a row per access, then totals, intensity, and what was traced."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _NOT_DETAILED = (
 )
 
 MOST_DETAILED = 6
-"""Variants of which each access has its row."""
+"""Maximum number of variants for which each access has a row."""
 
 MOST_SOURCE = 48
-"""Columns of a line of the source."""
+"""Maximum columns of a source line in a table."""
 
 
 def render(console: Console, results: Sequence[TraceResult]) -> None:
@@ -60,7 +60,7 @@ def render(console: Console, results: Sequence[TraceResult]) -> None:
 
 
 def render_warps(console: Console, results: Sequence[TraceResult]) -> None:
-    """Print what one warp of each variant touches, drawn as matrices."""
+    """Print the elements that one warp of each variant touches, drawn as matrices."""
     render_warp(console, [(_title(result), result.watched) for result in results if result.watched])
     _print_troubles(console, results)
 
@@ -175,14 +175,14 @@ def _of_intensity(result: TraceResult) -> str:
 
 
 def _ratio(value: float | None) -> str:
-    """`0.0314×`, `2×`: three significant digits; nothing of what is not known."""
+    """Return `0.0314×` or `2×`, with three significant digits; empty for None."""
     if value is None:
         return ""
     return f"{value:.3g}×" if value < 1000 else f"{value:,.0f}×"
 
 
 Column = tuple[str, int, Callable[[Any], str]]
-"""A heading, from which detail on it is shown, and the cell of an access or of totals."""
+"""A heading, the minimum detail at which it is shown, and the cell of an access or of totals."""
 
 
 def _per_request(count: int, requests: int) -> str:
@@ -219,11 +219,11 @@ _COLUMNS: dict[Space, tuple[Column, ...]] = {
 
 
 def _table(result: TraceResult, space: Space, detail: int) -> Table:
-    """The accesses to a memory, and their totals.
+    """Return a table of the accesses to a memory and their totals.
 
     Args:
-        detail: 4 with the line of the source; 3 without; 2 without the bytes requested; 1 without those moved
-            and with short words; 0 without the requests.
+        detail: 4 with the source line; 3 without it; 2 also without the bytes requested; 1 also without the
+            bytes moved, and with short words; 0 also without the requests.
     """
     title = f"{space} memory ({result.file})"
     table = Table(title=escape(title), title_justify="left")
@@ -261,7 +261,7 @@ def _source(text: str) -> str:
 
 
 def _sums(result: TraceResult, space: Space, accesses: Sequence[Access]) -> Iterator[tuple[str, Totals]]:
-    """The totals worth a row: of each kind of access that has several rows, and of all kinds."""
+    """Yield the totals of each kind of access that has several rows, and the totals of all kinds."""
     ops = list(dict.fromkeys(access.op for access in accesses))
     for op in ops:
         yield f"all {op}s", result.total(space, op)
@@ -270,7 +270,7 @@ def _sums(result: TraceResult, space: Space, accesses: Sequence[Access]) -> Iter
 
 
 def _summary(results: Sequence[TraceResult], detail: int) -> Table:
-    """A variant a row.
+    """Return a table with a row per variant.
 
     Args:
         detail: 2 for everything; 1 with a parameter a line and short words; 0 without intensities and stores.
@@ -310,7 +310,7 @@ def _mean(of: Totals) -> str:
 
 
 def _comparison(left: TraceResult, right: TraceResult) -> Table:
-    """The counts of either variant, a kind of access after the other."""
+    """Return a table of the counts of both variants, by kind of access."""
     same_method = left.method == right.method
     table = Table(title=escape(_of_sizes((left, right))), title_justify="left", title_style="bold")
     table.add_column("", no_wrap=True)

@@ -20,7 +20,7 @@ from cudamm.tuning.search import NOT_TIMED, Outcome
 from cudamm.tuning.tuned_store import Entry
 
 MOST_TROUBLES = 3
-"""Failed variants that are shown; there may be very many."""
+"""Maximum number of failed variants shown; there may be very many."""
 
 _TYPE, _SAMPLES, _NOISE, _TRIED = "type", "samples", "noise", "tried"
 _LEFT_OUT_IN_NARROW_TERMINALS: tuple[tuple[str, ...], ...] = (
@@ -79,7 +79,7 @@ def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[s
 
 
 def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
-    """Return a table without times, which the CPU device's are not worth."""
+    """Return a table without times, since times on the CPU device say nothing about a GPU."""
     title = escape(f"Variants verified on {device.name}")
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
     for name in ("method", "M x N x K", "type", "right", "tried", "search"):
@@ -121,10 +121,10 @@ def sentence(outcome: Outcome) -> str:
 
 
 def command(entry: Entry, device_spec: str | None = None) -> str:
-    """The command that measures an entry's parameters again.
+    """Return the command that measures an entry's parameters again.
 
     Args:
-        device_spec: to be named in it; None: none is.
+        device_spec: the device to name in the command; None: no device is named.
     """
     words = ["cudamm", "bench", *(["--kernel", entry.kernel] if entry.kernel else ["-m", entry.method])]
     for name, text in entry.kernel_fields.items():
@@ -138,7 +138,7 @@ def command(entry: Entry, device_spec: str | None = None) -> str:
 
 
 def render_stored(console: Console, device: DeviceInfo, entries: Sequence[tuple[Entry, str]]) -> None:
-    """Print what is stored for a device; with each entry comes why it is ignored, or nothing."""
+    """Print the entries stored for a device, each with the reason why it is ignored, if it is."""
     title = escape(f"Stored for {device.name}")
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
     for name in ("method", "M x N x K", "type", "parameters"):
@@ -168,7 +168,7 @@ def remark(entry: Entry) -> str:
 
 
 def stored_record(entry: Entry, state: str) -> dict[str, Any]:
-    """The row of `cudamm tune --list --json`."""
+    """Return the row of `cudamm tune --list --json`."""
     return {
         "method": entry.method, "params": entry.params, "m": entry.m, "n": entry.n, "k": entry.k,
         "dtype": entry.dtype, "arch": entry.arch, "median_ms": entry.median_ms, "cache": entry.cache,

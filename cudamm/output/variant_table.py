@@ -1,4 +1,4 @@
-"""A table of variants, a row each, that gets narrower as the terminal does."""
+"""A table with a row per variant, which adapts to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Column:
     """A column of numbers or words beside the variants.
 
     Attributes:
-        heading: where there is room.
-        short: where there is less; a line break counts.
+        heading: the heading if there is room.
+        short: the heading if there is less room; it may contain line breaks.
         cell: returns a row's cell.
-        is_left: whether its cells stand to the left.
+        is_left: whether its cells are aligned to the left.
     """
 
     heading: str
@@ -44,7 +44,7 @@ def variant_table(
     """Return the table: method, parameters, and the columns.
 
     Args:
-        shown: which parameters.
+        shown: which parameters to show.
         short: whether headings and marks are short.
     """
     table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)

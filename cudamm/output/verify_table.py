@@ -1,4 +1,4 @@
-"""The table of `verify`: a row a variant and type, a column a shape."""
+"""The table of `verify`: a row per variant and type, a column per shape."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     fmad = "" if results[0].fmad else ", no fused multiply-add"
     title = f"Verified on {escape(device.name)}{fmad}"
 
-    # By variant, whatever order they were run in; variants in the order they first came up.
+    # Results are grouped by variant. Variants are in the order of their first results.
     order = {name: i for i, name in enumerate(dict.fromkeys(_variant(r) for r in results))}
     types = {name: i for i, name in enumerate(dict.fromkeys(r.dtype for r in results))}
     ordered = sorted(results, key=lambda r: (order[_variant(r)], types[r.dtype]))
@@ -57,9 +57,9 @@ def _table(
     """Return the table.
 
     Args:
-        results: those of a variant together.
-        shown: which parameters.
-        in_lines: whether a shape stands in three lines.
+        results: the results, grouped by variant.
+        shown: which parameters to show.
+        in_lines: whether a shape takes three lines.
     """
     params = shown_parameters(results, shown)
     table = Table(title=title, title_justify="left", title_style="bold")
@@ -93,7 +93,7 @@ def _mark(result: Result) -> str:
 
 
 def _closest(results: Iterable[Result]) -> str:
-    """The largest error as a share of its bound."""
+    """Return the largest error as a share of its bound."""
     shares = [
         verdict.max_error / verdict.error_bound
         for verdict in (r.verdict for r in results if r.status == "ok")

@@ -1,4 +1,4 @@
-"""A warp's accesses drawn into the matrix they go to: lanes in the cells, time periods as exponents."""
+"""Drawings of a warp's accesses to a matrix: lanes in the cells, time periods as exponents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cudamm.analysis.trace import WarpAccess, Watched
 from cudamm.output.plots.style import PALETTE, rgb
 
 WIDEST = 120
-"""Columns of a drawing."""
+"""Maximum columns of a drawing."""
 
 MOST_ROWS = 10
 """Maximum number of matrix rows in a drawing, gaps included."""
@@ -38,10 +38,10 @@ _IN_BANKS = "Shared memory is drawn with a column for each bank, of 4 bytes; an 
 
 
 def render(console: Console, warps: Sequence[tuple[str, Watched]]) -> None:
-    """Print a drawing for each access of each warp, what it shows in words, and a legend.
+    """Print a drawing and a description of each access of each warp, and a legend.
 
     Args:
-        warps: each with a title.
+        warps: the accesses of each warp, with a title.
     """
     width = min(console.width, WIDEST)
     for title, watched in warps:
@@ -71,7 +71,7 @@ def _heading(of: WarpAccess) -> str:
 
 
 def drawing(of: WarpAccess, width: int) -> Text:
-    """The touched part of the matrix, in at most so many columns of text."""
+    """Return a drawing of the touched part of the matrix, at most `width` columns wide."""
     touched: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     for period in range(len(of.periods)):
         for cell, lanes in of.cells(period).items():
@@ -110,7 +110,7 @@ def drawing(of: WarpAccess, width: int) -> Text:
 
 
 def _shown(touched: set[int], extent: int, most: int) -> list[int | None]:
-    """The rows or columns to draw, None where some are left out: `most` at most."""
+    """Return at most `most` rows or columns to draw, with None in place of a gap."""
     last = max(touched)
     near = set(touched) | set(range(last + 1, min(extent, last + 1 + CONTEXT)))
     found = _with_gaps(near, extent)
@@ -137,7 +137,7 @@ def _with_gaps(wanted: set[int], extent: int) -> list[int | None]:
 
 
 def _axis(columns: Sequence[int | None], cell_width: int) -> str:
-    """The columns' numbers above them, as far as there is room: first where a run begins or ends."""
+    """Return the line of column numbers, as many as fit; ends of a run of columns come first."""
     line = [" "] * (len(columns) * cell_width + 12)
     numbered = [(i, column) for i, column in enumerate(columns) if column is not None]
     begins = [i for i, _ in numbered if i == 0 or columns[i - 1] is None]
@@ -152,7 +152,7 @@ def _axis(columns: Sequence[int | None], cell_width: int) -> str:
 
 
 def _lanes(lanes: Sequence[int]) -> str:
-    """`7`, `0-15`, or `0+` for lane 0 and others that are not all its neighbours."""
+    """Return `7`, `0-15`, or `0+` for lane 0 and other lanes that are not consecutive."""
     first, last = lanes[0], lanes[-1]
     if len(lanes) == 1:
         return str(first)
@@ -164,7 +164,7 @@ def _exponents(periods: Sequence[int]) -> str:
 
 
 def _style(period: int) -> str:
-    """The palette's colour as the ground, and black or white on it, whichever has the higher contrast."""
+    """Return a background colour of the palette, and black or white text, whichever has more contrast."""
     ground = PALETTE[period % len(PALETTE)]
     light = _luminance(ground)
     # WCAG 2.1: contrast is (L1 + 0.05) / (L2 + 0.05).
@@ -172,7 +172,7 @@ def _style(period: int) -> str:
 
 
 def _luminance(colour: str) -> float:
-    """Relative, as WCAG 2.1 defines it."""
+    """Return the relative luminance, as WCAG 2.1 defines it."""
     parts = [value / 255 for value in rgb(colour)]
     linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -235,7 +235,7 @@ def _apart(of: WarpAccess, step: int) -> str:
 
 
 def _distance(of: WarpAccess, count_bytes: int) -> str:
-    """`4,096 bytes (1 row)`, `8 bytes (2 elements)`."""
+    """Return a distance such as `4,096 bytes (1 row)` or `8 bytes (2 elements)`."""
     row_bytes = of.columns * of.element_bytes
     for unit, size in (("row", row_bytes), ("element", of.element_bytes)):
         if count_bytes % size == 0 and of.access.space == "global":

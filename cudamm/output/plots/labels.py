@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _DIRECTIONS = 16
 _RINGS = 24
 _MOST_LEADERS = 120
-"""Maximum number of free places, nearest first, whose lines to their points are examined."""
+"""Maximum number of places, lowest cost first, whose lines to their points are examined."""
 
 Box = tuple[float, float, float, float]
 """Edges of a box: left, bottom, right, top."""
@@ -42,7 +42,7 @@ def place(
         cost = {box: _cost(box, taken, frame, x, y) for box in _candidates(x, y, width, height, reach)}
         near = sorted(cost, key=lambda box: cost[box])[:_MOST_LEADERS]
         others = [box for box in taken[: len(points)] + labels if not _holds(box, x, y)]
-        # The sort is stable: of several places whose lines cover nothing, the first is taken.
+        # Of several equally good places, `min` takes the first of the sorted ones.
         box = min(near, key=lambda box: round(cost[box][0] + _crossed(box, (x, y), others, reach), 3))
         labels.append(box)
         taken += [box, *_leader(box, (x, y), reach)]

@@ -149,9 +149,7 @@ def _lines(axes: Axes, chart: LineChart, columns: int) -> None:
     )  # fmt: skip
     legend.get_title().set(fontweight="bold", fontsize=FONT_POINTS, parse_math=False)
     for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
-        text.set(
-            text=label, parse_math=False
-        )  # matplotlib ignores labels that begin with an underscore, unless set here
+        text.set(text=label, parse_math=False)  # here labels may begin with an underscore
 
 
 def _scale(axes: Axes, name: str, axis: Axis) -> None:
@@ -160,7 +158,7 @@ def _scale(axes: Axes, name: str, axis: Axis) -> None:
     along = axes.xaxis if name == "x" else axes.yaxis
     if axis.limits:
         low, high = axis.limits
-        # What runs along the upper edge is to be seen whole.
+        # Leave room above, so that a line along the upper edge is fully visible.
         above = HEADROOM * (high - low) if name == "y" and axis.scale == "linear" else 0.0
         getattr(axes, f"set_{name}lim")(low, high + above)
     low, high = getattr(axes, f"get_{name}lim")()

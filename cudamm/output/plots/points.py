@@ -49,7 +49,7 @@ def scale_of(values: Iterable[float]) -> Scale:
 
 
 def representative(rows: Iterable[ResultRow]) -> ResultRow | None:
-    """Return the fastest row. A dropped row, which has few samples, is returned only if all are dropped."""
+    """Return the fastest row; a dropped row, which has only one or two samples, if there is no other."""
     return min(rows, key=lambda row: (row.result.status != "ok", row.median_ms), default=None)
 
 

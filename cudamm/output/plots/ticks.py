@@ -40,13 +40,16 @@ def _linear(low: float, high: float, most: int) -> list[float]:
 
 
 def _logarithmic(low: float, high: float, most: int) -> list[float]:
-    """Return 1, 2, 5 of each decade; powers of ten if those are too many; else only some powers of ten."""
+    """Return 1, 2, 5 of each decade; powers of ten if those are too many; some of them if they are too.
+
+    A range that contains fewer than two such ticks gets linear ones.
+    """
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in (STEPS, (1,)):
         found = [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
         inside = [v for v in found if low * 0.999 <= v <= high * 1.001 and math.isfinite(v)]
         if 2 <= len(inside) <= most:
             return inside
-    if len(inside) < 2:  # less than a step of 1, 2, 5
+    if len(inside) < 2:
         return _linear(low, high, most)
     return inside[:: math.ceil(len(inside) / most)]

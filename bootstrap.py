@@ -80,7 +80,7 @@ class SetupError(Exception):
 class Driver(NamedTuple):
     """The NVIDIA driver's library, and the CUDA version that it supports."""
 
-    library: ctypes.CDLL
+    cdll: ctypes.CDLL
     cuda: tuple[int, int]
 
 
@@ -203,7 +203,7 @@ def has_gpu(driver: Driver) -> bool:
     """Return whether the driver finds a GPU."""
     # Setup is for the machine, so it also finds GPUs that are hidden from this shell.
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    status: int = driver.library.cuInit(0)
+    status: int = driver.cdll.cuInit(0)
     if status not in (0, *NO_GPU):
         raise SetupError(
             f"the NVIDIA driver does not start (cuInit returns CUDA error {status}); "

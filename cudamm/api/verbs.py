@@ -11,6 +11,7 @@ from cudamm.analysis import trace as tracing
 from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
+from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import OCCUPANCY_ARCH, TIMED_SIZES, TRACE_ARCH, VERIFIED_SIZES
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
@@ -65,7 +66,7 @@ def bench(
     verify: bool = True,
     times: bool = False,
     arch: str = OCCUPANCY_ARCH,
-    baseline: str = BASELINE,
+    baseline: str | None = None,
     timeout_s: float = 60.0,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
@@ -93,7 +94,7 @@ def bench(
         verify: verify each variant before it is timed.
         times: without a GPU, take the times of kernels too, although they do not predict those of a GPU.
         arch: without a GPU, the architecture for which registers and occupancy are computed.
-        baseline: the method with which speed-ups compare.
+        baseline: the method with which speed-ups compare; None: naive.
         timeout_s: seconds without an answer after which a variant counts as hung.
         progress: is called with the current step, the number of finished steps and the number of all steps.
         header: `threads`, `grid`, `entry`, `args`, `shared_bytes` and `requires`, for kernels whose header
@@ -122,6 +123,7 @@ def bench(
         sizes = sizes or (TIMED_SIZES[info.kind],)
         wanted, left_out = cases_of_supported_types(variants, chosen.is_named, sizes, dtypes, seed)
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
+        compared_with = chosen_baseline(baseline, [variant.method for variant, _ in wanted])
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
     exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
     by_position = {result.position: result for result in (*measured, *exact)}
@@ -129,7 +131,7 @@ def bench(
     yardsticks = [result for result in measured if result.is_yardstick]
 
     def render(console: Console, results: Sequence[Result]) -> None:
-        bench_table.render(console, results_view(info.name, results, baseline))
+        bench_table.render(console, results_view(info.name, results, compared_with or BASELINE))
 
     def rows(result: Result) -> list[dict[str, Any]]:
         return [bench_record_among(result, yardsticks)]

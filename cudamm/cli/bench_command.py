@@ -22,12 +22,8 @@ from cudamm.cli.shared_options import (
     seed_option,
     selection_options,
 )
-from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudamm.kernels.method import Method
     from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
@@ -77,6 +73,7 @@ def bench_command(
     cudamm bench -m tiled-dynamic --block auto  the best block size
     cudamm bench -n 4096 --resume all.json      continue after an interruption
     """
+    from cudamm.api.chosen_baseline import chosen_baseline
     from cudamm.kernels.selection import AUTO
 
     auto = selection.block == AUTO
@@ -103,18 +100,7 @@ def bench_command(
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
         settings = measuring.settings(fmad)
-        compared_with = _baseline(baseline, [variant.method for variant, _ in chosen])
+        compared_with = chosen_baseline(baseline, [variant.method for variant, _ in chosen])
         return measure_and_show(
             worker, chosen, measuring, outputs, settings, render, [*found, *remarks], compared_with
         )
-
-
-def _baseline(name: str | None, methods: Sequence[Method]) -> str | None:
-    """Return the name of the baseline. Raise UsageError if it is not among the methods."""
-    if name is None:
-        return None
-    for method in methods:
-        if name.lower() in (method.name.lower(), *method.aliases):
-            return method.name
-    measured = ", ".join(dict.fromkeys(method.name for method in methods))
-    raise UsageError(f"--baseline {name} is not measured: choose one of {measured}, or add it with -m")

@@ -237,6 +237,7 @@ def test_remarks_tell_what_stands_for_best() -> None:
         (lambda: cudamm.bench("tiled", seed=-1), "seed=-1: it has to be between 0 and"),
         (lambda: cudamm.bench("tiled", params={"BLOCK_SIZE": []}), "BLOCK_SIZE is empty"),
         (lambda: cudamm.bench("tiled", device="tpu"), "unknown device tpu"),
+        (lambda: cudamm.bench("tiled", n=8, device="cpu", baseline="nope"), "nope is not measured"),
         (lambda: cudamm.bench("tiled", dtype="half"), "unknown element type half"),
         (lambda: cudamm.verify("nowhere.cu"), "there is no kernel file nowhere.cu"),
         (lambda: cudamm.verify(WITHOUT_HEADER), "the header of mine.cu lacks threads and grid"),

@@ -7,6 +7,7 @@ Sources: NVIDIA's “Parallel Thread Execution ISA” (statements, labels, predi
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Callable
@@ -93,15 +94,30 @@ def sass(program: Program, arch: str) -> Listing:
         KernelError: the program does not compile.
         NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
     """
+    cubin, text = disassembled(program, arch)
+    section = _section(text, cubin.kernel)
+    return Listing("sass", arch, cubin.kernel, section, _sass_lines(section))
+
+
+def disassembled(program: Program, arch: str, *options: str) -> tuple[Cubin, str]:
+    """Return the cubin of a program, and the output of nvdisasm for it, from the cache if possible.
+
+    Args:
+        options: options of nvdisasm besides `--print-code`.
+
+    Raises:
+        KernelError: the program does not compile.
+        NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
+    """
     disassembler = nvdisasm()
     cubin = compile_for_gpu(program, arch)
-    version = run_nvcc(disassembler, "--version")
+    command = [str(disassembler), "--print-code", *options]
 
     def make(target: Path) -> None:
         with temporary_folder() as folder:
             image = folder / "kernel.cubin"
             image.write_bytes(cubin.image)
-            completed = run_to_end([str(disassembler), "--print-code", str(image)])
+            completed = run_to_end([*command, str(image)])
         if completed.returncode != 0:
             reason = " ".join(completed.stderr.split())[:200] or f"status {completed.returncode}"
             raise NoDeviceError(
@@ -109,9 +125,13 @@ def sass(program: Program, arch: str) -> Listing:
             )
         target.write_text(completed.stdout, encoding="utf-8", errors="surrogateescape")
 
-    path = cached([_digest(cubin), str(disassembler), version], ".sass", make)
-    section = _section(path.read_bytes().decode(errors="replace"), cubin.kernel)
-    return Listing("sass", arch, cubin.kernel, section, _sass_lines(section))
+    path = cached([_digest(cubin), _version(disassembler), *command], ".sass", make)
+    return cubin, path.read_bytes().decode(errors="replace")
+
+
+@functools.cache
+def _version(disassembler: Path) -> str:
+    return run_nvcc(disassembler, "--version")
 
 
 LISTINGS: dict[Kind, Callable[[Program, str], Listing]] = {"ptx": ptx, "sass": sass}

@@ -13,11 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, run_compiler, run_to_end, temporary_folder
-from cudamm.compile.listing import nvdisasm
-from cudamm.compile.nvcc_compiler import check_architecture, nvcc, nvcc_command
+from cudamm.compile.listing import disassembled
 from cudamm.compile.program import Program
-from cudamm.errors import KernelError, NoDeviceError
 
 _LINE = re.compile(r'//## File "(?P<file>[^"]*)", line (?P<line>\d+)')
 _WIDE_LOAD = re.compile(r"\bLDS(?:\.\w+)*\.128\b")
@@ -50,28 +47,11 @@ def merged_lines(program: Program, arch: str) -> Lines:
     """Return the lines whose machine code accesses memory otherwise than the source does.
 
     Raises:
-        KernelError: the program does not compile, or includes files by name in quotes.
+        KernelError: the program does not compile.
         NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
     """
-    if program.include_folder:  # included files are not part of the cache's key
-        raise KernelError("a kernel that includes its own files is not examined")
-    disassembler = nvdisasm()
-    check_architecture(arch)
-    command = [*nvcc_command(program, arch), "-lineinfo", "-cubin"]
-
-    def make(target: Path) -> None:
-        with temporary_folder() as folder:
-            source, image = folder / "kernel.cu", folder / "kernel.cubin"
-            source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
-            run_compiler([*command, "-o", str(image), str(source)])
-            completed = run_to_end([str(disassembler), "-g", "-c", str(image)])
-        if completed.returncode != 0:
-            reason = " ".join(completed.stderr.split())[:200] or f"status {completed.returncode}"
-            raise NoDeviceError(f"{disassembler} cannot read code for {arch} ({reason})")
-        target.write_text(completed.stdout, encoding="utf-8", errors="surrogateescape")
-
-    path = cached([program.text, nvcc().version, *command, str(disassembler)], ".lines", make)
-    return _merged_lines(path.read_bytes().decode(errors="replace"), program.method.path.name)
+    _, text = disassembled(program, arch, "-g")
+    return _merged_lines(text, program.method.path.name)
 
 
 def _merged_lines(text: str, name: str) -> Lines:

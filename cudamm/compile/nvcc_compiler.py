@@ -76,7 +76,7 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
             source, cubin = folder / "kernel.cu", folder / "kernel.cubin"
             source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
             try:
-                report = run_compiler([*command, "-cubin", "-Xptxas=-v", "-o", str(cubin), str(source)])
+                report = run_compiler([*command, *_TO_CUBIN, "-o", str(cubin), str(source)])
             except KernelError as error:
                 refuse_broken_nvcc(error)
                 if program.include_folder or not is_lasting(error):
@@ -87,7 +87,8 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
             image = cubin.read_bytes()
         target.write_bytes(image + _SEPARATOR + report.encode(errors="replace"))
 
-    image, _, report = cached(identity(program, arch), ".cubin", make).read_bytes().rpartition(_SEPARATOR)
+    made_from = [*identity(program, arch), *_TO_CUBIN]
+    image, _, report = cached(made_from, ".cubin", make).read_bytes().rpartition(_SEPARATOR)
     if not image:
         raise KernelError(report.decode())
     kernel = find_kernel(image, program.method.entry)
@@ -137,6 +138,9 @@ def refuse_broken_nvcc(error: KernelError) -> None:
     if "nvcc fatal" in str(error) or "host_config.h" in str(error):
         raise NoDeviceError(f"nvcc does not work: {error}") from None
 
+
+_TO_CUBIN = ["-cubin", "-lineinfo", "-Xptxas=-v"]
+"""Options for a cubin with the source line of each instruction, and for the report of ptxas."""
 
 _SEPARATOR = b"\nptxas -v:\n"
 

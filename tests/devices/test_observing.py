@@ -67,7 +67,7 @@ def counts_of(row: dict[str, Any], against_ncu: ModuleType) -> dict[str, int]:
     return found
 
 
-AT_BOTH_EDGES = ("naive", "tiled", "tiled-transposed")
+AT_BOTH_EDGES = ("naive", "tiled-transposed")
 """Kernels whose warps access memory in other ways if a row of threads is half a warp."""
 
 

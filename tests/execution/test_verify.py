@@ -62,7 +62,7 @@ def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel
 
 @pytest.mark.parametrize(
     ("method", "dtype"),
-    [("tiled", "float32"), ("tiled", "int32"), ("tiled-bounds", "float64"), ("double-buffer", "float32")],
+    [("tiled", "float32"), ("tiled-bounds", "float64"), ("double-buffer", "int32")],
 )
 @pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
 def test_a_missing_barrier_is_reported(reason: Kernel, method: str, nth: int, dtype: str) -> None:
@@ -117,12 +117,13 @@ def test_a_column_check_off_by_one_is_reported(reason: Kernel) -> None:
     )
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-@pytest.mark.parametrize("method", ["naive", "coalesced"])
+@pytest.mark.parametrize(
+    ("method", "dtype"), [("naive", "float32"), ("coalesced", "float64"), ("coalesced", "int32")]
+)
 def test_a_write_of_values_that_were_read_beyond_the_edge_is_reported(
     reason: Kernel, method: str, dtype: str
 ) -> None:
-    """The row beyond C is computed from the row beyond A. Guards that are alike would hide the write."""
+    """The row beyond C is computed from the row beyond A, so the guards of A and C hold different values."""
     message = reason(broken(method, "row >= M || col >= N", "row > M || col >= N"), "13x11x10", dtype)
     assert message.startswith(
         "wrote past the end of C: 11 elements beyond its 13 x 11, the first where C[13][0] would be"
@@ -157,7 +158,7 @@ def test_a_load_past_the_edge_is_reported(reason: Kernel) -> None:
     assert "got nan, read from beyond the edge of A" in message
 
 
-@pytest.mark.parametrize("condition", ["row >= M", "col >= N", "row >= M || col >= N"])
+@pytest.mark.parametrize("condition", ["row >= M", "col >= N"])
 def test_a_continue_around_the_barriers_is_reported_with_the_line(reason: Kernel, condition: str) -> None:
     source = broken("tiled-bounds", "k0 += BLOCK_SIZE) {", f"k0 += BLOCK_SIZE) {{ if ({condition}) continue;")
     message = reason(source, "13x11x10")
@@ -175,7 +176,7 @@ def test_an_early_return_before_the_barriers_is_reported(reason: Kernel) -> None
     assert "has left the kernel" in message or "left the kernel while" in message
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
 def test_adding_to_the_previous_c_is_reported(reason: Kernel, dtype: str) -> None:
     message = reason(broken("tiled", "C[row * N + col] = sum", "C[row * N + col] += sum"), "16x16x16", dtype)
     assert "it adds to what C held before: C has to be set to zero first" in message
@@ -412,20 +413,24 @@ def test_a_problem_larger_than_memory_is_refused(cpu: Device[Any], monkeypatch: 
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-def test_host_methods_are_verified(cpu: Device[Any], verify_one: Kernel, tmp_path: Path, dtype: str) -> None:
-    for name in ("cpu-simple", "cpu-block", "numpy"):
-        assert verify_one(cpu, name, "20x30x40", dtype).verdict.correct is True
+@pytest.mark.parametrize("name", ["cpu-simple", "cpu-block", "numpy"])
+def test_a_host_method_is_correct(cpu: Device[Any], verify_one: Kernel, name: str, dtype: str) -> None:
+    assert verify_one(cpu, name, "20x30x40", dtype).verdict.correct is True
+
+
+def test_mistakes_of_host_methods_are_reported(cpu: Device[Any], verify_one: Kernel, tmp_path: Path) -> None:
     source = find("cpu-simple").source.replace("void cpu_simple", "void loops")
-    loops = tmp_path / "loops.cpp"
-    loops.write_text(source.replace("= sum;", "= sum + (i == 3 && j == 4 ? sum : 0);"))
-    assert verify_one(cpu, loops, "20x30x40", dtype).reason.startswith(
-        "1 of 600 elements wrong, first C[3][4]"
-    )
-    loops.write_text(source.replace("i < M", "i < 5"))
-    message = verify_one(cpu, loops, "20x30x40", dtype).reason
-    assert message.startswith("450 of 600 elements never written, first C[5][0]")
-    loops.write_text(source.replace("j < N", "j <= N"))
-    assert "wrote past the end of C" in verify_one(cpu, loops, "20x30x40", dtype).reason
+
+    def reason_with(old: str, new: str) -> str:
+        loops = tmp_path / "loops.cpp"
+        loops.write_text(source.replace(old, new))
+        text: str = verify_one(cpu, loops, "20x30x40").reason
+        return text
+
+    message = reason_with("= sum;", "= sum + (i == 3 && j == 4 ? sum : 0);")
+    assert message.startswith("1 of 600 elements wrong, first C[3][4]")
+    assert reason_with("i < M", "i < 5").startswith("450 of 600 elements never written, first C[5][0]")
+    assert "wrote past the end of C" in reason_with("j < N", "j <= N")
 
 
 def test_a_verdict_has_the_launch_time_and_the_largest_error(cpu: Device[Any], verify_one: Kernel) -> None:

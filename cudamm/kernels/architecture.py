@@ -175,7 +175,9 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 
 def find_architecture(text: str) -> Architecture:
-    """Return the architecture for a name such as `sm_86`, `8.6` or `sm_90a`; its name keeps the suffix.
+    """Return the architecture for a name such as `sm_86`, `8.6`, `sm_90a` or `A100`.
+
+    Its name keeps the suffix. Of each architecture one GPU is known by name, the one in the table.
 
     Raises:
         UsageError: the architecture is unknown; the message contains the nearest known one.
@@ -194,9 +196,19 @@ def find_architecture(text: str) -> Architecture:
         )
         unpublished = " (NVIDIA publishes no limits for it)" if number in (88, 107) else ""
         raise UsageError(f"unknown architecture “{text}”{unpublished}: the nearest is {nearest}; {_KNOWN}")
+    of_gpu = [architecture for architecture in ARCHITECTURES.values() if _is_gpu(text, architecture.gpu)]
+    if len(of_gpu) == 1:
+        return of_gpu[0]
     close = difflib.get_close_matches(text.strip().lower(), ARCHITECTURES, n=1, cutoff=0.4)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = f"did you mean {close[0]}? " if close and text.strip().lower().startswith("sm") else ""
     raise UsageError(f"unknown architecture “{text}”: {hint}{_KNOWN}")
+
+
+def _is_gpu(text: str, gpu: str) -> bool:
+    """Return whether a text means a GPU: `A100`, `3090` or `rtx3090`, but neither `A10` nor `GeForce`."""
+    words, wanted = re.findall(r"\w+", gpu.lower()), re.sub(r"[\s_-]", "", text.lower())
+    runs = {"".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
+    return wanted in runs and any(char.isdigit() for char in wanted)
 
 
 def gpu_architecture(name: str, gpu: str, attributes: Mapping[str, int]) -> Architecture:

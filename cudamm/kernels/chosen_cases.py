@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import Expression, parse
+from cudamm.kernels.expression import Expression, parse_condition
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
 from cudamm.kernels.variant import Variant
 
@@ -147,7 +147,7 @@ def unsupported_on(archs: Sequence[str]) -> Callable[[Method], str]:
 def restrictions_of(conditions: Sequence[str]) -> list[Expression]:
     """Parse the conditions of `--where`. Raises UsageError for a malformed condition."""
     try:
-        return [parse(text) for text in conditions]
+        return [parse_condition(text) for text in conditions]
     except UsageError as error:
         raise UsageError(f"--where: {error}") from None
 

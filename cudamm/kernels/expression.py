@@ -121,6 +121,31 @@ def parse(text: str) -> Expression:
     return Expression(text.strip(), _names(tree), tree)
 
 
+def parse_conditions(text: str) -> tuple[Expression, ...]:
+    """Parse conditions that are separated by commas, `and` or `&&`, as in `M % 16 == 0, N < 100`.
+
+    Raises:
+        UsageError: the text is not arithmetic, or an expression is not a condition.
+    """
+    return tuple(_condition(part) for expression in parse_list(text) for part in expression.conjuncts())
+
+
+def parse_condition(text: str) -> Expression:
+    """Parse one condition, such as `M < N or K == 1`.
+
+    Raises:
+        UsageError: the text is not arithmetic, or not a condition.
+    """
+    return _condition(parse(text))
+
+
+def _condition(expression: Expression) -> Expression:
+    """Return an expression that is a condition; raise UsageError for any other."""
+    if not isinstance(expression._tree, ast.Compare | ast.BoolOp):
+        raise UsageError(f"“{expression}” is not a condition: compare it, as in {expression} == 0")
+    return expression
+
+
 def parse_list(text: str) -> tuple[Expression, ...]:
     """Parse expressions separated by commas, as in `ceil(N / 16), min(M, 4)`; empty text is an empty list."""
     if not text.strip():
@@ -144,7 +169,8 @@ def _tree(text: str) -> ast.expr:
     if len(text) > LARGEST_TEXT:
         raise UsageError(f"an expression of {len(text)} characters is too long (at most {LARGEST_TEXT})")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        # C's operators are accepted too.
+        return ast.parse(text.strip().replace("&&", " and ").replace("||", " or "), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise UsageError(f"“{text.strip()}” is not arithmetic") from None
 

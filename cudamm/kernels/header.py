@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import Expression, parse, parse_list, split_at_commas
+from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
 
 _LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
@@ -126,7 +126,7 @@ def parse_method(
         shared_bytes=parse(fields.get("shared-bytes", "0")),
         traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
-        requires=tuple(c for e in parse_list(fields.get("requires", "")) for c in e.conjuncts()),
+        requires=parse_conditions(fields.get("requires", "")),
         needs=_parse_needs(path, fields.get("needs", ""), arguments),
         element_types=types,
         sums_in_k_order="sum-order" in fields,

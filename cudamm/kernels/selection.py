@@ -69,12 +69,17 @@ class Selection:
 
     @property
     def words(self) -> list[str]:
-        """Return the method names as the user typed them."""
-        return [word.strip() for text in self.methods for word in text.split(",")]
+        """Return the method names as the user typed them. Raises UsageError if a name is empty."""
+        words = [word.strip() for text in self.methods for word in text.split(",")]
+        if "" in words:
+            raise UsageError(f"“-m {','.join(self.methods)}” contains an empty method name")
+        return words
 
     def _methods(self) -> list[Method]:
         methods: list[Method] = []
         for name in self.words or ([] if self.kernels else ["all"]):
+            if is_kernel_file(name):
+                raise UsageError(f"{name} is a kernel file, not a method: choose it with --kernel {name}")
             methods += ladder.methods() if name == "all" else [ladder.find(name)]
         if self.kernel_fields and not self.kernels:
             given = " and ".join(f"--{name}" for name in self.kernel_fields)

@@ -106,6 +106,8 @@ def test_any_expression_has_the_value_of_exact_arithmetic(drawn: Drawn) -> None:
         ("M % 16 == 4 and N > 3", 1),
         ("M % 16 == 0 or N > 3", 1),
         ("M % 16 == 0 and N > 3", 0),
+        ("M % 16 == 4 && N > 3", 1),
+        ("M % 16 == 0 || N > 3", 1),
         ("ceil(M / BLOCK_SIZE)", 7),
         ("2 * BLOCK_SIZE * BLOCK_SIZE * sizeof(element)", 4096),
         ("min(4)", 4),

@@ -100,6 +100,21 @@ def test_an_unknown_name_is_refused_with_the_nearest_name(text: str, near: str, 
     assert listed == ", ".join(ARCHITECTURES) + ", or all"
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("a100", "sm_80"), ("A100", "sm_80"), ("H100", "sm_90"), ("rtx 3090", "sm_86"), ("RTX4090", "sm_89"),
+     ("3090", "sm_86"), ("Tesla V100", "sm_70"), ("b200", "sm_100")],
+)  # fmt: skip
+def test_an_architecture_is_found_by_the_name_of_its_gpu(text: str, name: str) -> None:
+    assert find_architecture(text) == ARCHITECTURES[name]
+
+
+@pytest.mark.parametrize("text", ["a10", "geforce", "tesla", "H200"])
+def test_other_names_of_gpus_are_unknown_and_no_architecture_is_suggested(text: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown architecture “{text}”: choose one of sm_10"):
+        find_architecture(text)
+
+
 def test_only_unpublished_architectures_are_called_unpublished() -> None:
     for text in ("sm_91", "hopper", "", "sm_", "-1", "9.0.0", "sm_90aa", "compute", "９.٠"):
         with pytest.raises(UsageError, match="unknown architecture") as raised:

@@ -1,4 +1,4 @@
-"""Each mistake of the sources is found by what it is and where; where nothing is wrong nothing is found."""
+"""`check` finds each mistake of the course documents, with its kind and line, and none in correct kernels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Checked = Callable[..., CheckResult]
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
 @pytest.fixture
 def checked(cpu: Device[Any], kernels: Path) -> Checked:
-    """Check a method, a file, or one of the mistakes by its name."""
+    """Return a function that checks a method, a file, or one of the example mistakes by its name."""
 
     def check(
         name: str | Path, *sizes: str, dtype: str = "float32", shared_kb: int = 227, **values: Value
@@ -51,8 +51,8 @@ def results(
 ) -> list[CheckResult]:
     problems = [Problem(parse_shape(size), ELEMENT_TYPES[dtype]) for size in sizes]
     cases = [(variant, problem) for problem in problems for variant in chosen]
-    with InProcessExecutor(cpu) as here:
-        return list(check_all(here, cases, True, SharedLimit(shared_kb * KB, "a test's GPU"), silent))
+    with InProcessExecutor(cpu) as executor:
+        return list(check_all(executor, cases, True, SharedLimit(shared_kb * KB, "a test's GPU"), silent))
 
 
 def line_of(
@@ -61,30 +61,30 @@ def line_of(
     nth: int = 1,
     kernels: Path = Path(__file__).parents[1] / "example_kernels",
 ) -> int:
-    """The line of a mistake's file that has a text, the first or a later one."""
+    """Return the number of the nth line of a mistake's file that contains a text."""
     lines = (kernels / "mistakes" / result.file).read_text().splitlines()
     return [number for number, line in enumerate(lines, 1) if text in line][nth - 1]
 
 
-def told(result: CheckResult) -> set[tuple[str, str, int]]:
+def errors_of(result: CheckResult) -> set[tuple[str, str, int]]:
     return {(f.kind, f.array, f.line) for f in result.errors}
 
 
-def test_tiles_that_ignore_k(checked: Checked) -> None:
+def test_tiles_that_ignore_k_are_found(checked: Checked) -> None:
     result = checked("ignores_k", "17x31x13")
     (found,) = result.errors
     assert (found.kind, found.line) == ("wrong-result", line_of(result, "C[row"))
     assert "A[0][k] is used 16 times at k = 0" in found.message
 
 
-def test_bytes_taken_for_elements(checked: Checked) -> None:
+def test_bytes_taken_for_elements_are_found(checked: Checked) -> None:
     result = checked("bytes_as_elements", "17x31x13")
     store, load = line_of(result, "Nds[ty *"), line_of(result, "sum += Mds")
-    assert {("out-of-bounds", "Mds_Nds", store), ("out-of-bounds", "Mds_Nds", load)} <= told(result)
+    assert {("out-of-bounds", "Mds_Nds", store), ("out-of-bounds", "Mds_Nds", load)} <= errors_of(result)
     assert "Mds_Nds[1024]" in result.errors[0].message and "512 elements" in result.errors[0].message
 
 
-def test_only_the_diagonal_is_set_to_zero(checked: Checked) -> None:
+def test_a_c_of_which_only_the_diagonal_is_set_to_zero_is_found(checked: Checked) -> None:
     result = checked("zeroes_the_diagonal", "16x24x9")
     assert {f.kind for f in result.errors} == {"uninitialised", "wrong-result"}
     (unset,) = (f for f in result.errors if f.kind == "uninitialised")
@@ -94,7 +94,7 @@ def test_only_the_diagonal_is_set_to_zero(checked: Checked) -> None:
     assert any("adds to what C held before" in f.message for f in result.errors)
 
 
-def test_no_barriers(checked: Checked) -> None:
+def test_races_without_barriers_are_found(checked: Checked) -> None:
     result = checked("no_barriers", "33x20x40")
     read = line_of(result, "sum += subA")
     races = [f for f in result.errors if f.kind == "race"]
@@ -108,7 +108,7 @@ def test_no_barriers(checked: Checked) -> None:
         assert f"and line {read}, which reads" in race.cure
 
 
-def test_the_first_barrier_is_missing(checked: Checked) -> None:
+def test_a_missing_first_barrier_is_found(checked: Checked) -> None:
     result = checked("no_first_barrier", "33x20x40")
     races = [f for f in result.errors if f.kind == "race"]
     assert {f.array for f in races} == {"subA", "subB"}
@@ -118,7 +118,7 @@ def test_the_first_barrier_is_missing(checked: Checked) -> None:
     assert any(f.kind == "wrong-result" for f in result.errors)
 
 
-def test_the_second_barrier_is_missing(checked: Checked) -> None:
+def test_a_missing_second_barrier_is_found(checked: Checked) -> None:
     result = checked("no_second_barrier", "33x20x40")
     races = [f for f in result.errors if f.kind == "race"]
     assert {f.array for f in races} == {"subA", "subB"}
@@ -131,7 +131,7 @@ def test_one_step_needs_no_second_barrier(checked: Checked) -> None:
     assert checked("no_second_barrier", "16x16x16").status == "clean"
 
 
-def test_continue_past_barriers(checked: Checked) -> None:
+def test_a_continue_past_barriers_is_found(checked: Checked) -> None:
     result = checked("continues_past_barriers", "20x16x16")
     (found,) = result.errors
     assert (found.kind, found.line) == ("divergent-barrier", line_of(result, "__syncthreads"))
@@ -139,7 +139,7 @@ def test_continue_past_barriers(checked: Checked) -> None:
     assert {at.block for at in found.threads} == {(0, 1, 0)} and len(found.threads) == 2
 
 
-def test_barriers_at_two_lines(checked: Checked) -> None:
+def test_threads_that_wait_at_different_barriers_are_found(checked: Checked) -> None:
     result = checked("barriers_at_two_lines", "16x16x16")
     (found,) = result.errors
     assert found.kind == "divergent-barrier"
@@ -147,7 +147,7 @@ def test_barriers_at_two_lines(checked: Checked) -> None:
     assert {at.thread for at in found.threads} == {(0, 0, 0), (0, 8, 0)}
 
 
-def test_x_and_y_swapped_is_right_and_slow(checked: Checked) -> None:
+def test_x_and_y_swapped_give_advice_and_no_error(checked: Checked) -> None:
     result = checked("swaps_x_and_y", "64x64x64", "17x31x13")
     assert result.status == "clean" and result.all_well
     found = {(f.kind, f.array, f.line): f for f in result.advice}
@@ -162,7 +162,7 @@ def test_x_and_y_swapped_is_right_and_slow(checked: Checked) -> None:
     assert len(found) == 2
 
 
-def test_one_row_too_many(checked: Checked) -> None:
+def test_one_row_too_many_is_out_of_bounds(checked: Checked) -> None:
     result = checked("off_by_one", "17x31x13")
     store = line_of(result, "C[row * N + col] = sum")
     found = {(f.array, f.line): f for f in result.errors if f.kind == "out-of-bounds"}
@@ -171,28 +171,28 @@ def test_one_row_too_many(checked: Checked) -> None:
     assert all("within the matrix" in f.cure for f in found.values())
 
 
-def test_a_vector_from_an_odd_offset(checked: Checked) -> None:
+def test_a_vector_from_an_odd_offset_is_misaligned(checked: Checked) -> None:
     result = checked("odd_float4", "5x8x16")
     (found,) = result.errors
     assert (found.kind, found.array, found.line) == ("misaligned", "A", line_of(result, "const float4 a"))
     assert "A[0][1] to A[0][4]" in found.message
 
 
-def test_one_step_past_the_tile(checked: Checked) -> None:
+def test_one_step_past_the_tile_is_out_of_bounds(checked: Checked) -> None:
     result = checked("past_the_tile", "17x31x13")
     line = line_of(result, "sum += As")
-    assert ("out-of-bounds", "Bs", line) in told(result)
+    assert ("out-of-bounds", "Bs", line) in errors_of(result)
     assert any("Bs[16][0]" in f.message and "Bs has 16 x 16" in f.message for f in result.errors)
     assert any(f.kind == "wrong-result" for f in result.errors)
 
 
-def test_a_sum_added_to_what_c_holds(checked: Checked) -> None:
+def test_adding_to_c_without_setting_it_is_found(checked: Checked) -> None:
     result = checked("reads_c_first", "17x31x13")
     line = line_of(result, "C[row * N + col] +=")
-    assert ("uninitialised", "C", line) in told(result)
+    assert ("uninitialised", "C", line) in errors_of(result)
 
 
-def test_another_row_of_the_same_matrix_is_in_bounds_and_wrong(checked: Checked) -> None:
+def test_reading_another_row_is_wrong_and_out_of_bounds_only_past_the_end(checked: Checked) -> None:
     inside = checked("reads_the_next_row", "16x8x16")
     assert {f.kind for f in inside.errors} == {"wrong-result"}
     both = checked("reads_the_next_row", "16x24x16")
@@ -201,7 +201,7 @@ def test_another_row_of_the_same_matrix_is_in_bounds_and_wrong(checked: Checked)
     assert outside.array == "A" and "A has 16 x 16" in outside.message
 
 
-def test_more_shared_memory_than_there_is(checked: Checked) -> None:
+def test_too_much_static_shared_memory_is_found(checked: Checked) -> None:
     result = checked("too_much_shared", "17x31x13", "8x8x8")
     (found,) = result.errors
     assert (
@@ -210,7 +210,7 @@ def test_more_shared_memory_than_there_is(checked: Checked) -> None:
     assert found.line == line_of(result, "__shared__") and len(found.sizes) == 2
 
 
-def test_what_the_compiler_refuses_for_its_shared_memory_is_told_alike(
+def test_shared_memory_that_the_compiler_refuses_gives_the_same_error(
     checked: Checked, write_kernel: Any
 ) -> None:
     path = write_kernel(
@@ -233,14 +233,14 @@ def test_dynamic_shared_memory_has_the_architectures_limit(checked: Checked) -> 
     assert "the most that a test's GPU gives a block is 7,168" in found.message
 
 
-def test_unwritten_shared_memory(checked: Checked, kernels: Path) -> None:
+def test_reads_of_unwritten_shared_memory_are_found(checked: Checked, kernels: Path) -> None:
     result = checked(kernels / "unwritten_shared.cu", "40x40x4")
     found = [f for f in result.errors if f.kind == "uninitialised"]
     assert {f.array for f in found} == {"statics", "dynamic"}
     assert all("was never written" in f.message and f.threads for f in found)
 
 
-def test_shared_arrays_of_the_file_are_watched_too(checked: Checked, write_kernel: Any) -> None:
+def test_shared_arrays_outside_functions_are_checked(checked: Checked, write_kernel: Any) -> None:
     path = write_kernel(
         "// Two arrays of the file, and an index past the end of one.\n//\n// threads: 32\n// grid:    1\n"
         "__shared__ float first[32];\nstatic __shared__ float second[32];\n"
@@ -256,8 +256,10 @@ def test_shared_arrays_of_the_file_are_watched_too(checked: Checked, write_kerne
 @pytest.mark.parametrize(
     "name", ["barrier_in_function", "warp_product", "shuffles", "shared_memory", "votes"]
 )
-def test_correct_kernels_of_all_kinds_raise_no_alarm(checked: Checked, kernels: Path, name: str) -> None:
-    """What they compute is not always the product; no race, bound or barrier of theirs is wrong."""
+def test_correct_kernels_have_no_race_and_no_access_out_of_bounds(
+    checked: Checked, kernels: Path, name: str
+) -> None:
+    """Some of these kernels do not compute the product, so a wrong result is no failure here."""
     method = read_method(kernels / f"{name}.cu")
     result = checked(method.path, "40x64x32", dtype=method.element_types[0])
     assert {f.kind for f in result.errors} <= {"wrong-result", "uninitialised"}
@@ -287,11 +289,11 @@ def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> 
         assert "not a multiple of 32" in odd.message
 
 
-def test_some_blocks_of_a_large_launch(checked: Checked) -> None:
+def test_a_large_launch_is_checked_by_some_of_its_blocks(checked: Checked) -> None:
     result = checked("tiled", "512x512x64", BLOCK_SIZE=16)
-    watched, of = result.watched["512x512x64"]
-    assert of == 1024 and 1 <= watched < 30 and result.status == "clean"
-    # The last row of blocks is among them: that is where this one is wrong.
+    watched, blocks = result.watched["512x512x64"]
+    assert blocks == 1024 and 1 <= watched < 30 and result.status == "clean"
+    # The last row of blocks is among them. This kernel is wrong there.
     wrong = checked("off_by_one", "512x512x64")
     assert wrong.watched["512x512x64"][0] < 100 and any(f.kind == "out-of-bounds" for f in wrong.errors)
 

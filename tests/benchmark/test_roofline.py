@@ -1,4 +1,4 @@
-"""Intensities and bounds: what kernels load is counted by running them, the rest is held against books."""
+"""Rooflines: the traffic in headers against counted accesses; intensities and bounds against books."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ CUDA_METHODS = [
 ]
 A100 = given(19_500, 1_555)
 
-# ---- What kernels load and store, counted ---------------------------------------------------------------
+# Traffic of the kernels.
 
 COUNTED = [method for method in CUDA_METHODS if method.traffic is not None]
 COUNTED_SHAPES = [parse_shape(s) for s in ("96x32x64", "33x70x50", "7x40x1", "130x150x21")]
 
 
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
-def test_the_header_says_what_the_threads_load_and_store(
+def test_the_traffic_in_the_header_is_that_of_the_threads(
     method: Method, worth_sweeping: WorthSweeping
 ) -> None:
-    """Against what an instrumented run sees, access by access, however wide each is."""
+    """The reference is an instrumented run, which counts the bytes of each access."""
     # The default, and the first combination of values, whose blocks are small.
     chosen = worth_sweeping(method, BLOCK_SIZE=(4, 16))[:2]
     assert len(chosen) == 2
@@ -66,19 +66,21 @@ def test_the_header_says_what_the_threads_load_and_store(
     with ThreadPoolExecutor(2) as threads:
         counts = list(threads.map(lambda case: _counted(*case), cases))
     for (variant, shape), counted in zip(cases, counts, strict=True):
-        said = variant.traffic(FLOAT32, shape.m, shape.n, shape.k)
-        assert said == counted, (str(variant), str(shape))
+        declared = variant.traffic(FLOAT32, shape.m, shape.n, shape.k)
+        assert declared == counted, (str(variant), str(shape))
 
 
 def _counted(variant: Variant, shape: Shape) -> Traffic:
-    """What all threads of a launch load from A, B and C, and store there."""
+    """Return the bytes that all threads of a launch load from A, B and C, and store there."""
     launch = plan(variant, shape, FLOAT32)
-    seen = observe(program(variant, FLOAT32, True), launch, *padded(launch, *Problem(shape, FLOAT32).inputs))
-    assert seen.warps[0] == seen.warps[1] and not seen.ended
-    of_memory = [access for access in seen.accesses if access.space == "global"]
-    assert {access.array for access in of_memory} <= {"A", "B", "C"}
+    observed = observe(
+        program(variant, FLOAT32, True), launch, *padded(launch, *Problem(shape, FLOAT32).inputs)
+    )
+    assert observed.warps[0] == observed.warps[1] and not observed.ended
+    accesses = [access for access in observed.accesses if access.space == "global"]
+    assert {access.array for access in accesses} <= {"A", "B", "C"}
     load_bytes, store_bytes = (
-        sum(access.bytes_requested for access in of_memory if access.op == op) for op in ("load", "store")
+        sum(access.bytes_requested for access in accesses if access.op == op) for op in ("load", "store")
     )
     return Traffic(load_bytes, store_bytes)
 
@@ -92,24 +94,24 @@ def test_traffic_is_in_bytes_of_the_element(method):
     assert (double.load_bytes, double.store_bytes) == (2 * single.load_bytes, 2 * single.store_bytes)
 
 
-def test_a_method_that_does_not_say_has_no_traffic(write_kernel):
+def test_a_method_without_traffic_in_its_header_has_none(write_kernel):
     assert _own(write_kernel).traffic(FLOAT32, 1, 1, 1) is None
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("declared", "words"),
     [("M - 5, M", "-4 bytes loaded"), ("0, M", "0 bytes loaded"), ("M, M - 5", "-4 stored"),
      ("M / 2, M", "not a whole number"), ("ROWS, M", "unknown name ROWS")],
 )  # fmt: skip
-def test_traffic_that_cannot_be(write_kernel, said, words):
+def test_traffic_that_is_impossible_is_refused(write_kernel, declared, words):
     with pytest.raises(UsageError, match=words):
-        _own(write_kernel, f"// traffic: {said}\n").traffic(FLOAT32, 1, 1, 1)
+        _own(write_kernel, f"// traffic: {declared}\n").traffic(FLOAT32, 1, 1, 1)
 
 
-# ---- Roofs ----------------------------------------------------------------------------------------------
+# Rooflines and bounds.
 
 
-def test_the_books_figures():
+def test_intensities_and_bounds_are_those_of_the_book():
     # Programming Massively Parallel Processors, chapter 5: an A100.
     naive, tiled = _on_paper("naive", BLOCK_SIZE=16), _on_paper("tiled", BLOCK_SIZE=16)
     assert (naive.requested.intensity, naive.requested.gflops) == (0.25, 388.75)
@@ -119,13 +121,13 @@ def test_the_books_figures():
     assert round(100 * naive.requested.share_of_peak) == 2
 
 
-def test_a_register_tile_loads_two_vectors_for_a_square_of_products():
+def test_the_intensity_of_a_register_tile_grows_with_its_side():
     for tile in (1, 2, 4, 8):
         result = _on_paper("register-tile", TILE_SIZE=tile)
         assert result.requested.intensity == 2 * tile**2 / (2 * tile * 4)
 
 
-def test_which_roof_is_the_lower():
+def test_the_bound_is_the_lower_roof():
     assert A100.ridge_intensity == pytest.approx(12.54, abs=0.005)
     below, above = A100.bound(12), A100.bound(13)
     assert (below.region, below.gflops) == ("memory-bound", 12 * 1555)
@@ -136,7 +138,7 @@ def test_which_roof_is_the_lower():
     assert A100.bound(1000, ceiling=16 / 9).gflops == pytest.approx(19_500 * 16 / 9)
 
 
-def test_a_method_on_faster_units_has_its_own_roof():
+def test_a_method_on_tensor_cores_has_a_higher_roof():
     assert _on_paper("stream-k").compulsory.gflops == 19_500
     assert _on_paper("bf16x9").compulsory.gflops == pytest.approx(19_500 * 16 / 9)
 
@@ -145,7 +147,7 @@ def test_compulsory_traffic_is_each_matrix_once():
     result = _on_paper("tiled", "30x40x50", dtype="float64", BLOCK_SIZE=16)
     assert result.compulsory_bytes == (30 * 50 + 50 * 40 + 30 * 40) * 8
     assert result.compulsory.intensity == 2 * 30 * 40 * 50 / result.compulsory_bytes
-    # Padded, it loads more; operations are those of the product that was asked for.
+    # A padded launch loads more. The operations are those of the requested product.
     assert result.padded and result.operations == 2 * 30 * 40 * 50
     assert result.traffic.load_bytes == (32 * 64 * 3 + 64 * 48 * 2) * 8
 
@@ -153,9 +155,9 @@ def test_compulsory_traffic_is_each_matrix_once():
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
 def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
     for variant in worth_sweeping(method):
-        said = variant.traffic(FLOAT32, 60, 70, 80)
-        assert said.load_bytes >= 4 * (60 * 80 + 80 * 70)
-        assert said.store_bytes >= 4 * 60 * 70
+        traffic = variant.traffic(FLOAT32, 60, 70, 80)
+        assert traffic.load_bytes >= 4 * (60 * 80 + 80 * 70)
+        assert traffic.store_bytes >= 4 * 60 * 70
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
     [("sm_80", 108, 1410, 19.5), ("sm_86", 82, 1695, 35.6), ("sm_70", 80, 1530, 15.7),
      ("sm_90", 132, 1980, 66.9)],
 )  # fmt: skip
-def test_peaks_as_nvidia_publishes_them(arch, sms, clock_mhz, published_tflops):
+def test_theoretical_peaks_are_those_that_nvidia_publishes(arch, sms, clock_mhz, published_tflops):
     architecture = find_architecture(arch)
     assert architecture.multiprocessors == sms
     peak_gflops, words = theoretical_peak(architecture, clock_mhz)
@@ -179,11 +181,11 @@ def test_peaks_as_nvidia_publishes_them(arch, sms, clock_mhz, published_tflops):
         (9751, 384, 936),
     ],  # the Best Practices Guide's V100, A100, RTX 3090
 )
-def test_bandwidths_as_nvidia_publishes_them(memory_clock_mhz, bus_bits, published):
+def test_theoretical_bandwidths_are_those_that_nvidia_publishes(memory_clock_mhz, bus_bits, published):
     assert round(theoretical_bandwidth(memory_clock_mhz, bus_bits)[0]) == published
 
 
-def test_a_driver_that_does_not_tell_a_clock():
+def test_a_clock_that_the_driver_does_not_report_is_named():
     properties = {"clock_mhz": 1410, "memory_clock_mhz": 0, "memory_bus_bits": 5120}
     with pytest.raises(UsageError, match="memory_clock_mhz"):
         theoretical(find_architecture("sm_80"), properties)
@@ -191,12 +193,12 @@ def test_a_driver_that_does_not_tell_a_clock():
     assert roofs.ridge_intensity == pytest.approx(19491.84 / 1555.2)
 
 
-def test_a_peak_of_another_type_is_no_roof():
+def test_a_measured_peak_bounds_no_other_type():
     with pytest.raises(UsageError, match=r"float32 operations.*float64.*--peak"):
         list(bounds(_case("tiled", "64", "float64"), measured(Ceilings(100, 10)), True))
 
 
-def test_what_cannot_be_launched_is_skipped_unless_nothing_can(write_kernel):
+def test_cases_that_cannot_be_launched_are_skipped_unless_all_are(write_kernel):
     square = _own(write_kernel, "// traffic: 8*M*N*K, 4*M*N\n// requires: M == N\n")
     cases = [(square, Problem(parse_shape(s), FLOAT32)) for s in ("4x5x6", "4x4x6")]
     skipped, placed = bounds(cases, A100, True)
@@ -206,7 +208,7 @@ def test_what_cannot_be_launched_is_skipped_unless_nothing_can(write_kernel):
         list(bounds(cases[:1], A100, True))
 
 
-def test_a_picture_has_a_point_for_each_known_intensity_and_counts_the_others(write_kernel):
+def test_a_picture_has_a_point_per_known_intensity_and_counts_the_others(write_kernel):
     silent = _own(write_kernel)
     cases = [*_case("tiled", "64", BLOCK_SIZE=16), (silent, Problem(Shape(64, 64, 64), FLOAT32))]
     drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
@@ -216,7 +218,7 @@ def test_a_picture_has_a_point_for_each_known_intensity_and_counts_the_others(wr
     assert "an A100" in drawing.caption and "1 left out" in drawing.caption
 
 
-def test_a_picture_names_together_what_has_one_bound():
+def test_methods_with_one_bound_share_a_label_in_the_picture():
     cases = [(variant, Problem(Shape(64, 64, 64), FLOAT32)) for method in ladder() if not method.runs_on_host
              for variant in variants(method, {})]  # fmt: skip
     drawing = drawing_of(DeviceInfo("numbers", "", "an A100"), A100, list(bounds(cases, A100, True)))
@@ -227,13 +229,13 @@ def test_a_picture_names_together_what_has_one_bound():
     )
 
 
-# ---- Rates under the roofs ------------------------------------------------------------------------------
+# Rates compared with bounds.
 
 
 @pytest.mark.parametrize(("milliseconds", "share"), [(1.0, 0.5), (0.25, 2.0)])
-def test_a_rate_is_held_against_both_bounds(milliseconds, share):
+def test_a_rate_is_compared_with_both_bounds(milliseconds, share):
     operations = 2 * 64**3
-    # So that 0.25 op/B allow twice the rate of a launch of 1 ms.
+    # With these roofs 0.25 op/B allow twice the rate of a launch of 1 ms.
     roofs = given(5, 2 * operations / 1e6 / 0.25)
     (result,) = _measured(milliseconds, roofs)
     rate = operations / milliseconds / 1e6
@@ -256,7 +258,7 @@ def test_a_wrong_variant_has_a_bound_and_no_rate():
 
 
 class _Device(Device[str]):
-    """A GPU that is right, or off by an error, always in the same time."""
+    """A GPU whose launches all take the same time; its products are off by a given error."""
 
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
     has_thread_order = False
@@ -304,8 +306,8 @@ class _Run(Run):
 
 def _measured(milliseconds: float, roofs: Any, error: float = 0) -> list[Any]:
     settings = Settings(runs=3, warmup=0)
-    with InProcessExecutor(_Device(milliseconds, error)) as here:
-        return list(measure(here, _case("naive", "64"), settings, roofs, lambda doing, done, total: None))
+    with InProcessExecutor(_Device(milliseconds, error)) as executor:
+        return list(measure(executor, _case("naive", "64"), settings, roofs, lambda doing, done, total: None))
 
 
 def _on_paper(name: str, shape: str = "1024", dtype: str = "float32", **values: int) -> Any:

@@ -52,7 +52,7 @@ def measured(device: Device[Any], settings: Settings, of: list[tuple[Variant, Pr
 
 
 def test_it_is_verified_and_takes_turns_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = gpu({16: 30.0}, 20.0).keeps_time(monkeypatch)
+    device = gpu({16: 30.0}, 20.0).with_own_clock(monkeypatch)
     kernel, library = measured(device, Settings(runs=6, warmup=0), cases(16))
     assert (kernel.status, library.status) == ("ok", "ok")
     assert library.execution == "gpu" and library.verdict.correct is True and not library.padded
@@ -107,19 +107,19 @@ def test_the_share_of_the_ceiling_is_float32s_and_stays_with_the_row() -> None:
 
 def test_a_sweep_drops_nothing_for_being_slower_than_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(drop=True)
-    device = gpu({4: 30.0, 8: 10.0, 16: 10.2}, 1.0).keeps_time(monkeypatch)
+    device = gpu({4: 30.0, 8: 10.0, 16: 10.2}, 1.0).with_own_clock(monkeypatch)
     slow, *near, library = measured(device, settings, cases(4, 8, 16))
     assert slow.status == "dropped"
     assert [r.status for r in near] == ["ok", "ok"] and library.status == "ok"
     # And a slow library is a row to compare with all the same.
-    device = gpu({8: 1.0}, 30.0).keeps_time(monkeypatch)
+    device = gpu({8: 1.0}, 30.0).with_own_clock(monkeypatch)
     kernel, library = measured(device, settings, cases(8))
     assert (kernel.status, library.status) == ("ok", "ok")
 
 
 def test_a_resumed_sweep_is_not_held_against_a_librarys_earlier_time(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(drop=True)
-    device = gpu({8: 10.0}, 1.0).keeps_time(monkeypatch)
+    device = gpu({8: 10.0}, 1.0).with_own_clock(monkeypatch)
     _, library = measured(device, settings, cases(8))
     (kernel,) = bench(InProcessExecutor(device), cases(8)[:1], settings, silent, [0], [library])
     assert kernel.status == "ok"

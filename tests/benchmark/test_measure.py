@@ -230,14 +230,14 @@ def test_unverified_kernels_may_still_not_miss_their_memory(
 
 @pytest.mark.parametrize("runs", [1, 2, 10, 37, 1000])
 def test_as_many_runs_as_asked_for_however_noisy_or_slow(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(cycle([1.0, 900.0])).keeps_time(monkeypatch)
+    device = ScriptedDevice(cycle([1.0, 900.0])).with_own_clock(monkeypatch)
     result = measured(device, Settings(runs=runs, warmup=0))
     assert (len(result.timing.samples_ms), result.timing.ended_by) == (runs, "runs")
     assert len(device.launches) == runs + 1
 
 
 def test_quiet_samples_end_it_after_ten(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(repeat(1.0)).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(1.0)).with_own_clock(monkeypatch)
     result = measured(device, Settings(warmup=0))
     assert (len(result.timing.samples_ms), result.timing.ended_by) == (10, "noise")
     assert result.timing.clock_mhz == 1500
@@ -247,7 +247,7 @@ def test_quiet_samples_end_it_after_ten(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_median_that_is_sure_ends_it_though_a_few_samples_are_far_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    device = ScriptedDevice(chain([1.0], cycle([1.0] * 9 + [30.0]))).keeps_time(monkeypatch)
+    device = ScriptedDevice(chain([1.0], cycle([1.0] * 9 + [30.0]))).with_own_clock(monkeypatch)
     result = measured(device, Settings(warmup=0))
     assert (len(result.timing.samples_ms), result.timing.ended_by) == (10, "noise")
     assert result.statistics is not None
@@ -256,7 +256,7 @@ def test_a_median_that_is_sure_ends_it_though_a_few_samples_are_far_off(
 
 
 def test_noise_is_sampled_until_the_median_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(cycle([1.0, 1.1])).keeps_time(monkeypatch)
+    device = ScriptedDevice(cycle([1.0, 1.1])).with_own_clock(monkeypatch)
     result = measured(device, Settings(warmup=0, max_noise=0.02))
     assert result.timing.ended_by == "noise"
     assert result.statistics is not None
@@ -268,7 +268,7 @@ def test_noise_is_sampled_until_the_median_is_sure(monkeypatch: pytest.MonkeyPat
 def test_noisy_samples_end_with_the_time_but_not_before_there_are_ten(
     max_time_s: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = ScriptedDevice(cycle([1.0, 2.0])).keeps_time(monkeypatch)
+    device = ScriptedDevice(cycle([1.0, 2.0])).with_own_clock(monkeypatch)
     result = measured(device, Settings(warmup=0, max_time_s=max_time_s))
     assert result.timing.ended_by == "time"
     taken = len(result.timing.samples_ms)
@@ -281,7 +281,7 @@ def test_noisy_samples_end_with_the_time_but_not_before_there_are_ten(
 def test_three_samples_are_enough_where_one_takes_all_the_time(
     script: list[float], ended_by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = ScriptedDevice(cycle(script)).keeps_time(monkeypatch)
+    device = ScriptedDevice(cycle(script)).with_own_clock(monkeypatch)
     result = measured(device, Settings(warmup=0, max_time_s=2.0))
     assert (len(result.timing.samples_ms), result.timing.ended_by) == (3, ended_by)
 
@@ -291,7 +291,7 @@ def test_three_samples_are_enough_where_one_takes_all_the_time(
 
 def test_variants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a device that grows warm, or busy, is so for all of them."""
-    device = ScriptedDevice(scripts={8: repeat(10.0), 16: repeat(25.0)}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(10.0), 16: repeat(25.0)}).with_own_clock(monkeypatch)
     swept(device, Settings(runs=10, warmup=0, verify=False), 8, 16)
     turns = [block for i, block in enumerate(device.blocks) if i == 0 or device.blocks[i - 1] != block]
     assert len(turns) == 6  # then the first is ready, and leaves the second to itself
@@ -320,19 +320,19 @@ def test_only_an_idle_gpu_is_warmed_up(
 ) -> None:
     """In a sweep the fastest yet is sampled while others compile."""
     device = ScriptedDevice(scripts={8: repeat(10.0), 16: repeat(9.9), 32: repeat(9.8)})
-    compiling_slowly(device.keeps_time(monkeypatch), idle_s, monkeypatch)
+    compiling_slowly(device.with_own_clock(monkeypatch), idle_s, monkeypatch)
     swept(device, Settings(runs=1, drop=True), 8, 16, 32)
     assert [device.blocks.count(block) for block in (8, 16, 32)] == launches
 
 
 def test_one_run_is_one_in_a_sweep_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(repeat(1.0)).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(1.0)).with_own_clock(monkeypatch)
     found = swept(device, Settings(runs=1, drop=True), 8, 16)
     assert [r.timing.samples_ms for r in found] == [[1.0]] * 2
 
 
 def test_all_are_verified_before_any_is_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(repeat(10.0)).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(10.0)).with_own_clock(monkeypatch)
     swept(device, Settings(runs=1), 8, 16, 32)
     assert device.blocks[:3] == [8, 16, 32]
     assert [device.blocks.count(block) for block in (8, 16, 32)] == [12, 2, 2]
@@ -345,7 +345,7 @@ def test_all_are_verified_before_any_is_warmed_up(monkeypatch: pytest.MonkeyPatc
 def test_twice_as_slow_is_dropped_after_one_sample(
     blocks: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).with_own_clock(monkeypatch)
     results = {r.params["BLOCK_SIZE"]: r for r in swept(device, Settings(warmup=0, drop=True), *blocks)}
     assert (results[8].status, len(results[8].timing.samples_ms)) == ("ok", 10)
     assert (results[16].status, results[16].timing.samples_ms) == ("dropped", [2.0])
@@ -353,7 +353,7 @@ def test_twice_as_slow_is_dropped_after_one_sample(
 
 
 def test_what_is_far_slower_is_dropped_as_soon_as_it_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(1.6)}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(1.6)}).with_own_clock(monkeypatch)
     best, slow = swept(device, Settings(drop=True), 8, 16)
     assert best.status == "ok"
     assert (slow.status, slow.timing.samples_ms, slow.verdict.correct) == ("dropped", [1.6], True)
@@ -361,7 +361,7 @@ def test_what_is_far_slower_is_dropped_as_soon_as_it_is_verified(monkeypatch: py
     # A first launch says less: a kernel of some microseconds may take as long to be launched.
     for best_ms, first_ms, later_ms in ((1.0, 1.3, 0.98), (0.001, 0.1, 0.001)):
         scripts = {8: repeat(best_ms), 16: chain([first_ms], repeat(later_ms))}
-        device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+        device = ScriptedDevice(scripts=scripts).with_own_clock(monkeypatch)
         assert [r.status for r in swept(device, Settings(drop=True), 8, 16)] == ["ok", "ok"]
 
 
@@ -369,7 +369,9 @@ def test_what_is_far_slower_is_dropped_as_soon_as_it_is_verified(monkeypatch: py
 def test_the_first_launch_of_an_idle_gpu_says_little(
     idle_s: float, statuses: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = ScriptedDevice(scripts={8: repeat(1.0), 16: chain([2.4], repeat(0.98))}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: chain([2.4], repeat(0.98))}).with_own_clock(
+        monkeypatch
+    )
 
     compiling_slowly(device, idle_s, monkeypatch)
     assert [r.status for r in swept(device, Settings(drop=True), 8, 16)] == statuses
@@ -377,7 +379,7 @@ def test_the_first_launch_of_an_idle_gpu_says_little(
 
 def test_a_slow_first_launch_drops_nothing_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     device = ScriptedDevice(kind="cpu", scripts={8: repeat(1.0), 16: chain([9.0], repeat(0.9))})
-    found = swept(device.keeps_time(monkeypatch), Settings(drop=True), 8, 16)
+    found = swept(device.with_own_clock(monkeypatch), Settings(drop=True), 8, 16)
     assert [(r.status, r.median_ms) for r in found] == [("ok", 1.0), ("ok", 0.9)]
 
 
@@ -392,14 +394,14 @@ def test_a_slow_first_launch_drops_nothing_on_the_host(monkeypatch: pytest.Monke
 def test_what_is_a_little_slower_takes_a_few_turns(
     slow_ms: Iterator[float], status: str, samples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = ScriptedDevice(scripts={8: repeat(1.0), 16: slow_ms}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: slow_ms}).with_own_clock(monkeypatch)
     best, slow = swept(device, Settings(warmup=0, drop=True), 8, 16)
     assert (best.status, len(best.timing.samples_ms)) == ("ok", 10)
     assert (slow.status, len(slow.timing.samples_ms)) == (status, samples)
 
 
 def test_where_nothing_is_dropped_all_is_measured_like_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(5.0)}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(5.0)}).with_own_clock(monkeypatch)
     found = swept(device, Settings(warmup=0, drop=False), 8, 16)
     assert [(r.status, len(r.timing.samples_ms)) for r in found] == [("ok", 10)] * 2
 
@@ -408,7 +410,7 @@ def test_where_nothing_is_dropped_all_is_measured_like_the_best(monkeypatch: pyt
 def test_the_best_is_never_dropped(runs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not by its own first sample either, however lucky that was."""
     scripts = {8: chain([9.0, 1.0], cycle([1.5, 1.9])), 16: repeat(4.0)}
-    device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts=scripts).with_own_clock(monkeypatch)
     best, other = swept(device, Settings(runs=runs, warmup=0, drop=True, max_time_s=1.0), 8, 16)
     assert (best.status, best.timing.ended_by) == ("ok", "time" if runs is None else "runs")
     assert other.status == "dropped"
@@ -418,12 +420,12 @@ def test_what_is_wrong_or_not_verified_is_not_what_others_are_held_against(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scripts = {8: repeat(1.0), 16: repeat(9.0)}
-    device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts=scripts).with_own_clock(monkeypatch)
     found = swept(device, Settings(warmup=0, verify=False, drop=True), 8, 16)
     assert [r.status for r in found] == ["ok", "ok"]
     # Right when it is verified, and broken when it has been sampled once.
     scripts = {8: chain([1.0, 1.0], repeat(-1.0)), 16: repeat(9.0)}
-    device = ScriptedDevice(scripts=scripts).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts=scripts).with_own_clock(monkeypatch)
     found = swept(device, Settings(runs=5, warmup=0, drop=True), 16, 8)
     assert [r.status for r in found] == ["ok", "failed"]
 
@@ -431,13 +433,13 @@ def test_what_is_wrong_or_not_verified_is_not_what_others_are_held_against(
 def test_what_cannot_be_that_fast_drops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = Ceilings(fma_gflops=2 * 4 * 5 * 6 / 1e6, copy_gbytes_per_s=1e9)  # in 1 ms
     scripts = {8: repeat(0.5), 16: repeat(1.5), 32: repeat(4.0)}
-    device = ScriptedDevice(scripts=scripts, ceilings=limit).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts=scripts, ceilings=limit).with_own_clock(monkeypatch)
     found = swept(device, Settings(warmup=0, drop=True), 8, 16, 32)
     assert [r.status for r in found] == ["failed", "ok", "dropped"]
 
 
 def test_what_an_earlier_run_found_drops_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).keeps_time(monkeypatch)
+    device = ScriptedDevice(scripts={8: repeat(1.0), 16: repeat(2.0)}).with_own_clock(monkeypatch)
     (best,) = swept(device, Settings(warmup=0, drop=True), 8)
     (slow_variant,) = variants(find("coalesced"), {"BLOCK_SIZE": (16,)})
     other = Problem(Shape(2, 3, 4), PROBLEM.element)
@@ -465,7 +467,7 @@ def test_rows_without_times_say_which_cache_they_would_have_had() -> None:
 
 
 def test_samples_of_a_throttled_device_are_taken_again_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(counting(), throttled=[True, True, False]).keeps_time(monkeypatch)
+    device = ScriptedDevice(counting(), throttled=[True, True, False]).with_own_clock(monkeypatch)
     result = measured(device, Settings(runs=2, warmup=0))
     assert result.timing.samples_ms == [4, 5]  # 1: verified; 2, 3: set aside
     assert device.pauses_s == [0.1, 0.2]
@@ -474,7 +476,7 @@ def test_samples_of_a_throttled_device_are_taken_again_after_a_pause(monkeypatch
 
 
 def test_pauses_do_not_count_as_time_of_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = ScriptedDevice(cycle([1.0, 2.0]), throttled=[True] * 4).keeps_time(monkeypatch)
+    device = ScriptedDevice(cycle([1.0, 2.0]), throttled=[True] * 4).with_own_clock(monkeypatch)
     result = measured(device, Settings(warmup=0, max_time_s=0.3))
     assert sum(device.pauses_s) > 1
     assert result.timing.ended_by == "time"
@@ -483,7 +485,7 @@ def test_pauses_do_not_count_as_time_of_sampling(monkeypatch: pytest.MonkeyPatch
 
 def test_where_pauses_do_not_help_samples_are_kept_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     for settings, count in ((Settings(runs=5, warmup=0), 5), (Settings(warmup=0), 10)):
-        device = ScriptedDevice(repeat(1.0), throttled=repeat(True)).keeps_time(monkeypatch)
+        device = ScriptedDevice(repeat(1.0), throttled=repeat(True)).with_own_clock(monkeypatch)
         result = measured(device, settings)
         assert result.status == "ok"
         assert len(device.pauses_s) == 6
@@ -496,7 +498,7 @@ def test_where_pauses_do_not_help_samples_are_kept_and_marked(monkeypatch: pytes
 
 def test_only_those_taken_while_it_was_throttled_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     throttled = [*[True] * 6, True, *[False] * 100]
-    device = ScriptedDevice(repeat(30.0), throttled=throttled).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(30.0), throttled=throttled).with_own_clock(monkeypatch)
     result = measured(device, Settings(runs=5, warmup=0))
     assert (len(result.timing.samples_ms), result.timing.throttled) == (5, 1)
 
@@ -518,7 +520,7 @@ def test_a_result_above_the_devices_own_ceilings_is_a_failure(
     ceilings: Ceilings, cache: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """240 operations and 216 bytes of A and B in a millisecond."""
-    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).with_own_clock(monkeypatch)
     result = measured(device, Settings(runs=3, warmup=0, cache=cache))
     assert result.status == ("failed" if words else "ok")
     assert result.reason.startswith(words)
@@ -541,7 +543,7 @@ def test_a_kernel_on_faster_units_has_their_ceiling(
     source = find("coalesced").source.replace("// threads:", f"// ceiling: {ceiling}\n// threads:")
     (variant,) = variants(read_method(write_kernel(source, "own.cu")), {})
     ceilings = Ceilings(0.00024 / 1.8, 1e9)
-    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).with_own_clock(monkeypatch)
     (result,) = bench(InProcessExecutor(device), [(variant, PROBLEM)], Settings(runs=3, warmup=0), silent)
     assert (result.status, result.reason[: len(reason)]) == ("failed" if reason else "ok", reason)
 
@@ -569,7 +571,7 @@ def test_warm_up_launches_are_not_judged() -> None:
 def test_hot_launches_share_a_sample_where_they_are_short(
     each_ms: float, launches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = ScriptedDevice(repeat(each_ms), floor_ms=0.002).keeps_time(monkeypatch)
+    device = ScriptedDevice(repeat(each_ms), floor_ms=0.002).with_own_clock(monkeypatch)
     result = measured(device, Settings(runs=4, warmup=0, cache="hot"))
     timing = result.timing
     assert (timing.launches_per_sample, timing.cache, timing.event_floor_ms) == (launches, "hot", 0.002)

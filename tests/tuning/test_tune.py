@@ -127,7 +127,7 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outc
 
 
 def clocked(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> Landscape:
-    device.keeps_time(monkeypatch)
+    device.with_own_clock(monkeypatch)
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: device.now_s))
 
     def each_in_order(programs: Any, compile_one: Any) -> Iterator[tuple[Any, Any]]:

@@ -49,7 +49,7 @@ def counted_nvcc(tmp_path):
 
 @pytest.mark.parametrize("method", ["tiled", "async-copy"])
 def test_loading_calls_nvcc_only_for_its_version(gpu, counted_nvcc, method: str) -> None:
-    """PyCUDA would also run the preprocessor over async-copy, which includes a header."""
+    """PyCUDA would also run nvcc's preprocessor over async-copy if it recognised the `#include` there."""
     script, recorded_calls = counted_nvcc
     compiled = compile_source(default_program(method), gpu.arch)
     module = dataclasses.replace(compiled.module, nvcc=str(script)).load()

@@ -112,9 +112,8 @@ def test_tensor_maps_that_the_hardware_does_not_support_are_refused(
 def test_padding_makes_rows_long_enough_for_a_tensor_map(write_kernel: WriteKernel) -> None:
     fields = {"args": "tensor_map(A, 8, 8), C", "requires": "K % (16 // sizeof(element)) == 0"}
     for element, padded_k in ((FLOAT32, 8), (FLOAT64, 6)):
-        assert plan(headerless(write_kernel, **fields), Shape(5, 6, 5), element).shape == Shape(
-            5, 6, padded_k
-        )
+        launch = plan(headerless(write_kernel, **fields), Shape(5, 6, 5), element)
+        assert launch.shape == Shape(5, 6, padded_k)
 
 
 def test_only_a_device_that_is_known_to_be_too_old_is_refused(

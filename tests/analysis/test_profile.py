@@ -226,10 +226,10 @@ def test_a_wrong_kernel_is_not_profiled(case, events, write_kernel):
 
 
 def test_the_profiled_process_writes_its_verdict_to_a_file(case, tmp_path, write_kernel):
-    given, answer = tmp_path / "case", tmp_path / "answer"
+    case_file, answer = tmp_path / "case", tmp_path / "answer"
     path = write_kernel(find("tiled").path.read_text().replace("sum = 0", "sum = 1"))
-    given.write_bytes(pickle.dumps(case(path)))
-    command = [sys.executable, "-m", "cudamm.analysis.profiled_process", str(given), str(answer), "60"]
+    case_file.write_bytes(pickle.dumps(case(path)))
+    command = [sys.executable, "-m", "cudamm.analysis.profiled_process", str(case_file), str(answer), "60"]
     completed = subprocess.run(
         command, capture_output=True, text=True, timeout=60, env=os.environ, check=False
     )
@@ -259,9 +259,9 @@ def test_ncu_is_found_on_path_then_in_toolkits_newest_version_first(tmp_path, mo
     for folder in ("path", "toolkit/bin", "cuda/bin", "cuda-13.10/bin", "cuda-13.9/bin",
                    "nsight-compute/2025.10.0", "nsight-compute/2025.9.1"):  # fmt: skip
         make_ncu(tmp_path / folder)
-    found = []
+    order = []
     while (ncu := toolkit.find_ncu(nvcc)) is not None:
-        found.append(str(ncu.parent.relative_to(tmp_path)))
+        order.append(str(ncu.parent.relative_to(tmp_path)))
         ncu.unlink()
-    assert found == ["path", "toolkit/bin", "cuda/bin", "cuda-13.10/bin", "cuda-13.9/bin",
+    assert order == ["path", "toolkit/bin", "cuda/bin", "cuda-13.10/bin", "cuda-13.9/bin",
                      "nsight-compute/2025.10.0", "nsight-compute/2025.9.1"]  # fmt: skip

@@ -148,14 +148,14 @@ def test_resources_are_those_that_the_driver_reports(functions):
     attributes = bindings.CUfunction_attribute
     for name, cubin, _, function, _ in loaded:
         used = cubin.resources
-        for attribute, ours in (
+        for attribute, computed in (
             (attributes.CU_FUNC_ATTRIBUTE_NUM_REGS, used.registers_per_thread),
             (attributes.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, used.static_shared_bytes),
             (attributes.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, used.local_bytes_per_thread),
             (attributes.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, used.constant_bytes),
         ):
-            theirs = unwrap(bindings.cuFuncGetAttribute(attribute, function))
-            assert ours == theirs, (name, attribute)
+            reported = unwrap(bindings.cuFuncGetAttribute(attribute, function))
+            assert computed == reported, (name, attribute)
         if used.max_threads_per_block is not None:
             attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
             most = unwrap(bindings.cuFuncGetAttribute(attribute, function))
@@ -171,12 +171,12 @@ def test_occupancy_is_that_of_the_driver(gpu, functions):
         most = min(1024, used.max_threads_per_block or 1024)
         sizes = [launch.threads_per_block, *range(32, most + 1, 32)]
         shared = used.static_shared_bytes + launch.shared_bytes
-        ours = active_blocks(gpu.architecture, sizes, used.registers_per_thread, shared, used.barriers)
-        for size, active in zip(sizes, ours.active.tolist(), strict=True):
-            theirs = unwrap(
+        computed = active_blocks(gpu.architecture, sizes, used.registers_per_thread, shared, used.barriers)
+        for size, active in zip(sizes, computed.active.tolist(), strict=True):
+            reported = unwrap(
                 bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, launch.shared_bytes)
             )
-            assert active == theirs, (name, size)
+            assert active == reported, (name, size)
             compared += 1
     assert compared > 2000
 
@@ -191,9 +191,9 @@ def test_occupancy_with_over_48_kb_of_shared_memory_is_that_of_the_driver(gpu, f
     used = cubin.resources
     for size in (32, 256, 1024):
         for shared in (0, 1, 1000, 48 * 1024, 48 * 1024 + 1, 70_000, most // 2, most // 2 - 1024, most):
-            ours = active_blocks(gpu.architecture, size, used.registers_per_thread, shared, used.barriers)
-            theirs = unwrap(bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, shared))
-            assert int(ours.active) == theirs, (name, size, shared)
+            computed = active_blocks(gpu.architecture, size, used.registers_per_thread, shared, used.barriers)
+            reported = unwrap(bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, shared))
+            assert int(computed.active) == reported, (name, size, shared)
 
 
 def test_the_suggested_block_size_is_that_of_the_driver(gpu, functions):
@@ -201,7 +201,7 @@ def test_the_suggested_block_size_is_that_of_the_driver(gpu, functions):
     for name, cubin, launch, function, _ in loaded:
         used = cubin.resources
         shared = launch.shared_bytes
-        ours = suggest(
+        computed = suggest(
             gpu.architecture,
             every_block_size(gpu.architecture, used.max_threads_per_block),
             used.registers_per_thread,
@@ -210,7 +210,7 @@ def test_the_suggested_block_size_is_that_of_the_driver(gpu, functions):
             "",
         )
         grid, block = unwrap(bindings.cuOccupancyMaxPotentialBlockSize(function, None, shared, 0))
-        assert (ours.min_grid_blocks, ours.threads_per_block) == (grid, block), name
+        assert (computed.min_grid_blocks, computed.threads_per_block) == (grid, block), name
 
 
 def test_bench_measures_on_the_gpu(gpu):

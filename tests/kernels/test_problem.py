@@ -153,15 +153,15 @@ def test_the_sum_in_k_order_rounds_after_every_step() -> None:
     problem = Problem(Shape(5, 4, 70), FLOAT32, seed=4)
     a, b = problem.inputs
     rows = np.array([0, 3])
-    found = problem.sum_in_k_order(rows)
+    sums = problem.sum_in_k_order(rows)
     for out, i in enumerate(rows):
         for j in range(4):
             total = np.float32(0)
             for k in range(70):
                 total = np.float32(total + np.float32(a[i, k] * b[k, j]))
-            assert found[out, j] == total
-    assert found.dtype == np.float32
-    assert not np.array_equal(found, (a @ b)[rows].astype(np.float64))
+            assert sums[out, j] == total
+    assert sums.dtype == np.float32
+    assert not np.array_equal(sums, (a @ b)[rows].astype(np.float64))
 
 
 def test_a_k_too_large_for_any_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from cudamm.tuning.tuned_store import Entry, Store, source_hash
 
 FLOAT = ELEMENT_TYPES["float32"]
 HOPPER = of_architecture(find_architecture("sm_90"))
-HERE = dataclasses.replace(HOPPER, device="NVIDIA H200")
+H200 = dataclasses.replace(HOPPER, device="NVIDIA H200")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -74,7 +74,7 @@ def write_table(
     (folder / name).write_text(json.dumps(document))
 
 
-def chosen(edge: int | tuple[int, int, int], place: Place = HERE, dtype: str = "float32") -> tuple[str, str]:
+def chosen(edge: int | tuple[int, int, int], place: Place = H200, dtype: str = "float32") -> tuple[str, str]:
     """Return the method that `best` chooses, and the reason for the choice."""
     m, n, k = (edge, edge, edge) if isinstance(edge, int) else edge
     variant = choose(place, Shape(m, n, k), ELEMENT_TYPES[dtype]).variant
@@ -86,7 +86,7 @@ def chosen(edge: int | tuple[int, int, int], place: Place = HERE, dtype: str = "
 
 def test_the_fastest_variant_tuned_at_the_shape_is_chosen() -> None:
     store_entries(entry("tiled", 1024, 0.3), entry("coalesced", 1024, 0.2, params={"BLOCK_SIZE": 16}))
-    choice = choose(HERE, Shape(1024, 1024, 1024), FLOAT)
+    choice = choose(H200, Shape(1024, 1024, 1024), FLOAT)
     assert str(choice.variant) == "coalesced BLOCK_SIZE=16"
     assert choice.variant.chosen_by == "tuned" and choice.why == "tuned here on 2026-11-21"
 
@@ -96,7 +96,7 @@ def test_an_entry_of_the_exact_shape_precedes_a_faster_one_nearby() -> None:
     assert chosen(1024) == ("tiled", "tuned")
     # Between the two shapes the higher rate decides, not the distance.
     assert chosen(1030) == ("coalesced", "tuned")
-    assert "tuned here at 1100x1100x1100" in choose(HERE, Shape(1030, 1030, 1030), FLOAT).why
+    assert "tuned here at 1100x1100x1100" in choose(H200, Shape(1030, 1030, 1030), FLOAT).why
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_shape_is_near_up_to_a_factor_of_two_in_each_dimension(shape: Any, is_
 def test_of_two_entries_of_a_method_the_nearest_is_chosen() -> None:
     near = entry("tiled", 1024, 0.3, params={"BLOCK_SIZE": 16})
     store_entries(near, entry("tiled", 1900, 0.3, params={"BLOCK_SIZE": 8}))
-    assert choose(HERE, Shape(1100, 1100, 1100), FLOAT).variant.params == {"BLOCK_SIZE": 16}
+    assert choose(H200, Shape(1100, 1100, 1100), FLOAT).variant.params == {"BLOCK_SIZE": 16}
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
 
 def test_a_table_of_this_gpu_precedes_the_order_of_preference(tables: Path) -> None:
     write_table(tables, entry("naive", 1024, 0.3))
-    choice = choose(HERE, Shape(1024, 1024, 1024), FLOAT)
+    choice = choose(H200, Shape(1024, 1024, 1024), FLOAT)
     assert choice.variant.chosen_by == "table" and choice.variant.method.name == "naive"
     assert choice.why == "measured on NVIDIA H200 on 2026-11-21"
     assert chosen(1024, dtype="float64")[1] == "preference"
@@ -183,8 +183,8 @@ def test_a_table_of_this_gpu_precedes_the_order_of_preference(tables: Path) -> N
 
 def test_a_gpu_uses_its_own_table_or_else_that_of_a_similar_gpu(tables: Path) -> None:
     write_table(tables, entry("naive", 1024, 0.3))
-    assert HERE.architecture.multiprocessors == 132
-    another = dataclasses.replace(HERE, device="NVIDIA H100 80GB HBM3")
+    assert H200.architecture.multiprocessors == 132
+    another = dataclasses.replace(H200, device="NVIDIA H100 80GB HBM3")
     assert chosen(1024, another) == ("naive", "table")
     assert choose(another, Shape(1024, 1024, 1024), FLOAT).why == "measured on NVIDIA H200 on 2026-11-21"
     smaller = dataclasses.replace(another.architecture, multiprocessors=114)
@@ -197,7 +197,7 @@ def test_a_gpu_uses_its_own_table_or_else_that_of_a_similar_gpu(tables: Path) ->
     write_table(tables, entry("tiled", 1024, 0.5), name="h100.json", gpu="NVIDIA H100 80GB HBM3")
     known_best._rows.cache_clear()
     assert chosen(1024, another) == ("tiled", "table")
-    assert chosen(1024, HERE) == ("naive", "table")
+    assert chosen(1024, H200) == ("naive", "table")
 
 
 def test_an_architecture_without_a_gpu_uses_the_table_of_a_gpu_that_has_it(tables: Path) -> None:
@@ -238,14 +238,14 @@ def test_a_larger_shape_of_similar_proportions_uses_the_tables_choice(tables: Pa
 
 def test_an_entry_of_a_changed_method_is_used_with_a_remark(tables: Path) -> None:
     write_table(tables, entry("naive", 1024, 0.3, source="0123456789abcdef"))
-    choice = choose(HERE, Shape(1024, 1024, 1024), FLOAT)
+    choice = choose(H200, Shape(1024, 1024, 1024), FLOAT)
     assert choice.variant.chosen_by == "table" and choice.why.endswith("; the method has changed since")
     (row,) = known_best.rows()
     assert not row.is_current
     known_best._rows.cache_clear()
     now = source_hash(find("naive"))
     write_table(tables, entry("naive", 1024, 0.3, source="0123456789abcdef"), accepted_source=now)
-    assert "changed" not in choose(HERE, Shape(1024, 1024, 1024), FLOAT).why
+    assert "changed" not in choose(H200, Shape(1024, 1024, 1024), FLOAT).why
 
 
 def test_an_entry_with_parameters_that_no_longer_exist_is_ignored(tables: Path) -> None:
@@ -427,9 +427,7 @@ def test_a_smaller_gpu_gets_larger_tiles_for_the_same_product() -> None:
 
 
 @pytest.mark.parametrize(("sms", "blocks"), [(132, 132), (114, 114), (120, 114), (40, 66), (200, 132)])
-def test_a_grid_of_free_size_has_no_more_blocks_than_multiprocessors_if_possible(
-    sms: int, blocks: int
-) -> None:
+def test_a_grid_of_free_size_has_at_most_one_block_per_sm_if_possible(sms: int, blocks: int) -> None:
     gpu = dataclasses.replace(HOPPER.architecture, multiprocessors=sms)
     assert preferred_at("8192x8192x8192", of_architecture(gpu)).params["BLOCKS"] == blocks
 

@@ -305,24 +305,20 @@ def test_a_wheel_of_pycuda_is_installed_without_a_build(gpu_machine: Machine) ->
     assert commands[4].endswith(f"/{wheel.name}")
 
 
-@pytest.mark.parametrize(
-    ("variables", "reason"),
-    [
-        ({"FAIL": "pycuda-1", "OUTPUT": "a\\nfatal error: no cuda.h\\n"}, "built: fatal error: no cuda.h"),
-        ({"FAIL": " download "}, "(can pip reach its package index?): ERROR: No matching distribution"),
-        ({"INIT": "999"}, "the NVIDIA driver does not start (cuInit returns CUDA error 999)"),
-        ({"CUDA": "12040"}, "install the CUDA Toolkit 12.4 or a newer driver"),
+def test_a_failed_gpu_part_leaves_out_only_pycuda_and_is_tried_again(gpu_machine: Machine) -> None:
+    failures = [
         ({"FAIL": ".[toolkit]"}, "no nvcc"),
+        ({"CUDA": "12040"}, "install the CUDA Toolkit 12.4 or a newer driver"),
+        ({"INIT": "999"}, "the NVIDIA driver does not start (cuInit returns CUDA error 999)"),
         ({"PYTHON_HEADERS": "/nonexistent/python3.11"}, "sudo apt-get install python3.11-dev"),
-    ],
-)
-def test_a_failed_gpu_part_leaves_out_only_pycuda_and_is_tried_again(
-    gpu_machine: Machine, variables: dict[str, str], reason: str
-) -> None:
-    _, lines = gpu_machine.set_up(**variables)
-    assert "no PyCUDA, so cudamm works without a GPU: " in lines[-1]
-    assert reason in lines[-1]
-    assert lines[-1].endswith("The next `make setup` tries again")
+        ({"FAIL": " download "}, "(can pip reach its package index?): ERROR: No matching distribution"),
+        ({"FAIL": "pycuda-1", "OUTPUT": "a\\nfatal error: no cuda.h\\n"}, "built: fatal error: no cuda.h"),
+    ]
+    for variables, reason in failures:
+        _, lines = gpu_machine.set_up(**variables)
+        assert "no PyCUDA, so cudamm works without a GPU: " in lines[-1], reason
+        assert reason in lines[-1]
+        assert lines[-1].endswith("The next `make setup` tries again"), reason
     commands, _ = gpu_machine.set_up()
     assert commands[-1] == uv_install(gpu_machine, "--editable .[gpu]")
 

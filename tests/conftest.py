@@ -1,4 +1,4 @@
-"""Fixtures that tests share: one compiler cache per run, the two devices, and ways to run one kernel."""
+"""Fixtures for all tests: one compiler cache per test run, the two devices, and ways to run one kernel."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def pytest_configure() -> None:
     # The tests start hundreds of processes that import NumPy. Half of the import is BLAS starting threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Other programs on the machine make the duration of an example meaningless, so there is no deadline.
+    # A busy machine makes the duration of an example meaningless, so there is no deadline.
     hypothesis.settings.register_profile("cudamm", deadline=None)
     hypothesis.settings.load_profile("cudamm")
-    # A shell's background job ignores Ctrl-C, and so do the processes that it starts. Some tests send Ctrl-C.
+    # Some tests send Ctrl-C, which a shell's background job ignores, as do the processes that the job starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -34,9 +34,9 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Return the number of workers for `-n auto`.
 
-    On a machine with a GPU it is 0: tests measure times there, and parallel tests would disturb them.
-    Elsewhere it is the number of cores plus one, because tests spend a quarter of the time waiting for
-    timeouts and signals.
+    On a machine with a GPU the number is 0: tests measure times there, and parallel tests would disturb the
+    measurements. Elsewhere the number is the number of cores plus one, because tests spend a quarter of the
+    time waiting for timeouts and signals.
     """
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
     return 0 if has_gpu else min(4, (os.cpu_count() or 1) + 1)
@@ -77,14 +77,14 @@ def _why_no_gpu() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield the compiler cache of this test run. All its workers and the processes that they start share it.
+    """Yield the compiler cache of this test run, which all workers and the processes that they start share.
 
-    The folder is empty when the run begins, and is never the user's own cache.
+    The folder is empty when the test run begins, and is never the user's own cache.
     """
     from cudamm.compile import compile_cache
 
     base = tmp_path_factory.getbasetemp()
-    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # a worker's base folder lies in that of the run
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # a worker's base folder lies in the run's base folder
     folder = (base.parent if is_worker else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDAMM_CACHE", str(folder))
@@ -114,7 +114,7 @@ def gpu() -> Iterator[Device[Any]]:
 
 @pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> Device[Any]:
-    """Return each device in turn: a test with this fixture holds on the CPU device and on a GPU."""
+    """Return the CPU device, then a GPU: a test with this fixture runs on both."""
     chosen: Device[Any] = request.getfixturevalue(request.param)
     return chosen
 
@@ -139,7 +139,7 @@ def write_kernel(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def verify_one() -> Callable[..., Result]:
-    """Return a function that verifies one method, which is given by its name in the ladder or by its file."""
+    """Return a function that verifies one method, given by its name in the ladder or by its file."""
 
     def verify_one(
         device: Device[Any],
@@ -165,7 +165,7 @@ def verify_one() -> Callable[..., Result]:
 
 @pytest.fixture(scope="session")
 def open_run() -> Callable[..., Any]:
-    """Return a context manager that opens a run of one kernel. The test itself launches the kernel."""
+    """Return a context manager that opens a run of one kernel without launching it."""
     from contextlib import contextmanager
 
     @contextmanager
@@ -203,16 +203,13 @@ def _silent(doing: str, done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-__all__: Sequence[str] = ()
-
-
 @pytest.fixture(scope="session")
 def worth_sweeping() -> Callable[..., list[Variant]]:
     """Return a function that chooses variants in which each value of a method's header occurs at least once.
 
-    It returns the default, the first and the last of all combinations that the header's requirements allow,
-    and as few more as contain the remaining values. All combinations are too many for a method with many
-    parameters. A keyword argument replaces the values of the parameter that it names.
+    The function returns the default, the first and the last combination that the header's requirements allow,
+    and as few others as contain the remaining values. A method with many parameters has too many combinations
+    to test all. A keyword argument replaces the values of the parameter that it names.
     """
 
     def worth_sweeping(method: Method, **given_values: Sequence[Value]) -> list[Variant]:
@@ -240,7 +237,7 @@ def worth_sweeping() -> Callable[..., list[Variant]]:
 
 
 def _is_accepted(variant: Variant) -> bool:
-    """Return whether the parameters meet the header's requirements. Padding meets those on the shape."""
+    """Return whether the parameters meet the header's requirements, if the matrices are padded."""
     from cudamm.errors import RequirementError
     from cudamm.kernels.method import ELEMENT_TYPES
 

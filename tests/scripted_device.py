@@ -1,4 +1,4 @@
-"""A device whose launches take what a test says, and its clock."""
+"""A device with its own clock, on which each launch takes the duration that the test wrote into a script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cudamm.kernels.method import Method
 
 
 class ScriptedRun(Run):
-    """A right product, in as many milliseconds as the script says next."""
+    """A run that computes the right product and takes the next duration of the script."""
 
     def __init__(self, device: ScriptedDevice, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
         super().__init__(launch, a, b)
@@ -55,7 +55,7 @@ class ScriptedRun(Run):
 
 
 class ScriptedDevice(Device[str]):
-    """A device whose launches take what a test says."""
+    """A device on which each launch takes the next duration of a script."""
 
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
 
@@ -71,11 +71,14 @@ class ScriptedDevice(Device[str]):
         floor_ms: float | None = None,
         throttled: Sequence[bool] | Iterator[bool] = (),
     ) -> None:
-        """`milliseconds` for all variants, or `scripts` for each BLOCK_SIZE.
+        """Take the durations of launches from one script for all variants, or from one for each BLOCK_SIZE.
 
         Args:
-            error: added to each product, but for those of the first `right_launches`.
-            throttled: whether the device is throttled, at each batch of samples; later it is not.
+            milliseconds: durations of the launches of variants that are not in `scripts`. A launch with a
+                negative duration raises KernelError.
+            error: number added to each product, except those of the first `right_launches` launches.
+            scripts: durations by BLOCK_SIZE.
+            throttled: for each batch of samples, whether the device is throttled; False after the last.
         """
         self.script = milliseconds or iter(())
         self.scripts = scripts or {}
@@ -88,7 +91,7 @@ class ScriptedDevice(Device[str]):
         self.has_thread_order = kind == "cpu"
         self.error = error
         self.launches: list[str] = []
-        self.requested: list[int] = []  # launches, for each request for samples
+        self.requested: list[int] = []  # number of launches of each request for samples
         self.opened = self.closed = 0
 
     def execution(self, method: Method) -> Any:
@@ -121,8 +124,8 @@ class ScriptedDevice(Device[str]):
         self.pauses_s.append(seconds)
         self.now_s += seconds
 
-    def keeps_time(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedDevice:
-        """Have time pass as launches and pauses take it, and no other; variants compile in order."""
+    def with_own_clock(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedDevice:
+        """Replace the clock: only launches and pauses take time. Programs compile one after another."""
         clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
         monkeypatch.setattr("cudamm.benchmark.measure.time", clock)
         monkeypatch.setattr(
@@ -132,4 +135,4 @@ class ScriptedDevice(Device[str]):
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""

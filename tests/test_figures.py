@@ -1,4 +1,4 @@
-"""docs/ladder.md and its figures: complete, in order, drawn by the script, and with the measured times."""
+"""docs/ladder.md is complete, with the figures that the script draws and the times that were measured."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_method_has_a_section_in_the_ladders_order() -> None:
     assert list(sections()) == [method.name for method in ladder()]
 
 
-def test_sections_are_numbered_as_the_files() -> None:
+def test_sections_have_the_numbers_of_the_files() -> None:
     numbers = re.findall(r"^## (\d+)\. ", LADDER.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert [int(number) for number in numbers] == [int(m.path.name.split("_")[0]) for m in ladder()]
 

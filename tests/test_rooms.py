@@ -1,4 +1,4 @@
-"""The plan of the code: each room of `cudamm/` uses only the rooms below it (docs/developers.md)."""
+"""The plan of the code: each room of `cudamm/` imports only the rooms below it (docs/developers.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOMS = (
     "cli", "api", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
     "compile", "kernels",
 )  # fmt: skip
-"""The rooms from the top of the plan to the bottom."""
+"""Rooms from the top of the plan to the bottom."""
 
 
 def imported_modules(source: str) -> Iterator[tuple[int, str]]:
@@ -30,9 +30,9 @@ def imported_modules(source: str) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, name.name) for name in node.names)
 
 
-def upward_imports(place: Path, source: str) -> list[str]:
+def upward_imports(path: Path, source: str) -> list[str]:
     """Return a message for each import of a higher room in a file of `cudamm/`."""
-    room = place.parts[0]
+    room = path.parts[0]
     messages = {}
     for line, module in imported_modules(source):
         parts = module.split(".")
@@ -40,7 +40,7 @@ def upward_imports(place: Path, source: str) -> list[str]:
             continue
         if room not in ROOMS or ROOMS.index(parts[1]) < ROOMS.index(room):
             messages[line] = (
-                f"cudamm/{place}:{line} imports {module}, but {room} is below {parts[1]}: "
+                f"cudamm/{path}:{line} imports {module}, but {room} is below {parts[1]}: "
                 f"move code that needs both up into {parts[1]}, or code that both need down into {room}"
             )
     return list(messages.values())
@@ -54,12 +54,12 @@ ENTRY_POINTS = ("__init__.py", "__main__.py")
 """Files through which Python and a shell enter the package. They import the rooms at the top."""
 
 
-@pytest.mark.parametrize("place", [p for p in python_files() if p.parts[0] not in ENTRY_POINTS], ids=str)
-def test_each_file_uses_only_rooms_below_its_own(place: Path) -> None:
-    assert not upward_imports(place, (PACKAGE / place).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", [p for p in python_files() if p.parts[0] not in ENTRY_POINTS], ids=str)
+def test_each_file_uses_only_rooms_below_its_own(path: Path) -> None:
+    assert not upward_imports(path, (PACKAGE / path).read_text(encoding="utf-8"))
 
 
-def test_an_upward_import_is_reported_with_the_place_where_the_code_belongs() -> None:
+def test_an_upward_import_is_reported_with_the_room_where_the_code_belongs() -> None:
     source = "def f():\n    from cudamm.benchmark import result\n"
     (message,) = upward_imports(Path("devices", "nvml.py"), source)
     assert message.startswith("cudamm/devices/nvml.py:2 imports cudamm.benchmark")
@@ -77,19 +77,19 @@ def test_each_rooms_docstring_has_its_purpose_and_the_rooms_that_it_may_use() ->
         assert uses.startswith(f"Uses {below}"), f"{room}: {uses}"
 
 
-def test_no_two_files_have_one_name() -> None:
-    names = Counter(place.name for place in python_files() if place.name != "__init__.py")
+def test_no_two_files_have_the_same_name() -> None:
+    names = Counter(path.name for path in python_files() if path.name != "__init__.py")
     assert not [name for name, count in names.items() if count > 1]
 
 
 def test_each_path_in_the_guides_table_exists() -> None:
-    """Each row of the table "Where is …?" names a path, and each path is a file or a folder."""
+    """Each row of the table "Where is …?" contains a path, and each path is a file or a folder."""
     guide = (PACKAGE.parent / "docs" / "developers.md").read_text(encoding="utf-8")
     table = guide.partition("## Where is …?")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(rows) >= 20
     for row in rows:
-        places = re.findall(r"`([^`]+)`", row.split(" | ")[1])
-        paths = [place for place in places if "/" in place or place.endswith(".py")]
+        quoted = re.findall(r"`([^`]+)`", row.split(" | ")[1])
+        paths = [text for text in quoted if "/" in text or text.endswith(".py")]
         assert paths, row
         assert not [path for path in paths if not (PACKAGE / path).exists()], row

@@ -1,4 +1,4 @@
-"""The wheel holds all that a user needs: it runs from an empty folder, without the repository."""
+"""The wheel contains all that a user needs: it runs from an empty folder, without the repository."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def test_the_wheel_runs_its_kernels_from_an_empty_folder(tmp_path: Path) -> None
     def python(*arguments: str) -> str:
         environment = {**os.environ, "PYTHONPATH": str(installed)}
         command = [sys.executable, *arguments]
-        done = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout
+        completed = subprocess.run(
+            command, cwd=empty, env=environment, capture_output=True, text=True, check=True
+        )
+        return completed.stdout
 
     files = [path.name for path in (ROOT / "cuda_src").glob("*.*")]
     assert sorted(files) == sorted(path.name for path in (installed / "cudamm" / "cuda_src").glob("*.*"))
     assert python("-c", "import cudamm; print(cudamm.__file__)").startswith(str(installed))
     assert "bf16x9" in python("-m", "cudamm", "list")
-    verify = shlex.split("-m cudamm verify --device cpu -m tiled --block 8 -n 17x31x13")
+    verify = shlex.split("-m cudamm verify --device cpu -m tiled --block 8 -n 17x31x13 --dtype float32")
     assert "Success!" in python(*verify)

@@ -1,4 +1,4 @@
-"""Nsight Compute's output, read and judged; and the process that it watches, on the CPU device."""
+"""Reading and judging Nsight Compute's output, and the process that ncu watches, on the CPU device."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from cudamm.kernels.variant import variants
 COLUMNS = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size")
 
 
-def printed(metrics, *kernels):
-    """What ncu prints of kernels: `metrics` are names and units, `kernels` their values as text."""
+def ncu_output(metrics, *kernels):
+    """Return ncu's output. `metrics` contains each metric's unit, `kernels` the values of each kernel."""
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow([*COLUMNS, *metrics])
@@ -47,11 +47,12 @@ UNITS = {
 }
 
 
-def test_a_kernel_is_read_from_between_the_messages():
+def test_the_metrics_of_a_kernel_are_read_from_between_other_lines():
     text = (
         "==PROF== Connected to process 7 (/usr/bin/python3.11)\n"
         '==PROF== Profiling "tiled" - 0: 0%....50%....100% - 9 passes\n'
-        'a kernel\'s own "words, in quotation marks\n' + printed(UNITS, ["1,234,567", "8,388,608", "93.25"]) +
+        'a kernel\'s own "words, in quotation marks\n'
+        + ncu_output(UNITS, ["1,234,567", "8,388,608", "93.25"]) +
         "==PROF== Disconnected from process 7\n"
     )  # fmt: skip
     (kernel,) = parse_ncu(text)
@@ -65,12 +66,12 @@ def test_a_kernel_is_read_from_between_the_messages():
     assert values["dram_read_bytes"] == 8_388_608 and values["l2_hit_percent"] == 93.25
 
 
-def test_each_kernel_is_one():
-    assert len(parse_ncu(printed(UNITS, ["1", "2", "3"], ["4", "5", "6"]))) == 2
+def test_each_profiled_kernel_is_returned():
+    assert len(parse_ncu(ncu_output(UNITS, ["1", "2", "3"], ["4", "5", "6"]))) == 2
 
 
-def test_what_is_no_number_is_left_out():
-    (kernel,) = parse_ncu(printed(UNITS, ["(!) n/a", "nan", "50"]))
+def test_metrics_without_a_number_are_left_out():
+    (kernel,) = parse_ncu(ncu_output(UNITS, ["(!) n/a", "nan", "50"]))
     assert kernel == {"lts__t_sector_hit_rate.pct": (50.0, "%")}
 
 
@@ -82,11 +83,11 @@ def test_what_is_no_number_is_left_out():
         "\0\1garbage, \"unclosed\n,,,,\n",
         '"ID","Kernel Name","a__b"\n',
         '"ID","Kernel Name","a__b"\n"","","ns"\n',
-        '"ID","Kernel Name","a__b"\n"0","k","5"\n"1","k","6"\n',  # a row of units is missing
-        '"ID","Kernel Name","a__b"\n"","","ns"\n"0","k"\n',  # it broke off
+        '"ID","Kernel Name","a__b"\n"0","k","5"\n"1","k","6"\n',  # the row of units is missing
+        '"ID","Kernel Name","a__b"\n"","","ns"\n"0","k"\n',  # the row is incomplete
     ],
 )  # fmt: skip
-def test_output_without_a_kernel_has_none(text):
+def test_output_without_a_complete_kernel_is_read_as_no_kernel(text):
     assert parse_ncu(text) == []
 
 
@@ -98,7 +99,7 @@ def test_output_without_a_kernel_has_none(text):
         ("n/a", None), ("", None), ("nan", None), ("inf", None), ("-3", -3),
     ],
 )  # fmt: skip
-def test_numbers_of_any_locale(text, value):
+def test_numbers_are_read_in_the_format_of_any_locale(text, value):
     assert number(text) == value
 
 
@@ -110,7 +111,7 @@ def test_numbers_of_any_locale(text, value):
         (5, "sector/request", 5), (5, "inst", 5), (5, "Kinst", 5e3), (5, "¿", None),
     ],
 )  # fmt: skip
-def test_units_of_any_version(value, unit, base):
+def test_units_of_all_versions_are_converted(value, unit, base):
     assert in_base_unit(value, unit) == (None if base is None else pytest.approx(base))
 
 
@@ -122,19 +123,19 @@ def test_units_of_any_version(value, unit, base):
         (79.9, 69.9, "compute"), (80, 79, "compute"), (92, 95, "memory"),
     ],
 )  # fmt: skip
-def test_the_bound_is_that_of_nsights_rule(compute, memory, bound):
+def test_the_bound_follows_nsights_rule(compute, memory, bound):
     values = {"compute_percent": compute, "memory_percent": memory}
     assert bound_of(values) == bound
     sentence = findings_of(values, 4)[0]
     assert f"{compute:.1f}%" in sentence and f"{memory:.1f}%" in sentence and bound in sentence
 
 
-def test_nothing_is_said_of_what_is_not_known():
+def test_missing_metrics_give_no_bound_and_no_finding():
     assert bound_of({"compute_percent": 90}) is None
     assert findings_of({}, 4) == []
 
 
-def test_a_small_grid_is_named():
+def test_a_grid_smaller_than_one_wave_is_reported():
     values = {"compute_percent": 3.0, "memory_percent": 5.0}
     assert "0.25 waves" in findings_of(values | {"waves": 0.25}, 4)[0]
     assert "waves" not in findings_of(values | {"waves": 4.0}, 4)[0]
@@ -156,25 +157,25 @@ def test_a_small_grid_is_named():
         ({"achieved_occupancy_percent": 50}, 4, []),
     ],
 )
-def test_a_number_names_its_cause(values, element_bytes, words):
-    found = findings_of(values, element_bytes)
-    assert len(found) == bool(words)
+def test_a_metric_beyond_its_threshold_is_reported_with_its_cause(values, element_bytes, words):
+    findings = findings_of(values, element_bytes)
+    assert len(findings) == bool(words)
     for word in words:
-        assert word in found[0]
+        assert word in findings[0]
 
 
-def test_no_metric_is_asked_for_twice():
+def test_no_two_metrics_have_the_same_name():
     for field in ("raw", "name", "label"):
         assert len({getattr(metric, field) for metric in METRICS}) == len(METRICS)
 
 
 def silent(doing, done, total):
-    """No progress to show."""
+    """Ignore the progress."""
 
 
 @pytest.fixture
 def case(cpu):
-    """Prepare a method, or a file, on the CPU device."""
+    """Return a function that prepares a method or a file on the CPU device."""
 
     def make(method, size="32"):
         chosen = read_method(method) if isinstance(method, Path) else find(method)
@@ -187,54 +188,54 @@ def case(cpu):
 
 
 class _Driver:
-    """A made-up profiler that notes when it is started and stopped."""
+    """A made-up profiler that records when it is started and stopped."""
 
-    def __init__(self, noted):
-        self.start_profiler = lambda: noted.append("start")
-        self.stop_profiler = lambda: noted.append("stop")
+    def __init__(self, events):
+        self.start_profiler = lambda: events.append("start")
+        self.stop_profiler = lambda: events.append("stop")
 
 
 @pytest.fixture
-def noted(monkeypatch, cpu):
-    """What was done, in turn: launches, and the profiler's start and stop."""
-    done = []
-    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: _Driver(done))
+def events(monkeypatch, cpu):
+    """Return the list to which launches and the profiler's start and stop are appended."""
+    recorded = []
+    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: _Driver(recorded))
     open_run = type(cpu).open
 
-    def watched(self, *arguments):
+    def open_recorded(self, *arguments):
         run = open_run(self, *arguments)
-        original = run.launch
-        run.launch = lambda descending=False: (done.append("launch"), original(descending))[1]
+        launch = run.launch
+        run.launch = lambda descending=False: (recorded.append("launch"), launch(descending))[1]
         return run
 
-    monkeypatch.setattr(type(cpu), "open", watched)
-    return done
+    monkeypatch.setattr(type(cpu), "open", open_recorded)
+    return recorded
 
 
-def test_one_launch_warms_up_and_one_is_profiled(case, noted):
+def test_the_first_launch_verifies_and_the_second_is_profiled(case, events):
     verdict = profiled_process.verify_then_profile(case("tiled"))
     assert isinstance(verdict, Verdict) and verdict.correct
-    assert noted == ["launch", "start", "launch", "stop"]
+    assert events == ["launch", "start", "launch", "stop"]
 
 
-def test_a_wrong_kernel_is_not_profiled(case, noted, write_kernel):
+def test_a_wrong_kernel_is_not_profiled(case, events, write_kernel):
     source = find("tiled").path.read_text().replace("sum = 0", "sum = 1")
     verdict = profiled_process.verify_then_profile(case(write_kernel(source)))
     assert verdict.correct is False and verdict.reason
-    assert "start" not in noted
+    assert "start" not in events
 
 
-def test_the_process_leaves_what_came_of_it_in_a_file(case, tmp_path):
-    given, answer = tmp_path / "case", tmp_path / "answer"
-    wrong = find("tiled").path.read_text().replace("sum = 0", "sum = 1")
-    path = tmp_path / "wrong.cu"
-    path.write_text(wrong)
-    given.write_bytes(pickle.dumps(case(path)))
-    command = [sys.executable, "-m", "cudamm.analysis.profiled_process", str(given), str(answer), "60"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == ""  # it is ncu's
-    assert pickle.loads(answer.read_bytes()).value.correct is False  # noqa: S301 - made above
+def test_the_profiled_process_writes_its_verdict_to_a_file(case, tmp_path, write_kernel):
+    case_file, answer = tmp_path / "case", tmp_path / "answer"
+    path = write_kernel(find("tiled").path.read_text().replace("sum = 0", "sum = 1"))
+    case_file.write_bytes(pickle.dumps(case(path)))
+    command = [sys.executable, "-m", "cudamm.analysis.profiled_process", str(case_file), str(answer), "60"]
+    completed = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=os.environ, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == ""  # ncu prints its report there
+    assert pickle.loads(answer.read_bytes()).value.correct is False  # noqa: S301 - written by this test
 
 
 def make_ncu(folder: Path, mode: int = 0o755) -> Path:
@@ -245,7 +246,7 @@ def make_ncu(folder: Path, mode: int = 0o755) -> Path:
     return ncu
 
 
-def test_ncu_is_found_where_it_is_installed(tmp_path, monkeypatch):
+def test_ncu_is_found_on_path_then_in_toolkits_newest_version_first(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     for variable in toolkit.TOOLKIT_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
@@ -254,13 +255,13 @@ def test_ncu_is_found_where_it_is_installed(tmp_path, monkeypatch):
     monkeypatch.setattr(toolkit.sysconfig, "get_path", lambda name: str(tmp_path / name))
     nvcc = tmp_path / "toolkit" / "bin" / "nvcc"
     assert toolkit.find_ncu(None) is None and toolkit.find_ncu(nvcc) is None
-    make_ncu(tmp_path / "cuda-14.0" / "bin", 0o644)  # cannot be executed
+    make_ncu(tmp_path / "cuda-14.0" / "bin", 0o644)  # this ncu cannot be executed
     for folder in ("path", "toolkit/bin", "cuda/bin", "cuda-13.10/bin", "cuda-13.9/bin",
                    "nsight-compute/2025.10.0", "nsight-compute/2025.9.1"):  # fmt: skip
         make_ncu(tmp_path / folder)
-    found = []
+    order = []
     while (ncu := toolkit.find_ncu(nvcc)) is not None:
-        found.append(str(ncu.parent.relative_to(tmp_path)))
+        order.append(str(ncu.parent.relative_to(tmp_path)))
         ncu.unlink()
-    assert found == ["path", "toolkit/bin", "cuda/bin", "cuda-13.10/bin", "cuda-13.9/bin",
+    assert order == ["path", "toolkit/bin", "cuda/bin", "cuda-13.10/bin", "cuda-13.9/bin",
                      "nsight-compute/2025.10.0", "nsight-compute/2025.9.1"]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What compute-sanitizer prints, read; and the process that it watches, on the CPU device."""
+"""Reading compute-sanitizer's output, and the process that compute-sanitizer watches, on the CPU device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import variants
 
-# As in NVIDIA's manual, “Compute Sanitizer”, and as its versions 2022.1 to 2025.3 print it.
+# The form of NVIDIA's manual, “Compute Sanitizer”, and of its versions 2022.1 to 2025.3.
 MEMCHECK = """\
 ========= COMPUTE-SANITIZER
 ========= Invalid __global__ write of size 4 bytes
@@ -60,27 +60,29 @@ SYNCCHECK = """\
 """
 
 
-def test_errors_are_counted_and_told_without_the_hosts_stack():
-    found = parse("memcheck", "17x31x13", MEMCHECK)
-    assert found is not None and (found.tool, found.size, found.errors) == ("memcheck", "17x31x13", 31)
-    assert found.messages[0] == (
+def test_memcheck_errors_are_counted_and_shown_without_the_hosts_stack():
+    verdict = parse("memcheck", "17x31x13", MEMCHECK)
+    assert verdict is not None
+    assert (verdict.tool, verdict.size, verdict.errors) == ("memcheck", "17x31x13", 31)
+    assert verdict.messages[0] == (
         "Invalid __global__ write of size 4 bytes at mine(int, int, int, const float *, const float *, "
         "float *) in mine.cu:14 by thread (0,1,0) in block (0,1,0) Access at 0x7f05c7e0083c is out of bounds "
         "and is 1 bytes after the nearest allocation at 0x7f05c7e00000 of size 2108 bytes"
     )
-    assert len(found.messages) == 2 and "Frame" not in "".join(found.messages)
+    assert len(verdict.messages) == 2 and "Frame" not in "".join(verdict.messages)
 
 
-def test_of_races_the_errors_count():
-    found = parse("racecheck", "8x8x8", RACECHECK)
-    assert found is not None and found.errors == 1
-    assert "mine.cu:16 and Read access" in found.messages[0] and "mine.cu:19" in found.messages[0]
-    assert "and Write access at 0x600" in found.messages[1]
+def test_racecheck_errors_count_and_warnings_do_not():
+    verdict = parse("racecheck", "8x8x8", RACECHECK)
+    assert verdict is not None and verdict.errors == 1
+    assert "mine.cu:16 and Read access" in verdict.messages[0] and "mine.cu:19" in verdict.messages[0]
+    assert "and Write access at 0x600" in verdict.messages[1]
 
 
-def test_barriers_and_nothing():
-    found = parse("synccheck", "8x8x8", SYNCCHECK)
-    assert found is not None and found.errors == 1 and "mine.cu:18 by thread (1,0,0)" in found.messages[0]
+def test_synccheck_errors_are_counted_and_a_clean_run_has_none():
+    verdict = parse("synccheck", "8x8x8", SYNCCHECK)
+    assert verdict is not None and verdict.errors == 1
+    assert "mine.cu:18 by thread (1,0,0)" in verdict.messages[0]
     clean = parse("initcheck", "8", "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n")
     assert clean == ToolVerdict("initcheck", "8")
 
@@ -88,11 +90,13 @@ def test_barriers_and_nothing():
 @pytest.mark.parametrize(
     "text", ["", "garbage\0", "========= COMPUTE-SANITIZER\n", MEMCHECK.split("===== ERROR")[0]]
 )
-def test_what_broke_off_says_nothing(text):
+def test_incomplete_output_gives_no_verdict(text):
     assert parse("memcheck", "8", text) is None
 
 
-def test_it_is_found_on_path_then_in_the_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_compute_sanitizer_is_found_on_path_then_in_the_toolkit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(sanitizer, "toolkit_roots", lambda: [tmp_path / "cuda"])
     monkeypatch.setattr(sanitizer, "wheel_roots", lambda folders: [])
@@ -112,29 +116,23 @@ def prepared(cpu, kernels):
     def prepare_one(name: str):
         path = kernels / "mistakes" / f"{name}.cu"
         (variant,) = variants(read_method(path) if path.exists() else find(name), {})
-        with InProcessExecutor(cpu) as here:
+        with InProcessExecutor(cpu) as executor:
             problem = Problem(parse_shape("20x16x16"), ELEMENT_TYPES["float32"])
-            (case,) = prepare(here, [(variant, problem)], True, lambda *_: None)
+            (case,) = prepare(executor, [(variant, problem)], True, lambda *_: None)
         return case
 
     return prepare_one
 
 
-def test_the_process_launches_once_and_says_what_came_of_it(prepared, tmp_path: Path):
-    for name, ended in (("tiled", None), ("continues_past_barriers", "left the kernel")):
+def test_the_watched_process_writes_its_success_or_error_to_a_file(prepared, tmp_path: Path):
+    for name, error in (("tiled", None), ("continues_past_barriers", "left the kernel")):
         (tmp_path / "case").write_bytes(pickle.dumps(prepared(name)))
-        line = [
-            sys.executable,
-            "-m",
-            "cudamm.analysis.sanitizer",
-            str(tmp_path / "case"),
-            str(tmp_path / "answer"),
-            "60",
-        ]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 0, done.stderr
-        answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - just written
-        if ended is None:
+        command = [sys.executable, "-m", "cudamm.analysis.sanitizer"]
+        command += [str(tmp_path / "case"), str(tmp_path / "answer"), "60"]
+        completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert completed.returncode == 0, completed.stderr
+        answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - written by this test
+        if error is None:
             assert answer == Success(None)
         else:
-            assert isinstance(answer.error, KernelError) and ended in str(answer.error)
+            assert isinstance(answer.error, KernelError) and error in str(answer.error)

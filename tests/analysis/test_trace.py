@@ -1,4 +1,4 @@
-"""Tracing: what it counts, held against addresses worked out with NumPy; what stands for the whole grid."""
+"""Tracing: its counts are those of addresses computed with NumPy, and a few blocks represent the grid."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ WARP = 32
 
 
 def traced(method, shape="40x24x33", dtype="float32", settings=None, **values):
-    of = read_method(method) if not isinstance(method, str) else find(method)
-    (variant,) = variants(of, {name: (value,) for name, value in values.items()})
+    chosen = read_method(method) if not isinstance(method, str) else find(method)
+    (variant,) = variants(chosen, {name: (value,) for name, value in values.items()})
     problem = Problem(parse_shape(shape), ELEMENT_TYPES[dtype])
     (result,) = trace([(variant, problem)], settings or Settings(blocks=None), True, lambda *_: None)
     assert result.status == "ok", result.reason
     return result
 
 
-def one(result, array, op):
-    """The only access of a kind."""
+def only_access(result, array, op):
+    """Return the only access to an array with this operation."""
     (access,) = (a for a in result.accesses if (a.array, a.op) == (array, op))
     return access
 
 
 def sectors_of(offsets):
-    """How many different 32-byte sectors a warp touches, a row each; -1 for a lane that takes no part."""
+    """Return the number of 32-byte sectors that warps touch. Each row is a warp; -1 is an inactive lane."""
     return sum(len(set((row[row >= 0] // 32).tolist())) for row in offsets)
 
 
 def warps(shape, edge, row_from_x):
-    """Rows and columns of C that each warp's lanes compute (warps x 32), -1 for those beyond the edge."""
+    """Return the rows and columns of C (warps x 32) that each lane computes; -1 for lanes beyond the edge."""
     extents = (shape.m, shape.n) if row_from_x else (shape.n, shape.m)
     blocks = [range(-(-extent // edge)) for extent in extents]
     x, y = np.meshgrid(np.arange(edge), np.arange(edge))
-    found = []
+    pairs_by_block = []
     for by, bx in itertools.product(blocks[1], blocks[0]):
         in_x, in_y = (bx * edge + x).ravel(), (by * edge + y).ravel()
         row, col = (in_x, in_y) if row_from_x else (in_y, in_x)
         inside = (row < shape.m) & (col < shape.n)
         pairs = np.stack([np.where(inside, row, -1), np.where(inside, col, -1)]).reshape(2, -1, WARP)
-        found.append(pairs)
-    rows, cols = np.concatenate(found, axis=1)
+        pairs_by_block.append(pairs)
+    rows, cols = np.concatenate(pairs_by_block, axis=1)
     active = (rows >= 0).any(axis=1)
     return rows[active], cols[active]
 
@@ -81,16 +81,16 @@ def warps(shape, edge, row_from_x):
 )
 def test_requests_and_sectors_are_those_of_the_addresses(method, shape, dtype):
     result = traced(method, shape, dtype, BLOCK_SIZE=16)
-    of, size = parse_shape(shape), ELEMENT_TYPES[dtype].size_bytes
-    rows, cols = warps(of, 16, row_from_x=method == "naive")
+    extents, size = parse_shape(shape), ELEMENT_TYPES[dtype].size_bytes
+    rows, cols = warps(extents, 16, row_from_x=method == "naive")
     inside = rows >= 0
-    a = [np.where(inside, (rows * of.k + k) * size, -1) for k in range(of.k)]
-    b = [np.where(inside, (k * of.n + cols) * size, -1) for k in range(of.k)]
-    c = np.where(inside, (rows * of.n + cols) * size, -1)
+    a = [np.where(inside, (rows * extents.k + k) * size, -1) for k in range(extents.k)]
+    b = [np.where(inside, (k * extents.n + cols) * size, -1) for k in range(extents.k)]
+    c = np.where(inside, (rows * extents.n + cols) * size, -1)
     expected = {("A", "load"): np.concatenate(a), ("B", "load"): np.concatenate(b), ("C", "store"): c}
     assert len(result.accesses) == 3 and not result.scaled
     for (array, op), offsets in expected.items():
-        access = one(result, array, op)
+        access = only_access(result, array, op)
         assert access.requests == len(offsets)
         assert access.sectors == sectors_of(offsets)
         assert access.bytes_requested == size * (offsets >= 0).sum()
@@ -110,42 +110,42 @@ def test_requests_and_sectors_are_those_of_the_addresses(method, shape, dtype):
         ("tiled-padded", {"BLOCK_SIZE": 16, "PAD": 1}),
     ],
 )
-def test_bytes_requested_are_what_the_header_says(method, values):
+def test_requested_bytes_are_the_traffic_of_the_header(method, values):
     result = traced(method, "64x48x32", **values)
     (variant,) = variants(find(method), {name: (value,) for name, value in values.items()})
-    said = variant.traffic(ELEMENT_TYPES["float32"], 64, 48, 32)
-    assert said is not None
-    assert result.total("global", "load").bytes_requested == said.load_bytes
-    assert result.total("global", "store").bytes_requested == said.store_bytes
-    assert result.intensity == result.operations / said.load_bytes
-    assert result.intensity_with_stores == result.operations / (said.load_bytes + said.store_bytes)
+    traffic = variant.traffic(ELEMENT_TYPES["float32"], 64, 48, 32)
+    assert traffic is not None
+    assert result.total("global", "load").bytes_requested == traffic.load_bytes
+    assert result.total("global", "store").bytes_requested == traffic.store_bytes
+    assert result.intensity == result.operations / traffic.load_bytes
+    assert result.intensity_with_stores == result.operations / (traffic.load_bytes + traffic.store_bytes)
 
 
 @pytest.mark.parametrize("method", ["coalesced", "tiled-bounds"])
-def test_a_few_blocks_stand_for_the_grid(method):
-    """Also where the last row and column of blocks reach past the edge."""
+def test_the_counts_of_a_few_blocks_are_scaled_to_the_grid(method):
+    """The last row and column of blocks reach past the edge of C."""
     every = traced(method, "88x104x24", BLOCK_SIZE=16)
     few = traced(method, "88x104x24", BLOCK_SIZE=16, settings=Settings(blocks=8))
     assert few.scaled and few.blocks == (8, 42) and not every.scaled and every.blocks == (42, 42)
     assert few.accesses == every.accesses
 
 
-def test_intensity_of_sectors_and_traffic_against_naive():
+def test_intensity_and_traffic_relative_to_naive_are_those_computed_by_hand():
     naive, tiled = traced("naive", "64"), traced("tiled", "64")
     assert naive.bytes_against_naive == naive.sectors_against_naive == 1
-    # 64 / 32 blocks in a row: A and B are loaded twice each instead of 64 times, C is stored once.
+    # With 64 / 32 blocks per row, A and B are loaded twice instead of 64 times; C is stored once.
     assert tiled.bytes_against_naive == (2 + 2 + 1) / (64 + 64 + 1)
     sectors = 64 * 64 * 4 // 32
     assert tiled.total("global").sectors == 5 * sectors
     assert tiled.sector_intensity == 2 * 64**3 / (5 * sectors * 32)
-    # A's 32 sectors, B's one, a warp and step; C's 32 a warp.
+    # For each warp: 32 sectors of A and one of B per step of k, and 32 of C.
     assert naive.total("global").sectors == (64 * 33 + 32) * (64 * 64 // WARP)
     assert tiled.sectors_against_naive == tiled.total("global").sectors / naive.total("global").sectors
 
 
-def test_bank_conflicts_and_their_cure():
+def test_padding_removes_the_bank_conflicts_of_tiled_padded():
     conflicts, cured = (
-        one(traced("tiled-padded", "64", BLOCK_SIZE=32, PAD=pad), "As", "load") for pad in (0, 1)
+        only_access(traced("tiled-padded", "64", BLOCK_SIZE=32, PAD=pad), "As", "load") for pad in (0, 1)
     )
     assert conflicts.requests == cured.requests == 64 * 64 * 64 // WARP
     assert conflicts.wavefronts == 32 * conflicts.requests and cured.wavefronts == cured.requests
@@ -157,47 +157,49 @@ def test_bank_conflicts_and_their_cure():
 def test_shared_loads_that_nvcc_merges_are_counted_as_merged():
     written = traced("tiled", "64")
     merged = traced("tiled", "64", settings=Settings(blocks=None, arch="sm_90"))
-    as_written, as_compiled = (one(result, "As", "load") for result in (written, merged))
+    as_written, as_compiled = (only_access(result, "As", "load") for result in (written, merged))
     assert written.wide_lines is None and merged.wide_lines == {as_compiled.line}
     assert as_compiled.requests == as_written.requests // 4
     assert as_compiled.bytes_requested == as_written.bytes_requested
-    assert one(written, "Bs", "load") == one(merged, "Bs", "load")  # a row apart: nothing to merge
+    # Elements of Bs are one row apart, so nvcc merges nothing.
+    assert only_access(written, "Bs", "load") == only_access(merged, "Bs", "load")
 
 
 @pytest.mark.parametrize("error", [NoDeviceError("no nvcc"), KernelError("nvcc does not take it")])
-def test_without_an_answer_of_nvcc_shared_loads_count_as_written(monkeypatch, error):
+def test_shared_loads_are_counted_as_written_if_nvcc_is_missing_or_fails(monkeypatch, error):
     def refuse(program, arch):
         raise error
 
     monkeypatch.setattr("cudamm.analysis.trace.merged_lines", refuse)
     result = traced("tiled", "32", settings=Settings(blocks=None, arch="sm_90"))
-    assert result.wide_lines is None and one(result, "As", "load").requests == 32 * 32 * 32 // WARP
+    assert result.wide_lines is None and only_access(result, "As", "load").requests == 32 * 32 * 32 // WARP
 
 
 GRIDS = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
 
 
 @given(GRIDS, st.integers(1, 40))
-def test_classes_of_blocks(grid, most):
-    """They make up the grid, each block once; traced blocks are of their class, and as many as asked for."""
+def test_classes_partition_the_grid_and_traced_blocks_are_spread_over_them(grid, most):
+    """Each block of the grid is in one class. About as many blocks are traced as requested."""
     classes = block_classes(grid, most)
     whole = block_classes(grid, None)
     assert [(c.name, c.blocks) for c in classes] == [(c.name, c.blocks) for c in whole]
     assert sorted(itertools.chain(*(c.traced for c in whole))) == list(range(math.prod(grid)))
-    for few, all_of_them in zip(classes, whole, strict=True):
-        assert 1 <= len(few.traced) == len(set(few.traced)) <= few.blocks == len(all_of_them.traced)
-        assert set(few.traced) <= set(all_of_them.traced)
+    for few, every in zip(classes, whole, strict=True):
+        assert 1 <= len(few.traced) == len(set(few.traced)) <= few.blocks == len(every.traced)
+        assert set(few.traced) <= set(every.traced)
         is_last = {
             tuple(at == extent - 1 and extent > 1 for at, extent in zip(index, grid, strict=True))
-            for index in (np.unravel_index(i, grid[::-1])[::-1] for i in all_of_them.traced)
+            for index in (np.unravel_index(i, grid[::-1])[::-1] for i in every.traced)
         }
         assert len(is_last) == 1
     traced_blocks = sum(len(c.traced) for c in classes)
     assert traced_blocks <= max(most, len(classes))
-    assert traced_blocks >= min(most, math.prod(grid)) - len(classes)  # what a small class leaves is not lost
+    # Other classes get what a small class leaves of its share.
+    assert traced_blocks >= min(most, math.prod(grid)) - len(classes)
 
 
-def test_the_classes_of_a_plane():
+def test_a_plane_of_blocks_has_an_interior_two_edges_and_a_corner():
     classes = block_classes((32, 32, 1), 8)
     assert [(c.name, c.blocks) for c in classes] == [
         ("interior", 31 * 31), ("last column", 31), ("last row", 31), ("corner", 1),
@@ -213,26 +215,26 @@ ACCESS = Access(
 )  # fmt: skip
 
 
-def observed(*accesses):
+def observation_of(*accesses):
     return Observation(accesses, (0,), (1, 1))
 
 
-def test_counts_are_scaled_and_added_by_access():
-    """Sites are numbered anew in each observation: line, array, kind and order within the line count."""
+def test_counts_are_scaled_and_added_for_each_access():
+    """Accesses match by line, array, kind and order within the line, because sites differ by observation."""
     other = dataclasses.replace(ACCESS, site=1, requests=4, sectors=16)
     store = dataclasses.replace(ACCESS, site=2, line=9, op="store", array="C")
-    unseen = dataclasses.replace(ACCESS, site=0, line=3, requests=0)
-    found = combined(
+    without_requests = dataclasses.replace(ACCESS, site=0, line=3, requests=0)
+    accesses = combined(
         [
-            (Fraction(3), observed(ACCESS, other, store)),
-            (Fraction(5, 2), observed(unseen, dataclasses.replace(store, site=1))),
-            (Fraction(1), observed(ACCESS)),
+            (Fraction(3), observation_of(ACCESS, other, store)),
+            (Fraction(5, 2), observation_of(without_requests, dataclasses.replace(store, site=1))),
+            (Fraction(1), observation_of(ACCESS)),
         ]
     )
-    assert [(a.line, a.op, a.requests) for a in found] == [
+    assert [(a.line, a.op, a.requests) for a in accesses] == [
         (7, "load", 3 * 10 + 10), (7, "load", 3 * 4), (9, "store", 30 + 25),
     ]  # fmt: skip
-    assert [a.sectors for a in found] == [160, 48, 220]
+    assert [a.sectors for a in accesses] == [160, 48, 220]
 
 
 @pytest.mark.parametrize(
@@ -249,25 +251,24 @@ def test_counts_are_scaled_and_added_by_access():
         ({"space": "shared", "wavefronts": 10, "ideal_wavefronts": 10, "broadcasts": 10}, "broadcast"),
     ],
 )
-def test_patterns_in_words(fields, words):
+def test_an_access_pattern_is_named_by_its_sectors_or_wavefronts(fields, words):
     assert pattern(dataclasses.replace(ACCESS, **fields)) == words
 
 
 LAUNCH = Launch(Shape(64, 48, 32), (32, 1, 1), (2, 2, 1), 0, (), ())
 
 
-def test_time_periods_are_an_accesss_own_executions():
+def test_periods_of_a_watched_access_are_its_own_executions():
     load, store = ACCESS, dataclasses.replace(ACCESS, site=1, line=8, op="store", array="C")
-    of_shared = dataclasses.replace(ACCESS, site=2, line=9, space="shared", array="As")
-    nowhere = dataclasses.replace(ACCESS, site=3, line=9, array="")
+    shared_load = dataclasses.replace(ACCESS, site=2, line=9, space="shared", array="As")
+    unknown_array = dataclasses.replace(ACCESS, site=3, line=9, array="")
     requests = [
         Request(0, 0, {0: 0, 1: 128}), Request(1, 2, {0: 8}), Request(2, 3, {0: 0}), Request(3, 0, {0: 4}),
         Request(4, 1, {5: 192}), Request(5, 0, {0: 8}),
     ]  # fmt: skip
-    seen = Observation(
-        (load, store, of_shared, nowhere), (3,), (1, 1), tuple(requests), (), (SharedArray("As", 512),)
-    )
-    watched = watched_of(seen, LAUNCH, 4, (1, 1, 0), 0, 2)
+    accesses, shared = (load, store, shared_load, unknown_array), (SharedArray("As", 512),)
+    observation = Observation(accesses, (3,), (1, 1), tuple(requests), (), shared)
+    watched = watched_of(observation, LAUNCH, 4, (1, 1, 0), 0, 2)
     assert watched.to_the_end and watched.block == (1, 1, 0)
     first, second, third = watched.accesses
     assert first.periods == ({0: 0, 1: 128}, {0: 4}) and (first.rows, first.columns) == (64, 32)
@@ -277,9 +278,10 @@ def test_time_periods_are_an_accesss_own_executions():
 
 
 def test_a_wide_access_touches_several_elements():
-    of = WarpAccess(dataclasses.replace(ACCESS, size_bytes=16), 8, 8, 4, ({0: 0, 1: 16, 2: 32},))
-    assert of.cells(0)[0, 3] == [0] and of.cells(0)[0, 4] == [1] and of.cells(0)[1, 0] == [2]
-    assert of.sectors(0) == 2
+    access = WarpAccess(dataclasses.replace(ACCESS, size_bytes=16), 8, 8, 4, ({0: 0, 1: 16, 2: 32},))
+    cells = access.cells(0)
+    assert cells[0, 3] == [0] and cells[0, 4] == [1] and cells[1, 0] == [2]
+    assert access.sectors(0) == 2
 
 
 @pytest.mark.parametrize(
@@ -295,33 +297,33 @@ def test_a_wide_access_touches_several_elements():
         (16, range(0, 512, 16), 4),
     ],
 )
-def test_words_that_a_request_needs_of_a_bank(size, offsets, words):
+def test_the_number_of_words_per_bank_follows_the_programming_guide(size, offsets, words):
     """CUDA C++ Programming Guide, “Shared Memory”: successive words of 4 bytes lie in successive banks."""
     access = dataclasses.replace(ACCESS, space="shared", array="As", size_bytes=size)
-    of = WarpAccess(access, 8, 32, 4, (dict(enumerate(offsets)),))
-    assert of.words_of_a_bank(0) == words
+    warp_access = WarpAccess(access, 8, 32, 4, (dict(enumerate(offsets)),))
+    assert warp_access.words_of_a_bank(0) == words
 
 
 @given(st.lists(st.integers(0, 4095), min_size=1, max_size=32))
-def test_sectors_of_a_drawn_request(elements):
-    of = WarpAccess(ACCESS, 64, 64, 4, ({lane: 4 * e for lane, e in enumerate(elements)},))
-    assert of.sectors(0) == len({4 * e // 32 for e in elements})
-    assert sum(map(len, of.cells(0).values())) == len(elements)
+def test_sectors_and_cells_of_a_random_request_are_counted(elements):
+    access = WarpAccess(ACCESS, 64, 64, 4, ({lane: 4 * e for lane, e in enumerate(elements)},))
+    assert access.sectors(0) == len({4 * e // 32 for e in elements})
+    assert sum(map(len, access.cells(0).values())) == len(elements)
 
 
-def test_the_watched_warp_is_the_one_asked_for():
+def test_the_watched_warp_is_the_requested_one():
     settings = Settings(blocks=None, warp=1, of_block=(1, 0, 0), steps=2)
     result = traced("coalesced", "32x64x24", settings=settings, BLOCK_SIZE=16)
     assert result.watched is not None and result.watched.to_the_end
-    by_array = {of.access.array: of for of in result.watched.accesses}
+    by_array = {a.access.array: a for a in result.watched.accesses}
     lanes = range(WARP)  # warp 1 of a block of 16 x 16 has rows 2 and 3; block 1 begins at column 16
     assert by_array["A"].periods == tuple({i: 4 * ((2 + i // 16) * 24 + k) for i in lanes} for k in (0, 1))
     assert by_array["B"].periods == tuple({i: 4 * (k * 64 + 16 + i % 16) for i in lanes} for k in (0, 1))
     assert by_array["C"].periods == ({i: 4 * ((2 + i // 16) * 64 + 16 + i % 16) for i in lanes},)
 
 
-def test_some_warps_stand_for_a_blocks_others(monkeypatch):
-    """A warp that others stand for is watched all the same, where it is asked for."""
+def test_the_counts_of_some_warps_are_scaled_to_the_block(monkeypatch):
+    """A requested warp is watched even if another warp represents it in the counts."""
     monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 50_000)
     every = traced("block-coarse", "64", BLOCK_SIZE=8)
     settings = Settings(blocks=8, warp=1, steps=1)
@@ -333,23 +335,25 @@ def test_some_warps_stand_for_a_blocks_others(monkeypatch):
     assert first.access.array == "C" and first.cells(0)[32, 0] == [0]
 
 
-def test_a_warp_or_block_that_is_not_there_is_refused():
+def test_a_warp_or_block_that_does_not_exist_is_refused():
     with pytest.raises(UsageError, match="no warp 8: a block has 8 warps, 0 to 7"):
         traced("coalesced", "64", settings=Settings(warp=8), BLOCK_SIZE=16)
     with pytest.raises(UsageError, match="no block 4,0,0: the grid is 4 x 4 x 1"):
         traced("coalesced", "64", settings=Settings(warp=0, of_block=(4, 0, 0)), BLOCK_SIZE=16)
 
 
-def test_what_varies_with_the_size():
-    """Rows of 24 floats begin at a sector, not all rows of 20: B's loads and C's stores then need more."""
-    at = [traced("coalesced", f"16x{n}x8", BLOCK_SIZE=8) for n in (24, 20)]
-    found = varying(at)
-    values = {(array, op): {round(value, 9) for _, value in of} for (_, array, op), of in found.items()}
+def test_accesses_whose_sectors_vary_with_the_size_are_found():
+    """Rows of 24 floats begin at a sector. Some rows of 20 do not, so B and C need more sectors."""
+    results = [traced("coalesced", f"16x{n}x8", BLOCK_SIZE=8) for n in (24, 20)]
+    values = {
+        (array, op): {round(value, 9) for _, value in values_by_size}
+        for (_, array, op), values_by_size in varying(results).items()
+    }
     assert len(values["B", "load"]) == 2 and len(values["C", "store"]) == 2
     assert values["A", "load"] == {4.0}
 
 
-def test_atomics_are_counted_apart(kernels):
+def test_atomics_are_counted_separately_from_stores(kernels):
     """Three layers of blocks add to each element of C."""
     result = traced(kernels / "split_k.cu", "32x32x32", settings=Settings(blocks=8))
     summary = result.summary()

@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb and the code of docs/python.md run."""
+"""The code of docs/notebook.ipynb and of docs/python.md runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def python_path() -> str:
     return os.pathsep.join([str(DOCS.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def test_the_notebook_runs_and_shows_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_notebook_runs_and_shows_html_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat", reason="nbclient is in the extra dev")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
@@ -29,16 +29,17 @@ def test_the_notebook_runs_and_shows_tables(monkeypatch: pytest.MonkeyPatch, tmp
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not [cell.source for cell in cells if cell.outputs], "clear the outputs before saving the notebook"
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
-    shown = {cell.source: cell.outputs for cell in cells}
-    assert max(map(len, shown.values())) == 1
-    assert sum("text/html" in output.get("data", {}) for (output,) in filter(None, shown.values())) == 5
-    (mistake,) = (outputs for source, outputs in shown.items() if "result.reason" in source)
+    outputs_by_source = {cell.source: cell.outputs for cell in cells}
+    assert max(map(len, outputs_by_source.values())) == 1
+    html_tables = [o for (o,) in filter(None, outputs_by_source.values()) if "text/html" in o.get("data", {})]
+    assert len(html_tables) == 5
+    (mistake,) = (outputs for source, outputs in outputs_by_source.items() if "result.reason" in source)
     assert mistake[0]["data"]["text/plain"].startswith("('failed',") and "k = 30" in str(mistake)
 
 
-def test_the_code_of_the_page_runs(tmp_path: Path) -> None:
+def test_the_code_of_the_python_page_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "python.md").read_text(encoding="utf-8"), re.DOTALL)
-    ended = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "".join(blocks)],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": python_path(), "CUDA_VISIBLE_DEVICES": ""},
@@ -46,6 +47,6 @@ def test_the_code_of_the_page_runs(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    assert "Verified on" in ended.stdout and "Occupancy on sm_90" in ended.stdout
-    assert "unknown method tilde: did you mean tiled" in ended.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert "Verified on" in completed.stdout and "Occupancy on sm_90" in completed.stdout
+    assert "unknown method tilde: did you mean tiled" in completed.stdout

@@ -1,4 +1,4 @@
-"""Typed use of `import cudamm`, for mypy: `make check` reads this file, and the tests run it."""
+"""Typed use of `import cudamm`: `make check` runs mypy on this file, and the test suite runs it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_results_have_the_types_of_their_records() -> None:
     rate: float | None = measured[0].gflops
     assert rate is not None
 
-    traced: cudamm.Results[TraceResult] = cudamm.trace("naive", n=4, params={"BLOCK_SIZE": [4]})
+    traced: cudamm.Results[TraceResult] = cudamm.trace("naive", n=4, params={"BLOCK_SIZE": [4]}, arch=None)
     intensity: float | None = traced[0].intensity
     assert intensity == 0.25
 
@@ -38,7 +38,7 @@ def test_results_have_the_types_of_their_records() -> None:
 
 
 def test_wrong_types_are_refused_by_mypy() -> None:
-    """Each comment is an error for mypy if the line would be right."""
+    """mypy reports an ignore comment that suppresses no error, so each line has to be a type error."""
     with pytest.raises(cudamm.errors.UsageError):
         cudamm.bench("naive", n="many")  # type: ignore[arg-type]
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""What `compare` finds between two files whose differences are known."""
+"""`compare` of two files whose differences are known."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def saved(*rows, path="old.json", device=None, environment=None, options=None):
     return Saved(path, document, list(rows))
 
 
-def both(old_row, new_row, confidence=0.95):
-    (found,) = compare(saved(old_row), saved(new_row, path="new.json"), confidence)
-    return found
+def compare_rows(old_row, new_row, confidence=0.95):
+    (compared,) = compare(saved(old_row), saved(new_row, path="new.json"), confidence)
+    return compared
 
 
 FAILED = {"status": "failed", "reason": "C[0][0] is wrong", "samples_ms": []}
@@ -42,20 +42,22 @@ FAILED = {"status": "failed", "reason": "C[0][0] is wrong", "samples_ms": []}
     ("median", "outcome"), [(0.5, "faster"), (0.95, "faster"), (1.05, "slower"), (2.0, "slower")]
 )
 def test_the_speed_up_is_old_over_new(median, outcome):
-    found = both(row(seed=1), row(median=median, seed=2))
-    assert found.outcome == outcome
-    assert found.ratio.value == pytest.approx(1 / median, rel=0.01)
-    assert found.ratio.low < 1 / median < found.ratio.high
+    compared = compare_rows(row(seed=1), row(median=median, seed=2))
+    assert compared.outcome == outcome
+    assert compared.ratio.value == pytest.approx(1 / median, rel=0.01)
+    assert compared.ratio.low < 1 / median < compared.ratio.high
 
 
-def test_noise_is_no_difference():
-    assert both(row(seed=1), row(seed=2)).outcome == "no difference"
-    assert both(row(seed=1, noise=0.3), row(median=1.02, seed=2, noise=0.3)).outcome == "no difference"
+def test_differences_within_the_noise_are_no_difference():
+    assert compare_rows(row(seed=1), row(seed=2)).outcome == "no difference"
+    assert (
+        compare_rows(row(seed=1, noise=0.3), row(median=1.02, seed=2, noise=0.3)).outcome == "no difference"
+    )
 
 
-def test_a_file_and_itself_do_not_differ():
-    assert both(row(), row()).outcome == "no difference"
-    assert both(row(noise=0), row(noise=0)).ratio.value == 1
+def test_a_file_does_not_differ_from_itself():
+    assert compare_rows(row(), row()).outcome == "no difference"
+    assert compare_rows(row(noise=0), row(noise=0)).ratio.value == 1
 
 
 @pytest.mark.parametrize(
@@ -63,34 +65,34 @@ def test_a_file_and_itself_do_not_differ():
     [("method", "naive"), ("params", {"BLOCK_SIZE": 32}), ("m", 65), ("n", 65), ("k", 65),
      ("dtype", "int32"), ("fmad", False), ("cache", "hot")],
 )  # fmt: skip
-def test_rows_match_by_what_they_are(name, value):
-    found = compare(saved(row(), row("both")), saved(row(**{name: value}), row("both")), 0.95)
-    assert {c.outcome for c in found} == {"only in the old file", "only in the new file", "no difference"}
-    assert all(c.ratio is None for c in found if c.outcome.startswith("only"))
+def test_rows_match_by_method_parameters_problem_and_settings(name, value):
+    compared = compare(saved(row(), row("both")), saved(row(**{name: value}), row("both")), 0.95)
+    assert {c.outcome for c in compared} == {"only in the old file", "only in the new file", "no difference"}
+    assert all(c.ratio is None for c in compared if c.outcome.startswith("only"))
 
 
-def test_rows_match_whatever_order_their_parameters_have():
+def test_the_order_of_parameters_does_not_matter_for_matching_rows():
     old, new = row(params={"A": 1, "B": "x"}), row(params={"B": "x", "A": 1})
-    assert both(old, new).outcome == "no difference"
+    assert compare_rows(old, new).outcome == "no difference"
 
 
-def test_rows_that_are_there_twice_match_one_by_one():
-    found = compare(saved(row(), row(median=2.0)), saved(row(), row(median=2.0), row()), 0.95)
-    assert [c.outcome for c in found] == ["no difference", "no difference", "only in the new file"]
+def test_duplicate_rows_match_one_by_one():
+    compared = compare(saved(row(), row(median=2.0)), saved(row(), row(median=2.0), row()), 0.95)
+    assert [c.outcome for c in compared] == ["no difference", "no difference", "only in the new file"]
 
 
-def test_nothing_in_common_is_an_error():
+def test_files_without_a_common_variant_are_refused():
     with pytest.raises(UsageError, match=r"no variant is in both old\.json and new\.json"):
         compare(saved(row()), saved(row("naive"), path="new.json"), 0.95)
     with pytest.raises(UsageError, match="no variant is in both"):
         compare(saved(), saved(row()), 0.95)
 
 
-def test_methods_and_problems_stay_together():
+def test_rows_are_grouped_by_problem_and_method():
     old = saved(row("a"), row("b"), row("a", m=65))
     new = saved(row("b"), row("a", params={"BLOCK_SIZE": 32}), row("a"), row("b", m=65))
-    found = [(c.row["m"], c.row["method"]) for c in compare(old, new, 0.95)]
-    assert found == [(64, "a"), (64, "a"), (64, "b"), (65, "a"), (65, "b")]
+    order = [(c.row["m"], c.row["method"]) for c in compare(old, new, 0.95)]
+    assert order == [(64, "a"), (64, "a"), (64, "b"), (65, "a"), (65, "b")]
 
 
 @pytest.mark.parametrize(
@@ -107,34 +109,35 @@ def test_methods_and_problems_stay_together():
     ],
 )
 def test_rows_without_a_time_have_no_ratio(old, new, outcome):
-    found = both(row(**old), row(**new))
-    assert (found.outcome, found.ratio) == (outcome, None)
-    assert found.is_worse(0.05) == (outcome == "now fails")
+    compared = compare_rows(row(**old), row(**new))
+    assert (compared.outcome, compared.ratio) == (outcome, None)
+    assert compared.is_worse(0.05) == (outcome == "now fails")
 
 
-def test_worse_by_more_than_is_allowed_and_surely():
-    # A fifth slower, give or take little; then as much, but by samples that may as well be equal.
-    found = both(row(noise=0.001, seed=1), row(median=1.2, noise=0.001, seed=2))
-    assert found.is_worse(0.19) and not found.is_worse(0.21)
-    assert not both(row(noise=0.4, seed=1), row(median=1.2, noise=0.4, seed=2)).is_worse(0.05)
-    assert not both(row(), row(median=0.5)).is_worse(0)
+def test_a_row_is_worse_if_it_is_surely_slower_than_the_tolerance():
+    # Both rows are 20% slower; the first with little noise, the second with so much that they may be equal.
+    compared = compare_rows(row(noise=0.001, seed=1), row(median=1.2, noise=0.001, seed=2))
+    assert compared.is_worse(0.19) and not compared.is_worse(0.21)
+    assert not compare_rows(row(noise=0.4, seed=1), row(median=1.2, noise=0.4, seed=2)).is_worse(0.05)
+    assert not compare_rows(row(), row(median=0.5)).is_worse(0)
 
 
-def test_a_record_has_both_sides():
-    record = both(row(noise=0), row(median=2.0, noise=0)).record()
+def test_a_record_contains_both_medians_and_the_ratio():
+    record = compare_rows(row(noise=0), row(median=2.0, noise=0)).record()
     assert record["old_median_ms"] == 1.0 and record["new_median_ms"] == 2.0
     assert (record["ratio"], record["low"], record["high"]) == (0.5, 0.5, 0.5)
     assert (record["verdict"], record["method"], record["new_status"]) == ("slower", "tiled", "ok")
-    found = compare(saved(row()), saved(row(), row("naive")), 0.95)[1].record()
-    assert (found["old_status"], found["old_median_ms"], found["ratio"]) == (None, None, None)
+    record = compare(saved(row()), saved(row(), row("naive")), 0.95)[1].record()
+    assert (record["old_status"], record["old_median_ms"], record["ratio"]) == (None, None, None)
 
 
 def warnings(old, new):
     return differences(old, new, compare(old, new, 0.95))
 
 
-def test_equal_circumstances_are_not_remarked_upon():
-    assert warnings(saved(row()), saved(row(clock_mhz=1945), path="new.json")) == []  # 1.8% slower
+def test_equal_machines_and_options_give_no_warning():
+    # A clock that is 1.8% lower is no difference.
+    assert warnings(saved(row()), saved(row(clock_mhz=1945), path="new.json")) == []
     assert warnings(saved(row(clock_mhz=None, source=None)), saved(row())) == []
 
 
@@ -149,18 +152,18 @@ def test_equal_circumstances_are_not_remarked_upon():
         ({"options": {"new_one": 3}}, ["option new_one"]),
     ],
 )
-def test_what_else_changed_is_named(changed, words):
+def test_changed_drivers_tools_and_options_are_named(changed, words):
     (line,) = warnings(saved(row()), saved(row(), path="new.json", **changed))
     assert all(word in line for word in words)
 
 
-def test_changed_kernels_are_named_once():
+def test_a_method_with_a_changed_source_is_named_once():
     old = saved(row("naive"), row(), row(m=65))
     new = saved(row("naive"), row(source="cd34"), row(m=65, source="cd34"), path="new.json")
     assert warnings(old, new) == ["the kernel's source differs: tiled"]
 
 
-def test_changed_clocks_and_throttling():
+def test_changed_clocks_and_throttled_rows_are_named():
     old = saved(row("naive", clock_mhz=1980), row(clock_mhz=1980))
     new = saved(row("naive", clock_mhz=1900), row(clock_mhz=1485, throttled=3), path="new.json")
     clocks, throttled = warnings(old, new)
@@ -170,7 +173,7 @@ def test_changed_clocks_and_throttling():
 
 
 @pytest.mark.parametrize("other", [{"name": "Other GPU"}, {"kind": "cpu"}])
-def test_other_devices_are_refused_unless_forced(other):
+def test_results_of_different_devices_are_refused_unless_forced(other):
     old, new = saved(row()), saved(row(), path="new.json", device=other)
     with pytest.raises(UsageError, match=r"old\.json was measured on Some GPU \(gpu\), new.*--force"):
         check_devices(old, new, force=False)

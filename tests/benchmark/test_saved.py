@@ -1,4 +1,4 @@
-"""Reading results back: what comes back, and what is said of every file that is something else."""
+"""Reading result files and journals back, and the messages for files that are damaged or of another kind."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ DOCUMENT = {
 
 
 @pytest.fixture
-def refused(tmp_path):
-    """Load a file with this text, or of this document, and say how it is refused."""
+def message_of(tmp_path):
+    """Return a function that loads a file with the given content and returns its UsageError's message."""
 
-    def load_it(content):
+    def load_refused(content):
         path = tmp_path / "file.json"
         if isinstance(content, bytes):
             path.write_bytes(content)
@@ -45,10 +45,10 @@ def refused(tmp_path):
         assert str(path) in message and "\n" not in message
         return message
 
-    return load_it
+    return load_refused
 
 
-def test_a_file_comes_back_in_two_parts(tmp_path):
+def test_a_file_is_read_as_rows_and_a_document(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps(DOCUMENT))
     saved = load(str(path))
@@ -57,13 +57,13 @@ def test_a_file_comes_back_in_two_parts(tmp_path):
     assert saved.document == {name: value for name, value in DOCUMENT.items() if name != "results"}
 
 
-def test_what_later_versions_add_is_no_hindrance(tmp_path):
+def test_unknown_fields_of_later_versions_are_kept(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps(DOCUMENT | {"more": 1, "results": [ROW | {"more": 1}]}))
     assert load(str(path)).rows[0]["more"] == 1
 
 
-def test_a_row_comes_back_as_the_result_that_wrote_it(tmp_path):
+def test_a_row_is_read_as_the_result_that_wrote_it(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps(DOCUMENT | {"results": [ROW | VERDICT | {"chosen_by": "table"}]}))
     (result,) = load(str(path)).results
@@ -76,27 +76,27 @@ def test_a_row_comes_back_as_the_result_that_wrote_it(tmp_path):
     assert bench_record_among(load(str(path)).results[0], []) == written
 
 
-def test_a_file_that_is_not_there():
+def test_a_missing_file_and_an_empty_name_are_refused():
     with pytest.raises(UsageError, match=r"nowhere\.json: there is no such file"):
         load("nowhere.json")
     with pytest.raises(UsageError, match="the name of the result file is empty"):
         load("")
 
 
-def test_a_folder(tmp_path):
+def test_a_folder_is_refused(tmp_path):
     with pytest.raises(UsageError, match="is a folder"):
         load(str(tmp_path))
 
 
-def test_a_file_that_is_not_ours_to_read(refused, monkeypatch):
-    def read_text(*_, **__):  # root reads everything, whatever its mode
+def test_a_file_without_read_permission_is_refused(message_of, monkeypatch):
+    def read_text(*_, **__):  # root can read files of any mode
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    assert "it cannot be read (Permission denied)" in refused(DOCUMENT)
+    assert "it cannot be read (Permission denied)" in message_of(DOCUMENT)
 
 
-def test_a_link_to_itself_cannot_be_read(tmp_path):
+def test_a_symlink_to_itself_is_refused(tmp_path):
     path = tmp_path / "loop.json"
     path.symlink_to(path)
     with pytest.raises(UsageError, match=r"loop\.json: it cannot be read"):
@@ -115,26 +115,26 @@ def test_a_link_to_itself_cannot_be_read(tmp_path):
         ("[" * 200_000, "nested too deeply"),
     ],
 )
-def test_what_is_not_json(refused, text, words):
-    message = refused(text)
+def test_a_file_that_is_not_json_is_refused_with_the_reason(message_of, text, words):
+    message = message_of(text)
     assert "is not JSON" in message and words in message
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "null", "{}", '{"schema": 3}', '{"schema": "x/1"}'])
-def test_json_of_somebody_else(refused, text):
-    assert "is not a file of cudamm" in refused(text)
+def test_json_of_another_program_is_refused(message_of, text):
+    assert "is not a file of cudamm" in message_of(text)
 
 
-def test_another_version_and_another_command(refused):
-    message = refused(DOCUMENT | {"schema": "cudamm.bench/1"})
+def test_a_file_of_another_version_or_another_command_is_refused(message_of):
+    message = message_of(DOCUMENT | {"schema": "cudamm.bench/1"})
     assert "was written by another version" in message and SCHEMA in message
-    message = refused(DOCUMENT | {"schema": "cudamm.verify/1"})
+    message = message_of(DOCUMENT | {"schema": "cudamm.verify/1"})
     assert "cudamm verify" in message and SCHEMA in message and "another version" not in message
 
 
 @pytest.mark.parametrize("results", [None, {}, "x", [1], [ROW, []]])
-def test_results_that_are_none(refused, results):
-    assert "is damaged: `results" in refused(DOCUMENT | {"results": results})
+def test_results_that_are_not_a_list_of_objects_are_damaged(message_of, results):
+    assert "is damaged: `results" in message_of(DOCUMENT | {"results": results})
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,16 @@ def test_results_that_are_none(refused, results):
         ("environment", 1, "`environment`: expected `object`, got `int`"),
     ],
 )
-def test_a_document_that_is_damaged(refused, name, value, words):
-    assert f"is damaged: {words}; measure again" in refused(DOCUMENT | {name: value})
+def test_a_damaged_document_is_refused_with_the_field(message_of, name, value, words):
+    assert f"is damaged: {words}; measure again" in message_of(DOCUMENT | {name: value})
 
 
 @pytest.mark.parametrize(
     "name", ["method", "params", "m", "samples_ms", "status", "cache", "execution", "fmad"]
 )
-def test_a_row_that_lacks_something(refused, name):
+def test_a_row_without_a_required_field_is_damaged(message_of, name):
     rows = [ROW, {key: value for key, value in ROW.items() if key != name}]
-    message = refused(DOCUMENT | {"results": rows})
+    message = message_of(DOCUMENT | {"results": rows})
     assert f"is damaged: result 2, missing required field `{name}`; measure again" in message
 
 
@@ -171,24 +171,24 @@ def test_a_row_that_lacks_something(refused, name):
         ("max_error", 10**400), ("retaken", -1), ("ended_by", None), ("chosen_by", "chance"),
     ],
 )  # fmt: skip
-def test_a_row_of_wrong_types(refused, name, value):
-    message = refused(DOCUMENT | {"results": [ROW | {name: value}]})
+def test_a_row_with_a_wrong_type_or_value_is_damaged(message_of, name, value):
+    message = message_of(DOCUMENT | {"results": [ROW | {name: value}]})
     assert f"is damaged: result 1, `{name}" in message
 
 
-def test_a_file_without_results_is_none_to_report_on(tmp_path):
+def test_a_file_without_results_cannot_be_reported_on(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps(DOCUMENT | {"results": []}))
     with pytest.raises(UsageError, match=r"file\.json contains no results yet"):
         results_of(load(str(path)))
 
 
-# The journal of a run that was killed.
+# Journals of runs that were killed.
 
 
 @pytest.fixture
-def killed(tmp_path):
-    """Leave a journal of two rows, in the wrong order, beside a file that is not there."""
+def interrupted_file(tmp_path):
+    """Write a journal with two rows in the wrong order. Return the path of the missing result file."""
     path = tmp_path / "file.json"
     journal = Journal(
         journal_of(path), {name: value for name, value in DOCUMENT.items() if name != "results"}
@@ -199,23 +199,23 @@ def killed(tmp_path):
     return path
 
 
-def test_a_journal_counts_before_the_file_where_a_run_goes_on(killed):
-    assert [row["method"] for row in load_to_resume(str(killed)).rows] == ["tiled", "naive"]
-    killed.write_text(json.dumps(DOCUMENT | {"results": []}))
-    assert len(load_to_resume(str(killed)).rows) == 2
-    assert load(str(killed)).rows == []
+def test_a_resumed_run_reads_the_journal_instead_of_the_file(interrupted_file):
+    assert [row["method"] for row in load_to_resume(str(interrupted_file)).rows] == ["tiled", "naive"]
+    interrupted_file.write_text(json.dumps(DOCUMENT | {"results": []}))
+    assert len(load_to_resume(str(interrupted_file)).rows) == 2
+    assert load(str(interrupted_file)).rows == []
 
 
-def test_where_only_a_journal_is_the_message_says_what_to_do(killed):
+def test_a_journal_without_its_file_is_refused_with_the_command_to_resume(interrupted_file):
     with pytest.raises(UsageError, match=r"not written yet.*file\.json\.journal.*`cudamm bench … --resume"):
-        load(str(killed))
+        load(str(interrupted_file))
 
 
 @pytest.mark.parametrize("cut", range(1, 120, 7))
-def test_a_line_that_the_kill_has_cut_off_does_not_count(killed, cut):
-    journal = journal_of(killed)
+def test_an_incomplete_last_line_of_a_journal_is_ignored(interrupted_file, cut):
+    journal = journal_of(interrupted_file)
     journal.write_bytes(journal.read_bytes()[:-cut])
-    assert [row["method"] for row in load_to_resume(str(killed)).rows] == ["naive"]
+    assert [row["method"] for row in load_to_resume(str(interrupted_file)).rows] == ["naive"]
 
 
 @pytest.mark.parametrize(
@@ -229,14 +229,14 @@ def test_a_line_that_the_kill_has_cut_off_does_not_count(killed, cut):
         (2, "[0, {}]", "is damaged: result 1, missing required field"),
     ],
 )
-def test_a_damaged_journal(killed, number, line, words):
-    journal = journal_of(killed)
+def test_a_damaged_journal_is_refused_with_the_line(interrupted_file, number, line, words):
+    journal = journal_of(interrupted_file)
     lines = journal.read_text().splitlines()
     lines[number] = line
     journal.write_text("\n".join(lines) + "\n")
     with pytest.raises(UsageError, match=rf"file\.json\.journal .*{words}"):
-        load_to_resume(str(killed))
+        load_to_resume(str(interrupted_file))
 
 
-def test_nothing_to_go_on_from(tmp_path):
+def test_there_is_nothing_to_resume_without_file_and_journal(tmp_path):
     assert load_to_resume(str(tmp_path / "file.json")) is None

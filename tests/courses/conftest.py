@@ -1,4 +1,4 @@
-"""What tests of the sources share."""
+"""Fixtures for the tests of courses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cudamm.errors import NoDeviceError
 
 @pytest.fixture
 def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a machine without a compiler for GPUs."""
+    """Hide nvcc, as on a machine without a CUDA toolkit."""
 
     def missing() -> Any:
         raise NoDeviceError("no nvcc anywhere")

@@ -1,4 +1,4 @@
-"""Made-up results of what a source runs, so that its conclusions can be tried both ways."""
+"""Made-up results of a course's runs, so that tests can make each of its conclusions hold or fail."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ CPU = Setting(is_gpu=False, device="a processor", architecture=ARCHITECTURES["sm
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """No progress to show."""
+    """Ignore the progress."""
 
 
-def made_up(plan: Plan, times: Times, **changes: Any) -> list[Outcome]:
-    """An outcome for each case that has a time by its label, or by label and rows; verified ones need none.
+def make_outcomes(plan: Plan, times: Times, **changes: Any) -> list[Outcome]:
+    """Return an outcome for each case that has a time, and for each case that is only verified.
 
     Args:
-        changes: fields of every result that are otherwise.
+        times: milliseconds, or one number per sample, by the case's label or by label and number of rows.
+        changes: fields to replace in every result.
     """
     outcomes = []
     for group in plan.groups:
         for case in group.cases:
             n = case.problem.shape.m
-            taken = times.get((case.label, n), times.get(case.label))
-            if taken is None and group.is_timed:
+            duration_ms = times.get((case.label, n), times.get(case.label))
+            if duration_ms is None and group.is_timed:
                 continue
-            samples = taken if isinstance(taken, list) else [taken]
+            samples = duration_ms if isinstance(duration_ms, list) else [duration_ms]
             outcomes.append(Outcome(case, _result(plan, group, case, samples, changes)))
     return outcomes
 
 
 def _result(plan: Plan, group: Group, case: Any, samples: list[Any], changes: Mapping[str, Any]) -> Result:
     shape, host = case.problem.shape, case.variant.method.runs_on_host
-    whole = case.problem.element.name == "int32"
-    made = Result(
+    is_integer = case.problem.element.name == "int32"
+    result = Result(
         method=case.variant.method.name,
         params=case.variant.params,
         m=shape.m,
@@ -60,13 +61,13 @@ def _result(plan: Plan, group: Group, case: Any, samples: list[Any], changes: Ma
         padded=False,
         status="ok",
         timing=Timing(samples if group.is_timed else [], "hot"),
-        verdict=Verdict(True, bit_equal=True if whole or not group.settings.fmad else None),
+        verdict=Verdict(True, bit_equal=True if is_integer or not group.settings.fmad else None),
     )
-    return dataclasses.replace(made, **changes)
+    return dataclasses.replace(result, **changes)
 
 
 def with_verdict(outcomes: list[Outcome], label: str, verdict: Verdict) -> list[Outcome]:
-    """The outcomes, those of one label judged otherwise."""
+    """Return the outcomes, with another verdict for the cases of one label."""
     return [
         dataclasses.replace(
             o,
@@ -83,14 +84,14 @@ def with_verdict(outcomes: list[Outcome], label: str, verdict: Verdict) -> list[
     ]
 
 
-def verdicts(findings: CourseReport) -> dict[str, bool | None]:
-    """What each check says, by its name."""
-    named = {check.name: check.holds for check in findings.checks}
-    assert len(named) == len(findings.checks), "two checks share a name"
-    return named
+def holds_by_name(report: CourseReport) -> dict[str, bool | None]:
+    """Return whether each conclusion holds, by its name."""
+    holds = {conclusion.name: conclusion.holds for conclusion in report.checks}
+    assert len(holds) == len(report.checks), "two conclusions share a name"
+    return holds
 
 
-def check(findings: CourseReport, name: str) -> Conclusion:
-    """The check of that name."""
-    (found,) = [c for c in findings.checks if c.name == name]
-    return found
+def conclusion_of(report: CourseReport, name: str) -> Conclusion:
+    """Return the conclusion with this name."""
+    (conclusion,) = [c for c in report.checks if c.name == name]
+    return conclusion

@@ -1,18 +1,18 @@
-"""CMU's table and conclusions, from made-up times."""
+"""CMU's table and conclusions from made-up times."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import pytest
-from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
+from made_up_outcomes import CPU, GPU, conclusion_of, holds_by_name, make_outcomes, silent, with_verdict
 
 from cudamm.courses.reproduce_cmu import SOURCE
 from cudamm.execution.case import Verdict
 from cudamm.kernels.problem import Shape
 
-# As the slides print them.
-THEIRS = {
+# Milliseconds that the slides print, by name and size.
+PUBLISHED_MS = {
     ("simple", 1024): 1950.0, ("cosimple", 1024): 44.5, ("csimple", 1024): 4.95,
     ("block", 1024): 612.0, ("ccblock", 1024): 111.0, ("cblock", 1024): 2.05,
     ("simple", 2048): 16000.0, ("cosimple", 2048): 301.0, ("csimple", 2048): 38.4,
@@ -25,121 +25,122 @@ def plan():
     return SOURCE.plan(GPU, silent)
 
 
-def concluded(plan, times, **changes):
-    return SOURCE.conclude(plan, made_up(plan, times, **changes))
+def report_of(plan, times, **changes):
+    return SOURCE.conclude(plan, make_outcomes(plan, times, **changes))
 
 
-def test_the_slides_own_times_uphold_every_conclusion(plan):
-    findings = concluded(plan, THEIRS)
-    assert set(verdicts(findings).values()) == {True}
-    ratios = [row.ratio for row in findings.rows if row.unit == "ms"]
+def test_every_conclusion_holds_for_the_times_of_the_slides(plan):
+    report = report_of(plan, PUBLISHED_MS)
+    assert set(holds_by_name(report).values()) == {True}
+    ratios = [row.ratio for row in report.rows if row.unit == "ms"]
     assert len(ratios) == 12
     assert ratios == pytest.approx([1.0] * 12)
     # The slides round the rates: 1.1 GFLOP/s is 1.10 and 1.07.
-    rates = [row.ratio for row in findings.rows if row.unit == "GFLOP/s"]
+    rates = [row.ratio for row in report.rows if row.unit == "GFLOP/s"]
     assert rates == pytest.approx([1.0] * 12, rel=0.05)
 
 
-def test_a_factor_is_named_beside_theirs(plan):
-    findings = concluded(plan, THEIRS | {("cosimple", 1024): 4.422, ("csimple", 1024): 0.3478})
-    found = check(findings, "coalescing-1024")
-    assert found.holds is True
-    assert "Simple++ is 12.7 times as fast as Simple: 0.3478 ms against 4.422 ms" in found.sentence
-    assert "(theirs: 9.0 times)" in found.sentence
-    assert "(theirs: 7.8 times)" in check(findings, "coalescing-2048").sentence
+def test_a_measured_factor_is_reported_beside_the_published_one(plan):
+    report = report_of(plan, PUBLISHED_MS | {("cosimple", 1024): 4.422, ("csimple", 1024): 0.3478})
+    conclusion = conclusion_of(report, "coalescing-1024")
+    assert conclusion.holds is True
+    assert "Simple++ is 12.7 times as fast as Simple: 0.3478 ms against 4.422 ms" in conclusion.sentence
+    assert "(theirs: 9.0 times)" in conclusion.sentence
+    assert "(theirs: 7.8 times)" in conclusion_of(report, "coalescing-2048").sentence
 
 
-def test_what_is_slower_here_is_said_with_its_numbers(plan):
-    findings = concluded(plan, THEIRS | {("cblock", 1024): 9.9})
-    found = check(findings, "sharing-1024")
-    assert found.holds is False
-    assert "Block++ takes 2.0 times as long as Simple++: 9.9 ms against 4.95 ms" in found.sentence
-    order = check(findings, "order-1024")
+def test_a_slower_kernel_is_reported_with_its_times(plan):
+    report = report_of(plan, PUBLISHED_MS | {("cblock", 1024): 9.9})
+    conclusion = conclusion_of(report, "sharing-1024")
+    assert conclusion.holds is False
+    assert "Block++ takes 2.0 times as long as Simple++: 9.9 ms against 4.95 ms" in conclusion.sentence
+    order = conclusion_of(report, "order-1024")
     assert order.holds is False
     assert "Simple++ (4.95 ms) is not slower than Block++ (9.9 ms)" in order.sentence
-    assert verdicts(findings)["order-2048"] is True
+    assert holds_by_name(report)["order-2048"] is True
 
 
-def test_times_within_two_percent_are_equal(plan):
-    findings = concluded(plan, THEIRS | {("csimple", 1024): 44.0})
-    found = check(findings, "coalescing-1024")
-    assert found.holds is False
-    assert "as fast as Simple, within 2%" in found.sentence
+def test_times_within_two_percent_count_as_equal(plan):
+    report = report_of(plan, PUBLISHED_MS | {("csimple", 1024): 44.0})
+    conclusion = conclusion_of(report, "coalescing-1024")
+    assert conclusion.holds is False
+    assert "as fast as Simple, within 2%" in conclusion.sentence
 
 
-def test_what_tied_for_the_slides_may_stand_either_way(plan):
+def test_methods_that_tied_in_the_slides_may_be_in_either_order(plan):
     swapped = {("cosimple", 2048): 303.0, ("ccblock", 2048): 301.0}
-    assert verdicts(concluded(plan, THEIRS | swapped))["order-2048"] is True
+    assert holds_by_name(report_of(plan, PUBLISHED_MS | swapped))["order-2048"] is True
     swapped = {("cosimple", 1024): 111.0, ("ccblock", 1024): 44.5}
-    assert verdicts(concluded(plan, THEIRS | swapped))["order-1024"] is False
+    assert holds_by_name(report_of(plan, PUBLISHED_MS | swapped))["order-1024"] is False
 
 
 def test_attempt_1_has_one_block_whatever_was_run(plan):
-    found = check(SOURCE.conclude(plan, []), "attempt-1-one-block")
-    assert found.holds is True
-    # A block of 32 x 32 threads with 32 x 32 elements each covers 1024 x 1024; attempt 2 covers 32 x 32.
-    assert "1 thread block of 1,024 threads" in found.sentence
-    assert "132 multiprocessors of NVIDIA H200" in found.sentence
-    assert f"{(1024 // 32) ** 2:,}" in found.sentence
+    conclusion = conclusion_of(SOURCE.conclude(plan, []), "attempt-1-one-block")
+    assert conclusion.holds is True
+    # In attempt 1 a block of 32 x 32 threads with 32 x 32 elements each covers 1024 x 1024 elements of C. In
+    # attempt 2 a block covers 32 x 32.
+    assert "1 thread block of 1,024 threads" in conclusion.sentence
+    assert "132 multiprocessors of NVIDIA H200" in conclusion.sentence
+    assert f"{(1024 // 32) ** 2:,}" in conclusion.sentence
 
 
-def test_nothing_is_concluded_of_what_was_not_measured(plan):
-    held = verdicts(concluded(plan, {"csimple": 1.0}))
-    assert held["coalescing-1024"] is None and held["order-1024"] is None
-    held = verdicts(SOURCE.conclude(plan, []))
-    assert held.pop("attempt-1-one-block") is True
-    assert set(held.values()) == {None}
+def test_a_conclusion_without_its_measurements_is_undecided(plan):
+    holds = holds_by_name(report_of(plan, {"csimple": 1.0}))
+    assert holds["coalescing-1024"] is None and holds["order-1024"] is None
+    holds = holds_by_name(SOURCE.conclude(plan, []))
+    assert holds.pop("attempt-1-one-block") is True
+    assert set(holds.values()) == {None}
 
 
-def test_emulated_times_show_nothing_and_native_ones_need_a_size_worth_blocking():
+def test_emulated_times_and_small_native_sizes_decide_no_comparison():
     plan = SOURCE.plan(CPU, silent)
-    findings = concluded(
+    report = report_of(
         plan, dict.fromkeys(("simple", "cosimple", "csimple", "block", "ccblock", "cblock"), 1.0)
     )
-    held = verdicts(findings)
-    assert held.pop("products-right") is True
-    assert held.pop("attempt-1-one-block") is True
-    assert set(held.values()) == {None}
-    assert "emulated" in check(findings, "coalescing-64").sentence
-    assert {row.ratio for row in findings.rows} == {None}
-    assert {(row.size, row.published_size) for row in findings.rows} == {
+    holds = holds_by_name(report)
+    assert holds.pop("products-right") is True
+    assert holds.pop("attempt-1-one-block") is True
+    assert set(holds.values()) == {None}
+    assert "emulated" in conclusion_of(report, "coalescing-64").sentence
+    assert {row.ratio for row in report.rows} == {None}
+    assert {(row.size, row.published_size) for row in report.rows} == {
         ("64x64x64", "1024x1024x1024"),
         ("128x128x128", "2048x2048x2048"),
     }
 
 
-def test_blocking_on_the_host_is_measured_at_a_size_worth_it():
+def test_blocking_on_the_host_is_judged_at_a_large_size():
     plan = SOURCE.plan(dataclasses.replace(CPU, shape=Shape(512, 512, 512)), silent)
     times = {"simple": 600.0, "block": 200.0, "csimple": 1.0, "cosimple": 1.0, "ccblock": 1.0, "cblock": 1.0}
-    assert verdicts(concluded(plan, times))["host-blocking-512"] is True
-    assert verdicts(concluded(plan, times | {"block": 700.0}))["host-blocking-512"] is False
+    assert holds_by_name(report_of(plan, times))["host-blocking-512"] is True
+    assert holds_by_name(report_of(plan, times | {"block": 700.0}))["host-blocking-512"] is False
 
 
-def test_a_size_of_the_users_replaces_both():
+def test_a_size_given_by_the_user_replaces_both_sizes():
     plan = SOURCE.plan(dataclasses.replace(GPU, shape=Shape(2048, 2048, 2048)), silent)
-    findings = concluded(plan, THEIRS)
-    assert {(row.size, row.published_size) for row in findings.rows} == {("2048x2048x2048",) * 2}
-    # Between sizes nothing is compared.
+    report = report_of(plan, PUBLISHED_MS)
+    assert {(row.size, row.published_size) for row in report.rows} == {("2048x2048x2048",) * 2}
+    # A size that the slides lack has no ratios.
     plan = SOURCE.plan(dataclasses.replace(GPU, shape=Shape(640, 480, 320)), silent)
-    findings = concluded(plan, {"csimple": 1.0, "cosimple": 2.0})
-    assert {row.ratio for row in findings.rows} == {None}
+    report = report_of(plan, {"csimple": 1.0, "cosimple": 2.0})
+    assert {row.ratio for row in report.rows} == {None}
 
 
 @pytest.mark.parametrize(("simple_ms", "is_run"), [(1950.0, True), (5078.0, False)])
-def test_a_host_loop_that_would_take_long_is_not_run(plan, simple_ms, is_run):
-    earlier = made_up(plan, {("simple", 1024): simple_ms})
+def test_a_host_loop_that_would_take_too_long_is_not_run(plan, simple_ms, is_run):
+    earlier = make_outcomes(plan, {("simple", 1024): simple_ms})
     (group,) = [g for g in plan.groups if g.cases[0].label == "simple" and g.cases[0].problem.shape.m == 2048]
     why_not = group.why_not(earlier)
     assert (why_not == "") is is_run
     if not is_run:
-        assert "41 s" in why_not  # 2048 takes eight times as many operations
+        assert "41 s" in why_not  # n = 2048 has eight times as many operations
         assert "-n 2048" in why_not
 
 
-def test_a_wrong_product_is_told(plan):
-    outcomes = with_verdict(made_up(plan, THEIRS), "cblock", Verdict(False, "a race"))
-    findings = SOURCE.conclude(plan, outcomes)
-    found = check(findings, "products-right")
-    assert found.holds is False
-    assert "cblock" in found.sentence and "a race" in found.sentence
-    assert verdicts(findings)["sharing-1024"] is None
+def test_a_wrong_product_is_reported_and_decides_no_comparison(plan):
+    outcomes = with_verdict(make_outcomes(plan, PUBLISHED_MS), "cblock", Verdict(False, "a race"))
+    report = SOURCE.conclude(plan, outcomes)
+    conclusion = conclusion_of(report, "products-right")
+    assert conclusion.holds is False
+    assert "cblock" in conclusion.sentence and "a race" in conclusion.sentence
+    assert holds_by_name(report)["sharing-1024"] is None

@@ -1,11 +1,11 @@
-"""The notes' roofline, exactly, and measured rates against it, both ways."""
+"""PMPP's roofline, computed exactly, and made-up rates below and above it."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import pytest
-from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
+from made_up_outcomes import CPU, GPU, conclusion_of, holds_by_name, make_outcomes, silent, with_verdict
 
 from cudamm.courses.reproduce_pmpp import SOURCE
 from cudamm.execution.case import Verdict
@@ -14,8 +14,8 @@ X, Y, TILED = "naive, row from x", "naive, row from y", "tiled, TILE_WIDTH = 16"
 FLOP = 2 * 1024**3
 
 
-def at(gflops):
-    """Milliseconds of a product of n = 1024 at so many GFLOP/s."""
+def duration_at(gflops):
+    """Return the milliseconds of a product of n = 1024 at this rate."""
     return FLOP / gflops / 1e6
 
 
@@ -24,60 +24,64 @@ def plan(no_nvcc):
     return SOURCE.plan(GPU, silent)
 
 
-def test_the_notes_figures_come_out_exactly(needs_nvcc):
-    findings = SOURCE.conclude(SOURCE.plan(GPU, silent), [])
-    computed = [(row.published, row.measured) for row in findings.rows if row.published is not None]
+def test_the_figures_of_the_notes_are_computed_exactly(needs_nvcc):
+    report = SOURCE.conclude(SOURCE.plan(GPU, silent), [])
+    computed = [(row.published, row.measured) for row in report.rows if row.published is not None]
     assert computed == [(f, f) for f in (0.25, 0.25, 4.0, 6220.0, 0.32, 82, 8)]
-    held = verdicts(findings)
-    assert held["intensity"] is held["a100-bound"] is held["shared-memory-does-not-limit"] is True
-    assert "6,220 GFLOP/s, 32% of an A100's 19,500" in check(findings, "a100-bound").sentence
+    holds = holds_by_name(report)
+    assert holds["intensity"] is holds["a100-bound"] is holds["shared-memory-does-not-limit"] is True
+    assert "6,220 GFLOP/s, 32% of an A100's 19,500" in conclusion_of(report, "a100-bound").sentence
 
 
-def test_without_a_compiler_shared_memory_is_not_known(plan):
-    found = check(SOURCE.conclude(plan, []), "shared-memory-does-not-limit")
-    assert found.holds is None and "no nvcc anywhere" in found.sentence
+def test_the_limit_of_shared_memory_is_undecided_without_nvcc(plan):
+    conclusion = conclusion_of(SOURCE.conclude(plan, []), "shared-memory-does-not-limit")
+    assert conclusion.holds is None and "no nvcc anywhere" in conclusion.sentence
 
 
-def test_rates_below_their_roofs(plan):
-    # 4000 GB/s: 0.25 op/B bound a rate at 1000 GFLOP/s, 4 op/B at 16,000.
-    findings = SOURCE.conclude(plan, made_up(plan, {X: at(500), Y: at(990), TILED: at(8000)}))
-    held = verdicts(findings)
-    assert held["naive-x-below-its-bound"] is held["naive-y-below-its-bound"] is True
-    assert held["tiled-below-its-bound"] is held["tiling-faster"] is True
+def test_rates_below_their_bounds_confirm_the_roofline(plan):
+    # At 4000 GB/s the bound is 1000 GFLOP/s for 0.25 op/B, and 16,000 GFLOP/s for 4 op/B.
+    report = SOURCE.conclude(
+        plan, make_outcomes(plan, {X: duration_at(500), Y: duration_at(990), TILED: duration_at(8000)})
+    )
+    holds = holds_by_name(report)
+    assert holds["naive-x-below-its-bound"] is holds["naive-y-below-its-bound"] is True
+    assert holds["tiled-below-its-bound"] is holds["tiling-faster"] is True
     assert (
         "8,000 GFLOP/s are 50% of the 16,000 GFLOP/s that the roof allows at 4 op/B"
-        in check(findings, "tiled-below-its-bound").sentence
+        in conclusion_of(report, "tiled-below-its-bound").sentence
     )
 
 
-def test_a_rate_above_its_roof_says_how_much_the_caches_served(plan):
-    findings = SOURCE.conclude(plan, made_up(plan, {X: at(500), Y: at(5000), TILED: at(4000)}))
-    found = check(findings, "naive-y-below-its-bound")
-    assert found.holds is False
-    assert "500% of the 1,000" in found.sentence and "at least 80%" in found.sentence
-    assert verdicts(findings)["tiling-faster"] is False
+def test_a_rate_above_its_bound_is_reported_with_the_share_of_the_caches(plan):
+    report = SOURCE.conclude(
+        plan, make_outcomes(plan, {X: duration_at(500), Y: duration_at(5000), TILED: duration_at(4000)})
+    )
+    conclusion = conclusion_of(report, "naive-y-below-its-bound")
+    assert conclusion.holds is False
+    assert "500% of the 1,000" in conclusion.sentence and "at least 80%" in conclusion.sentence
+    assert holds_by_name(report)["tiling-faster"] is False
 
 
-def test_without_roofs_nothing_is_held_against_them(no_nvcc):
+def test_rates_are_not_compared_with_bounds_without_ceilings(no_nvcc):
     plan = SOURCE.plan(dataclasses.replace(GPU, ceilings=None), silent)
-    findings = SOURCE.conclude(plan, made_up(plan, {X: 1.0, Y: 1.0, TILED: 0.5}))
-    assert verdicts(findings)["tiled-below-its-bound"] is None
-    assert verdicts(findings)["tiling-faster"] is True
+    report = SOURCE.conclude(plan, make_outcomes(plan, {X: 1.0, Y: 1.0, TILED: 0.5}))
+    assert holds_by_name(report)["tiled-below-its-bound"] is None
+    assert holds_by_name(report)["tiling-faster"] is True
 
 
-def test_any_width(plan):
-    outcomes = made_up(plan, {})
+def test_products_of_any_width_have_to_be_right(plan):
+    outcomes = make_outcomes(plan, {})
     assert {str(o.case.problem.shape) for o in outcomes} == {"100x1x50", "33x65x129", "640x480x320"}
-    assert check(SOURCE.conclude(plan, outcomes), "any-width").holds is True
+    assert conclusion_of(SOURCE.conclude(plan, outcomes), "any-width").holds is True
     wrong = with_verdict(outcomes, "boundary checks", Verdict(False, "read from beyond the edge of A"))
-    found = check(SOURCE.conclude(plan, wrong), "any-width")
-    assert found.holds is False and "beyond the edge of A" in found.sentence
+    conclusion = conclusion_of(SOURCE.conclude(plan, wrong), "any-width")
+    assert conclusion.holds is False and "beyond the edge of A" in conclusion.sentence
 
 
-def test_what_carries_over_to_the_cpu_device(no_nvcc):
+def test_the_cpu_device_decides_only_conclusions_without_times(no_nvcc):
     plan = SOURCE.plan(CPU, silent)
-    held = verdicts(SOURCE.conclude(plan, made_up(plan, {X: 1.0, Y: 1.0, TILED: 1.0})))
+    holds = holds_by_name(SOURCE.conclude(plan, make_outcomes(plan, {X: 1.0, Y: 1.0, TILED: 1.0})))
     for name in ("products-right", "intensity", "a100-bound", "any-width"):
-        assert held[name] is True, name
+        assert holds[name] is True, name
     for name in ("naive-x-below-its-bound", "tiled-below-its-bound", "tiling-faster"):
-        assert held[name] is None, name
+        assert holds[name] is None, name

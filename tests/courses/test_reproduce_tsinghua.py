@@ -1,9 +1,9 @@
-"""Tsinghua's sweeps: where the optimum lies, and from where on they are flat."""
+"""Tsinghua's sweeps: their optimum, and the value from which on they are flat."""
 
 from __future__ import annotations
 
 import pytest
-from made_up_outcomes import CPU, GPU, check, made_up, silent, verdicts, with_verdict
+from made_up_outcomes import CPU, GPU, conclusion_of, holds_by_name, make_outcomes, silent, with_verdict
 
 from cudamm.courses.published_figures import TSINGHUA_FIGURES
 from cudamm.courses.reproduce_tsinghua import SOURCE, flat_from
@@ -19,30 +19,30 @@ def plan():
 
 
 @pytest.fixture
-def theirs(plan):
-    """The report's own runs, by our labels."""
+def published_ms(plan):
+    """Return the runs of the students' report, by the labels of the cases."""
     cases = plan.groups[0].cases
     assert len(cases) == len(TSINGHUA_FIGURES) == 14
     return {case.label: list(f.runs_ms) for case, f in zip(cases, TSINGHUA_FIGURES, strict=True)}
 
 
-def sweep(method, name, values, times_ms):
+def times_by_label(method, name, values, times_ms):
     return {f"{method}, {name} = {value}": ms for value, ms in zip(values, times_ms, strict=True)}
 
 
 def tiles(*times_ms):
-    return sweep("method 2", "TILE_SIZE", TILES, times_ms)
+    return times_by_label("method 2", "TILE_SIZE", TILES, times_ms)
 
 
 def blocks(*times_ms):
-    return sweep("method 3", "BLOCK_SIZE", BLOCKS, times_ms)
+    return times_by_label("method 3", "BLOCK_SIZE", BLOCKS, times_ms)
 
 
-def concluded(plan, times):
-    return SOURCE.conclude(plan, made_up(plan, times))
+def report_of(plan, times):
+    return SOURCE.conclude(plan, make_outcomes(plan, times))
 
 
-def test_it_runs_int32_five_times(plan):
+def test_the_sweeps_have_five_runs_of_int32_products(plan):
     (group,) = plan.groups
     assert group.settings.runs == 5
     assert {case.problem.element.name for case in group.cases} == {"int32"}
@@ -50,60 +50,58 @@ def test_it_runs_int32_five_times(plan):
     assert any("size" in remark for remark in plan.remarks)
 
 
-def test_the_reports_own_runs_uphold_every_conclusion(plan, theirs):
-    findings = concluded(plan, theirs)
-    assert set(verdicts(findings).values()) == {True}
-    assert [row.ratio for row in findings.rows] == pytest.approx([1.0] * 14, rel=0.01)
-    assert (
-        "21.8 times" in check(findings, "method-3-gains").sentence
-        or "21.7" in check(findings, "method-3-gains").sentence
-    )
+def test_every_conclusion_holds_for_the_published_runs(plan, published_ms):
+    report = report_of(plan, published_ms)
+    assert set(holds_by_name(report).values()) == {True}
+    assert [row.ratio for row in report.rows] == pytest.approx([1.0] * 14, rel=0.01)
+    sentence = conclusion_of(report, "method-3-gains").sentence
+    assert "21.8 times" in sentence or "21.7" in sentence
 
 
-def test_only_the_shape_is_compared(plan, theirs):
-    """A device ten times as fast throughout gives ratios of one."""
-    faster = {label: [ms / 10 for ms in runs] for label, runs in theirs.items()}
-    findings = concluded(plan, faster)
-    assert [row.ratio for row in findings.rows] == pytest.approx([1.0] * 14, rel=0.01)
+def test_only_the_shape_of_a_sweep_is_compared(plan, published_ms):
+    """Times of a device that is ten times as fast give ratios of one."""
+    faster = {label: [ms / 10 for ms in runs] for label, runs in published_ms.items()}
+    report = report_of(plan, faster)
+    assert [row.ratio for row in report.rows] == pytest.approx([1.0] * 14, rel=0.01)
 
 
-def test_the_mean_is_taken_as_in_the_report(plan, theirs):
-    findings = concluded(plan, theirs | {"method 1": [1.0, 2.0, 3.0, 4.0, 10.0]})
-    (row,) = [row for row in findings.rows if row.label == "method 1"]
+def test_the_measured_time_is_the_mean_of_the_runs(plan, published_ms):
+    report = report_of(plan, published_ms | {"method 1": [1.0, 2.0, 3.0, 4.0, 10.0]})
+    (row,) = [row for row in report.rows if row.label == "method 1"]
     assert row.measured == pytest.approx(4.0)
 
 
-def test_another_optimum_is_a_finding(plan, theirs):
-    findings = concluded(plan, theirs | tiles(8.0, 4.0, 2.0, 1.0, 3.0, 9.0, 20.0))
-    held = verdicts(findings)
-    assert held["method-2-has-optimum"] is True
-    assert held["method-2-best-at-4"] is False
-    assert "TILE_SIZE 8" in check(findings, "method-2-best-at-4").sentence
+def test_another_optimum_contradicts_the_published_one(plan, published_ms):
+    report = report_of(plan, published_ms | tiles(8.0, 4.0, 2.0, 1.0, 3.0, 9.0, 20.0))
+    holds = holds_by_name(report)
+    assert holds["method-2-has-optimum"] is True
+    assert holds["method-2-best-at-4"] is False
+    assert "TILE_SIZE 8" in conclusion_of(report, "method-2-best-at-4").sentence
 
 
-def test_why_another_tile_is_best_is_said_in_numbers(plan, theirs):
-    """At n = 1024, on the 132 multiprocessors of the GPU of `made_up_outcomes`, each of 2048 threads."""
-    findings = concluded(plan, theirs | tiles(0.426, 0.2989, 0.342, 0.498, 1.5, 25.0, 103.0))
-    sentence = check(findings, "method-2-best-at-4").sentence
-    for said in ("0.2989 ms", "0.342 ms", "262,144 threads at 2", "65,536 threads at 4", "holds 270,336"):
-        assert said in sentence, said
+def test_another_best_tile_is_explained_with_numbers_of_threads(plan, published_ms):
+    """The GPU of `made_up_outcomes` has 132 multiprocessors with 2048 threads each."""
+    report = report_of(plan, published_ms | tiles(0.426, 0.2989, 0.342, 0.498, 1.5, 25.0, 103.0))
+    sentence = conclusion_of(report, "method-2-best-at-4").sentence
+    for words in ("0.2989 ms", "0.342 ms", "262,144 threads at 2", "65,536 threads at 4", "holds 270,336"):
+        assert words in sentence, words
 
 
-def test_what_further_blocking_gains_is_said_in_numbers(plan, theirs):
-    findings = concluded(plan, theirs | blocks(50.0, 9.0, 3.0, 2.0, 1.5, 1.0))
-    sentence = check(findings, "method-3-flat-from-8").sentence
+def test_the_gain_of_larger_blocks_is_reported_with_numbers(plan, published_ms):
+    report = report_of(plan, published_ms | blocks(50.0, 9.0, 3.0, 2.0, 1.5, 1.0))
+    sentence = conclusion_of(report, "method-3-flat-from-8").sentence
     assert "from BLOCK_SIZE 8 to 32" in sentence and "4 times less often" in sentence
     assert "2.00 times as fast here" in sentence or "2.0 times as fast here" in sentence
     assert "0.99 times as fast there" in sentence
 
 
 @pytest.mark.parametrize(
-    ("times_ms", "where"), [((7.0, 6, 5, 4, 3, 2, 1), "end"), ((1.0, 2, 3, 4, 5, 6, 7), "start")]
+    ("times_ms", "which_end"), [((7.0, 6, 5, 4, 3, 2, 1), "end"), ((1.0, 2, 3, 4, 5, 6, 7), "start")]
 )
-def test_an_optimum_at_the_edge_is_none(plan, theirs, times_ms, where):
-    findings = concluded(plan, theirs | tiles(*times_ms))
-    assert verdicts(findings)["method-2-has-optimum"] is False
-    assert where in check(findings, "method-2-has-optimum").sentence
+def test_a_minimum_at_either_end_of_a_sweep_is_no_optimum(plan, published_ms, times_ms, which_end):
+    report = report_of(plan, published_ms | tiles(*times_ms))
+    assert holds_by_name(report)["method-2-has-optimum"] is False
+    assert which_end in conclusion_of(report, "method-2-has-optimum").sentence
 
 
 @pytest.mark.parametrize(
@@ -117,50 +115,52 @@ def test_an_optimum_at_the_edge_is_none(plan, theirs, times_ms, where):
         ((1.0, 1.0, 1.12, 1.0, 1.09, 1.0), 8),
     ],
 )
-def test_flat_is_within_a_tenth_of_the_lowest_from_there_on(times_ms, expected):
+def test_a_sweep_is_flat_where_times_stay_within_a_tenth_of_the_lowest(times_ms, expected):
     assert flat_from(dict(zip(BLOCKS, times_ms, strict=True))) == expected
 
 
-def test_where_method_3_flattens_here(plan, theirs):
-    findings = concluded(plan, theirs | blocks(50.0, 9.0, 3.0, 2.0, 1.0, 0.95))
-    held = verdicts(findings)
-    assert held["method-3-flattens"] is True and held["method-3-flat-from-8"] is False
-    assert "flat from BLOCK_SIZE 16 on" in check(findings, "method-3-flattens").sentence
-    findings = concluded(plan, theirs | blocks(50.0, 9.0, 3.0, 2.0, 1.5, 1.0))
-    held = verdicts(findings)
-    assert held["method-3-flattens"] is False and held["method-3-flat-from-8"] is False
-    assert "not flat at any BLOCK_SIZE" in check(findings, "method-3-flattens").sentence
+def test_the_block_size_at_which_method_3_flattens_is_reported(plan, published_ms):
+    report = report_of(plan, published_ms | blocks(50.0, 9.0, 3.0, 2.0, 1.0, 0.95))
+    holds = holds_by_name(report)
+    assert holds["method-3-flattens"] is True and holds["method-3-flat-from-8"] is False
+    assert "flat from BLOCK_SIZE 16 on" in conclusion_of(report, "method-3-flattens").sentence
+    report = report_of(plan, published_ms | blocks(50.0, 9.0, 3.0, 2.0, 1.5, 1.0))
+    holds = holds_by_name(report)
+    assert holds["method-3-flattens"] is False and holds["method-3-flat-from-8"] is False
+    assert "not flat at any BLOCK_SIZE" in conclusion_of(report, "method-3-flattens").sentence
 
 
-def test_a_step_without_gain_is_named(plan, theirs):
-    findings = concluded(plan, theirs | blocks(50.0, 9.0, 8.9, 2.0, 2.0, 2.0))
-    found = check(findings, "method-3-gains")
-    assert found.holds is False
-    assert "from 2 to 4" in found.sentence
+def test_a_step_without_gain_is_reported(plan, published_ms):
+    report = report_of(plan, published_ms | blocks(50.0, 9.0, 8.9, 2.0, 2.0, 2.0))
+    conclusion = conclusion_of(report, "method-3-gains")
+    assert conclusion.holds is False
+    assert "from 2 to 4" in conclusion.sentence
 
 
-def test_an_incomplete_sweep_shows_nothing(plan, theirs):
-    del theirs["method 2, TILE_SIZE = 16"]
-    findings = concluded(plan, theirs)
-    held = verdicts(findings)
-    assert held["method-2-has-optimum"] is None and held["method-3-flattens"] is True
-    assert "TILE_SIZE = 16" in check(findings, "method-2-has-optimum").sentence
-    assert {row.ratio for row in findings.rows} == {None}
+def test_an_incomplete_sweep_leaves_its_own_conclusions_undecided(plan, published_ms):
+    del published_ms["method 2, TILE_SIZE = 16"]
+    report = report_of(plan, published_ms)
+    holds = holds_by_name(report)
+    assert holds["method-2-has-optimum"] is None and holds["method-3-flattens"] is True
+    assert "TILE_SIZE = 16" in conclusion_of(report, "method-2-has-optimum").sentence
+    assert {row.ratio for row in report.rows} == {None}
 
 
-def test_success_needs_every_product(plan, theirs):
-    assert check(concluded(plan, theirs), "success").sentence.startswith("Success!")
-    outcomes = with_verdict(made_up(plan, theirs), "method 1", Verdict(False, "C[0][0]: expected 1, got 2"))
-    found = check(SOURCE.conclude(plan, outcomes), "success")
-    assert found.holds is False
-    assert "Success" not in found.sentence and "expected 1, got 2" in found.sentence
+def test_success_requires_every_product_to_be_right(plan, published_ms):
+    assert conclusion_of(report_of(plan, published_ms), "success").sentence.startswith("Success!")
+    outcomes = with_verdict(
+        make_outcomes(plan, published_ms), "method 1", Verdict(False, "C[0][0]: expected 1, got 2")
+    )
+    conclusion = conclusion_of(SOURCE.conclude(plan, outcomes), "success")
+    assert conclusion.holds is False
+    assert "Success" not in conclusion.sentence and "expected 1, got 2" in conclusion.sentence
 
 
-def test_emulated_sweeps_show_nothing(theirs):
+def test_emulated_sweeps_decide_only_whether_products_are_right(published_ms):
     plan = SOURCE.plan(CPU, silent)
-    findings = concluded(plan, theirs)
-    held = verdicts(findings)
-    assert held.pop("success") is True
-    assert set(held.values()) == {None}
-    assert all("emulated" in c.sentence for c in findings.checks if c.holds is None)
-    assert {row.ratio for row in findings.rows} == {None}
+    report = report_of(plan, published_ms)
+    holds = holds_by_name(report)
+    assert holds.pop("success") is True
+    assert set(holds.values()) == {None}
+    assert all("emulated" in c.sentence for c in report.checks if c.holds is None)
+    assert {row.ratio for row in report.rows} == {None}

@@ -1,11 +1,11 @@
-"""What is printed: in the source's own form, at any width, and whatever was found."""
+"""Printed reproductions: the form of each course, any width, failures and interruptions."""
 
 from __future__ import annotations
 
 import io
 
 import pytest
-from made_up_outcomes import CPU, GPU, made_up, silent, with_verdict
+from made_up_outcomes import CPU, GPU, make_outcomes, silent, with_verdict
 from rich.console import Console
 
 from cudamm.courses import NAMES
@@ -26,7 +26,7 @@ def planned(name, setting) -> tuple[Plan, list[Outcome]]:
     plan = find(name).plan(setting, silent)
     labels = [case.label for group in plan.groups for case in group.cases]
     times = {label: [12.345678 / (i + 1)] * 5 for i, label in enumerate(labels)}
-    return plan, made_up(plan, times)
+    return plan, make_outcomes(plan, times)
 
 
 def printed(reproductions, width=240):
@@ -41,17 +41,17 @@ def on_gpu(request):
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-def test_nothing_is_cut_off_at_any_width(on_gpu, width):
+def test_no_text_is_cut_off_at_any_width(on_gpu, width):
     text = printed([on_gpu], width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    # Whatever was folded, every word of every conclusion is there.
+    # Lines may be wrapped, but every word of every conclusion is printed.
     words = text.split()
     for check in on_gpu.findings.checks:
         assert set(check.sentence.split()) <= set(words)
 
 
-def test_every_conclusion_has_its_verdict(on_gpu):
+def test_every_conclusion_is_printed_with_its_verdict(on_gpu):
     lines = printed([on_gpu], width=1000).splitlines()
     for check in on_gpu.findings.checks:
         (line,) = [line for line in lines if check.sentence in line]
@@ -59,31 +59,32 @@ def test_every_conclusion_has_its_verdict(on_gpu):
         assert line.startswith(f"{verdict}  ")
 
 
-def test_the_slides_table(no_nvcc):
+def test_cmu_is_printed_as_the_table_of_the_slides(no_nvcc):
     plan, outcomes = planned("cmu", GPU)
     rows = [line.split("│")[1:-1] for line in printed([reproduction("cmu", plan, outcomes)]).splitlines()]
     (row,) = [[cell.strip() for cell in row] for row in rows if row and row[0].strip() == "csimple"][:1]
-    # At 1024 the slides have 4.95 ms and 434 GFLOP/s.
-    ours = outcomes[[o.case.label for o in outcomes].index("csimple")].result
-    rate = 2 * 1024**3 / ours.median_ms / 1e6
+    # The slides contain 4.95 ms and 434 GFLOP/s for n = 1024.
+    result = outcomes[[o.case.label for o in outcomes].index("csimple")].result
+    rate = 2 * 1024**3 / result.median_ms / 1e6
     assert row[:3] == ["csimple", "4.95", "434"]
     assert [float(cell.replace("×", "")) for cell in row[3:6]] == pytest.approx(
-        [ours.median_ms, rate, rate / 434], rel=5e-3
+        [result.median_ms, rate, rate / 434], rel=5e-3
     )
     assert row[6] == "✓"
 
 
-def test_the_report_lines():
+def test_tsinghua_is_printed_as_the_lines_of_the_report():
     plan, outcomes = planned("tsinghua", GPU)
     text = printed([reproduction("tsinghua", plan, outcomes)])
     for outcome in outcomes:
         runs = outcome.result.timing.samples_ms
         lines = f"{outcome.case.label}\n(ms) ({' + '.join(f'{ms:.6f}' for ms in runs)}) / 5 = {runs[0]:.6f}\n"
         assert lines + "Success!" in text
-    assert "98.68" in text and "41.46" in text  # theirs at TILE_SIZE 64, over their best
+    # The report published 98.68 ms at TILE_SIZE 64, which is 41.46 times the best time.
+    assert "98.68" in text and "41.46" in text
 
 
-def test_what_failed_and_what_was_cut_short_is_told(no_nvcc):
+def test_failures_and_an_interruption_are_printed(no_nvcc):
     plan, outcomes = planned("sjtu", CPU)
     outcomes = with_verdict(outcomes, "tiled", Verdict(False, "a race [maybe]"))
     text = printed([reproduction("sjtu", plan, outcomes, is_complete=False)])

@@ -1,4 +1,4 @@
-"""cuBLAS on a GPU: right on every shape and type, timed among kernels, and in plain float32."""
+"""cuBLAS on a GPU: right on every shape and type, timed beside kernels, and without TF32."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ ODD = ("2049x1x3", "1x2049x31", "1000x999x1001", "64x64x65536", "8192x64x33", "3
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """No progress to show."""
+    """Ignore the progress."""
 
 
 def cudamm(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program as a user does."""
+    """Run the command line in a process."""
     command = [sys.executable, "-m", "cudamm", *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=os.environ | environment
@@ -49,20 +49,20 @@ def cudamm(*arguments: object, **environment: str) -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=lambda e: e.name)
-def test_it_is_right_on_every_shape(gpu: Any, element: Any) -> None:
+def test_cublas_is_right_on_every_shape(gpu: Any, element: Any) -> None:
     cases = [(CUBLAS, Problem(parse_shape(size), element)) for size in (*VERIFIED_SIZES, *ODD)]
-    with InProcessExecutor(gpu) as here:
-        results = list(verify_all(here, cases, True, silent))
+    with InProcessExecutor(gpu) as executor:
+        results = list(verify_all(executor, cases, True, silent))
     assert [(r.m, r.n, r.k, r.reason) for r in results if r.status != "ok"] == []
     assert len(results) == len(cases)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_product_is_numpys_and_nothing_else_is_touched(gpu: Any, dtype: str) -> None:
+def test_the_product_is_that_of_numpy_and_the_guards_are_unchanged(gpu: Any, dtype: str) -> None:
     problem = Problem(Shape(67, 131, 41), ELEMENT_TYPES[dtype], seed=5)
-    with InProcessExecutor(gpu) as here:
-        (case,) = prepare(here, [(CUBLAS, problem)], True, silent)
-        with here.open(case) as run:
+    with InProcessExecutor(gpu) as executor:
+        (case,) = prepare(executor, [(CUBLAS, problem)], True, silent)
+        with executor.open(case) as run:
             guards = {
                 name: (run.region(name)[:GUARD_BYTES], run.region(name)[-GUARD_BYTES:]) for name in "ABC"
             }
@@ -77,13 +77,13 @@ def test_the_product_is_numpys_and_nothing_else_is_touched(gpu: Any, dtype: str)
     assert np.abs(product - a @ b).max() < 41 * (2.0**-24 if dtype == "float32" else 2.0**-53) * 41
 
 
-def test_it_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
-    """1 + 2⁻¹² is a float32 and no TF32, whose fraction has 10 bits: a product with a unit matrix tells."""
+def test_cublas_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
+    """The product with a unit matrix keeps 1 + 2⁻¹², which is a float32; a TF32 has a fraction of 10 bits."""
     n = 512
     problem = Problem(Shape(n, n, n), FLOAT32)
-    with InProcessExecutor(gpu) as here:
-        (case,) = prepare(here, [(CUBLAS, problem)], True, silent)
-        with here.open(case) as run:
+    with InProcessExecutor(gpu) as executor:
+        (case,) = prepare(executor, [(CUBLAS, problem)], True, silent)
+        with executor.open(case) as run:
             a = np.full((n, n), 1 + 2.0**-12, np.float32)
             run.load(a, np.eye(n, dtype=np.float32))
             run.launch()
@@ -92,11 +92,11 @@ def test_it_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
 
 @pytest.mark.parametrize("cache", ["cold", "hot"])
 @pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=lambda e: e.name)
-def test_it_takes_turns_with_a_kernel_and_is_faster(gpu: Any, cache: Any, element: Any) -> None:
+def test_cublas_takes_turns_with_a_kernel_and_is_faster(gpu: Any, cache: Any, element: Any) -> None:
     cases = [(variant, Problem(Shape(2048, 2048, 2048), element)) for variant in (TILED, CUBLAS)]
     given_up = gpu.support._gave_up
-    with InProcessExecutor(gpu) as here:
-        results = list(bench(here, cases, Settings(runs=10, cache=cache), silent))
+    with InProcessExecutor(gpu) as executor:
+        results = list(bench(executor, cases, Settings(runs=10, cache=cache), silent))
     tiled, cublas = sorted(results, key=lambda r: r.position)
     assert (tiled.status, cublas.status) == ("ok", "ok"), (tiled.reason, cublas.reason)
     assert cublas.verdict.correct is True and cublas.execution == "gpu"
@@ -106,36 +106,36 @@ def test_it_takes_turns_with_a_kernel_and_is_faster(gpu: Any, cache: Any, elemen
     assert gpu.support._gave_up == given_up, "a call waited for the GPU behind the held stream"
     if element is FLOAT32:
         assert cublas.share_of_fma_ceiling is not None
-        # More than multiply-adds from registers would not be float32; less than half, not this library.
+        # A higher share would be impossible in float32. cuBLAS reaches more than half of the ceiling.
         assert 0.5 < cublas.share_of_fma_ceiling < 1.05
 
 
-def test_a_first_launch_that_is_timed_is_not_held(gpu: Any) -> None:
-    """Without verifying and warming up the first sample would be the first call, and that loads kernels."""
+def test_the_stream_is_not_held_for_a_timed_first_launch(gpu: Any) -> None:
+    """Without verification and warm-up the first sample could be the first call, which loads kernels."""
     case = CUBLAS, Problem(Shape(1111, 333, 777), FLOAT32)
     given_up = gpu.support._gave_up
-    with InProcessExecutor(gpu) as here:
+    with InProcessExecutor(gpu) as executor:
         settings = Settings(runs=3, warmup=0, verify=False, cache="cold")
-        (result,) = bench(here, [case], settings, silent)
+        (result,) = bench(executor, [case], settings, silent)
     assert result.status == "ok"
-    assert max(result.timing.samples_ms) < 100, "as long as the stream is held, if a call waits there"
+    assert max(result.timing.samples_ms) < 100, "a call waited until the held stream was released"
     assert gpu.support._gave_up == given_up
 
 
 def test_short_products_share_a_hot_sample(gpu: Any) -> None:
     given_up = gpu.support._gave_up
-    with InProcessExecutor(gpu) as here:
-        (result,) = bench(here, [(CUBLAS, Problem(Shape(64, 64, 65536), FLOAT32))],
+    with InProcessExecutor(gpu) as executor:
+        (result,) = bench(executor, [(CUBLAS, Problem(Shape(64, 64, 65536), FLOAT32))],
                           Settings(runs=5, cache="hot"), silent)  # fmt: skip
     assert result.status == "ok" and result.timing.launches_per_sample > 10
     assert gpu.support._gave_up == given_up
 
 
-def test_bench_says_each_rows_share(tmp_path: Path) -> None:
+def test_bench_reports_the_share_of_cublas_of_each_row(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"
-    done = cudamm("bench", "-m", "tiled,cublas", "-n", 1024, "-n", 1000, "--json", file)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("of cuBLAS") == done.stdout.count("of FMA ceiling") == 2
+    completed = cudamm("bench", "-m", "tiled,cublas", "-n", 1024, "-n", 1000, "--json", file)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.count("of cuBLAS") == completed.stdout.count("of FMA ceiling") == 2
     rows = json.loads(file.read_text())["results"]
     assert [row["method"] for row in rows] == ["tiled", "cublas"] * 2
     for tiled, cublas in (rows[:2], rows[2:]):
@@ -147,48 +147,50 @@ def test_bench_says_each_rows_share(tmp_path: Path) -> None:
             assert row["share_of_fma_ceiling"] == pytest.approx(row["gflops"] / ceiling)
 
 
-def test_all_includes_it_and_int32_skips_it() -> None:
-    done = cudamm("verify", "-n", "17x31x13", "--dtype", "float32", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    rows = {row["method"]: row for row in json.loads(done.stdout)["results"]}
+def test_all_methods_include_cublas_which_is_skipped_for_int32() -> None:
+    completed = cudamm("verify", "-n", "17x31x13", "--dtype", "float32", "--json", "-")
+    assert completed.returncode == 0, completed.stderr
+    rows = {row["method"]: row for row in json.loads(completed.stdout)["results"]}
     assert rows["cublas"]["status"] == "ok" and rows["cublas"]["correct"] is True
-    done = cudamm("bench", "-m", "tiled,cublas", "-n", 64, "--dtype", "int32", "--runs", 2, "--json", "-")
-    assert done.returncode == 0, done.stderr
-    tiled, cublas = json.loads(done.stdout)["results"]
+    completed = cudamm(
+        "bench", "-m", "tiled,cublas", "-n", 64, "--dtype", "int32", "--runs", 2, "--json", "-"
+    )
+    assert completed.returncode == 0, completed.stderr
+    tiled, cublas = json.loads(completed.stdout)["results"]
     assert (tiled["status"], cublas["status"]) == ("ok", "skipped")
     assert "no product of int32" in cublas["reason"]
 
 
 @pytest.mark.parametrize("name", ["NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"])
-def test_another_precision_by_the_environment_fails_its_row(name: str) -> None:
-    done = cudamm("bench", "-m", "tiled,cublas", "-n", 64, "--runs", 2, "--json", "-", **{name: "1"})
-    assert done.returncode == 1
-    tiled, cublas = json.loads(done.stdout)["results"]
+def test_an_environment_variable_that_changes_the_precision_fails_the_row(name: str) -> None:
+    completed = cudamm("bench", "-m", "tiled,cublas", "-n", 64, "--runs", 2, "--json", "-", **{name: "1"})
+    assert completed.returncode == 1
+    tiled, cublas = json.loads(completed.stdout)["results"]
     assert (tiled["status"], cublas["status"]) == ("ok", "failed")
     assert name in cublas["reason"]
 
 
-def test_roofline_and_sweep_have_its_row() -> None:
-    done = cudamm("roofline", "-m", "tiled,cublas", "-n", 1024, "--runs", 3, "--json", "-")
-    assert done.returncode == 0, done.stderr
-    rows = {row["method"]: row for row in json.loads(done.stdout)["results"]}
-    assert rows["cublas"]["bound_gflops"] is None and 0 < rows["cublas"]["share_of_compulsory_bound"] < 1.05
-    done = cudamm("sweep", "-m", "tiled,cublas", "-n", 1024, "--json", "-")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["results"]
-    # All of them are far behind cuBLAS, and the best of them is measured to the end.
-    assert "ok" in {row["status"] for row in found if row["method"] == "tiled"}
-    assert [row["status"] for row in found if row["method"] == "cublas"] == ["ok"]
+def test_roofline_and_sweep_contain_a_row_for_cublas() -> None:
+    completed = cudamm("roofline", "-m", "tiled,cublas", "-n", 1024, "--runs", 3, "--json", "-")
+    assert completed.returncode == 0, completed.stderr
+    cublas = {row["method"]: row for row in json.loads(completed.stdout)["results"]}["cublas"]
+    assert cublas["bound_gflops"] is None and 0 < cublas["share_of_compulsory_bound"] < 1.05
+    completed = cudamm("sweep", "-m", "tiled,cublas", "-n", 1024, "--json", "-")
+    assert completed.returncode == 0, completed.stderr
+    rows = json.loads(completed.stdout)["results"]
+    # All variants of tiled are far slower than cuBLAS, and yet the best of them is not dropped.
+    assert "ok" in {row["status"] for row in rows if row["method"] == "tiled"}
+    assert [row["status"] for row in rows if row["method"] == "cublas"] == ["ok"]
 
 
-def test_the_comparison_runs(tmp_path: Path) -> None:
+def test_the_script_against_cublas_compares_every_size(tmp_path: Path) -> None:
     script = Path(__file__).resolve().parents[2] / "benchmarks" / "against_cublas.py"
     file = tmp_path / "ratios.json"
     sizes = ("-n", "1024", "-n", "1000", "-n", "256x512x128")
     command = [sys.executable, str(script), "-m", "tiled", *sizes, "--max-time", "1", "--json", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "geometric mean of the ratios at 2 square sizes" in done.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert completed.returncode == 0, completed.stderr
+    assert "geometric mean of the ratios at 2 square sizes" in completed.stdout
     rows = json.loads(file.read_text())["rows"]
     assert [row["size"] for row in rows] == ["1024", "1000", "256x512x128"]
     assert all(0 < row["ratio"] < 1 and row["trouble"] == "" for row in rows)

@@ -1,4 +1,4 @@
-"""Doctor and the monitor on a machine with a GPU."""
+"""`doctor` and the NVML monitor on a machine with a GPU."""
 
 import subprocess
 import sys
@@ -11,11 +11,11 @@ from cudamm.devices.nvml import Monitor
 pytestmark = pytest.mark.gpu
 
 
-def test_doctor_says_that_bench_can_run():
+def test_doctor_reports_that_bench_can_run():
     command = [sys.executable, "-m", "cudamm", "doctor"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "can run on gpu:0" in ended.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "can run on gpu:0" in completed.stdout
 
 
 def test_the_monitor_reads_this_gpu():

@@ -1,4 +1,4 @@
-"""The same things through PyCUDA on an NVIDIA GPU; skipped, saying so, where there is none."""
+"""Verifying, measuring and the occupancy calculator through PyCUDA on an NVIDIA GPU."""
 
 import json
 import subprocess
@@ -33,11 +33,11 @@ CUDA_METHODS = [method for method in ladder() if method.language == "cuda"]
 
 
 def silent(doing, done, total):
-    """No progress to show."""
+    """Ignore the progress."""
 
 
 def cudamm(*arguments):
-    """Run the program as a user does."""
+    """Run the command line in a process."""
     command = [sys.executable, "-m", "cudamm", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
@@ -45,34 +45,34 @@ def cudamm(*arguments):
 @pytest.mark.parametrize("fmad", [True, False], ids=["fmad", "no-fmad"])
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=lambda e: e.name)
 def test_every_method_is_right_on_every_shape(gpu, element, fmad):
-    of_type = [m for m in ladder() if element.name in m.element_types]
-    cases = [(v, Problem(s, element)) for m in of_type for v in variants(m, {}) for s in SHAPES]
-    with InProcessExecutor(gpu) as here:
-        results = list(verify_all(here, cases, fmad, silent))
+    methods = [m for m in ladder() if element.name in m.element_types]
+    cases = [(v, Problem(s, element)) for m in methods for v in variants(m, {}) for s in SHAPES]
+    with InProcessExecutor(gpu) as executor:
+        results = list(verify_all(executor, cases, fmad, silent))
     assert len(results) == len(cases)
-    # What an older GPU has not, and what does not fit into registers in float64, is skipped, and only that.
-    may_be_skipped = {m.name for m in of_type if m.needs and (gpu.lacks(m) or element.name == "float64")}
+    # A method is skipped only if the GPU is too old for it, or if its float64 tile exceeds the registers.
+    may_be_skipped = {m.name for m in methods if m.needs and (gpu.lacks(m) or element.name == "float64")}
     skipped = {r.method for r in results if r.status == "skipped"}
     assert skipped <= may_be_skipped
     results = [r for r in results if r.method not in skipped]
     assert [r for r in results if r.status != "ok"] == []
-    ordered = {m.name for m in of_type if m.sums_in_k_order}
+    ordered = {m.name for m in methods if m.sums_in_k_order}
     if element.name == "int32" or not fmad:
         inexact = [r for r in results if r.method in ordered and not r.verdict.bit_equal]
         assert inexact == []
 
 
 @pytest.mark.parametrize("method", CUDA_METHODS, ids=lambda m: m.name)
-def test_every_value_worth_sweeping_is_right(gpu, method, worth_sweeping):
+def test_every_method_is_right_with_every_parameter_value(gpu, method, worth_sweeping):
     if gpu.lacks(method):
         pytest.skip(gpu.lacks(method))
     problem = Problem(Shape(70, 90, 50), FLOAT32)
-    with InProcessExecutor(gpu) as here:
-        results = list(verify_all(here, [(v, problem) for v in worth_sweeping(method)], True, silent))
+    with InProcessExecutor(gpu) as executor:
+        results = list(verify_all(executor, [(v, problem) for v in worth_sweeping(method)], True, silent))
     assert [r for r in results if r.status != "ok"] == []
 
 
-def test_gpu_and_cpu_device_agree_to_the_bit(gpu, cpu):
+def test_methods_that_sum_in_k_order_agree_to_the_bit_on_gpu_and_cpu_device(gpu, cpu):
     problem = Problem(Shape(45, 67, 89), FLOAT32)
     products = {}
     for device in (gpu, cpu):
@@ -96,7 +96,7 @@ def test_gpu_and_cpu_device_agree_to_the_bit(gpu, cpu):
 
 
 def test_fused_multiply_add_changes_bits(gpu):
-    """Otherwise --no-fmad would not be what makes the sums exact."""
+    """Without this difference --no-fmad would not be the reason for exact sums."""
     problem = Problem(Shape(64, 64, 64), FLOAT32)
     (variant,) = variants(next(m for m in ladder() if m.name == "tiled"), {})
     launch = plan(variant, problem.shape, FLOAT32)
@@ -113,7 +113,7 @@ def test_fused_multiply_add_changes_bits(gpu):
 
 @pytest.fixture(scope="module")
 def functions(gpu, worth_sweeping):
-    """Every method at every parameter value: its compiled form, its launch, and the driver's function."""
+    """Yield the driver, and the compiled form, launch and function of variants with every parameter value."""
     bindings = pytest.importorskip("cuda.bindings.driver")
     loaded = []
     for method in CUDA_METHODS:
@@ -124,9 +124,9 @@ def functions(gpu, worth_sweeping):
             assert error == bindings.CUresult.CUDA_SUCCESS
             error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())
             assert error == bindings.CUresult.CUDA_SUCCESS
-            # More than 48 KB a block has to be asked for, or the driver says that no block is active.
-            most = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            (error,) = bindings.cuFuncSetAttribute(function, most, launch.shared_bytes)
+            # A kernel must opt in to more than 48 KB per block; otherwise the driver reports no active block.
+            opt_in = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            (error,) = bindings.cuFuncSetAttribute(function, opt_in, launch.shared_bytes)
             assert error == bindings.CUresult.CUDA_SUCCESS
             loaded.append((str(variant), cubin, launch, function, module))
     assert len(loaded) > 80
@@ -135,34 +135,35 @@ def functions(gpu, worth_sweeping):
         bindings.cuModuleUnload(module)
 
 
-def ask(answer):
-    """What the driver answers, or its error."""
-    error, *found = answer
+def unwrap(answer):
+    """Return the values of a driver call's answer, or fail if the answer is an error."""
+    error, *values = answer
     assert error.value == 0, error
-    return found[0] if len(found) == 1 else found
+    return values[0] if len(values) == 1 else values
 
 
-def test_resources_are_the_drivers(functions):
-    """What is read from the cubin and the compiler's remarks is what the driver makes of it."""
+def test_resources_are_those_that_the_driver_reports(functions):
+    """The resources read from the cubin and the compiler's output are those that the driver reports."""
     bindings, loaded = functions
-    of = bindings.CUfunction_attribute
+    attributes = bindings.CUfunction_attribute
     for name, cubin, _, function, _ in loaded:
         used = cubin.resources
-        for attribute, ours in (
-            (of.CU_FUNC_ATTRIBUTE_NUM_REGS, used.registers_per_thread),
-            (of.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, used.static_shared_bytes),
-            (of.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, used.local_bytes_per_thread),
-            (of.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, used.constant_bytes),
+        for attribute, computed in (
+            (attributes.CU_FUNC_ATTRIBUTE_NUM_REGS, used.registers_per_thread),
+            (attributes.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, used.static_shared_bytes),
+            (attributes.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, used.local_bytes_per_thread),
+            (attributes.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, used.constant_bytes),
         ):
-            theirs = ask(bindings.cuFuncGetAttribute(attribute, function))
-            assert ours == theirs, (name, attribute)
+            reported = unwrap(bindings.cuFuncGetAttribute(attribute, function))
+            assert computed == reported, (name, attribute)
         if used.max_threads_per_block is not None:
-            most = ask(bindings.cuFuncGetAttribute(of.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function))
+            attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+            most = unwrap(bindings.cuFuncGetAttribute(attribute, function))
             assert most == used.max_threads_per_block, name
 
 
-def test_occupancy_is_the_drivers(gpu, functions):
-    """For each method: at its own block size, and at every number of whole warps."""
+def test_occupancy_is_that_of_the_driver(gpu, functions):
+    """Each method is compared at its own block size and at every multiple of 32 threads."""
     bindings, loaded = functions
     compared = 0
     for name, cubin, launch, function, _ in loaded:
@@ -170,18 +171,18 @@ def test_occupancy_is_the_drivers(gpu, functions):
         most = min(1024, used.max_threads_per_block or 1024)
         sizes = [launch.threads_per_block, *range(32, most + 1, 32)]
         shared = used.static_shared_bytes + launch.shared_bytes
-        ours = active_blocks(gpu.architecture, sizes, used.registers_per_thread, shared, used.barriers)
-        for size, active in zip(sizes, ours.active.tolist(), strict=True):
-            theirs = ask(
+        computed = active_blocks(gpu.architecture, sizes, used.registers_per_thread, shared, used.barriers)
+        for size, active in zip(sizes, computed.active.tolist(), strict=True):
+            reported = unwrap(
                 bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, launch.shared_bytes)
             )
-            assert active == theirs, (name, size)
+            assert active == reported, (name, size)
             compared += 1
     assert compared > 2000
 
 
-def test_occupancy_with_much_dynamic_shared_memory_is_the_drivers(gpu, functions):
-    """Beyond 48 KB, once the kernel has opted in."""
+def test_occupancy_with_over_48_kb_of_shared_memory_is_that_of_the_driver(gpu, functions):
+    """The kernel has opted in to more than 48 KB."""
     bindings, loaded = functions
     name, cubin, _, function, _ = next(row for row in loaded if "tiled-dynamic BLOCK_SIZE=16" in row[0])
     most = gpu.architecture.shared_bytes_per_block
@@ -190,17 +191,17 @@ def test_occupancy_with_much_dynamic_shared_memory_is_the_drivers(gpu, functions
     used = cubin.resources
     for size in (32, 256, 1024):
         for shared in (0, 1, 1000, 48 * 1024, 48 * 1024 + 1, 70_000, most // 2, most // 2 - 1024, most):
-            ours = active_blocks(gpu.architecture, size, used.registers_per_thread, shared, used.barriers)
-            theirs = ask(bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, shared))
-            assert int(ours.active) == theirs, (name, size, shared)
+            computed = active_blocks(gpu.architecture, size, used.registers_per_thread, shared, used.barriers)
+            reported = unwrap(bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, shared))
+            assert int(computed.active) == reported, (name, size, shared)
 
 
-def test_the_best_block_size_is_the_drivers(gpu, functions):
+def test_the_suggested_block_size_is_that_of_the_driver(gpu, functions):
     bindings, loaded = functions
     for name, cubin, launch, function, _ in loaded:
         used = cubin.resources
         shared = launch.shared_bytes
-        ours = suggest(
+        computed = suggest(
             gpu.architecture,
             every_block_size(gpu.architecture, used.max_threads_per_block),
             used.registers_per_thread,
@@ -208,8 +209,8 @@ def test_the_best_block_size_is_the_drivers(gpu, functions):
             used.barriers,
             "",
         )
-        grid, block = ask(bindings.cuOccupancyMaxPotentialBlockSize(function, None, shared, 0))
-        assert (ours.min_grid_blocks, ours.threads_per_block) == (grid, block), name
+        grid, block = unwrap(bindings.cuOccupancyMaxPotentialBlockSize(function, None, shared, 0))
+        assert (computed.min_grid_blocks, computed.threads_per_block) == (grid, block), name
 
 
 def test_bench_measures_on_the_gpu(gpu):
@@ -219,8 +220,8 @@ def test_bench_measures_on_the_gpu(gpu):
         if m.name in ("numpy", "tiled")
         for v in variants(m, {})
     ]
-    with InProcessExecutor(gpu) as here:
-        results = bench(here, chosen, Settings(runs=7), silent)
+    with InProcessExecutor(gpu) as executor:
+        results = bench(executor, chosen, Settings(runs=7), silent)
         on_host, on_gpu = sorted(results, key=lambda result: result.position)
     assert (on_host.execution, on_gpu.execution) == ("native", "gpu")
     assert len(on_gpu.timing.samples_ms) == 7
@@ -230,56 +231,58 @@ def test_bench_measures_on_the_gpu(gpu):
     assert on_gpu.verdict.correct
 
 
-def test_the_ladder_keeps_its_order_and_the_program_ends_cleanly():
-    """A context left on PyCUDA's stack would abort the process at its end."""
-    done = cudamm("bench", "-m", "naive,coalesced,tiled", "-n", 1024, "--json", "-")
-    assert (done.returncode, done.stderr) == (0, "")
-    rates = {r["method"]: r["gflops"] for r in json.loads(done.stdout)["results"]}
-    # Factors of 13 and 1.5 on an H200: no other GPU turns them round.
+def test_naive_coalesced_and_tiled_are_in_order_and_the_process_exits_cleanly():
+    """A context left on PyCUDA's stack would abort the process when it exits."""
+    completed = cudamm("bench", "-m", "naive,coalesced,tiled", "-n", 1024, "--json", "-")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    rates = {r["method"]: r["gflops"] for r in json.loads(completed.stdout)["results"]}
+    # The factors are 13 and 1.5 on an H200, so large that the order is the same on any GPU.
     assert rates["naive"] < rates["coalesced"] < rates["tiled"]
 
 
-def test_a_launch_that_takes_too_many_registers_costs_its_row_only(tmp_path):
+def test_a_launch_with_too_many_registers_fails_only_its_own_row(tmp_path):
     greedy = tmp_path / "greedy.cu"
     greedy.write_text(
         (Path(__file__).parents[2] / "cuda_src" / "08_register_tile.cu")
         .read_text()
         .replace("__launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)", "")
     )
-    done = cudamm(*("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-"))
-    assert done.returncode == 1
-    assert [r["status"] for r in json.loads(done.stdout)["results"]] == ["ok", "failed"]
-    assert "a block has 1024 threads" in json.loads(done.stdout)["results"][1]["reason"]
+    completed = cudamm(
+        *("bench", "--kernel", greedy, "--block", "8,32", "--tile", "8", "-n", 256, "--json", "-")
+    )
+    assert completed.returncode == 1
+    assert [r["status"] for r in json.loads(completed.stdout)["results"]] == ["ok", "failed"]
+    assert "a block has 1024 threads" in json.loads(completed.stdout)["results"][1]["reason"]
 
 
-def test_a_crash_on_the_gpu_is_a_failed_row_and_no_traceback(tmp_path):
+def test_a_crash_on_the_gpu_is_a_failed_row_without_a_traceback(tmp_path):
     crash = tmp_path / "crash.cu"
     crash.write_text(
         "// writes nowhere\n//\n// threads: 16, 16\n// grid: 1\n\n"
         "__global__ void crash(int M, int N, int K, const float *A, const float *B, float *C) {\n"
         "    C[(1ull << 40) + threadIdx.x] = A[0];\n}\n"
     )
-    done = cudamm("bench", "--kernel", crash, "-n", 64, "--json", "-")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    (row,) = json.loads(done.stdout)["results"]
+    completed = cudamm("bench", "--kernel", crash, "-n", 64, "--json", "-")
+    assert completed.returncode == 1
+    assert "Traceback" not in completed.stderr
+    (row,) = json.loads(completed.stdout)["results"]
     assert row["status"] == "failed"
     assert "illegal" in row["reason"]
 
 
-def test_an_off_by_one_is_seen_on_the_gpu_too(tmp_path):
+def test_a_write_past_the_end_of_c_is_found_on_the_gpu(tmp_path):
     wrong = tmp_path / "wrong.cu"
     source = (Path(__file__).parents[2] / "cuda_src" / "12_tiled_bounds.cu").read_text()
     wrong.write_text(source.replace("if (row < M && col < N)", "if (row <= M && col < N)"))
-    done = cudamm("verify", "--kernel", wrong, "-n", "17x31x13", "--dtype", "float32", "--json", "-")
-    assert done.returncode == 1
-    (row,) = json.loads(done.stdout)["results"]
+    completed = cudamm("verify", "--kernel", wrong, "-n", "17x31x13", "--dtype", "float32", "--json", "-")
+    assert completed.returncode == 1
+    (row,) = json.loads(completed.stdout)["results"]
     assert "past the end of C" in row["reason"]
     assert "C[17][0]" in row["reason"]
 
 
 def test_a_third_party_kernel_runs_unchanged(tmp_path):
-    """C++ linkage, reals among its arguments, a #define of its own, more shared memory than 48 KB."""
+    """The kernel has C++ linkage, real arguments, its own #define and more than 48 KB of shared memory."""
     kernel = tmp_path / "sgemm.cu"
     kernel.write_text(
         "#include <cuda_runtime.h>\n"
@@ -296,73 +299,73 @@ def test_a_third_party_kernel_runs_unchanged(tmp_path):
         "    C[y * N + x] = alpha * sum + (beta == 0 ? 0 : beta * C[y * N + x]);\n"
         "}\n"
     )
-    done = cudamm(
+    completed = cudamm(
         *("verify", "--kernel", kernel, "--args", "M,N,K,1.0,A,B,0.0,C", "--threads", "EDGE"),
         *("--grid", "ceil(N/EDGE),M", "-D", "EDGE=32,64", "--shared-bytes", "100000"),
         *("-n", "50x70x90", "--json", "-"),
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    results = json.loads(done.stdout)["results"]
+    assert (completed.returncode, completed.stderr) == (0, "")
+    results = json.loads(completed.stdout)["results"]
     assert [r["params"] for r in results] == [{"EDGE": 32}, {"EDGE": 64}]
     assert all(r["correct"] for r in results)
 
 
-def test_a_gpu_that_is_not_there(gpu):
-    done = cudamm("bench", "--device", "gpu:99")
-    assert done.returncode == 2
-    assert done.stderr.startswith("cudamm: there is no gpu:99")
-    assert done.stderr.count("\n") == 1
+def test_a_gpu_number_that_does_not_exist_is_refused(gpu):
+    completed = cudamm("bench", "--device", "gpu:99")
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("cudamm: there is no gpu:99")
+    assert completed.stderr.count("\n") == 1
 
 
-def test_the_best_block_size_is_timed_against_the_default(gpu, tmp_path):
-    """A kernel sized at launch whose default is not the best: its edge goes to constant memory both times."""
+def test_block_auto_measures_the_default_and_the_drivers_block_size(gpu, tmp_path):
+    """The kernel gets its block size in constant memory, and its default is not the best."""
     source = (Path(__file__).parents[2] / "cuda_src" / "13_tiled_dynamic.cu").read_text()
     small = tmp_path / "small.cu"
     small.write_text(source.replace("BLOCK_SIZE = 32 in", "BLOCK_SIZE = 8 in"))
-    done = cudamm("bench", "--kernel", small, "--block", "auto", "-n", 300, "--json", "-")
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = json.loads(done.stdout)["results"]
+    completed = cudamm("bench", "--kernel", small, "--block", "auto", "-n", 300, "--json", "-")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    rows = json.loads(completed.stdout)["results"]
     bindings = pytest.importorskip("cuda.bindings.driver")
     (variant,) = variants(read_method(small), {})
     cubin = compile_for_gpu(program(variant, FLOAT32, True), gpu.arch)
-    module = ask(bindings.cuModuleLoadData(cubin.image))
-    function = ask(bindings.cuModuleGetFunction(module, cubin.kernel.encode()))
-    _, threads = ask(bindings.cuOccupancyMaxPotentialBlockSize(function, None, 0, 0))
+    module = unwrap(bindings.cuModuleLoadData(cubin.image))
+    function = unwrap(bindings.cuModuleGetFunction(module, cubin.kernel.encode()))
+    _, threads = unwrap(bindings.cuOccupancyMaxPotentialBlockSize(function, None, 0, 0))
     edge = next(2**i for i in range(5, -1, -1) if 4**i <= threads)
     assert [row["params"]["BLOCK_SIZE"] for row in rows] == [8, edge]
     assert all(row["correct"] for row in rows)
 
 
-def test_occupancy_and_devices_print(gpu):
-    done = cudamm("occupancy", "-m", "tiled")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "BLOCK_SIZE=32" in done.stdout
-    done = cudamm("devices")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert gpu.info.name in done.stdout
+def test_occupancy_and_devices_run_on_the_gpu(gpu):
+    completed = cudamm("occupancy", "-m", "tiled")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "BLOCK_SIZE=32" in completed.stdout
+    completed = cudamm("devices")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert gpu.info.name in completed.stdout
 
 
 @pytest.mark.parametrize("element", [FLOAT32, ELEMENT_TYPES["int32"]], ids=["float32", "int32"])
-def test_the_reference_of_a_large_problem_is_numpys_too(gpu, element):
+def test_the_reference_of_a_large_problem_is_the_product_of_numpy(gpu, element):
     problem = Problem(parse_shape("1100x901x1003"), element)
     gpu.make_ready(problem)
-    assert not problem.has_reference  # it stays where it was made, until the host asks for it
+    assert not problem.has_reference  # the reference stays on the GPU until the host requests it
     gpu.reference(problem).offer_to_problem()
     assert problem.has_reference
-    made, _ = problem.reference
+    reference, _ = problem.reference
     a, b = (x.astype(np.float64) for x in problem.inputs)
     expected = a @ b
-    assert np.abs(made - expected).max() <= (0 if element.name == "int32" else 1e-11)
+    assert np.abs(reference - expected).max() <= (0 if element.name == "int32" else 1e-11)
     gpu.forget()
 
 
 @pytest.mark.parametrize("size", ["33x65x129", "1100x901x1003"])
 @pytest.mark.parametrize("element", [FLOAT32, ELEMENT_TYPES["int32"]], ids=["float32", "int32"])
-def test_errors_and_bounds_are_those_that_the_host_would_find(gpu, element, size):
+def test_errors_and_bounds_are_those_computed_on_the_host(gpu, element, size):
     problem = Problem(parse_shape(size), element)
     (case,) = prepare(InProcessExecutor(gpu), [(variants(find("tiled"), {})[0], problem)], True, silent)
-    here = InProcessExecutor(gpu)
-    with here.open(case) as run:
+    executor = InProcessExecutor(gpu)
+    with executor.open(case) as run:
         verdict = verify(run, problem, case.variant, fmad=True, thread_order=False)
         errors = np.abs(run.product()[: problem.shape.m, : problem.shape.n] - problem.reference[0])
         deviation = run.deviation(problem)
@@ -375,12 +378,12 @@ def test_errors_and_bounds_are_those_that_the_host_would_find(gpu, element, size
         assert deviation.error == pytest.approx(errors[row, column], abs=1e-10)
         assert deviation.bound == pytest.approx(problem.error_bound[row, column])
     assert all_wrong.wrong == errors.size
-    here.close()
+    executor.close()
 
 
-def test_a_gpu_that_computes_no_right_reference_is_not_believed(gpu, monkeypatch):
+def test_a_wrong_reference_of_the_gpu_is_replaced_by_that_of_the_host(gpu, monkeypatch):
     problem = Problem(parse_shape("1024"), FLOAT32)
-    monkeypatch.setattr(gpu.support, "product", lambda *_: None)  # whatever the memory holds
+    monkeypatch.setattr(gpu.support, "product", lambda *_: None)  # the memory stays as it is
     gpu.make_ready(problem)
     a, b = (x.astype(np.float64) for x in problem.inputs)
     assert np.array_equal(problem.reference[0], a @ b)

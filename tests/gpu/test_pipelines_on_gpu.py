@@ -1,7 +1,7 @@
-"""The rungs that copy ahead into a ring, on a GPU: all their parameters, races, and stream-k's counters.
+"""The methods that copy tiles ahead into a ring, on a GPU: parameter values, races, and stream-k's counters.
 
-`test_on_gpu.py` has every method on small shapes. Here tiles are more than stages, rows are copied 16 bytes
-at a time, and blocks of stream-k and bf16x9 share tiles.
+`test_on_gpu.py` verifies every method on small shapes. The problems here have more tiles than the ring has
+stages, rows are copied 16 bytes at a time, and several blocks of stream-k and bf16x9 share a tile.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PIPELINES = ("async-copy", "tma", "split-k", "stream-k", "bf16x9")
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
 @pytest.fixture(params=PIPELINES)
 def pipeline(request: pytest.FixtureRequest, gpu: Device[Any]) -> Method:
-    """Each of them that this GPU has what it takes for."""
+    """Return each method that this GPU can run."""
     method = find(request.param)
     lacks = gpu.lacks(method)
     if lacks:
@@ -44,14 +44,14 @@ def pipeline(request: pytest.FixtureRequest, gpu: Device[Any]) -> Method:
     return method
 
 
-def test_every_value_worth_sweeping_is_right_where_the_ring_goes_round(
+def test_every_parameter_value_is_right_with_more_tiles_than_stages(
     gpu: Device[Any], pipeline: Method, worth_sweeping: Callable[[Method], list[Variant]]
 ) -> None:
-    """Tiles at every edge, rows of whole 16 bytes, and a last step along k that is shorter."""
+    """The problem has tiles at every edge, rows of whole 16 bytes, and a shorter last step along k."""
     chosen = worth_sweeping(pipeline)
     problem = Problem(parse_shape("516x772x260"), FLOAT32)
-    with InProcessExecutor(gpu) as here:
-        results = list(verify_all(here, [(variant, problem) for variant in chosen], True, silent))
+    with InProcessExecutor(gpu) as executor:
+        results = list(verify_all(executor, [(variant, problem) for variant in chosen], True, silent))
     assert len(results) == len(chosen)
     assert [(r.params, r.status, r.reason) for r in results if r.verdict.correct is not True] == []
 
@@ -59,11 +59,11 @@ def test_every_value_worth_sweeping_is_right_where_the_ring_goes_round(
 def test_twenty_launches_give_the_same_bits(
     gpu: Device[Any], pipeline: Method, open_run: Callable[..., AbstractContextManager[Any]]
 ) -> None:
-    """A race between copies and reads would not come out the same each time.
+    """A race between copies and reads would change the product from launch to launch.
 
-    Nor would stream-k or bf16x9, if they added up parts in the order in which blocks come; and if their
-    counters did not return to zero, the second launch would store nothing, which leaves what `fill_output`
-    put there.
+    The product would also change if stream-k or bf16x9 added partial sums in the order in which blocks
+    arrive. If their counters did not return to zero, the second launch would store nothing, and C would keep
+    the NaN that `fill_output` wrote.
     """
     with open_run(gpu, pipeline.name, "1024x1024x1536") as run:
         products = []
@@ -76,8 +76,8 @@ def test_twenty_launches_give_the_same_bits(
 
 
 @pytest.mark.parametrize("name", ["stream-k", "bf16x9"])
-def test_tiles_are_cut_right_after_launches_of_other_sizes(gpu: Device[Any], name: str) -> None:
-    """One loaded module, whose counters and parts all launches share; cut in other places each time."""
+def test_the_product_is_right_after_launches_of_other_sizes(gpu: Device[Any], name: str) -> None:
+    """All launches share the counters and partial sums of one module, and each size cuts tiles elsewhere."""
     method = find(name)
     if gpu.lacks(method):
         pytest.skip(gpu.lacks(method))
@@ -86,7 +86,8 @@ def test_tiles_are_cut_right_after_launches_of_other_sizes(gpu: Device[Any], nam
     cubin = gpu.compile(program(variant, FLOAT32, True))
     module = cuda.module_from_buffer(cubin.image)
     function = module.get_function(cubin.kernel)
-    # Few tiles, a long k; one tile, whole; one tile for nearly all blocks; more tiles than blocks; odd rows.
+    # In order: few tiles and a long k; one whole tile; one tile shared by nearly all blocks; more tiles than
+    # blocks; rows of an odd length; the first size again.
     sizes = ["640x768x2000", "70x90x50", "256x128x8192", "3000x2300x96", "641x770x2001", "640x768x2000"]
     products = []
     for size in sizes:
@@ -111,9 +112,9 @@ def test_tiles_are_cut_right_after_launches_of_other_sizes(gpu: Device[Any], nam
 
 @pytest.mark.parametrize("shape", ["300x260x500", "130x250x4096", "64x64x7"])
 @pytest.mark.parametrize(
-    ("what", "value"),
+    ("description", "value"),
     [
-        ("as they are", None),
+        ("unchanged", None),
         ("infinity", np.inf),
         ("not a number", np.nan),
         ("the smallest", np.float32(1.4e-45)),
@@ -121,10 +122,12 @@ def test_tiles_are_cut_right_after_launches_of_other_sizes(gpu: Device[Any], nam
         ("the largest", np.float32(3.4028235e38)),
     ],
 )
-def test_bf16x9_takes_every_float32(gpu: Device[Any], shape: str, what: str, value: Any) -> None:
-    """One element of A is replaced; what is finite is alone in its row, so as not to be lost beside others.
+def test_bf16x9_is_right_for_extreme_float32_values(
+    gpu: Device[Any], shape: str, description: str, value: Any
+) -> None:
+    """One element of A is replaced. A finite value is the only one in its row, so that no other hides it.
 
-    float64 is the reference, in which no product of these is too large or too small.
+    The reference is computed in float64, in which no product of these values overflows or underflows.
     """
     method = find("bf16x9")
     if gpu.lacks(method):

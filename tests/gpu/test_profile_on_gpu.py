@@ -1,4 +1,4 @@
-"""Nsight Compute on a GPU that is here; skipped where it is missing or may not read the counters."""
+"""Nsight Compute on a GPU. The tests skip themselves if ncu is missing or may not read the counters."""
 
 import json
 import subprocess
@@ -12,18 +12,20 @@ pytestmark = pytest.mark.gpu
 
 
 def profile(*arguments):
-    """Run the command as a user does, and return its rows."""
+    """Run `cudamm profile` on the GPU in a process and return its rows."""
     if find_ncu(find_nvcc()) is None:
         pytest.skip("ncu was not found")
     command = [sys.executable, "-m", "cudamm", "profile", "--device", "gpu", "--json", "-", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    if ended.returncode == 3 and ("ERR_NVGPUCTRPERM" in ended.stderr or "nothing here" in ended.stderr):
-        pytest.skip(ended.stderr.strip())
-    assert ended.returncode == 0, ended.stderr + ended.stdout
-    return json.loads(ended.stdout)["results"]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    if completed.returncode == 3 and (
+        "ERR_NVGPUCTRPERM" in completed.stderr or "nothing here" in completed.stderr
+    ):
+        pytest.skip(completed.stderr.strip())
+    assert completed.returncode == 0, completed.stderr + completed.stdout
+    return json.loads(completed.stdout)["results"]
 
 
-def test_coalescing_saves_sectors():
+def test_coalesced_accesses_need_fewer_sectors_than_naive_ones():
     naive, coalesced = profile("-m", "naive,coalesced", "-n", "512")
     for row in (naive, coalesced):
         assert row["status"] == "ok" and row["correct"] is True and row["bound"] is not None

@@ -1,4 +1,4 @@
-"""Kernels compiled through PyCUDA, its cache filled ahead, and loaded as a `SourceModule`."""
+"""Kernels that PyCUDA compiles into its cache in advance and loads as a `SourceModule`."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ __global__ void broken(int M, int N, int K, const float *A, const float *B, floa
 """
 
 
-def default_of(method: str):
+def default_program(method: str):
     (variant,) = variants(find(method), {})
     return program(variant, FLOAT32, True)
 
 
 @pytest.fixture
 def counted_nvcc(tmp_path):
-    """A stand-in for nvcc that writes down what nvcc is asked, and the file with those lines."""
-    asked, script = tmp_path / "asked", tmp_path / "nvcc"
-    script.write_text(f'#!/bin/sh\necho "$@" >>{asked}\nexec {nvcc().path} "$@"\n')
+    """Return a script that records each call of nvcc, and a function that returns the recorded arguments."""
+    record, script = tmp_path / "record", tmp_path / "nvcc"
+    script.write_text(f'#!/bin/sh\necho "$@" >>{record}\nexec {nvcc().path} "$@"\n')
     script.chmod(0o755)
-    return script, lambda: asked.read_text().splitlines() if asked.exists() else []
+    return script, lambda: record.read_text().splitlines() if record.exists() else []
 
 
 @pytest.mark.parametrize("method", ["tiled", "async-copy"])
-def test_loading_asks_nvcc_for_its_version_alone(gpu, counted_nvcc, method: str) -> None:
-    """async-copy includes a header, over which PyCUDA would run the preprocessor."""
-    script, asked = counted_nvcc
-    compiled = compile_source(default_of(method), gpu.arch)
+def test_loading_calls_nvcc_only_for_its_version(gpu, counted_nvcc, method: str) -> None:
+    """PyCUDA would also run nvcc's preprocessor over async-copy if it recognised the `#include` there."""
+    script, recorded_calls = counted_nvcc
+    compiled = compile_source(default_program(method), gpu.arch)
     module = dataclasses.replace(compiled.module, nvcc=str(script)).load()
     assert module.get_function(compiled.kernel).num_regs > 0
-    assert asked() == ["--version"]
+    assert recorded_calls() == ["--version"]
 
 
-def test_another_process_finds_what_one_has_compiled(gpu, compiler_cache: Path) -> None:
-    compiled = compile_source(default_of("naive"), gpu.arch)
+def test_a_compiled_kernel_is_reused_by_another_process(gpu, compiler_cache: Path) -> None:
+    compiled = compile_source(default_program("naive"), gpu.arch)
     (cubin,) = Path(compiled.module.cache_dir).glob("*.cubin")
-    made_ns = cubin.stat().st_mtime_ns
+    compiled_ns = cubin.stat().st_mtime_ns
     code = (
         "from cudamm.devices.find_device import find\n"
         "with find('gpu') as gpu:\n"
@@ -69,10 +69,10 @@ def test_another_process_finds_what_one_has_compiled(gpu, compiler_cache: Path) 
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert [path.name for path in cubin.parent.iterdir()] == [cubin.name]
-    assert cubin.stat().st_mtime_ns == made_ns
+    assert cubin.stat().st_mtime_ns == compiled_ns
 
 
-def test_what_does_not_compile_is_said_with_its_line_and_leaves_nothing(
+def test_a_compiler_error_is_reported_with_its_line_and_leaves_no_files(
     gpu, write_kernel, tmp_path, monkeypatch
 ):
     folder = tmp_path / "temporary"
@@ -80,13 +80,15 @@ def test_what_does_not_compile_is_said_with_its_line_and_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     (variant,) = variants(read_method(write_kernel(BROKEN)), {})
     broken = program(variant, FLOAT32, True)
-    for _ in range(2):  # the second time the failure is remembered
+    for _ in range(2):  # the second call reports the remembered failure
         with pytest.raises(KernelError, match=r'kernel\.cu\(6\).*"missing" is undefined'):
             compile_source(broken, gpu.arch)
-    assert not list(folder.iterdir()), "PyCUDA's temporary folder is left"
+    assert not list(folder.iterdir()), "PyCUDA's temporary folder was not removed"
 
 
-def test_a_block_of_more_threads_than_the_registers_allow_says_so(gpu, verify_one, write_kernel) -> None:
+def test_a_block_with_too_many_threads_for_its_launch_bounds_is_reported(
+    gpu, verify_one, write_kernel
+) -> None:
     bounded = BROKEN.replace("missing", "A[0]").replace("void broken", "void __launch_bounds__(32) broken")
     result = verify_one(gpu, write_kernel(bounded.replace("threads: 32", "threads: 64")), "1x1x1")
     assert result.status == "failed"

@@ -1,4 +1,4 @@
-"""Tensor maps and the kernel that uses them, on a GPU of sm_90 or later; skipped, saying so, elsewhere."""
+"""Tensor maps and the method `tma` on a GPU of sm_90 or later. On other GPUs the tests skip themselves."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from cudamm.kernels.variant import Variant, variants
 pytestmark = pytest.mark.gpu
 
 FLOAT32 = ELEMENT_TYPES["float32"]
-# One tile and less, tiles at every edge, more of them than stages, and rows that need padding.
+# At most one tile; tiles at every edge; more tiles than stages; rows that need padding.
 SHAPES = ("2x3x5", "129x257x33", "64x64x2048", "1x1024x260", "1000x1000x1000")
-IN_FLOAT64 = {"BN": 128, "BK": 8, "WN": 64, "TN": 8}  # as the kernel's own comment says
+IN_FLOAT64 = {"BN": 128, "BK": 8, "WN": 64, "TN": 8}  # the parameters in the kernel's comment
 
-# Each thread writes what lies at its place of a box, as the copy engine has put it into shared memory.
+# Each thread copies one element of a box to C, in the order in which the box lies in shared memory.
 ONE_BOX = """\
 // One box of A, wherever it lies, as it arrives in shared memory.
 //
@@ -68,12 +68,12 @@ __global__ void one_box(const __grid_constant__ CUtensorMap map, element *C) {
 
 
 def silent(doing: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
 
 
 @pytest.fixture(scope="module")
 def hopper(gpu: Device[Any]) -> Device[Any]:
-    """A GPU that has the copy engine."""
+    """Return the GPU if it has the copy engine."""
     lacks = gpu.lacks(find("tma"))
     if lacks:
         pytest.skip(lacks)
@@ -81,8 +81,8 @@ def hopper(gpu: Device[Any]) -> Device[Any]:
 
 
 def verified(gpu: Device[Any], cases: list[tuple[Variant, Problem]], fmad: bool = True) -> list[Result]:
-    with InProcessExecutor(gpu) as here:
-        return list(verify_all(here, cases, fmad, silent))
+    with InProcessExecutor(gpu) as executor:
+        return list(verify_all(executor, cases, fmad, silent))
 
 
 def failures(results: list[Result]) -> list[str]:
@@ -94,18 +94,18 @@ def failures(results: list[Result]) -> list[str]:
 
 
 @pytest.mark.parametrize(("dtype", "fmad"), [("float32", True), ("float32", False), ("int32", True)])
-def test_every_shape_is_right(hopper: Device[Any], dtype: str, fmad: bool) -> None:
+def test_tma_is_right_on_every_shape(hopper: Device[Any], dtype: str, fmad: bool) -> None:
     (variant,) = variants(find("tma"), {})
     cases = [(variant, Problem(parse_shape(shape), ELEMENT_TYPES[dtype])) for shape in SHAPES]
     results = verified(hopper, cases, fmad)
     assert len(results) == len(SHAPES) and failures(results) == []
     if dtype == "int32" or not fmad:
         assert {r.verdict.bit_equal for r in results} == {True}
-    # Only rows that are no multiple of 16 bytes have their matrices padded, and never those of M.
+    # Matrices are padded only if a row is not a multiple of 16 bytes; M is never padded.
     assert [r.padded for r in results] == [bool(r.n % 4 or r.k % 4) for r in results]
 
 
-def test_float64_is_right_where_its_sums_fit(hopper: Device[Any]) -> None:
+def test_float64_is_right_if_its_sums_fit_and_refused_otherwise(hopper: Device[Any]) -> None:
     (variant,) = variants(find("tma"), {name: (value,) for name, value in IN_FLOAT64.items()})
     cases = [(variant, Problem(parse_shape(shape), ELEMENT_TYPES["float64"])) for shape in SHAPES]
     assert failures(verified(hopper, cases)) == []
@@ -115,28 +115,28 @@ def test_float64_is_right_where_its_sums_fit(hopper: Device[Any]) -> None:
 
 
 @pytest.mark.parametrize(("row", "column", "swizzle"), [(3, 4, 0), (0, 0, 32), (37, 16, 0), (36, 20, 32)])
-def test_a_box_arrives_with_zeros_beyond_the_edge(
+def test_a_box_arrives_with_zeros_beyond_the_edge_of_the_matrix(
     hopper: Device[Any], write_kernel: Callable[..., Path], row: int, column: int, swizzle: int
 ) -> None:
-    """Against numpy. A swizzle of 32 bytes changes bit 4 of a byte's address where bit 7 is set."""
+    """A swizzle of 32 bytes inverts bit 4 of a byte's address if bit 7 is set."""
     method = read_method(write_kernel(ONE_BOX))
     values = {"ROW": (row,), "COLUMN": (column,), "SWIZZLE": (swizzle,)}
     (variant,) = variants(method, values)
     problem = Problem(Shape(40, 24, 24), FLOAT32)
-    with InProcessExecutor(hopper) as here:
-        (case,) = prepare(here, [(variant, problem)], True, silent)
-        with here.open(case) as run:
+    with InProcessExecutor(hopper) as executor:
+        (case,) = prepare(executor, [(variant, problem)], True, silent)
+        with executor.open(case) as run:
             run.fill_output()
             run.launch()
             arrived = run.product().reshape(-1)[:64].copy()
     a = np.zeros((48, 32), np.float32)
     a[:40, :24] = problem.inputs[0]
-    wanted = a[row : row + 8, column : column + 8].reshape(-1)
-    places = [4 * at ^ (4 * at >> 7 & 1) << 4 if swizzle else 4 * at for at in range(64)]
-    assert np.array_equal(arrived[[place // 4 for place in places]], wanted)
+    expected = a[row : row + 8, column : column + 8].reshape(-1)
+    addresses = [4 * i ^ (4 * i >> 7 & 1) << 4 if swizzle else 4 * i for i in range(64)]
+    assert np.array_equal(arrived[[address // 4 for address in addresses]], expected)
 
 
-def test_bench_says_that_it_padded(hopper: Device[Any]) -> None:
+def test_bench_marks_the_row_of_a_padded_problem(hopper: Device[Any]) -> None:
     command = [
         sys.executable,
         "-m",
@@ -151,7 +151,7 @@ def test_bench_says_that_it_padded(hopper: Device[Any]) -> None:
         "--json",
         "-",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads(done.stdout)["results"]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert completed.returncode == 0, completed.stderr
+    (row,) = json.loads(completed.stdout)["results"]
     assert (row["method"], row["status"], row["padded"]) == ("tma", "ok", True)

@@ -1,4 +1,4 @@
-"""Expressions of headers and options, against Python's own arithmetic on Fractions."""
+"""Expressions of headers and options, compared with Python's arithmetic on Fractions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cudamm.kernels.expression import LARGEST_TEXT, parse, parse_list
 
 NAMES = {"M": 100, "N": 7, "K": 1, "BLOCK_SIZE": 16, "element": 8}
 
-# Each strategy draws a text together with the value it must have; None where it divides by zero.
+# Each strategy draws a text and its expected value, or None if the expression divides by zero.
 Drawn = tuple[str, "Fraction | None"]
 
 
@@ -111,11 +111,11 @@ def test_any_expression_has_the_value_of_exact_arithmetic(drawn: Drawn) -> None:
         ("ceil(M / BLOCK_SIZE)", 7),
         ("2 * BLOCK_SIZE * BLOCK_SIZE * sizeof(element)", 4096),
         ("min(4)", 4),
-        # As a double this is 3.0000000000000004 x 10^17, and its ceiling one too high.
+        # In float64 the quotient would be rounded to 3 x 10^17.
         ("ceil(300000000000000001 / 1)", 300000000000000001),
     ],
 )
-def test_precedence_is_that_of_arithmetic(text: str, value: int) -> None:
+def test_operators_have_the_precedence_of_arithmetic(text: str, value: int) -> None:
     assert parse(text).whole(NAMES) == value
 
 
@@ -173,8 +173,8 @@ def test_precedence_is_that_of_arithmetic(text: str, value: int) -> None:
         "yield",
     ],
 )
-def test_what_is_not_arithmetic_is_refused(text: str) -> None:
-    # `print` is a name like any other: what nobody has given a value is refused when it is asked for.
+def test_text_that_is_not_arithmetic_is_refused(text: str) -> None:
+    # `print` is a valid name, and is refused because it has no value.
     with pytest.raises(UsageError):
         parse(text).value(NAMES)
 
@@ -192,57 +192,58 @@ def test_huge_texts_are_refused_at_once(text: str) -> None:
 )
 def test_the_longest_texts_allowed_do_not_crash(text: str) -> None:
     assert len(text) <= LARGEST_TEXT
-    with contextlib.suppress(UsageError):  # refusing is fine too
+    with contextlib.suppress(UsageError):  # the text may be refused
         assert parse(text).value(NAMES).denominator == 1
 
 
-def test_names_are_those_that_need_a_value() -> None:
+def test_names_of_an_expression_are_those_that_need_a_value() -> None:
     assert parse("ceil(M / BLOCK_SIZE) + min(N, 3)").names == {"M", "BLOCK_SIZE", "N"}
 
 
-def test_an_unknown_name_is_named_with_those_that_are_known() -> None:
+def test_an_unknown_name_is_reported_with_the_known_names() -> None:
     with pytest.raises(UsageError, match=r"unknown name TILE \(known: BLOCK_SIZE, K, M, N, element\)"):
         parse("M / TILE").value(NAMES)
 
 
-def test_only_whole_values_pass_as_whole() -> None:
+def test_a_value_that_is_not_whole_is_refused_where_a_whole_number_is_needed() -> None:
     assert parse("M / 4").whole(NAMES) == 25
     with pytest.raises(UsageError, match=r"is 14\.2857, not a whole number"):
         parse("M / N").whole(NAMES)
 
 
 @pytest.mark.parametrize("text", ["ceil()", "ceil(1, 2)", "min()", "max()", "sizeof(1, 2)"])
-def test_functions_with_a_wrong_number_of_arguments(text: str) -> None:
+def test_a_function_with_a_wrong_number_of_arguments_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="number of arguments"):
         parse(text).value(NAMES)
 
 
-def test_conditions_hold_where_they_are_not_zero() -> None:
+def test_a_condition_holds_if_its_value_is_not_zero() -> None:
     assert parse("M % 50 == 0").holds(NAMES)
     assert not parse("M % 51 == 0").holds(NAMES)
     assert parse("1 / 3").holds(NAMES)
 
 
-def test_multiples_are_recognised_and_nothing_else_is() -> None:
-    found = parse("N % (BLOCK_SIZE * 2) == 0").multiple()
-    assert found is not None
-    assert found[0] == "N"
-    assert found[1].whole(NAMES) == 32
+def test_only_conditions_on_a_multiple_are_recognised_as_multiples() -> None:
+    multiple = parse("N % (BLOCK_SIZE * 2) == 0").multiple()
+    assert multiple is not None
+    name, divisor = multiple
+    assert name == "N"
+    assert divisor.whole(NAMES) == 32
     for other in ("N % 4 == 1", "N % 4", "N // 4 == 0", "4 % N == 0 == 0", "(N + 1) % 4 == 0", "N % 4 != 0"):
         assert parse(other).multiple() is None, other
 
 
-def test_lists() -> None:
+def test_lists_are_separated_by_commas() -> None:
     assert [e.whole(NAMES) for e in parse_list("ceil(M / 16), min(M, 4), 3")] == [7, 4, 3]
     assert [e.whole(NAMES) for e in parse_list("5,")] == [5]
     assert parse_list("") == parse_list("  ") == ()
 
 
 @pytest.mark.parametrize("text", ["1, , 2", ",", "1, (2, 3)", "1, *M", "1), (2", "1; 2", "a=1"])
-def test_broken_lists(text: str) -> None:
+def test_malformed_lists_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_list(text)
 
 
-def test_the_text_is_kept_for_messages() -> None:
+def test_an_expression_keeps_its_text_for_messages() -> None:
     assert str(parse("  M %  4 == 0 ")) == "M %  4 == 0"

@@ -1,4 +1,4 @@
-"""Headers: every field, every way to get one wrong, and options in their place."""
+"""Headers: every field, wrong headers and files, and options that replace fields."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __global__ void chosen() {}
 """
 
 
-def test_every_field(write_kernel: WriteKernel) -> None:
+def test_every_field_of_a_header_is_read(write_kernel: WriteKernel) -> None:
     path = write_kernel(FULL, "07_some_method.cu")
     method = read_method(path)
     names = {"M": 8, "N": 9, "K": 1, "TILE": 4, "element": 8}
@@ -81,7 +81,7 @@ def test_every_field(write_kernel: WriteKernel) -> None:
     assert not method.runs_on_host
 
 
-def test_what_a_header_may_leave_out(write_kernel: WriteKernel) -> None:
+def test_fields_that_a_header_lacks_have_defaults(write_kernel: WriteKernel) -> None:
     method = read_method(write_kernel(GEOMETRY + KERNEL))
     assert method.name == "kernel"
     assert method.summary == method.sources == ""
@@ -110,7 +110,7 @@ def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: st
     assert bool(method.unsupported_reason("sm_89")) is bool(needs)
 
 
-def test_what_only_one_architecture_has_is_for_no_later_one(write_kernel: WriteKernel) -> None:
+def test_a_method_that_needs_sm_90a_is_for_no_other_architecture(write_kernel: WriteKernel) -> None:
     method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
     assert method.unsupported_reason("sm_90") == method.unsupported_reason("sm_90a") == ""
     for other in ("sm_80", "sm_89", "sm_100", "sm_120a"):
@@ -120,7 +120,7 @@ def test_what_only_one_architecture_has_is_for_no_later_one(write_kernel: WriteK
     assert usual.target("sm_90") == "sm_90" and usual.unsupported_reason("sm_100") == ""
 
 
-def test_a_tensor_map_does_not_make_later_architectures_fit(write_kernel: WriteKernel) -> None:
+def test_a_tensor_map_keeps_the_requirement_of_one_architecture(write_kernel: WriteKernel) -> None:
     header = f"{GEOMETRY}// args: tensor_map(A, 8, 8), C\n// needs: sm_90a\n"
     assert read_method(write_kernel(header + KERNEL)).needs == "sm_90a"
 
@@ -134,13 +134,15 @@ def test_a_ceiling_is_a_number_or_a_fraction(write_kernel: WriteKernel, text: st
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "16 / 0", "M / 2", "fast"])
-def test_what_is_no_ceiling(write_kernel: WriteKernel, text: str) -> None:
+def test_a_ceiling_that_is_not_a_positive_number_or_fraction_is_refused(
+    write_kernel: WriteKernel, text: str
+) -> None:
     with pytest.raises(UsageError, match="must have the form “ceiling: 16 / 9”"):
         read_method(write_kernel(f"{GEOMETRY}// ceiling: {text}\n{KERNEL}"))
 
 
 @pytest.mark.parametrize("text", ["9.0", "sm_9", "hopper", "sm_90f", "sm_90, sm_100"])
-def test_needs_is_one_architecture(write_kernel: WriteKernel, text: str) -> None:
+def test_a_needs_field_that_is_not_one_architecture_is_refused(write_kernel: WriteKernel, text: str) -> None:
     with pytest.raises(UsageError, match="is not an architecture such as sm_90"):
         read_method(write_kernel(f"{GEOMETRY}// needs: {text}\n{KERNEL}"))
 
@@ -160,7 +162,9 @@ def test_needs_is_one_architecture(write_kernel: WriteKernel, text: str) -> None
         "-O1 `rm`",
     ],
 )
-def test_ptxas_takes_options_and_nothing_that_names_a_file(write_kernel: WriteKernel, text: str) -> None:
+def test_a_ptxas_field_with_anything_but_plain_options_is_refused(
+    write_kernel: WriteKernel, text: str
+) -> None:
     path = write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")
     with pytest.raises(UsageError) as raised:
         read_method(path)
@@ -174,7 +178,9 @@ def test_ptxas_takes_options_and_nothing_that_names_a_file(write_kernel: WriteKe
     ("text", "options"),
     [("-O1", ("-O1",)), ("-O1  --maxrregcount=64", ("-O1", "--maxrregcount=64")), ("-v", ("-v",))],
 )
-def test_ptxas_options_are_words(write_kernel: WriteKernel, text: str, options: tuple[str, ...]) -> None:
+def test_ptxas_options_are_separated_by_spaces(
+    write_kernel: WriteKernel, text: str, options: tuple[str, ...]
+) -> None:
     assert read_method(write_kernel(f"{GEOMETRY}// ptxas: {text}\n{KERNEL}")).ptxas == options
 
 
@@ -184,7 +190,7 @@ def test_a_summary_and_fields_need_no_empty_line_between_them(write_kernel: Writ
     assert len(method.threads) == 1
 
 
-def test_prose_alone_is_no_header(write_kernel: WriteKernel) -> None:
+def test_prose_with_colons_is_not_read_as_fields(write_kernel: WriteKernel) -> None:
     text = "// My kernel, version 2: faster.\n// Note: see below.\n" + KERNEL
     method = read_method(write_kernel(text), Overrides({"threads": "1", "grid": "1"}))
     assert method.summary == "My kernel, version 2: faster."
@@ -198,12 +204,14 @@ def test_prose_alone_is_no_header(write_kernel: WriteKernel) -> None:
         ("float *C /* not element */", ("float32",)),
     ],
 )
-def test_element_types_where_none_are_said(write_kernel: WriteKernel, body: str, types: tuple) -> None:
+def test_element_types_without_a_types_field_depend_on_the_source(
+    write_kernel: WriteKernel, body: str, types: tuple
+) -> None:
     text = f"{GEOMETRY}//\n// One thread an element.\n\n__global__ void own({body}) {{}}\n"
     assert read_method(write_kernel(text)).element_types == types
 
 
-def test_windows_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
     path = tmp_path / "kernel.cu"
     path.write_bytes(
         b"\xef\xbb\xbf" + ("// Summary.\n//\n" + GEOMETRY + KERNEL).replace("\n", "\r\n").encode()
@@ -213,7 +221,7 @@ def test_windows_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
     assert [e.whole({}) for e in method.grid] == [1]
 
 
-def test_a_header_in_a_cpp_and_a_py_file(tmp_path: Path) -> None:
+def test_headers_of_cpp_and_py_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "01_my_loops.cpp").write_text(
         "// Loops.\n//\n// sum-order: k\n\nvoid my_loops(element *C) {}\n"
     )
@@ -257,12 +265,14 @@ def test_a_header_in_a_cpp_and_a_py_file(tmp_path: Path) -> None:
         ("// threads: 1 +\n// grid: 1\n", "not arithmetic"),
     ],
 )
-def test_wrong_headers(write_kernel: WriteKernel, header: str, message: str) -> None:
+def test_a_wrong_header_is_refused_with_the_reason(
+    write_kernel: WriteKernel, header: str, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         read_method(write_kernel(header + KERNEL))
 
 
-def test_messages_name_the_file(write_kernel: WriteKernel) -> None:
+def test_a_message_about_a_header_contains_the_path(write_kernel: WriteKernel) -> None:
     path = write_kernel(GEOMETRY + "// grid: 2\n" + KERNEL)
     with pytest.raises(UsageError) as raised:
         read_method(path)
@@ -284,13 +294,15 @@ def test_messages_name_the_file(write_kernel: WriteKernel) -> None:
         ("kernel", b"__global__ void a() {}\n", "ends in .cu"),
     ],
 )
-def test_files_that_are_no_kernel(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_a_file_without_one_readable_kernel_is_refused(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=message):
         read_method(tmp_path / name)
 
 
-def test_missing_files_folders_and_unreadable_ones(tmp_path: Path) -> None:
+def test_missing_files_folders_and_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no kernel file"):
         read_method(tmp_path / "missing.cu")
     (tmp_path / "folder.cu").mkdir()
@@ -303,7 +315,7 @@ def test_missing_files_folders_and_unreadable_ones(tmp_path: Path) -> None:
         read_method(tmp_path / ("long" * 100 + ".cu"))
 
 
-def test_options_stand_in_for_a_header_and_win_over_one(write_kernel: WriteKernel) -> None:
+def test_options_replace_the_fields_of_a_header(write_kernel: WriteKernel) -> None:
     overrides = Overrides(
         {"threads": "TILE", "grid": "9", "args": "C", "entry": "b"}, (Parameter("TILE", 2, (2,)),)
     )
@@ -321,7 +333,7 @@ def test_options_stand_in_for_a_header_and_win_over_one(write_kernel: WriteKerne
     assert [p.name for p in method.parameters] == ["TILE", "PAD"]
 
 
-def test_a_field_of_options_is_checked_like_one_of_the_header(write_kernel: WriteKernel) -> None:
+def test_options_are_checked_like_fields_of_a_header(write_kernel: WriteKernel) -> None:
     with pytest.raises(UsageError, match="not arithmetic"):
         read_method(write_kernel(GEOMETRY + KERNEL), Overrides({"grid": "1 +"}))
     with pytest.raises(UsageError, match="no function nothing"):
@@ -351,7 +363,7 @@ def test_kernels_are_found_however_they_are_declared(declaration: str) -> None:
     assert kernels_in(declaration.format("mine") + " {}") == ["mine"]
 
 
-def test_kernels_are_told_from_calls_and_other_functions() -> None:
+def test_kernels_are_distinguished_from_calls_and_other_functions() -> None:
     source = """
     // __global__ void commented() {}
     /* __global__ void out() {} */
@@ -364,7 +376,7 @@ def test_kernels_are_told_from_calls_and_other_functions() -> None:
     assert kernels_in(source) == ["declared", "second"]
 
 
-def test_comments_are_blanked_out_and_lines_stay() -> None:
+def test_comments_are_replaced_by_blanks_and_lines_stay() -> None:
     source = "a // b\nc /* d\ne */ f\n/**/g\n"
     code = without_comments(source)
     assert code.split() == ["a", "c", "f", "g"]
@@ -372,6 +384,6 @@ def test_comments_are_blanked_out_and_lines_stay() -> None:
     assert code.count("\n") == source.count("\n")
 
 
-def test_a_comment_sign_in_a_string_starts_no_comment() -> None:
+def test_slashes_in_a_string_start_no_comment() -> None:
     code = without_comments('printf("http://x"); kernel();')
     assert "kernel" in code

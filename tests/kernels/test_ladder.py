@@ -1,4 +1,4 @@
-"""The methods that come with cudamm: their order, their names, and that their headers hold together."""
+"""The methods that come with cudamm: their order, their names and the consistency of their headers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cudamm.kernels.ladder import find, ladder
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 
 
-def test_methods_stand_in_the_order_of_their_files() -> None:
+def test_methods_are_in_the_order_of_their_file_numbers() -> None:
     names = [method.name for method in ladder()]
     numbers = [int(method.path.name.split("_")[0]) for method in ladder()]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -34,9 +34,9 @@ def test_names_and_aliases_are_unique() -> None:
 
 
 @pytest.mark.parametrize("method", ladder(), ids=lambda m: m.name)
-def test_headers_hold_together(method: Method) -> None:
+def test_a_header_is_consistent_with_its_file_and_its_kernel(method: Method) -> None:
     assert method.summary.endswith((".", "."))
-    # A kernel of float32 alone says so; all others take any type.
+    # A method without a `types` field supports every element type.
     assert method.element_types == (("float32",) if "types:" in method.source else tuple(ELEMENT_TYPES))
     assert method.name.replace("-", "_") == re.sub(r"^\d+_", "", method.path.stem)
     if method.language == "cuda":
@@ -44,17 +44,17 @@ def test_headers_hold_together(method: Method) -> None:
         assert method.threads
         assert method.grid
         assert method.sources
-        # What their blocks tell each other through memory depends on where tiles are cut.
+        # The traffic of these two depends on where tiles are cut.
         assert method.traffic is not None or method.name in ("stream-k", "bf16x9")
     for parameter in method.parameters:
         assert parameter.default in parameter.values
         assert len(parameter.values) > 1
         assert list(parameter.values) == sorted(set(parameter.values))
-        # One that the kernel never mentions would make variants that are the same.
+        # A parameter that the kernel does not use would make equal variants.
         assert re.search(rf"\b{parameter.name}\b", method.source)
 
 
-def test_the_courses_methods_are_there() -> None:
+def test_the_ladder_contains_methods_of_every_course() -> None:
     sources = " ".join(method.sources for method in ladder())
     for course in ("CMU 15-418", "Tsinghua", "Sheffield", "SJTU", "PMPP"):
         assert course in sources
@@ -67,7 +67,7 @@ def test_the_courses_methods_are_there() -> None:
      ("ccblock", "block-coarse-local"),
      ("block", "cpu-block")],
 )  # fmt: skip
-def test_the_courses_names_are_known(alias: str, name: str) -> None:
+def test_methods_are_found_by_the_names_of_the_courses(alias: str, name: str) -> None:
     assert find(alias) is find(name)
 
 
@@ -79,12 +79,12 @@ def test_the_courses_names_are_known(alias: str, name: str) -> None:
         ("zzzzzz", "the methods are cpu-simple, cpu-block"),
     ],
 )
-def test_unknown_names(wrong: str, hint: str) -> None:
+def test_an_unknown_name_is_refused_with_a_suggestion(wrong: str, hint: str) -> None:
     with pytest.raises(UsageError, match=hint):
         find(wrong)
 
 
-def test_the_files_are_where_a_reader_looks_for_them() -> None:
+def test_the_files_of_the_ladder_are_in_cuda_src() -> None:
     assert ladder()[0].path.parent.name == "cuda_src"
     assert ladder()[0].path.parent.is_dir()
     assert isinstance(ladder()[0].path, Path)

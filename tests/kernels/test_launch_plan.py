@@ -1,4 +1,4 @@
-"""Launches: geometry, arguments and padding as a header asks for them, and what a device refuses."""
+"""Launch plans: geometry, arguments and padding from a header, and launches that a device refuses."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 48 * 1024)
 WriteKernel = Callable[..., Path]
 
 
-def only(name: str, **values: int) -> Variant:
+def one_variant(name: str, **values: int) -> Variant:
     (variant,) = variants(find(name), {key: (value,) for key, value in values.items()})
     return variant
 
 
-def own(write_kernel: WriteKernel, **fields: str) -> Variant:
-    """A variant of a kernel of one's own, its header replaced by options."""
+def headerless(write_kernel: WriteKernel, **fields: str) -> Variant:
+    """Return a variant of a kernel without a header; the fields are options."""
     path = write_kernel("__global__ void k(float *C) { C[0] = 1; }")
     fields = {"threads": "1", "grid": "1"} | {key.replace("_", "-"): text for key, text in fields.items()}
     return Variant(read_method(path, Overrides(fields)), ())
 
 
 def test_a_launch_covers_the_matrix_in_whole_blocks() -> None:
-    launch = plan(only("coalesced", BLOCK_SIZE=16), Shape(100, 33, 7), FLOAT32)
+    launch = plan(one_variant("coalesced", BLOCK_SIZE=16), Shape(100, 33, 7), FLOAT32)
     assert launch == Launch(
         shape=Shape(100, 33, 7),
         block=(16, 16, 1),
@@ -47,41 +47,41 @@ def test_a_launch_covers_the_matrix_in_whole_blocks() -> None:
     assert launch.blocks == 21
 
 
-def test_padding_is_what_the_kernel_sees() -> None:
-    launch = plan(only("tiled", BLOCK_SIZE=16), Shape(100, 33, 7), FLOAT32)
+def test_the_kernel_gets_the_padded_shape() -> None:
+    launch = plan(one_variant("tiled", BLOCK_SIZE=16), Shape(100, 33, 7), FLOAT32)
     assert launch.shape == Shape(112, 48, 16)
     assert launch.arguments[:3] == (112, 48, 16)
     assert launch.grid == (3, 7, 1)
 
 
-def test_dynamic_shared_memory_and_constants() -> None:
+def test_dynamic_shared_memory_and_constants_are_those_of_the_header() -> None:
     for element, bytes_ in ((FLOAT32, 4), (FLOAT64, 8)):
-        launch = plan(only("tiled-dynamic", BLOCK_SIZE=8), Shape(10, 10, 10), element)
+        launch = plan(one_variant("tiled-dynamic", BLOCK_SIZE=8), Shape(10, 10, 10), element)
         assert launch.shared_bytes == 2 * 8 * 8 * bytes_
         assert launch.constants == (("block_edge", 8),)
 
 
 def test_a_host_function_has_no_geometry() -> None:
-    launch = plan(only("cpu-simple"), Shape(10**4, 3, 5), FLOAT32)
+    launch = plan(one_variant("cpu-simple"), Shape(10**4, 3, 5), FLOAT32)
     assert launch.block == launch.grid == (1, 1, 1)
-    check(only("cpu-simple"), launch, Limits(0, (0, 0, 0), (0, 0, 0), 0))
+    check(one_variant("cpu-simple"), launch, Limits(0, (0, 0, 0), (0, 0, 0), 0))
 
 
-def test_three_dimensions(write_kernel: WriteKernel) -> None:
-    launch = plan(own(write_kernel, threads="2, 3, 4", grid="M, N, K"), Shape(5, 6, 7), FLOAT32)
+def test_threads_and_grid_may_have_three_dimensions(write_kernel: WriteKernel) -> None:
+    launch = plan(headerless(write_kernel, threads="2, 3, 4", grid="M, N, K"), Shape(5, 6, 7), FLOAT32)
     assert launch.block == (2, 3, 4)
     assert launch.grid == (5, 6, 7)
 
 
 def test_arguments_are_matrices_numbers_and_arithmetic(write_kernel: WriteKernel) -> None:
-    variant = own(write_kernel, args="C, B, A, 3, -2, 0.5, 1e-3, M * K, ceil(N / 4), element")
+    variant = headerless(write_kernel, args="C, B, A, 3, -2, 0.5, 1e-3, M * K, ceil(N / 4), element")
     launch = plan(variant, Shape(5, 6, 7), FLOAT64)
     assert launch.arguments == ("C", "B", "A", 3, -2, 0.5, 0.001, 35, 2, 8)
     assert [type(a) for a in launch.arguments[3:7]] == [int, int, float, float]
 
 
-def test_tensor_maps_among_the_arguments(write_kernel: WriteKernel) -> None:
-    variant = own(write_kernel, args="tensor_map(A, 64, 32, 32 * element), tensor_map(B, 8, N), C, K")
+def test_arguments_may_be_tensor_maps(write_kernel: WriteKernel) -> None:
+    variant = headerless(write_kernel, args="tensor_map(A, 64, 32, 32 * element), tensor_map(B, 8, N), C, K")
     launch = plan(variant, Shape(5, 64, 36), FLOAT32)
     assert launch.arguments == (TensorMap("A", 64, 32, 128), TensorMap("B", 8, 64, 0), "C", 36)
 
@@ -102,23 +102,24 @@ def test_tensor_maps_among_the_arguments(write_kernel: WriteKernel) -> None:
         ("tensor_map(C, 8, 8)", r"a row of C has 24 bytes, .* N % 4 == 0"),
     ],
 )
-def test_tensor_maps_that_the_hardware_does_not_have(
+def test_tensor_maps_that_the_hardware_does_not_support_are_refused(
     write_kernel: WriteKernel, argument: str, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        plan(own(write_kernel, args=argument), Shape(5, 6, 8), FLOAT32)
+        plan(headerless(write_kernel, args=argument), Shape(5, 6, 8), FLOAT32)
 
 
-def test_padding_gives_a_matrix_the_rows_that_a_tensor_map_wants(write_kernel: WriteKernel) -> None:
+def test_padding_makes_rows_long_enough_for_a_tensor_map(write_kernel: WriteKernel) -> None:
     fields = {"args": "tensor_map(A, 8, 8), C", "requires": "K % (16 // sizeof(element)) == 0"}
     for element, padded_k in ((FLOAT32, 8), (FLOAT64, 6)):
-        assert plan(own(write_kernel, **fields), Shape(5, 6, 5), element).shape == Shape(5, 6, padded_k)
+        launch = plan(headerless(write_kernel, **fields), Shape(5, 6, 5), element)
+        assert launch.shape == Shape(5, 6, padded_k)
 
 
-def test_a_device_that_is_too_old_is_refused_and_one_that_is_not_known_is_not(
+def test_only_a_device_that_is_known_to_be_too_old_is_refused(
     write_kernel: WriteKernel,
 ) -> None:
-    variant = own(write_kernel, needs="sm_80")
+    variant = headerless(write_kernel, needs="sm_80")
     launch = plan(variant, Shape(5, 6, 7), FLOAT32)
     for arch in ("", "sm_80", "sm_90a", "sm_103"):
         check(variant, launch, replace(LIMITS, arch=arch))
@@ -127,9 +128,9 @@ def test_a_device_that_is_too_old_is_refused_and_one_that_is_not_known_is_not(
 
 
 @pytest.mark.parametrize("word", ["D", "a", "nan + 1", "M / 4", "sqrt(M)", ""])
-def test_arguments_that_mean_nothing(write_kernel: WriteKernel, word: str) -> None:
+def test_arguments_without_a_meaning_are_refused(write_kernel: WriteKernel, word: str) -> None:
     with pytest.raises(UsageError):
-        plan(own(write_kernel, args=f"A, B, C, {word}"), Shape(5, 6, 7), FLOAT32)
+        plan(headerless(write_kernel, args=f"A, B, C, {word}"), Shape(5, 6, 7), FLOAT32)
 
 
 @pytest.mark.parametrize("field", ["threads", "grid"])
@@ -146,20 +147,22 @@ def test_arguments_that_mean_nothing(write_kernel: WriteKernel, word: str) -> No
         ("TILE", "unknown name TILE"),
     ],
 )
-def test_impossible_geometry(write_kernel: WriteKernel, field: str, text: str, message: str) -> None:
+def test_impossible_threads_and_grids_are_refused(
+    write_kernel: WriteKernel, field: str, text: str, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
-        plan(own(write_kernel, **{field: text}), Shape(5, 6, 7), FLOAT32)
+        plan(headerless(write_kernel, **{field: text}), Shape(5, 6, 7), FLOAT32)
 
 
-def test_negative_shared_memory(write_kernel: WriteKernel) -> None:
+def test_negative_shared_memory_is_refused(write_kernel: WriteKernel) -> None:
     with pytest.raises(UsageError, match="shared-bytes is -4"):
-        plan(own(write_kernel, shared_bytes="-4"), Shape(5, 6, 7), FLOAT32)
+        plan(headerless(write_kernel, shared_bytes="-4"), Shape(5, 6, 7), FLOAT32)
 
 
-def test_padding_must_not_make_a_matrix_too_large_to_index() -> None:
-    plan(only("tiled", BLOCK_SIZE=1), Shape(46340, 46340, 1), FLOAT32)
+def test_padding_that_makes_a_matrix_too_large_to_index_is_refused() -> None:
+    plan(one_variant("tiled", BLOCK_SIZE=1), Shape(46340, 46340, 1), FLOAT32)
     with pytest.raises(UsageError, match="32-bit int"):
-        plan(only("tiled", BLOCK_SIZE=32), Shape(46340, 46340, 1), FLOAT32)
+        plan(one_variant("tiled", BLOCK_SIZE=32), Shape(46340, 46340, 1), FLOAT32)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +177,9 @@ def test_padding_must_not_make_a_matrix_too_large_to_index() -> None:
         ({"shared_bytes": 48 * 1024 + 1}, "49,153 bytes of shared memory a block; this device allows 49,152"),
     ],
 )
-def test_what_a_device_refuses(change: dict, message: str) -> None:
-    variant = only("coalesced")
-    fits = Launch(Shape(1, 1, 1), (32, 32, 1), (2**31 - 1, 65535, 65535), 48 * 1024, (), ())
-    check(variant, fits, LIMITS)
+def test_a_launch_beyond_a_limit_of_the_device_is_refused(change: dict, message: str) -> None:
+    variant = one_variant("coalesced")
+    largest = Launch(Shape(1, 1, 1), (32, 32, 1), (2**31 - 1, 65535, 65535), 48 * 1024, (), ())
+    check(variant, largest, LIMITS)
     with pytest.raises(UsageError, match=message):
-        check(variant, replace(fits, **change), LIMITS)
+        check(variant, replace(largest, **change), LIMITS)

@@ -12,7 +12,7 @@ from cudamm.kernels.ladder import find, ladder, libraries, methods
 from cudamm.kernels.variant import variants
 
 
-def test_cublas_is_there_and_no_rung_of_the_ladder() -> None:
+def test_cublas_is_a_library_method_beside_the_ladder() -> None:
     cublas = find("cublas")
     assert cublas in libraries() and cublas not in ladder()
     assert methods() == (*ladder(), *libraries())
@@ -23,7 +23,7 @@ def test_cublas_is_there_and_no_rung_of_the_ladder() -> None:
     assert len(variants(cublas, {})) == 1
 
 
-def test_every_file_of_the_folder_is_one() -> None:
+def test_every_file_of_the_folder_is_a_library_method() -> None:
     folder = ladder()[0].path.parent / "library"
     assert {method.path for method in libraries()} == set(folder.glob("*.py"))
 
@@ -34,17 +34,17 @@ def test_no_other_method_calls_a_library() -> None:
         assert method.is_kernel == (method.path.suffix == ".cu") == (not method.runs_on_host)
 
 
-def test_names_are_unique() -> None:
+def test_names_and_aliases_of_all_methods_are_unique() -> None:
     names = [name for method in methods() for name in (method.name, *method.aliases)]
     assert len(names) == len(set(names))
 
 
-def test_a_near_name_is_offered() -> None:
+def test_a_similar_name_is_suggested() -> None:
     with pytest.raises(UsageError, match="did you mean cublas"):
         find("cublass")
 
 
-def test_a_kernel_file_calls_no_library(tmp_path: Path) -> None:
+def test_a_kernel_file_with_a_library_field_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.cu"
     path.write_text("// Mine.\n//\n// threads: 1\n// grid: 1\n// library: nvmath-python\n\n"
                     "__global__ void mine(int M) {}\n")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Problems: inputs, reference and error bound against exact rational arithmetic."""
+"""Problems: inputs, reference and error bound, compared with exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64"
 
 
 def exact_product(a: np.ndarray, b: np.ndarray, absolute: bool = False) -> list[list[Fraction]]:
-    """A B, or |A| |B|, without any rounding: every float is a fraction."""
+    """Return A B, or |A| |B|, without rounding: every float is a fraction."""
     size = abs if absolute else lambda x: x
     rows = [[size(Fraction(x.item())) for x in row] for row in a]
     columns = [[size(Fraction(x.item())) for x in column] for column in b.T]
@@ -25,7 +25,7 @@ def exact_product(a: np.ndarray, b: np.ndarray, absolute: bool = False) -> list[
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
-def test_inputs_follow_from_the_seed_alone(element) -> None:
+def test_inputs_depend_only_on_the_seed(element) -> None:
     shape = Shape(20, 30, 40)
     a, b = Problem(shape, element, seed=5).inputs
     again_a, again_b = Problem(shape, element, seed=5).inputs
@@ -40,7 +40,7 @@ def test_inputs_follow_from_the_seed_alone(element) -> None:
 
 
 def test_inputs_are_the_same_on_every_machine() -> None:
-    """Written down once: results of two machines can only be compared on the same inputs."""
+    """The generator is part of the promise: results of two machines are comparable only on equal inputs."""
     a, b = Problem(Shape(1, 2, 3), INT32, seed=7).inputs
     for matrix, drawn in enumerate((a, b)):
         random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([7, 1, 2, 3, matrix])))
@@ -59,28 +59,28 @@ def test_inputs_have_both_signs_and_spread_over_their_range(element) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2, 100, 214_748, 214_749, 10**6, 10**8, 2**31 - 1])
-def test_whole_numbers_never_overflow(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
+def test_integer_sums_cannot_overflow(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranges: list[tuple[int, int]] = []
 
     class Random:
-        """Instead of the largest matrices, only the range they are drawn from."""
+        """A generator that records the range of the elements, and returns small matrices."""
 
         def integers(self, low: int, high: int, *_: object, endpoint: bool) -> np.ndarray:
             assert endpoint
-            asked.append((low, high))
+            ranges.append((low, high))
             return np.zeros((1, 1), np.int32)
 
     monkeypatch.setattr(np.random, "default_rng", lambda _: Random())
     _ = Problem(Shape(1, 1, k), INT32).inputs
-    largest = max(abs(bound) for pair in asked for bound in pair)
-    assert len(asked) == 2
+    largest = max(abs(bound) for pair in ranges for bound in pair)
+    assert len(ranges) == 2
     assert largest >= 1
     assert k * largest * largest <= 2**31 - 1
 
 
 @pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=["float32", "float64"])
 @pytest.mark.parametrize("k", [1, 2, 17])
-def test_the_error_bound_is_never_below_highams_and_little_above(element, k: int) -> None:
+def test_the_error_bound_is_at_least_highams_and_little_more(element, k: int) -> None:
     problem = Problem(Shape(3, 4, k), element, seed=1)
     a, b = ([[Fraction(x.item()) for x in row] for row in matrix] for matrix in problem.inputs)
     u = Fraction(1, 2**24) if element is FLOAT32 else Fraction(1, 2**53)
@@ -89,7 +89,7 @@ def test_the_error_bound_is_never_below_highams_and_little_above(element, k: int
         for j, size in enumerate(row):
             bound = Fraction(problem.error_bound[i, j].item())
             assert bound >= gamma * size
-            # Above the product of the two norms by no more than its own float64 arithmetic needs.
+            # The bound exceeds that of the norms only by the rounding errors of its own float64 arithmetic.
             squares = sum(x * x for x in a[i]) * sum(line[j] * line[j] for line in b)
             assert bound**2 <= gamma**2 * squares * (1 + Fraction(1, 2**18))
 
@@ -101,12 +101,12 @@ def test_the_error_bound_of_long_sums_is_a_third_above_highams() -> None:
     assert problem.error_bound / (gamma * (a @ b)) == pytest.approx(4 / 3, rel=0.02)
 
 
-def test_whole_numbers_are_allowed_no_error() -> None:
+def test_the_error_bound_of_integers_is_zero() -> None:
     assert not Problem(Shape(3, 4, 1000), INT32).error_bound.any()
 
 
 @pytest.mark.parametrize("shape", ["3x4x1", "2x3x50", "1x1x3000", "5x2x129"])
-def test_the_float64_reference_is_accurate_far_beyond_float64(shape: str) -> None:
+def test_the_float64_reference_is_far_more_accurate_than_float64(shape: str) -> None:
     problem = Problem(parse_shape(shape), FLOAT64, seed=3)
     high, low = problem.reference
     exact = exact_product(*problem.inputs)
@@ -122,10 +122,10 @@ def test_the_float64_reference_is_accurate_far_beyond_float64(shape: str) -> Non
     exponents=st.tuples(st.integers(-300, 0), st.integers(0, 300)),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_the_float64_reference_for_elements_of_very_different_sizes(
+def test_the_float64_reference_is_accurate_for_elements_of_different_magnitudes(
     k: int, exponents: tuple[int, int], seed: int
 ) -> None:
-    """One large element in a row must not cost the others their digits where they decide."""
+    """A large element in a row must not cost the others the digits that decide the judgement."""
     problem = Problem(Shape(2, 2, k), FLOAT64, seed=seed)
     a, b = problem.inputs
     a[0, 0] *= 2.0 ** exponents[0]
@@ -135,12 +135,12 @@ def test_the_float64_reference_for_elements_of_very_different_sizes(
     sizes = exact_product(a, b, absolute=True)
     for (i, j), _ in np.ndenumerate(high):
         error = abs(Fraction(high[i, j].item()) + Fraction(low[i, j].item()) - exact[i][j])
-        # Judged against what float64 itself is allowed, the reference's error must not count.
+        # The error of the reference must be negligible beside the error that float64 may have.
         assert error <= sizes[i][j] * Fraction(1, 2**53) / 2**10
 
 
 @pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
-def test_the_other_references_are_accurate_enough_for_their_type(element) -> None:
+def test_float32_and_int32_references_are_accurate_enough_for_their_type(element) -> None:
     problem = Problem(Shape(4, 5, 300), element, seed=2)
     high, low = problem.reference
     exact = exact_product(*problem.inputs)
@@ -149,29 +149,29 @@ def test_the_other_references_are_accurate_enough_for_their_type(element) -> Non
         assert error <= Fraction(bound.item()) / 2**20
 
 
-def test_the_sum_in_k_order_rounds_every_step() -> None:
+def test_the_sum_in_k_order_rounds_after_every_step() -> None:
     problem = Problem(Shape(5, 4, 70), FLOAT32, seed=4)
     a, b = problem.inputs
     rows = np.array([0, 3])
-    found = problem.sum_in_k_order(rows)
+    sums = problem.sum_in_k_order(rows)
     for out, i in enumerate(rows):
         for j in range(4):
             total = np.float32(0)
             for k in range(70):
                 total = np.float32(total + np.float32(a[i, k] * b[k, j]))
-            assert found[out, j] == total
-    assert found.dtype == np.float32
-    assert not np.array_equal(found, (a @ b)[rows].astype(np.float64))
+            assert sums[out, j] == total
+    assert sums.dtype == np.float32
+    assert not np.array_equal(sums, (a @ b)[rows].astype(np.float64))
 
 
 def test_a_k_too_large_for_any_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    too_large, largest = (Problem(Shape(1, 1, k), FLOAT32) for k in (2**24, 2**24 - 1))
+    zero = np.zeros((1, 1), np.float32)
+    for problem in (too_large, largest):
+        monkeypatch.setitem(problem.__dict__, "inputs", (zero, zero))  # the real inputs have 64 MB each
     with pytest.raises(UsageError, match=r"no error bound.*--dtype float64 or --no-verify"):
-        _ = Problem(Shape(1, 1, 2**24), FLOAT32).error_bound
-    # One below the edge there is one, if a useless one.
-    nothing = np.zeros((1, 1), np.float32)
-    problem = Problem(Shape(1, 1, 2**24 - 1), FLOAT32)
-    monkeypatch.setitem(problem.__dict__, "inputs", (nothing, nothing))
-    assert problem.error_bound.shape == (1, 1)
+        _ = too_large.error_bound
+    assert largest.error_bound.shape == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_k_too_large_for_any_bound_is_refused(monkeypatch: pytest.MonkeyPatch)
         ("007", Shape(7, 7, 7)),
     ],
 )
-def test_sizes(text: str, shape: Shape) -> None:
+def test_sizes_are_read(text: str, shape: Shape) -> None:
     assert parse_shape(text) == shape
 
 
@@ -209,31 +209,31 @@ def test_sizes(text: str, shape: Shape) -> None:
         "0x10x1",
     ],
 )
-def test_what_is_not_a_size(text: str) -> None:
+def test_malformed_sizes_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a size"):
         parse_shape(text)
 
 
 @pytest.mark.parametrize("text", ["46341", "1x1x2147483648", "65536x32768x1", "999999999999"])
-def test_matrices_that_an_int_cannot_index(text: str) -> None:
+def test_sizes_whose_matrices_an_int_cannot_index_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="32-bit int"):
         parse_shape(text)
 
 
-def test_size_limit_is_exact() -> None:
+def test_the_limit_of_the_size_is_exact() -> None:
     check_size(Shape(1, MOST_ELEMENTS, 1))
     with pytest.raises(UsageError):
         check_size(Shape(1, MOST_ELEMENTS + 1, 1))
 
 
-def test_counts() -> None:
+def test_a_shape_counts_its_elements_and_operations() -> None:
     shape = Shape(2, 3, 5)
     assert shape.elements == 2 * 5 + 5 * 3 + 2 * 3
     assert shape.flops == 60
     assert str(shape) == "2x3x5"
 
 
-# A reference that was made elsewhere.
+# References that a device computed.
 
 
 def product_of(problem: Problem) -> np.ndarray:
@@ -243,7 +243,7 @@ def product_of(problem: Problem) -> np.ndarray:
 
 @pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
 @pytest.mark.parametrize("size", ["1x1x1", "3x50x7", "200x100x300", "1000x1000x1000"])
-def test_a_right_product_is_taken_as_the_reference(element, size: str) -> None:
+def test_a_right_product_is_accepted_as_the_reference(element, size: str) -> None:
     problem = Problem(parse_shape(size), element)
     product = product_of(problem)
     assert not problem.has_reference
@@ -256,7 +256,7 @@ def test_a_right_product_is_taken_as_the_reference(element, size: str) -> None:
 
 
 @pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
-def test_one_element_that_is_wrong_by_a_thousandth_of_what_is_allowed_is_found(element) -> None:
+def test_an_element_wrong_by_a_thousandth_of_its_bound_is_refused(element) -> None:
     problem = Problem(Shape(200, 100, 300), element)
     product = product_of(problem)
     random = np.random.default_rng(0)
@@ -269,7 +269,7 @@ def test_one_element_that_is_wrong_by_a_thousandth_of_what_is_allowed_is_found(e
     assert np.array_equal(problem.reference[0], product)
 
 
-def test_products_that_are_none_are_not_taken() -> None:
+def test_wrong_products_are_not_accepted_as_the_reference() -> None:
     problem = Problem(Shape(200, 200, 300), FLOAT32)
     product = product_of(problem)
     short = product.copy()
@@ -278,7 +278,7 @@ def test_products_that_are_none_are_not_taken() -> None:
         assert not problem.offer_reference(wrong)
 
 
-def test_where_the_check_could_miss_something_nothing_is_taken() -> None:
-    """Sums of 16 terms may be off by little, and a row of 2²⁰ of them adds up to much rounding."""
+def test_no_reference_is_accepted_if_the_check_could_miss_an_error() -> None:
+    """The bound of 16 terms is small, and the check itself adds up a row of 2²⁰ sums with rounding errors."""
     problem = Problem(Shape(1, 2**20, 16), FLOAT32)
     assert not problem.offer_reference(product_of(problem))

@@ -1,4 +1,4 @@
-"""Variants: products of parameter values, lists of values as users write them, padding."""
+"""Variants: combinations of parameter values, lists of values that users write, and padding."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def requiring(write_kernel: WriteKernel, requires: str, **values: int) -> Varian
 
 
 def test_variants_are_every_combination_in_order() -> None:
-    found = variants(find("tiled-padded"), {"PAD": (0, 1), "BLOCK_SIZE": (8, 16), "OTHER": (3,)})
-    assert [v.params for v in found] == [
+    combinations = variants(find("tiled-padded"), {"PAD": (0, 1), "BLOCK_SIZE": (8, 16), "OTHER": (3,)})
+    assert [v.params for v in combinations] == [
         {"BLOCK_SIZE": 8, "PAD": 0},
         {"BLOCK_SIZE": 8, "PAD": 1},
         {"BLOCK_SIZE": 16, "PAD": 0},
         {"BLOCK_SIZE": 16, "PAD": 1},
     ]
-    assert str(found[1]) == "tiled-padded BLOCK_SIZE=8 PAD=1"
+    assert str(combinations[1]) == "tiled-padded BLOCK_SIZE=8 PAD=1"
 
 
-def test_parameters_left_out_have_their_default() -> None:
+def test_parameters_without_a_value_have_their_default() -> None:
     assert [v.params for v in variants(find("tiled-padded"), {})] == [{"BLOCK_SIZE": 32, "PAD": 1}]
     assert [v.params for v in variants(find("cpu-simple"), {"BLOCK_SIZE": (8,)})] == [{}]
 
@@ -63,7 +63,7 @@ def test_parameters_left_out_have_their_default() -> None:
         ("1.5f,.5", ("1.5f", ".5")),
     ],
 )
-def test_lists_and_ranges(text: str, values: tuple) -> None:
+def test_lists_and_ranges_of_values_are_read(text: str, values: tuple) -> None:
     assert parse_values(text, (4, 8)) == values
 
 
@@ -89,17 +89,17 @@ def test_lists_and_ranges(text: str, values: tuple) -> None:
         ("0:99999999999999999999", "more than"),
     ],
 )
-def test_what_is_no_list_of_values(text: str, message: str) -> None:
+def test_malformed_lists_of_values_are_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_values(text, (4, 8))
 
 
-def test_all_needs_values_worth_sweeping() -> None:
-    # Without any it is a word to substitute, like a type's name.
+def test_all_is_a_plain_word_if_the_header_lists_no_values() -> None:
+    # Without values in the header, “all” is a word to substitute, like the name of a type.
     assert parse_values("all") == ("all",)
 
 
-def test_the_largest_range() -> None:
+def test_the_largest_range_is_accepted() -> None:
     assert len(parse_values(f"1:{MOST_VALUES}")) == MOST_VALUES
 
 
@@ -115,12 +115,14 @@ def test_the_largest_range() -> None:
         ("M % 16 == 0 and (N % 4 == 0 and M >= 16)", (3, 5, 5), (16, 8, 5)),
         ("K % 1 == 0", (5, 5, 5), (5, 5, 5)),
         ("M <= 16, M % 16 == 0", (3, 5, 5), (16, 5, 5)),
-        # What padding brings about is judged after padding.
+        # Conditions are judged after padding.
         ("M % 16 == 0, M == N", (3, 16, 5), (16, 16, 5)),
         ("M % element == 0", (3, 16, 5), (4, 16, 5)),
     ],
 )
-def test_padding(write_kernel: WriteKernel, requires: str, shape: tuple, padded: tuple) -> None:
+def test_padding_meets_conditions_on_multiples(
+    write_kernel: WriteKernel, requires: str, shape: tuple, padded: tuple
+) -> None:
     assert requiring(write_kernel, requires, T=6).padded(FLOAT32, *shape) == padded
 
 
@@ -137,7 +139,7 @@ def test_padding(write_kernel: WriteKernel, requires: str, shape: tuple, padded:
         ("M % 16 == 0, M == N", (16, 15, 5)),
     ],
 )
-def test_requirements_that_padding_cannot_meet(
+def test_requirements_that_padding_cannot_meet_are_refused(
     write_kernel: WriteKernel, requires: str, shape: tuple
 ) -> None:
     with pytest.raises(RequirementError, match=r"kernel T=6 requires"):
@@ -147,7 +149,7 @@ def test_requirements_that_padding_cannot_meet(
 @pytest.mark.parametrize(
     "requires", ["M % 0 == 0", "M % (T - 6) == 0", "M % (T - 7) == 0", "M % (1 / 2) == 0"]
 )
-def test_multiples_of_nothing(write_kernel: WriteKernel, requires: str) -> None:
+def test_multiples_of_zero_and_of_fractions_are_refused(write_kernel: WriteKernel, requires: str) -> None:
     with pytest.raises(UsageError):
         requiring(write_kernel, requires, T=6).padded(FLOAT32, 5, 5, 5)
 
@@ -160,7 +162,7 @@ def test_multiples_of_nothing(write_kernel: WriteKernel, requires: str) -> None:
     n=st.integers(1, 200),
     k=st.integers(1, 200),
 )
-def test_padding_is_the_least_there_is(tile: int, coarse: int, m: int, n: int, k: int) -> None:
+def test_padding_is_the_smallest_possible(tile: int, coarse: int, m: int, n: int, k: int) -> None:
     (variant,) = variants(find("tiled-coarse"), {"BLOCK_SIZE": (tile,), "COARSE": (coarse,)})
     padded = variant.padded(FLOAT32, m, n, k)
     steps = tile, tile * coarse, tile
@@ -168,7 +170,7 @@ def test_padding_is_the_least_there_is(tile: int, coarse: int, m: int, n: int, k
         assert larger == math.ceil(real / step) * step
 
 
-def test_text_values_are_no_numbers(write_kernel: WriteKernel) -> None:
+def test_a_text_value_is_not_a_number_in_a_requirement(write_kernel: WriteKernel) -> None:
     variant = Variant(requiring(write_kernel, "M % T == 0").method, (("T", "float"),))
     with pytest.raises(UsageError, match="unknown name T"):
         variant.padded(FLOAT32, 5, 5, 5)

@@ -1,4 +1,4 @@
-"""Tuning: what is tried, what wins, and what ends the search."""
+"""Tuning: the variants that are tried, the winner, and the end of the search."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ __global__ void plane(int M, int N, int K, const float *A, const float *B, float
 
 
 class Landscape(ScriptedDevice):
-    """A device on which a variant takes as long as a function of its parameters says."""
+    """A device on which a variant's duration is a function of its parameters."""
 
     def __init__(
         self,
-        takes_ms: Callable[[Params], float],
+        duration_ms: Callable[[Params], float],
         *,
         is_wrong: Callable[[Params], bool] = lambda params: False,
-        breaks: Callable[[Params], bool] = lambda params: False,
+        fails: Callable[[Params], bool] = lambda params: False,
         compile_s: float = 0.0,
-        made: Callable[[Params], Any] = lambda params: "compiled",
-        takes: Callable[[Params], Resources | None] = lambda params: None,
+        compiled: Callable[[Params], Any] = lambda params: "compiled",
+        resources: Callable[[Params], Resources | None] = lambda params: None,
     ) -> None:
         super().__init__()
-        self.takes_ms, self.is_wrong, self.breaks = takes_ms, is_wrong, breaks
-        self.compile_s, self.made, self.takes = compile_s, made, takes
+        self.duration_ms, self.is_wrong, self.fails = duration_ms, is_wrong, fails
+        self.compile_s, self.compiled, self.resources_of = compile_s, compiled, resources
         self.launched: list[Params] = []
         self.interrupted_at = 0
 
     def compile(self, program: Any) -> Any:
         self.sleep(self.compile_s)
-        return self.made(params_in(program.text))
+        return self.compiled(params_in(program.text))
 
     def resources(self, program: Any) -> Resources | None:
-        return self.takes(params_in(program.text))
+        return self.resources_of(params_in(program.text))
 
     def open(self, program: Any, compiled: Any, launch: Launch, a: np.ndarray, b: np.ndarray) -> Any:
         self.opened += 1
@@ -83,9 +83,9 @@ class LandscapeRun(ScriptedRun):
         landscape.launched.append(self.params)
         if len(landscape.launched) == landscape.interrupted_at:
             raise KeyboardInterrupt
-        if landscape.breaks(self.params):
+        if landscape.fails(self.params):
             raise KernelError("it broke")
-        milliseconds = landscape.takes_ms(self.params)
+        milliseconds = landscape.duration_ms(self.params)
         landscape.now_s += milliseconds / 1e3
         wrong = landscape.is_wrong(self.params)
         self.product()[:] = self.matrices["A"] @ self.matrices["B"] + (1 if wrong else 0)
@@ -98,7 +98,7 @@ def params_in(text: str) -> Params:
 
 @pytest.fixture
 def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """Tune a kernel with two parameters on a scripted device, its clock the only one."""
+    """Return a function that tunes a kernel with two parameters on a scripted device with its own clock."""
 
     def tune_it(
         device: Landscape,
@@ -111,7 +111,7 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outc
         **request: Any,
     ) -> Outcome:
         tuner = Tuner(
-            InProcessExecutor(clocked(device, monkeypatch)),
+            InProcessExecutor(with_scripted_clock(device, monkeypatch)),
             [plane(tmp_path, device, xs, ys, where, requires, threads)],
             Request(**request),
         )
@@ -126,8 +126,8 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outc
     return tune_it
 
 
-def clocked(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> Landscape:
-    device.keeps_time(monkeypatch)
+def with_scripted_clock(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> Landscape:
+    device.with_own_clock(monkeypatch)
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: device.now_s))
 
     def each_in_order(programs: Any, compile_one: Any) -> Iterator[tuple[Any, Any]]:
@@ -160,13 +160,13 @@ def plane(
     path.write_text(KERNEL.format(x=xs[0], xs=listed[0], y=ys[0], ys=listed[1], threads=threads, more=more))
     every = variants(read_method(path), {"X": xs, "Y": ys})
     condition = parse(where)
-    chosen = [variant for variant in every if condition.holds(variant.names(PROBLEM.element, 4, 5, 6))]
-    (task,) = tasks_of(InProcessExecutor(device), [(variant, PROBLEM) for variant in chosen])
+    candidates = [variant for variant in every if condition.holds(variant.names(PROBLEM.element, 4, 5, 6))]
+    (task,) = tasks_of(InProcessExecutor(device), [(variant, PROBLEM) for variant in candidates])
     return task
 
 
 def bowl(x: int, y: int) -> Callable[[Params], float]:
-    """Fastest at one place, and slower step by step around it."""
+    """Return a duration that is shortest at one place and grows with the distance from it."""
     return lambda params: 1.0 + 0.1 * (abs(params["X"] - x) + abs(params["Y"] - y))
 
 
@@ -178,14 +178,14 @@ def in_stage(outcome: Outcome, stage: Stage) -> list[Trial]:
     return [trial for trial in outcome.trials if trial.stage == stage]
 
 
-def takes(registers: int, shared_bytes: int = 0) -> Resources:
+def resources(registers: int, shared_bytes: int = 0) -> Resources:
     return Resources(registers, shared_bytes, 0, 0, 0, 0, 1, None)
 
 
-# What is tried, and what wins.
+# Variants that are tried, and the winner.
 
 
-def test_all_of_a_small_space_is_tried_and_the_fastest_wins(tuned: Callable[..., Outcome]) -> None:
+def test_every_variant_of_a_small_space_is_tried_and_the_fastest_wins(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(bowl(3, 2)), range(1, 7), range(1, 5))
     assert sorted((p["X"], p["Y"]) for p in params_of(outcome)) == [
         (x, y) for x in range(1, 7) for y in range(1, 5)
@@ -198,8 +198,8 @@ def test_all_of_a_small_space_is_tried_and_the_fastest_wins(tuned: Callable[...,
     assert in_stage(outcome, "neighbours") == []
 
 
-def test_of_a_large_space_a_part_is_enough(tuned: Callable[..., Outcome]) -> None:
-    """The bowl's floor is none of those drawn: the neighbours lead to it."""
+def test_the_fastest_variant_of_a_large_space_is_found_with_few_trials(tuned: Callable[..., Outcome]) -> None:
+    """The fastest variant is not among those drawn at first; the search of neighbours finds it."""
     device = Landscape(bowl(11, 23))
     outcome = tuned(device, range(1, 31), range(1, 31), seed=1)
     assert outcome.task.offered == 900
@@ -208,19 +208,19 @@ def test_of_a_large_space_a_part_is_enough(tuned: Callable[..., Outcome]) -> Non
     assert len(outcome.trials) < 200
     first = device.launched[: search.START]
     assert {"X": 11, "Y": 23} not in first
-    assert {"X": 1, "Y": 1} in first  # the defaults
+    assert {"X": 1, "Y": 1} in first  # the default values
     assert in_stage(outcome, "neighbours")
     assert outcome.ended == "complete"
 
 
-def test_the_seed_decides_what_is_tried(tuned: Callable[..., Outcome]) -> None:
+def test_the_seed_determines_the_variants_that_are_tried(tuned: Callable[..., Outcome]) -> None:
     tried = [
         params_of(tuned(Landscape(bowl(5, 5)), range(1, 13), range(1, 13), seed=seed)) for seed in (7, 7, 8)
     ]
     assert tried[0] == tried[1] != tried[2]
 
 
-def test_what_cannot_change_alone_changes_with_another(tuned: Callable[..., Outcome]) -> None:
+def test_two_parameters_change_together_if_neither_can_change_alone(tuned: Callable[..., Outcome]) -> None:
     """On the diagonal X + Y = 101 no variant has a neighbour with one parameter changed."""
     device = Landscape(lambda params: 1.0 + 0.1 * abs(params["X"] - 77))
     outcome = tuned(device, range(1, 101), range(1, 101), where="X + Y == 101", threads="X", seed=3)
@@ -229,10 +229,10 @@ def test_what_cannot_change_alone_changes_with_another(tuned: Callable[..., Outc
     assert len(outcome.trials) < 100
 
 
-def test_what_is_slow_is_launched_once_or_twice_only(tuned: Callable[..., Outcome]) -> None:
+def test_a_slow_variant_is_launched_at_most_twice(tuned: Callable[..., Outcome]) -> None:
     device = Landscape(lambda params: 1.0 if params["X"] == 1 else 50.0)
     outcome = tuned(device, range(1, 9), [1])
-    # X = 2 is the next best, and takes turns with the best.
+    # X = 2 takes turns with the best as the second best, and the other six are dropped.
     assert [trial.result.status for trial in outcome.trials[2:]] == ["dropped"] * 6
     assert all(device.launched.count({"X": x, "Y": 1}) <= 2 for x in range(3, 9))
     assert outcome.winner is not None and outcome.winner.params == {"X": 1, "Y": 1}
@@ -251,21 +251,21 @@ def test_the_two_fastest_take_turns(tuned: Callable[..., Outcome]) -> None:
 
 
 def test_a_few_lucky_samples_do_not_win(tuned: Callable[..., Outcome]) -> None:
-    """X = 3 is slow but for its first launches: it loses when it takes turns."""
+    """X = 3 is fast only in its first launches, so it loses when it takes turns with the second best."""
     launches = {3: 0}
 
-    def takes_ms(params: Params) -> float:
+    def duration_ms(params: Params) -> float:
         if params["X"] != 3:
             return 1.0 + 0.02 * params["X"]
         launches[3] += 1
         return 0.9 if launches[3] < 20 else 1.5
 
-    outcome = tuned(Landscape(takes_ms), range(1, 5), [1])
+    outcome = tuned(Landscape(duration_ms), range(1, 5), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] == 1
     assert outcome.is_confirmed
 
 
-# What never wins.
+# Variants that never win.
 
 
 def test_a_wrong_variant_never_wins_however_fast(tuned: Callable[..., Outcome]) -> None:
@@ -276,24 +276,26 @@ def test_a_wrong_variant_never_wins_however_fast(tuned: Callable[..., Outcome]) 
     assert wrong.result.status == "failed" and not wrong.is_right
 
 
-def test_where_all_are_wrong_nothing_wins(tuned: Callable[..., Outcome]) -> None:
+def test_there_is_no_winner_if_every_variant_is_wrong(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(bowl(3, 1), is_wrong=lambda params: True), range(1, 5), [1])
     assert (outcome.winner, outcome.runner_up, outcome.ratio) == (None, None, None)
     assert outcome.choice == "no variant was right"
 
 
-def test_what_fails_costs_its_try_only(tuned: Callable[..., Outcome]) -> None:
-    outcome = tuned(Landscape(bowl(3, 1), breaks=lambda params: params["X"] == 3), range(1, 7), [1])
+def test_a_failing_variant_does_not_end_the_search(tuned: Callable[..., Outcome]) -> None:
+    outcome = tuned(Landscape(bowl(3, 1), fails=lambda params: params["X"] == 3), range(1, 7), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] in (2, 4)
     failed = [trial for trial in outcome.trials if trial.result.status == "failed"]
     assert [(t.result.params["X"], t.result.reason) for t in failed] == [(3, "it broke")]
     assert len(outcome.trials) == 6
 
 
-def test_one_that_fails_when_it_takes_turns_is_replaced_by_the_next(tuned: Callable[..., Outcome]) -> None:
-    """X = 1 breaks after enough launches to have come to the confirmation."""
+def test_a_variant_that_fails_in_the_confirmation_is_replaced_by_the_next(
+    tuned: Callable[..., Outcome],
+) -> None:
+    """X = 1 fails after so many launches that it has reached the confirmation."""
     device = Landscape(lambda params: 1.0 + 0.02 * params["X"])
-    device.breaks = lambda params: params["X"] == 1 and device.launched.count(params) > 40
+    device.fails = lambda params: params["X"] == 1 and device.launched.count(params) > 40
     outcome = tuned(device, range(1, 5), [1])
     assert outcome.winner is not None and outcome.runner_up is not None
     assert [outcome.winner.params["X"], outcome.runner_up.params["X"]] == [2, 3]
@@ -301,13 +303,13 @@ def test_one_that_fails_when_it_takes_turns_is_replaced_by_the_next(tuned: Calla
     assert outcome.trials[0].result.status == "failed"
 
 
-def test_what_does_not_compile_costs_its_try_only(tuned: Callable[..., Outcome]) -> None:
-    def made(params: Params) -> str:
+def test_a_variant_that_does_not_compile_does_not_end_the_search(tuned: Callable[..., Outcome]) -> None:
+    def compiled(params: Params) -> str:
         if params["X"] < 4:
             raise KernelError("does not compile: no")
         return "compiled"
 
-    device = Landscape(bowl(1, 1), made=made)
+    device = Landscape(bowl(1, 1), compiled=compiled)
     outcome = tuned(device, range(1, 7), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] == 4
     assert [t.result.status for t in outcome.trials[:3]] == ["failed"] * 3
@@ -315,26 +317,28 @@ def test_what_does_not_compile_costs_its_try_only(tuned: Callable[..., Outcome])
 
 
 def test_a_kernel_that_compiles_in_no_variant_is_an_error(tuned: Callable[..., Outcome]) -> None:
-    def made(params: Params) -> str:
+    def compiled(params: Params) -> str:
         raise KernelError("does not compile: no")
 
     with pytest.raises(UsageError, match=r"plane\.cu does not compile"):
-        tuned(Landscape(bowl(1, 1), made=made), range(1, 4), [1])
+        tuned(Landscape(bowl(1, 1), compiled=compiled), range(1, 4), [1])
 
 
-# What cannot run is not launched.
+# Variants that cannot be launched.
 
 
-def test_what_the_header_or_the_device_rules_out_is_not_among_them(tuned: Callable[..., Outcome]) -> None:
+def test_variants_that_the_header_or_the_device_rules_out_are_not_launched(
+    tuned: Callable[..., Outcome],
+) -> None:
     device = Landscape(bowl(64, 32))
     outcome = tuned(device, [16, 32, 64], [16, 32], requires="X >= Y")
-    # 64 x 32 threads are too many; of 16 x 32 the header says no.
+    # 64 x 32 threads are more than the device allows, and 16 x 32 do not meet the header's requirement.
     possible = {(16, 16), (32, 16), (32, 32), (64, 16)}
     assert {(p["X"], p["Y"]) for p in device.launched} == possible
     assert (outcome.task.offered, len(outcome.task.cases)) == (6, 4)
 
 
-def test_a_method_of_which_nothing_can_be_launched_is_refused(tmp_path: Path) -> None:
+def test_a_method_without_a_variant_that_can_be_launched_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none of the 2 variants of plane can be launched.*2048 threads"):
         plane(tmp_path, Landscape(bowl(1, 1)), [64, 128], [32])
 
@@ -345,16 +349,16 @@ def test_too_many_variants_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
         plane(tmp_path, Landscape(bowl(1, 1)), range(1, 5), range(1, 4))
 
 
-# Two that are as fast.
+# Variants that are equally fast.
 
 
 def jittering() -> Callable[[Params], float]:
-    """All alike, but for a jitter that is none of theirs."""
+    """Return durations that are equal for X < 3, apart from random noise."""
     random = np.random.default_rng(5)
     return lambda params: (1.0 if params["X"] < 3 else 20.0) * random.uniform(0.97, 1.03)
 
 
-def test_two_that_cannot_be_told_apart_are_said_to_be_so(tuned: Callable[..., Outcome]) -> None:
+def test_two_variants_within_the_noise_are_reported_as_equally_fast(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(jittering()), range(1, 6), [1])
     assert outcome.winner is not None and outcome.runner_up is not None and outcome.ratio is not None
     assert outcome.winner.params["X"] == 1 and outcome.runner_up.params["X"] == 2
@@ -363,27 +367,29 @@ def test_two_that_cannot_be_told_apart_are_said_to_be_so(tuned: Callable[..., Ou
     assert outcome.choice == "the two fastest cannot be told apart; this one comes first"
 
 
-def test_of_two_as_fast_the_one_that_takes_less_wins(tuned: Callable[..., Outcome]) -> None:
-    device = Landscape(jittering(), takes=lambda params: takes(64 if params["X"] == 1 else 40))
+def test_of_two_equally_fast_variants_the_one_with_fewer_resources_wins(
+    tuned: Callable[..., Outcome],
+) -> None:
+    device = Landscape(jittering(), resources=lambda params: resources(64 if params["X"] == 1 else 40))
     outcome = tuned(device, range(1, 6), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] == 2
     assert outcome.choice.endswith("this one takes fewer resources")
-    # Less of one thing and more of another is not less.
+    # Fewer registers with more shared memory are not fewer resources.
     device = Landscape(
-        jittering(), takes=lambda params: takes(64, 0) if params["X"] == 1 else takes(40, 4096)
+        jittering(), resources=lambda params: resources(64, 0) if params["X"] == 1 else resources(40, 4096)
     )
     outcome = tuned(device, range(1, 6), [1])
     assert outcome.winner is not None and outcome.winner.params["X"] == 1
     assert outcome.choice.endswith("this one comes first")
 
 
-def test_one_variant_alone_needs_no_other(tuned: Callable[..., Outcome]) -> None:
+def test_the_only_variant_wins_without_a_runner_up(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(bowl(1, 1)), [2], [2])
     assert outcome.winner is not None and outcome.runner_up is None and outcome.ratio is None
     assert outcome.choice == "the only one that was right"
 
 
-# What ends the search.
+# The end of the search.
 
 
 def test_compiling_counts_against_the_budget(tuned: Callable[..., Outcome]) -> None:
@@ -394,7 +400,7 @@ def test_compiling_counts_against_the_budget(tuned: Callable[..., Outcome]) -> N
     assert outcome.spent_s < 25
 
 
-def test_a_budget_that_ends_before_the_two_took_turns_is_said_to_be_over(
+def test_a_budget_that_ends_before_the_confirmation_is_reported(
     tuned: Callable[..., Outcome],
 ) -> None:
     outcome = tuned(Landscape(lambda params: 100.0 + params["X"]), range(1, 3), [1], budget_s=1.6)
@@ -404,13 +410,13 @@ def test_a_budget_that_ends_before_the_two_took_turns_is_said_to_be_over(
     assert outcome.ended == "complete" and outcome.is_confirmed
 
 
-def test_at_least_one_is_measured_however_small_the_budget(tuned: Callable[..., Outcome]) -> None:
+def test_at_least_one_variant_is_measured_however_small_the_budget(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(bowl(9, 9), compile_s=5.0), range(1, 21), range(1, 21), budget_s=0.001)
     assert outcome.winner is not None and outcome.winner.params == {"X": 1, "Y": 1}
     assert (outcome.ended, len(outcome.trials), outcome.ratio) == ("budget", 1, None)
 
 
-def test_ctrl_c_leaves_the_best_so_far(tuned: Callable[..., Outcome]) -> None:
+def test_ctrl_c_keeps_the_best_right_variant_so_far(tuned: Callable[..., Outcome]) -> None:
     device = Landscape(bowl(3, 1), is_wrong=lambda params: params["X"] == 3)
     device.interrupted_at = 200
     outcome = tuned(device, range(1, 7), range(1, 11))
@@ -423,8 +429,8 @@ def test_ctrl_c_leaves_the_best_so_far(tuned: Callable[..., Outcome]) -> None:
     assert (outcome.winner, outcome.ended) == (None, "cut short")
 
 
-def test_each_method_and_problem_is_tuned_on_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = clocked(Landscape(bowl(2, 1)), monkeypatch)
+def test_each_method_and_problem_is_tuned_separately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = with_scripted_clock(Landscape(bowl(2, 1)), monkeypatch)
     path = tmp_path / "plane.cu"
     path.write_text(KERNEL.format(x=1, xs="1, 2, 3", y=1, ys="1", threads="X", more=""))
     every = variants(read_method(path), {"X": (1, 2, 3)})
@@ -433,24 +439,24 @@ def test_each_method_and_problem_is_tuned_on_its_own(tmp_path: Path, monkeypatch
         InProcessExecutor(device), [(variant, problem) for problem in (PROBLEM, other) for variant in every]
     )
     assert [case.position for task in tasks for case in task.cases] == [0, 1, 2, 3, 4, 5]
-    told: list[Outcome] = []
-    tuner = Tuner(InProcessExecutor(device), tasks, Request(), told.append)
+    reported: list[Outcome] = []
+    tuner = Tuner(InProcessExecutor(device), tasks, Request(), reported.append)
     trials = list(tuner.run(silent))
-    assert told == tuner.outcomes and len(told) == 2
-    assert [o.winner and o.winner.params["X"] for o in told] == [2, 2]
-    assert [o.winner and o.winner.m for o in told] == [4, 2]
+    assert reported == tuner.outcomes and len(reported) == 2
+    assert [o.winner and o.winner.params["X"] for o in reported] == [2, 2]
+    assert [o.winner and o.winner.m for o in reported] == [4, 2]
     assert {trial.result.position for trial in trials} == set(range(6))
 
 
-# On the CPU device.
+# The CPU device.
 
 
-def test_a_kernel_with_many_parameters_on_the_cpu_device(cpu: Device[Any]) -> None:
-    """Kernels as they are, compiled and run: every variant is verified, and none wins."""
+def test_tuning_on_the_cpu_device_verifies_every_variant_and_has_no_winner(cpu: Device[Any]) -> None:
+    """The kernels are compiled and verified, and none wins because emulated kernels are not timed."""
     every = variants(find("tile-2d"), {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
     problem = Problem(Shape(20, 30, 10), ELEMENT_TYPES["float32"])
-    with InProcessExecutor(cpu) as here:
-        tuner = Tuner(here, tasks_of(here, [(variant, problem) for variant in every]), Request(20.0))
+    with InProcessExecutor(cpu) as executor:
+        tuner = Tuner(executor, tasks_of(executor, [(variant, problem) for variant in every]), Request(20.0))
         list(tuner.run(silent))
     (outcome,) = tuner.outcomes
     assert (outcome.winner, outcome.choice) == (None, search.NOT_TIMED)

@@ -200,15 +200,15 @@ def test_other_commands_refuse_in_one_line_too(run, launches, line, words):
 
 
 def test_no_command_prints_the_help(run):
-    ended = run("")
-    assert ended.stdout.startswith("Usage: cudamm ")
-    assert all(command in ended.stdout for command in ("bench", "sweep", "verify", "occupancy", "devices"))
+    result = run("")
+    assert result.stdout.startswith("Usage: cudamm ")
+    assert all(command in result.stdout for command in ("bench", "sweep", "verify", "occupancy", "devices"))
 
 
 def test_a_value_that_breaks_the_file_is_not_blamed_on_another_file(run):
-    ended = run("bench --device cpu -n 16 --kernel my.cu -D sum=3")
-    ended.refused(2, "my.cu")
-    assert "<stdin>" not in ended.stderr
+    result = run("bench --device cpu -n 16 --kernel my.cu -D sum=3")
+    result.refused(2, "my.cu")
+    assert "<stdin>" not in result.stderr
 
 
 def test_matrices_beyond_free_memory_are_refused(run, launches, monkeypatch):
@@ -235,16 +235,16 @@ def test_no_compiler(spawn, tmp_path, command):
 
 
 def test_numpy_needs_no_compiler(spawn):
-    ended = spawn("bench --device cpu -n 16 -m numpy --warmup 0", CXX="nonexistent")
-    assert ended.status == 0 and "✓" in ended.stdout
+    result = spawn("bench --device cpu -n 16 -m numpy --warmup 0", CXX="nonexistent")
+    assert result.status == 0 and "✓" in result.stdout
 
 
 def test_a_compiler_that_does_not_work_is_no_compiler(spawn, tmp_path):
     broken = tmp_path / "c++"
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
-    ended = spawn("bench --device cpu -n 16 -m naive", CXX=str(broken), CUDAMM_CACHE=str(tmp_path / "cache"))
-    ended.refused(3, str(broken))
+    result = spawn("bench --device cpu -n 16 -m naive", CXX=str(broken), CUDAMM_CACHE=str(tmp_path / "cache"))
+    result.refused(3, str(broken))
 
 
 def test_a_cache_that_cannot_be_made(spawn, tmp_path):
@@ -254,6 +254,6 @@ def test_a_cache_that_cannot_be_made(spawn, tmp_path):
 
 def test_a_file_name_that_is_not_utf_8_is_no_traceback(run, kernel, tmp_path):
     (tmp_path / "my.cu").rename(tmp_path / "\udcff.cu")
-    ended = run("bench --device cpu -n 16 --warmup 0 --kernel \udcff.cu")
-    assert "Traceback" not in ended.stderr
-    assert ended.status in (0, 2)
+    result = run("bench --device cpu -n 16 --warmup 0 --kernel \udcff.cu")
+    assert "Traceback" not in result.stderr
+    assert result.status in (0, 2)

@@ -11,8 +11,8 @@ BENCH = "bench --device cpu --warmup 0 --runs 2 --times "
 RUNS = re.compile(r"^\(ms\) \((.+)\) / (\d+) = ([\d.]+)$", re.MULTILINE)
 
 
-def variants(ended):
-    return [(row["method"], *row["params"].values()) for row in ended.records]
+def variants(result):
+    return [(row["method"], *row["params"].values()) for row in result.records]
 
 
 @pytest.mark.parametrize(
@@ -37,30 +37,30 @@ def variants(ended):
     ],
 )
 def test_the_variants_asked_for_are_run_in_order(run, options, expected):
-    ended = run(f"{BENCH} -n 16 --json - {options}")
-    assert ended.status == 0
-    assert variants(ended) == expected
-    assert all(row["status"] == "ok" and row["correct"] is True for row in ended.records)
+    result = run(f"{BENCH} -n 16 --json - {options}")
+    assert result.status == 0
+    assert variants(result) == expected
+    assert all(row["status"] == "ok" and row["correct"] is True for row in result.records)
 
 
 def test_all_is_the_whole_ladder_and_so_is_nothing(run):
     # Unverified and run once: which variants there are is the question here.
-    ended = run("bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 1 -m all --json -")
-    assert ended.status == 0
-    assert {"cpu-simple", "numpy", "naive", "tiled", "double-buffer"} <= {v[0] for v in variants(ended)}
+    result = run("bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 1 -m all --json -")
+    assert result.status == 0
+    assert {"cpu-simple", "numpy", "naive", "tiled", "double-buffer"} <= {v[0] for v in variants(result)}
     unnamed = run("bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 1 --json -")
-    assert variants(unnamed) == variants(ended)
+    assert variants(unnamed) == variants(result)
 
 
 def test_a_cmu_alias_shows_the_method_s_own_name(run):
-    ended = run(f"{BENCH} -n 64 -m cosimple")
-    assert ended.status == 0
-    assert "naive" in ended.stdout and "cosimple" not in ended.stdout
+    result = run(f"{BENCH} -n 64 -m cosimple")
+    assert result.status == 0
+    assert "naive" in result.stdout and "cosimple" not in result.stdout
 
 
 def test_sizes_and_types_can_be_repeated(run):
-    ended = run(f"{BENCH} -m naive -n 17x31x13 -n 16 -n 16 --dtype int32 --dtype float32 --json -")
-    found = [(row["m"], row["n"], row["k"], row["dtype"]) for row in ended.records]
+    result = run(f"{BENCH} -m naive -n 17x31x13 -n 16 -n 16 --dtype int32 --dtype float32 --json -")
+    found = [(row["m"], row["n"], row["k"], row["dtype"]) for row in result.records]
     expected = [(*shape, dtype) for shape in ((17, 31, 13), (16, 16, 16)) for dtype in ("int32", "float32")]
     assert sorted(found) == sorted(expected)
 
@@ -106,45 +106,45 @@ def test_warm_up_launches_come_on_top_of_the_runs(run, kernel, asked, launched):
 
 
 def test_no_verify_says_that_it_did_not_look(run):
-    ended = run(f"{BENCH} -n 16 -m naive --no-verify")
-    assert ended.status == 0
-    assert "not verified" in ended.stdout and "✓" not in ended.stdout
+    result = run(f"{BENCH} -n 16 -m naive --no-verify")
+    assert result.status == 0
+    assert "not verified" in result.stdout and "✓" not in result.stdout
     (row,) = run(f"{BENCH} -n 16 -m naive --no-verify --json -").records
     assert row["correct"] is None and row["max_error"] is None
 
 
 def test_auto_and_cpu_name_a_device(spawn):
     for device in ("auto", "cpu"):
-        ended = spawn(f"bench --device {device} -n 16 -m naive --warmup 0 --json -")
-        assert ended.status == 0
-        assert json.loads(ended.stdout)["device"]["kind"] == "cpu"
+        result = spawn(f"bench --device {device} -n 16 -m naive --warmup 0 --json -")
+        assert result.status == 0
+        assert json.loads(result.stdout)["device"]["kind"] == "cpu"
 
 
 def test_the_report_style_adds_up(run):
-    ended = run("bench --device cpu --warmup 0 -n 32 -m naive --block 8,16 --style report --times")
-    assert ended.status == 0
-    found = RUNS.findall(ended.stdout)
+    result = run("bench --device cpu --warmup 0 -n 32 -m naive --block 8,16 --style report --times")
+    assert result.status == 0
+    found = RUNS.findall(result.stdout)
     assert len(found) == 2
     for runs, count, mean in found:
         times = [float(run) for run in runs.split(" + ")]
         assert len(times) == int(count) == 5
         assert float(mean) == pytest.approx(sum(times) / 5, abs=1e-6)  # six decimals are printed
-    assert ended.stdout.count("Success!") == 2
-    assert "BLOCK_SIZE = 8" in ended.stdout and "BLOCK_SIZE = 16" in ended.stdout
-    assert "Best of" not in ended.stdout  # the processor's times do not say which
+    assert result.stdout.count("Success!") == 2
+    assert "BLOCK_SIZE = 8" in result.stdout and "BLOCK_SIZE = 16" in result.stdout
+    assert "Best of" not in result.stdout  # the processor's times do not say which
 
 
 def test_the_report_style_ends_with_the_best_mean(run):
-    ended = run("bench --device cpu --warmup 0 -n 32 -m cpu-block --block 8,16 --style report")
-    best = re.search(r"Best of 2: BLOCK_SIZE=(8|16), ([\d.]+) ms", ended.stdout)
-    means = [float(mean) for *_, mean in RUNS.findall(ended.stdout)]
+    result = run("bench --device cpu --warmup 0 -n 32 -m cpu-block --block 8,16 --style report")
+    best = re.search(r"Best of 2: BLOCK_SIZE=(8|16), ([\d.]+) ms", result.stdout)
+    means = [float(mean) for *_, mean in RUNS.findall(result.stdout)]
     assert best and float(best[2]) == min(means)
     assert best[1] == ("8", "16")[means.index(min(means))]
 
 
 def test_the_best_of_a_sweep_is_the_one_with_the_smallest_median(run, tmp_path):
-    ended = run(f"{BENCH} -n 16 -m cpu-block --block 8,16 --json both.json")
-    rows = [line for line in ended.stdout.splitlines() if "BLOCK_SIZE=" in line]
+    result = run(f"{BENCH} -n 16 -m cpu-block --block 8,16 --json both.json")
+    rows = [line for line in result.stdout.splitlines() if "BLOCK_SIZE=" in line]
     marked = [line for line in rows if "✓ ★" in line]
     assert len(rows) == 2 and len(marked) == 1
     records = json.loads((tmp_path / "both.json").read_text())["results"]
@@ -177,10 +177,10 @@ def test_times_of_the_cpu_device_are_called_what_they_are(run, style):
 
 def test_a_wrong_kernel_fails_and_the_others_are_still_timed(run, kernel, tmp_path):
     kernel("wrong.cu", "= sum;", "= sum + 1;")
-    ended = run(f"{BENCH} -n 16 -m naive --kernel wrong.cu --json out.json")
-    assert ended.status == 1
-    assert "✓" in ended.stdout and "256 of 256 elements wrong" in ended.stdout
-    assert ended.stderr == ""
+    result = run(f"{BENCH} -n 16 -m naive --kernel wrong.cu --json out.json")
+    assert result.status == 1
+    assert "✓" in result.stdout and "256 of 256 elements wrong" in result.stdout
+    assert result.stderr == ""
     right, wrong = json.loads((tmp_path / "out.json").read_text())["results"]
     assert (right["status"], right["correct"], right["reason"]) == ("ok", True, "")
     assert (wrong["status"], wrong["correct"], wrong["samples_ms"]) == ("failed", False, [])
@@ -190,10 +190,10 @@ def test_a_wrong_kernel_fails_and_the_others_are_still_timed(run, kernel, tmp_pa
 
 def test_a_variant_that_cannot_run_on_one_size_is_skipped_there(run, kernel):
     kernel()
-    ended = run(f"{BENCH} -n 16 -n 32 --kernel my.cu --requires M<20 --json -")
-    assert ended.status == 0
-    assert [(r["m"], r["status"]) for r in ended.records] == [(16, "ok"), (32, "skipped")]
-    assert "M<20" in ended.records[1]["reason"]
+    result = run(f"{BENCH} -n 16 -n 32 --kernel my.cu --requires M<20 --json -")
+    assert result.status == 0
+    assert [(r["m"], r["status"]) for r in result.records] == [(16, "ok"), (32, "skipped")]
+    assert "M<20" in result.records[1]["reason"]
 
 
 def test_where_every_variant_is_skipped_all_is_not_well(run, kernel):
@@ -202,21 +202,21 @@ def test_where_every_variant_is_skipped_all_is_not_well(run, kernel):
 
 
 def test_the_whole_ladder_copes_with_a_shape_of_primes(run):
-    ended = run(f"{BENCH} -m all -n 17x31x13 --json -")
-    assert ended.status == 0
-    assert {row["status"] for row in ended.records} == {"ok"}
-    assert all(row["correct"] and row["max_error"] <= row["error_bound"] for row in ended.records)
+    result = run(f"{BENCH} -m all -n 17x31x13 --json -")
+    assert result.status == 0
+    assert {row["status"] for row in result.records} == {"ok"}
+    assert all(row["correct"] and row["max_error"] <= row["error_bound"] for row in result.records)
 
 
 def test_block_auto_times_the_best_block_size_beside_the_default(run, kernel, needs_nvcc):
     """Without a GPU it is the block size of sm_80, where 1024 threads of 32 registers fill an SM."""
     small = kernel(replacing="BLOCK_SIZE = 16 in 8, 16", by="BLOCK_SIZE = 8 in 8, 16, 32")
-    ended = run(f"{BENCH} -n 40 --kernel {small} --block auto")
+    result = run(f"{BENCH} -n 40 --kernel {small} --block auto")
     rows = run(f"{BENCH} -n 40 --kernel {small} --block auto --json -")
     assert variants(rows) == [("my", 8), ("my", 32)]
     assert all(row["correct"] for row in rows.records)
-    assert "1024 threads a block have the highest occupancy on sm_80, 100%" in ended.stdout
-    assert "4^floor(log4 1024) = 1024, a block edge of 32; taken: BLOCK_SIZE=32" in ended.stdout
+    assert "1024 threads a block have the highest occupancy on sm_80, 100%" in result.stdout
+    assert "4^floor(log4 1024) = 1024, a block edge of 32; taken: BLOCK_SIZE=32" in result.stdout
     # Where the best is the default, there is nothing to time it against.
     same = run(f"{BENCH} -n 16 -m tiled-dynamic,numpy --block auto")
     assert "taken: BLOCK_SIZE=32, the default" in same.stdout

@@ -27,28 +27,28 @@ RACE = f"check --kernel {MISTAKES / 'no_first_barrier.cu'} --block 8 "
 
 
 def test_a_race_in_words_and_status_1(run):
-    ended = run(RACE + "-n 20x16x24")
-    assert ended.status == 1 and ended.stderr == ""
-    lines = [line.strip() for line in ended.stdout.splitlines()]
+    result = run(RACE + "-n 20x16x24")
+    assert result.status == 1 and result.stderr == ""
+    lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines[0] == "no-first-barrier BLOCK_SIZE=8, float32 at 20x16x24: 3 errors"
     assert lines[1] == "error: race, no_first_barrier.cu:19"
     assert lines[2] == "sum += subA[ty][k] * subB[k][tx];"
     assert "of block (0,0) writes sub" in lines[3] and "reads it in line 19" in lines[3]
     assert lines[4].startswith("Cure: put __syncthreads() between line 1")
-    assert "the result depends on the order in which threads run" in ended.stdout.lower()
+    assert "the result depends on the order in which threads run" in result.stdout.lower()
     assert "0 of 1 clean." in lines
 
 
 def test_the_ladder_is_clean_with_advice(run):
-    ended = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
-    assert ended.status == 0
-    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in ended.stdout
+    result = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
+    assert result.status == 0
+    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in result.stdout
     assert (
-        "advice: uncoalesced, 04_naive.cu:" in ended.stdout
-        and "neighbouring elements of a row" in ended.stdout
+        "advice: uncoalesced, 04_naive.cu:" in result.stdout
+        and "neighbouring elements of a row" in result.stdout
     )
-    assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in ended.stdout
-    assert "2 of 2 clean. Success!" in ended.stdout and "numpy" not in ended.stdout
+    assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in result.stdout
+    assert "2 of 2 clean. Success!" in result.stdout and "numpy" not in result.stdout
 
 
 def test_without_a_size_it_takes_awkward_ones_and_a_larger(run):
@@ -83,8 +83,8 @@ def test_json(run):
 
 
 def test_csv_markdown_svg_and_quiet(run, tmp_path: Path):
-    ended = run(RACE + "-n 8 --csv f.csv --markdown f.md --svg f.svg -q")
-    assert ended.status == 1 and ended.stderr == ""
+    result = run(RACE + "-n 8 --csv f.csv --markdown f.md --svg f.svg -q")
+    assert result.status == 1 and result.stderr == ""
     rows = list(csv.DictReader((tmp_path / "f.csv").read_text().splitlines()))
     assert [row["kind"] for row in rows] == ["race", "race", "wrong-result"]
     assert rows[0]["params.BLOCK_SIZE"] == "8" and "block (0,0,0) thread (" in rows[0]["threads"]
@@ -95,10 +95,12 @@ def test_csv_markdown_svg_and_quiet(run, tmp_path: Path):
 
 def test_shared_memory_of_an_architecture(run):
     line = "check -m tiled-dynamic --block 64 -n 64 "
-    ended = run(line + "--arch sm_10")
-    assert ended.status == 1
+    result = run(line + "--arch sm_10")
+    assert result.status == 1
     assert (
-        "shared-memory-limit" in ended.stdout and "32,768 bytes" in ended.stdout and "16,384" in ended.stdout
+        "shared-memory-limit" in result.stdout
+        and "32,768 bytes" in result.stdout
+        and "16,384" in result.stdout
     )
 
 
@@ -109,10 +111,10 @@ def test_an_endless_kernel_costs_its_row(run, write_kernel):
         "    volatile int stay = 1;\n    while (stay) C[0] = 1;\n}\n",
         "endless.cu",
     )
-    ended = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
-    assert ended.status == 1
-    assert "error: crash, endless.cu" in ended.stdout and "no answer within 1 s" in ended.stdout.lower()
-    assert "1 of 2 clean." in ended.stdout
+    result = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
+    assert result.status == 1
+    assert "error: crash, endless.cu" in result.stdout and "no answer within 1 s" in result.stdout.lower()
+    assert "1 of 2 clean." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -202,10 +204,10 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
 
 
 def test_both_verdicts(on_gpu, tmp_path: Path):
-    ended = on_gpu("check -m tiled --block 8 -n 8 -n 24", CLEAN)
-    assert ended.status == 0, ended.stdout + ended.stderr
+    result = on_gpu("check -m tiled --block 8 -n 8 -n 24", CLEAN)
+    assert result.status == 0, result.stdout + result.stderr
     for tool in TOOLS:
-        assert f"compute-sanitizer {tool} at 24x24x24: 0 errors" in ended.stdout
+        assert f"compute-sanitizer {tool} at 24x24x24: 0 errors" in result.stdout
     asked = [json.loads(line) for line in (tmp_path / "made-up" / "asked").read_text().splitlines()]
     assert [line[line.index("--tool") + 1] for line in asked] == list(TOOLS)
     for line in asked:
@@ -215,10 +217,10 @@ def test_both_verdicts(on_gpu, tmp_path: Path):
 
 
 def test_what_the_tool_finds_counts_too(on_gpu):
-    ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
-    assert ended.status == 1 and "8x8x8: clean" in ended.stdout
-    assert "compute-sanitizer racecheck at 8x8x8: 1 error" in ended.stdout
-    assert "no_first_barrier.cu:16 and Read access" in ended.stdout and "0 of 1 clean." in ended.stdout
+    result = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
+    assert result.status == 1 and "8x8x8: clean" in result.stdout
+    assert "compute-sanitizer racecheck at 8x8x8: 1 error" in result.stdout
+    assert "no_first_barrier.cu:16 and Read access" in result.stdout and "0 of 1 clean." in result.stdout
     (checked,) = json.loads(
         on_gpu("check -m tiled --block 8 -n 8 --json -", CLEAN | {"racecheck": HAZARD}).stdout
     )["checked"]
@@ -228,15 +230,15 @@ def test_what_the_tool_finds_counts_too(on_gpu):
 
 
 def test_a_tool_that_says_nothing_gives_no_verdict(on_gpu):
-    ended = on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, "oops: broken"))
-    assert ended.status == 1 and ended.stdout.count("no verdict: oops: broken") == 4
-    ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN, outcome=KernelError("launch failed: 700"))
-    assert ended.status == 1 and "no verdict: launch failed: 700" in ended.stdout
+    result = on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, "oops: broken"))
+    assert result.status == 1 and result.stdout.count("no verdict: oops: broken") == 4
+    result = on_gpu("check -m tiled --block 8 -n 8", CLEAN, outcome=KernelError("launch failed: 700"))
+    assert result.status == 1 and "no verdict: launch failed: 700" in result.stdout
 
 
 def test_a_hanging_tool_is_ended(on_gpu):
-    ended = on_gpu("check -m tiled --block 8 -n 8 --timeout 0.5", CLEAN, body="time.sleep(30)")
-    assert ended.status == 1 and ended.stdout.count("no answer within 0.5 s") == 4
+    result = on_gpu("check -m tiled --block 8 -n 8 --timeout 0.5", CLEAN, body="time.sleep(30)")
+    assert result.status == 1 and result.stdout.count("no answer within 0.5 s") == 4
 
 
 @pytest.mark.parametrize(

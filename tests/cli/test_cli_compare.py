@@ -43,11 +43,11 @@ def files(write):
 
 
 def test_a_table_and_its_summary(run, files):
-    ended = run("compare old.json new.json")
-    assert (ended.status, ended.stderr) == (0, "")
+    result = run("compare old.json new.json")
+    assert (result.status, result.stderr) == (0, "")
     for word in ("2.00×", "0.909×", "faster", "slower", "no difference"):
-        assert word in ended.stdout
-    assert ended.stdout.endswith("1 faster, 1 slower, 1 no difference (95% confidence)\n")
+        assert word in result.stdout
+    assert result.stdout.endswith("1 faster, 1 slower, 1 no difference (95% confidence)\n")
 
 
 def test_the_confidence_asked_for(run, files):
@@ -66,9 +66,9 @@ def test_a_slow_down_fails_where_it_is_more_than_allowed(run, files, allowed, st
 def test_nothing_fails_without_being_asked_to(run, write):
     write("old.json", row(), row("naive"))
     write("new.json", row(), row("naive", status="failed", reason="off by [one]", samples_ms=[]))
-    ended = run("compare old.json new.json")
-    assert ended.status == 0
-    assert "off by [one]" in ended.stdout and "1 now failing" in ended.stdout
+    result = run("compare old.json new.json")
+    assert result.status == 0
+    assert "off by [one]" in result.stdout and "1 now failing" in result.stdout
     assert run("compare old.json new.json --fail-on 50%").status == 1
     assert run("compare new.json old.json --fail-on 50%").status == 0
 
@@ -76,21 +76,21 @@ def test_nothing_fails_without_being_asked_to(run, write):
 def test_warnings_go_to_standard_error(run, write):
     write("old.json", row())
     write("new.json", row(source="cd34", clock_mhz=1500, throttled=2), environment={"cudamm": "1.1"})
-    ended = run("compare old.json new.json")
-    assert ended.status == 0
-    lines = ended.stderr.splitlines()
+    result = run("compare old.json new.json")
+    assert result.status == 0
+    lines = result.stderr.splitlines()
     assert len(lines) == 5 and all(line.startswith("cudamm: ") for line in lines)
     for words in ("nvcc: 13.0 in old.json", "cudamm: 1.0", "source differs: tiled", "1500 MHz", "throttled"):
         assert sum(words in line for line in lines) == 1, words
-    assert "1500 MHz" not in ended.stdout
+    assert "1500 MHz" not in result.stdout
 
 
 def test_other_devices_are_refused_unless_forced(run, write):
     write("old.json", row())
     write("new.json", row(), device={"kind": "gpu", "name": "Other GPU"})
     run("compare old.json new.json").refused(2, "Some GPU", "Other GPU", "--force")
-    ended = run("compare old.json new.json --force")
-    assert ended.status == 0 and "devices differ" in ended.stderr and "1 no difference" in ended.stdout
+    result = run("compare old.json new.json --force")
+    assert result.status == 0 and "devices differ" in result.stderr and "1 no difference" in result.stdout
 
 
 def test_files_with_nothing_in_common_are_refused(run, write):
@@ -100,9 +100,9 @@ def test_files_with_nothing_in_common_are_refused(run, write):
 
 
 def test_the_document(run, files):
-    ended = run("compare old.json new.json --json - --fail-on 5%")
-    document = json.loads(ended.stdout)
-    assert ended.status == 1
+    result = run("compare old.json new.json --json - --fail-on 5%")
+    document = json.loads(result.stdout)
+    assert result.status == 1
     assert document["schema"] == "cudamm.compare/1"
     assert document["old"]["path"] == "old.json" and document["new"]["device"]["name"] == "Some GPU"
     assert document["options"] == {"confidence": 0.95, "fail_on": 0.05}
@@ -114,8 +114,8 @@ def test_the_document(run, files):
 
 
 def test_a_document_beside_the_table(run, files, tmp_path):
-    ended = run("compare old.json new.json --json out.json")
-    assert "1 faster" in ended.stdout
+    result = run("compare old.json new.json --json out.json")
+    assert "1 faster" in result.stdout
     assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 3
     before = (tmp_path / "old.json").read_text()
     run("compare old.json new.json --json ./old.json").refused(2, "--json")

@@ -20,9 +20,9 @@ def completed(*words: str) -> list[str]:
         "COMP_CWORD": str(len(words)),
     }
     command = [sys.executable, "-c", "from cudamm.cli import main; main()"]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert ended.stderr == ""
-    return ended.stdout.splitlines()
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert result.stderr == ""
+    return result.stdout.splitlines()
 
 
 def test_commands_and_options() -> None:
@@ -47,13 +47,13 @@ def test_types_devices_and_files() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_one_that_the_shell_takes(run, shell, tmp_path) -> None:
-    ended = run(f"completion {shell}")
-    assert (ended.status, ended.stderr) == (0, "")
-    assert "_CUDAMM_COMPLETE" in ended.stdout and "cudamm" in ended.stdout
+    result = run(f"completion {shell}")
+    assert (result.status, result.stderr) == (0, "")
+    assert "_CUDAMM_COMPLETE" in result.stdout and "cudamm" in result.stdout
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here")
     script = tmp_path / "script"
-    script.write_text(ended.stdout)
+    script.write_text(result.stdout)
     subprocess.run([shell, "-n", str(script)], check=True)
 
 

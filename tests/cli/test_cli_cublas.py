@@ -17,11 +17,11 @@ LEFT_OUT = "cublas runs on an NVIDIA GPU, and on nothing else: it is left out"
 
 
 def test_it_is_skipped_beside_others_on_the_cpu_device(run) -> None:
-    ended = run("bench -m coalesced,cublas -n 8 --runs 2 --warmup 0 --times --device cpu")
-    assert ended.status == 0 and ended.stderr == ""
-    assert "SKIPPED" in ended.stdout and "of cuBLAS" not in ended.stdout
-    assert "skipped cublas at 8x8x8 float32: runs on an NVIDIA GPU" in ended.stdout
-    assert "cublas †" not in ended.stdout  # nothing executed it
+    result = run("bench -m coalesced,cublas -n 8 --runs 2 --warmup 0 --times --device cpu")
+    assert result.status == 0 and result.stderr == ""
+    assert "SKIPPED" in result.stdout and "of cuBLAS" not in result.stdout
+    assert "skipped cublas at 8x8x8 float32: runs on an NVIDIA GPU" in result.stdout
+    assert "cublas †" not in result.stdout  # nothing executed it
 
 
 def test_alone_it_is_refused_on_the_cpu_device(run) -> None:
@@ -47,16 +47,16 @@ def two_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_among_all_it_is_left_out_with_a_remark(run, two_are_all, command: str) -> None:
-    ended = run(f"{command} -n 8 --dtype float32 --device cpu --json rows.json")
-    assert ended.status == 0
-    assert ended.stdout.count(LEFT_OUT) == 1
+    result = run(f"{command} -n 8 --dtype float32 --device cpu --json rows.json")
+    assert result.status == 0
+    assert result.stdout.count(LEFT_OUT) == 1
     rows = json.loads(Path("rows.json").read_text())["results"]
     assert [row["method"] for row in rows] == ["coalesced"]
 
 
 def test_named_beside_all_it_is_a_row(run, two_are_all) -> None:
-    ended = run("verify -m all,cublas -n 8 --dtype float32 --device cpu --json rows.json")
-    assert ended.status == 0 and LEFT_OUT not in ended.stdout
+    result = run("verify -m all,cublas -n 8 --dtype float32 --device cpu --json rows.json")
+    assert result.status == 0 and LEFT_OUT not in result.stdout
     rows = {row["method"]: row for row in json.loads(Path("rows.json").read_text())["results"]}
     assert rows["cublas"]["status"] == "skipped"
 
@@ -85,25 +85,25 @@ def test_commands_about_kernels_say_why_it_is_none(run, line: str, verb: str) ->
     [("check -n 3", "checked"), ("check -m all -n 3", "checked"), ("trace -n 64 -m all", "variants")],
 )
 def test_all_leaves_it_out_where_kernels_are_asked_for(run, two_are_all, line: str, rows: str) -> None:
-    ended = run(f"{line} --json -")
-    assert ended.status == 0, ended.stderr
-    assert {row["method"] for row in json.loads(ended.stdout)[rows]} == {"coalesced"}
+    result = run(f"{line} --json -")
+    assert result.status == 0, result.stderr
+    assert {row["method"] for row in json.loads(result.stdout)[rows]} == {"coalesced"}
 
 
 def test_its_source_is_shown(run) -> None:
-    ended = run("show -m cublas")
-    assert ended.status == 0
-    assert "cublas.sgemm" in ended.stdout and "library: nvmath-python" in ended.stdout
+    result = run("show -m cublas")
+    assert result.status == 0
+    assert "cublas.sgemm" in result.stdout and "library: nvmath-python" in result.stdout
 
 
 def test_the_roofline_of_a_device_by_its_numbers(run) -> None:
     options = "--peak 100 --bandwidth 10 -n 64"
-    ended = run(f"roofline -m cublas,tiled {options}")
-    assert ended.status == 0
-    assert "cublas: it is not known what the library's kernels load" in ended.stdout
-    assert "--traffic" not in ended.stdout
-    ended = run(f"roofline {options} -m all --json rows.json")
-    assert "cublas needs a GPU in this machine: it is left out" in ended.stdout
+    result = run(f"roofline -m cublas,tiled {options}")
+    assert result.status == 0
+    assert "cublas: it is not known what the library's kernels load" in result.stdout
+    assert "--traffic" not in result.stdout
+    result = run(f"roofline {options} -m all --json rows.json")
+    assert "cublas needs a GPU in this machine: it is left out" in result.stdout
     assert "cublas" not in {row["method"] for row in json.loads(Path("rows.json").read_text())["results"]}
 
 
@@ -128,9 +128,9 @@ def test_nothing_of_it_is_imported_before_it_is_run(spawn, tmp_path: Path) -> No
         "bench -m coalesced -n 8 --runs 1 --warmup 0 --device cpu",
         "show -m cublas",
     ):
-        ended = spawn(line, PYTHONPATH=str(trap.parent))
-        assert ended.status == 0, ended.stderr
-        assert "nvmath was imported" not in ended.stderr
+        result = spawn(line, PYTHONPATH=str(trap.parent))
+        assert result.status == 0, result.stderr
+        assert "nvmath was imported" not in result.stderr
 
 
 # What the rows of others say of it
@@ -154,10 +154,10 @@ def shares_are_right(rows: list[dict[str, Any]]) -> None:
 
 def test_json_and_csv_have_the_share_whichever_comes_first(run, library_runs_here) -> None:
     for order in ("coalesced,cublas", "cublas,coalesced"):
-        ended = run(
+        result = run(
             f"bench -m {order} -n 32 --runs 3 --warmup 0 --times --device cpu --json rows.json --csv rows.csv"
         )
-        assert ended.status == 0 and "of cuBLAS" in ended.stdout
+        assert result.status == 0 and "of cuBLAS" in result.stdout
         shares_are_right(json.loads(Path("rows.json").read_text())["results"])
         shares_are_right(list(csv.DictReader(io.StringIO(Path("rows.csv").read_text()))))
 
@@ -166,8 +166,10 @@ def test_a_resumed_file_gets_the_shares_when_cublas_comes(run, library_runs_here
     run("bench -m coalesced -n 32 --runs 3 --warmup 0 --times --device cpu --json rows.json")
     (row,) = json.loads(Path("rows.json").read_text())["results"]
     assert row["share_of_cublas"] is None and row["share_of_fma_ceiling"] is None
-    ended = run("bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --times --device cpu --resume rows.json")
-    assert ended.status == 0 and "1 of 2 were in rows.json already" in ended.stdout
+    result = run(
+        "bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --times --device cpu --resume rows.json"
+    )
+    assert result.status == 0 and "1 of 2 were in rows.json already" in result.stdout
     rows = json.loads(Path("rows.json").read_text())["results"]
     assert rows[0]["samples_ms"] == row["samples_ms"]
     shares_are_right(rows)
@@ -175,9 +177,9 @@ def test_a_resumed_file_gets_the_shares_when_cublas_comes(run, library_runs_here
 
 def test_report_prints_the_shares_of_a_file(run, library_runs_here) -> None:
     run("bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --times --device cpu --json rows.json")
-    ended = run("report rows.json --csv -")
-    assert ended.status == 0
-    shares_are_right(list(csv.DictReader(io.StringIO(ended.stdout))))
+    result = run("report rows.json --csv -")
+    assert result.status == 0
+    shares_are_right(list(csv.DictReader(io.StringIO(result.stdout))))
     assert "of cuBLAS" in run("report rows.json --markdown -").stdout
     assert run("report rows.json -o page.html").status == 0
     assert "<th" in Path("page.html").read_text() and "of cuBLAS" in Path("page.html").read_text()

@@ -18,35 +18,35 @@ BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 "
 @pytest.mark.parametrize("style", ["table", "report"])
 def test_what_was_measured_is_printed_and_written(run, interrupted_at, tmp_path, style):
     interrupted_at(3)
-    ended = run(f"{BENCH} -m naive,tiled,coalesced,tiled-bounds --block 8 --style {style} --json out.json")
-    assert ended.status == 130
-    assert ended.stdout.count("✓" if style == "table" else "Success!") == 2
-    assert "naive" in ended.stdout and "tiled" in ended.stdout and "coalesced" not in ended.stdout
-    assert ended.stderr.startswith("cudamm: interrupted") and ended.stderr.count("\n") == 1
+    result = run(f"{BENCH} -m naive,tiled,coalesced,tiled-bounds --block 8 --style {style} --json out.json")
+    assert result.status == 130
+    assert result.stdout.count("✓" if style == "table" else "Success!") == 2
+    assert "naive" in result.stdout and "tiled" in result.stdout and "coalesced" not in result.stdout
+    assert result.stderr.startswith("cudamm: interrupted") and result.stderr.count("\n") == 1
     records = json.loads((tmp_path / "out.json").read_text())["results"]
     assert [record["method"] for record in records] == ["naive", "tiled"]
 
 
 def test_verify_keeps_what_it_found(run, interrupted_at):
     interrupted_at(2)
-    ended = run("verify --device cpu -n 16 -n 32 -m naive --dtype int32")
-    assert ended.status == 130
-    assert "16x16x16" in ended.stdout and "32x32x32" not in ended.stdout
-    assert "interrupted" in ended.stderr
+    result = run("verify --device cpu -n 16 -n 32 -m naive --dtype int32")
+    assert result.status == 130
+    assert "16x16x16" in result.stdout and "32x32x32" not in result.stdout
+    assert "interrupted" in result.stderr
 
 
 def test_json_on_standard_output_stays_json(run, interrupted_at):
     interrupted_at(2)
-    ended = run(f"{BENCH} -m naive,tiled --block 8 --json -")
-    assert ended.status == 130
-    assert [record["method"] for record in ended.records] == ["naive"]
+    result = run(f"{BENCH} -m naive,tiled --block 8 --json -")
+    assert result.status == 130
+    assert [record["method"] for record in result.records] == ["naive"]
 
 
 def test_before_the_first_result_there_is_nothing_to_print(run, interrupted_at):
     interrupted_at(1)
-    ended = run(f"{BENCH} -m naive --block 8")
-    assert (ended.status, ended.stdout) == (130, "")
-    assert "interrupted" in ended.stderr and "Traceback" not in ended.stderr
+    result = run(f"{BENCH} -m naive --block 8")
+    assert (result.status, result.stdout) == (130, "")
+    assert "interrupted" in result.stderr and "Traceback" not in result.stderr
 
 
 def test_before_a_device_is_found(run, monkeypatch):
@@ -54,10 +54,10 @@ def test_before_a_device_is_found(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(WorkerExecutor, "target", property(target))
-    ended = run(f"{BENCH} -m naive")
-    assert (ended.status, ended.stdout) == (130, "")
+    result = run(f"{BENCH} -m naive")
+    assert (result.status, result.stdout) == (130, "")
     # Click ends the line that the terminal's ^C stands in, then comes the message.
-    assert [line for line in ended.stderr.splitlines() if line] == ["cudamm: interrupted"]
+    assert [line for line in result.stderr.splitlines() if line] == ["cudamm: interrupted"]
 
 
 @pytest.mark.parametrize(

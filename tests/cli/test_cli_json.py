@@ -31,9 +31,9 @@ HEAD = ["schema", "device", "environment"]
     ],
 )
 def test_the_document(run, line, schema, head, fields):
-    ended = run(f"{line} --dtype float32 --json -")
-    document = json.loads(ended.stdout)  # nothing but JSON is there
-    assert ended.stderr == ""
+    result = run(f"{line} --dtype float32 --json -")
+    document = json.loads(result.stdout)  # nothing but JSON is there
+    assert result.stderr == ""
     assert list(document) == [*head, "results"]
     assert document["schema"] == schema
     assert document["device"]["kind"] == "cpu" and document["device"]["name"]
@@ -55,8 +55,8 @@ def test_a_row_each_variant_size_and_type(run):
 
 
 def test_a_file_is_written_whole_beside_the_tables(run, tmp_path):
-    ended = run(f"{BENCH} --json out.json")
-    assert ended.status == 0 and "✓" in ended.stdout
+    result = run(f"{BENCH} --json out.json")
+    assert result.status == 0 and "✓" in result.stdout
     assert json.loads((tmp_path / "out.json").read_text())["results"]
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
     mask = os.umask(0)
@@ -92,15 +92,15 @@ def test_failures_are_in_the_file_too(run, kernel, tmp_path):
 
 
 def test_a_full_disk_is_reported_and_costs_no_table(run):
-    ended = run(f"{BENCH} --json /dev/full")
-    assert ended.status == 2 and "✓" in ended.stdout
-    assert ended.stderr.startswith("cudamm: ") and ended.stderr.count("\n") == 1
-    assert "/dev/full" in ended.stderr and "No space left" in ended.stderr
+    result = run(f"{BENCH} --json /dev/full")
+    assert result.status == 2 and "✓" in result.stdout
+    assert result.stderr.startswith("cudamm: ") and result.stderr.count("\n") == 1
+    assert "/dev/full" in result.stderr and "No space left" in result.stderr
 
 
 def test_dev_null_takes_it_and_stays_a_device(run):
-    ended = run(f"{BENCH} --json /dev/null")
-    assert ended.status == 0 and "✓" in ended.stdout
+    result = run(f"{BENCH} --json /dev/null")
+    assert result.status == 0 and "✓" in result.stdout
     assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null")  # noqa: PTH110, PTH113
 
 
@@ -125,21 +125,21 @@ def test_a_named_pipe_takes_it(tmp_path):
 
 
 def test_an_inherited_pipe_takes_it(spawn):
-    ended = spawn(f"{BENCH} --json /dev/fd/3", redirect="3>&1 >/dev/null")
-    assert ended.status == 0
-    assert json.loads(ended.stdout)["schema"] == "cudamm.bench/2"
+    result = spawn(f"{BENCH} --json /dev/fd/3", redirect="3>&1 >/dev/null")
+    assert result.status == 0
+    assert json.loads(result.stdout)["schema"] == "cudamm.bench/2"
 
 
 def test_a_file_name_that_is_not_utf_8_is_no_traceback(spawn, tmp_path):
-    ended = spawn(f"{BENCH} --json \udcff.json")
-    assert "Traceback" not in ended.stderr
-    assert ended.status in (0, 2)
-    assert len(list(tmp_path.iterdir())) == (ended.status == 0)
+    result = spawn(f"{BENCH} --json \udcff.json")
+    assert "Traceback" not in result.stderr
+    assert result.status in (0, 2)
+    assert len(list(tmp_path.iterdir())) == (result.status == 0)
 
 
 def test_standard_output_in_another_encoding_still_gets_json(spawn, kernel):
     kernel("ünï.cu")
     line = "bench --device cpu --warmup 0 --runs 1 --times -n 16 --kernel ünï.cu --json -"
-    ended = spawn(line, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert "Traceback" not in ended.stderr
-    assert ended.records[0]["method"] == "ünï"
+    result = spawn(line, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert "Traceback" not in result.stderr
+    assert result.records[0]["method"] == "ünï"

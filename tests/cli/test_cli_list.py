@@ -27,9 +27,9 @@ def squeezed(text: str) -> str:
 
 
 def test_the_records_are_what_the_headers_say(run) -> None:
-    ended = run("list --json -")
-    assert ended.status == 0 and ended.stderr == ""
-    document = json.loads(ended.stdout)
+    result = run("list --json -")
+    assert result.status == 0 and result.stderr == ""
+    document = json.loads(result.stdout)
     assert document["schema"] == "cudamm.list/1"
     assert document["environment"]["cudamm"]
     assert [row["file"] for row in document["results"]] == [path.name for path in FILES]
@@ -49,8 +49,8 @@ def test_the_records_are_what_the_headers_say(run) -> None:
 
 def test_it_says_of_each_where_it_runs(on_terminal) -> None:
     """The CPU device executes kernels for sm_80 at most."""
-    ended = on_terminal("list", COLUMNS="240", NO_COLOR="1")
-    rows = [[cell.strip() for cell in line.split("│")] for line in ended.stdout.splitlines() if "│" in line]
+    result = on_terminal("list", COLUMNS="240", NO_COLOR="1")
+    rows = [[cell.strip() for cell in line.split("│")] for line in result.stdout.splitlines() if "│" in line]
     where = {cells[1]: cells[4] for cells in rows if cells[1]}
     names = ("numpy", "naive", "stream-k", "tma", "bf16x9", "cublas")
     assert [where[name] for name in names] == ["host", "GPU, CPU", "GPU, CPU", "GPU", "GPU", "GPU"]
@@ -58,18 +58,18 @@ def test_it_says_of_each_where_it_runs(on_terminal) -> None:
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 160, 240])
 def test_it_is_whole_at_every_width(on_terminal, columns: int) -> None:
-    ended = on_terminal("list", COLUMNS=str(columns), NO_COLOR="1")
-    assert ended.status == 0
-    assert max(map(len, ended.stdout.splitlines())) <= columns
-    assert "…" not in ended.stdout
-    words = set(re.split(r"[\s│┃,]+", ended.stdout))
+    result = on_terminal("list", COLUMNS=str(columns), NO_COLOR="1")
+    assert result.status == 0
+    assert max(map(len, result.stdout.splitlines())) <= columns
+    assert "…" not in result.stdout
+    words = set(re.split(r"[\s│┃,]+", result.stdout))
     for path in FILES:
         assert set(names_of(path)) <= words
-    positions = [re.search(rf"\b{re.escape(names_of(path)[0])}\s", ended.stdout) for path in FILES]
+    positions = [re.search(rf"\b{re.escape(names_of(path)[0])}\s", result.stdout) for path in FILES]
     assert all(positions)
     for name, default, values in [("TILE_SIZE", 4, "1, 2, 4, 8, 16, 32, 64"), ("PAD", 1, "0, 1")]:
-        assert f"{name} = {default}" in ended.stdout
-        assert values in ended.stdout
+        assert f"{name} = {default}" in result.stdout
+        assert values in result.stdout
     assert "host" in words
 
 
@@ -91,8 +91,8 @@ def test_the_order_is_the_ladders_and_aliases_are_names(run) -> None:
 
 
 def test_the_json_document_goes_into_a_file_beside_the_table(run, tmp_path: Path) -> None:
-    ended = run("list -m naive --json methods.json")
-    assert "naive" in ended.stdout
+    result = run("list -m naive --json methods.json")
+    assert "naive" in result.stdout
     assert [r["method"] for r in json.loads((tmp_path / "methods.json").read_text())["results"]] == ["naive"]
 
 
@@ -109,6 +109,6 @@ def test_what_is_wrong_is_said_in_a_line(run, line: str, words: list[str]) -> No
 
 
 def test_a_file_without_colour_has_no_escape_codes(spawn) -> None:
-    ended = spawn("list")
-    assert ended.status == 0 and ended.stderr == ""
-    assert "\x1b" not in ended.stdout
+    result = spawn("list")
+    assert result.status == 0 and result.stderr == ""
+    assert "\x1b" not in result.stdout

@@ -19,10 +19,10 @@ def test_alone_it_is_refused(run, command: str) -> None:
 
 
 def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
-    done = run("bench -m naive,tma -n 16 --device cpu --runs 1 --warmup 0 --times --json -")
-    assert done.status == 0, done.stderr
-    assert [(r["method"], r["status"]) for r in done.records] == [("naive", "ok"), ("tma", "skipped")]
-    assert done.records[1]["reason"] == WHY
+    result = run("bench -m naive,tma -n 16 --device cpu --runs 1 --warmup 0 --times --json -")
+    assert result.status == 0, result.stderr
+    assert [(r["method"], r["status"]) for r in result.records] == [("naive", "ok"), ("tma", "skipped")]
+    assert result.records[1]["reason"] == WHY
 
 
 def test_among_all_it_is_left_out_with_a_remark() -> None:
@@ -64,10 +64,10 @@ def naive_and_tma_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_every_command_leaves_it_out_of_all_in_the_same_words(run, line: str) -> None:
-    done = run(line)
-    assert done.status == 0, done.stderr
+    result = run(line)
+    assert result.status == 0, result.stderr
     words = "tma needs sm_90 or later" if "roofline" in line else WHY
-    assert done.stdout.count("tma") == 1 and f"{words}: it is left out" in done.stdout
+    assert result.stdout.count("tma") == 1 and f"{words}: it is left out" in result.stdout
 
 
 def test_a_kernel_of_ones_own_says_what_it_needs(run, kernel: Callable[..., Path]) -> None:
@@ -79,10 +79,10 @@ def test_a_kernel_of_ones_own_says_what_it_needs(run, kernel: Callable[..., Path
 
 @pytest.mark.usefixtures("needs_nvcc")
 def test_what_a_compiler_makes_of_it_needs_no_gpu(run) -> None:
-    done = run("show -m tma --sass --arch sm_90")
-    assert done.status == 0, done.stderr
+    result = run("show -m tma --sass --arch sm_90")
+    assert result.status == 0, result.stderr
     # The copy of a box, its barriers, and four elements a load from shared memory.
-    assert all(word in done.stdout for word in ("UTMALDG.2D", "SYNCS", "LDS.128", "FFMA"))
+    assert all(word in result.stdout for word in ("UTMALDG.2D", "SYNCS", "LDS.128", "FFMA"))
     run("show -m tma --sass --arch sm_80").refused(1, "does not compile for sm_80: tma needs sm_90 or later")
     run("occupancy -m tma --arch sm_86").refused(2, "tma needs sm_90 or later")
 

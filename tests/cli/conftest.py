@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -9,6 +10,7 @@ import pty
 import shlex
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -181,31 +183,43 @@ def spawn(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def on_terminal(tmp_path: Path) -> Run:
-    """Run a command line with standard output, and standard error if asked for, on a terminal."""
+def on_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line in this process, with standard output or standard error on a pseudo-terminal."""
+    monkeypatch.chdir(tmp_path)
 
-    def run_there(line: str, *, stderr: bool = False, **environment: str) -> Ended:
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cudamm", *shlex.split(line)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL if stderr else theirs,
-            stderr=theirs if stderr else subprocess.DEVNULL,
-            cwd=tmp_path,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
-        )
-        os.close(theirs)
-        shown = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                shown += chunk
-        except OSError:
-            pass  # how Linux says that the other end of a terminal is closed
-        os.close(ours)
-        text = shown.decode().replace("\r\n", "\n")
-        return Ended(process.wait(timeout=60), "" if stderr else text, text if stderr else "")
+    def run_here(line: str, *, stderr: bool = False, **environment: str) -> Ended:
+        controller, terminal = pty.openpty()
+        shown: list[bytes] = []
+        reader = threading.Thread(target=read_terminal, args=(controller, shown), daemon=True)
+        reader.start()
+        with (
+            monkeypatch.context() as patch,
+            os.fdopen(terminal, "w", encoding="utf-8") as shown_stream,
+            Path(os.devnull).open("w", encoding="utf-8") as other_stream,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("error")
+            for name, value in {"TERM": "xterm-256color", "COLUMNS": "80", **environment}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdout", other_stream if stderr else shown_stream)
+            patch.setattr(sys, "stderr", shown_stream if stderr else other_stream)
+            with pytest.raises(SystemExit) as end:
+                app.main(shlex.split(line), prog_name="cudamm")
+        reader.join(timeout=60)
+        os.close(controller)
+        text = b"".join(shown).decode().replace("\r\n", "\n")
+        status = end.value.code
+        assert isinstance(status, int)
+        return Ended(status, "" if stderr else text, text if stderr else "")
 
-    return run_there
+    return run_here
+
+
+def read_terminal(controller: int, chunks: list[bytes]) -> None:
+    """Append what is written to a pseudo-terminal, until its other end is closed."""
+    with contextlib.suppress(OSError):  # how Linux reports that the other end is closed
+        while chunk := os.read(controller, 65536):
+            chunks.append(chunk)
 
 
 @pytest.fixture

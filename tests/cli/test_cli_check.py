@@ -1,4 +1,4 @@
-"""`cudamm check`: what it prints and writes, how it ends, and compute-sanitizer with a stand-in for it."""
+"""`cudamm check`: its output, files and exit status, and compute-sanitizer, replaced by a script."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ MISTAKES = Path(__file__).parents[1] / "example_kernels" / "mistakes"
 RACE = f"check --kernel {MISTAKES / 'no_first_barrier.cu'} --block 8 "
 
 
-def test_a_race_in_words_and_status_1(run):
-    ended = run(RACE + "-n 20x16x24")
-    assert ended.status == 1 and ended.stderr == ""
-    lines = [line.strip() for line in ended.stdout.splitlines()]
+def test_a_race_is_explained_and_ends_with_1(run):
+    result = run(RACE + "-n 20x16x24")
+    assert result.status == 1 and result.stderr == ""
+    lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines[0] == "no-first-barrier BLOCK_SIZE=8, float32 at 20x16x24: 3 errors"
     assert lines[1] == "error: race, no_first_barrier.cu:19"
     assert lines[2] == "sum += subA[ty][k] * subB[k][tx];"
     assert "of block (0,0) writes sub" in lines[3] and "reads it in line 19" in lines[3]
     assert lines[4].startswith("Cure: put __syncthreads() between line 1")
-    assert "the result depends on the order in which threads run" in ended.stdout.lower()
+    assert "the result depends on the order in which threads run" in result.stdout.lower()
     assert "0 of 1 clean." in lines
 
 
-def test_the_ladder_is_clean_with_advice(run):
-    ended = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
-    assert ended.status == 0
-    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in ended.stdout
+def test_kernels_without_mistakes_are_clean_and_get_advice(run):
+    result = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
+    assert result.status == 0
+    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in result.stdout
     assert (
-        "advice: uncoalesced, 04_naive.cu:" in ended.stdout
-        and "neighbouring elements of a row" in ended.stdout
+        "advice: uncoalesced, 04_naive.cu:" in result.stdout
+        and "neighbouring elements of a row" in result.stdout
     )
-    assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in ended.stdout
-    assert "2 of 2 clean. Success!" in ended.stdout and "numpy" not in ended.stdout
+    assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in result.stdout
+    assert "2 of 2 clean. Success!" in result.stdout and "numpy" not in result.stdout
 
 
-def test_without_a_size_it_takes_awkward_ones_and_a_larger(run):
+def test_the_default_sizes_are_awkward_ones_and_a_larger_one(run):
     document = json.loads(run("check -m tiled --block 16 --json -").stdout)
     (checked,) = document["checked"]
     assert {"1x1x1", "17x31x13", "96x128x64"} <= set(checked["sizes"]) and checked["status"] == "clean"
     assert document["results"] == []
 
 
-def test_json(run):
+def test_the_json_document_describes_a_race(run):
     document = json.loads(run(RACE + "-n 20x16x24 -n 8 --json -").stdout)
     assert document["schema"] == "cudamm.check/1" and document["device"]["kind"] == "cpu"
     (checked,) = document["checked"]
@@ -82,37 +82,38 @@ def test_json(run):
     assert document["results"][-1]["kind"] == "wrong-result"
 
 
-def test_csv_markdown_svg_and_quiet(run, tmp_path: Path):
-    ended = run(RACE + "-n 8 --csv f.csv --markdown f.md --svg f.svg -q")
-    assert ended.status == 1 and ended.stderr == ""
+def test_csv_markdown_and_svg_files_contain_the_race(run, tmp_path: Path):
+    result = run(RACE + "-n 8 --csv f.csv --markdown f.md --svg f.svg -q")
+    assert result.status == 1 and result.stderr == ""
     rows = list(csv.DictReader((tmp_path / "f.csv").read_text().splitlines()))
     assert [row["kind"] for row in rows] == ["race", "race", "wrong-result"]
     assert rows[0]["params.BLOCK_SIZE"] == "8" and "block (0,0,0) thread (" in rows[0]["threads"]
     assert "error: race, no_first_barrier.cu:19" in (tmp_path / "f.md").read_text()
     assert "no_first_barrier.cu:19" in (tmp_path / "f.svg").read_text()
+
+
+def test_verbose_prints_each_step(run):
     assert run("check -m tiled --block 8 -n 8 -v").stderr.count(" of ") >= 2
 
 
-def test_shared_memory_of_an_architecture(run):
-    line = "check -m tiled-dynamic --block 64 -n 64 "
-    ended = run(line + "--arch sm_10")
-    assert ended.status == 1
-    assert (
-        "shared-memory-limit" in ended.stdout and "32,768 bytes" in ended.stdout and "16,384" in ended.stdout
-    )
+def test_an_architecture_limits_shared_memory(run):
+    result = run("check -m tiled-dynamic --block 64 -n 64 --arch sm_10")
+    assert result.status == 1
+    for words in ("shared-memory-limit", "32,768 bytes", "16,384"):
+        assert words in result.stdout
 
 
-def test_an_endless_kernel_costs_its_row(run, write_kernel):
+def test_an_endless_kernel_costs_only_its_row(run, write_kernel):
     write_kernel(
-        "// x.\n//\n// threads: 4\n// grid: 1\n\n"
+        '// x.\n//\n// threads: 1\n// grid: 1\n\nextern "C" int pause();\n\n'
         "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) {\n"
-        "    volatile int stay = 1;\n    while (stay) C[0] = 1;\n}\n",
+        "    for (;;) pause();\n}\n",
         "endless.cu",
     )
-    ended = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
-    assert ended.status == 1
-    assert "error: crash, endless.cu" in ended.stdout and "no answer within 1 s" in ended.stdout.lower()
-    assert "1 of 2 clean." in ended.stdout
+    result = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
+    assert result.status == 1
+    assert "error: crash, endless.cu" in result.stdout and "no answer within 1 s" in result.stdout.lower()
+    assert "1 of 2 clean." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_an_endless_kernel_costs_its_row(run, write_kernel):
         ("--kernel nowhere.cu", ["no kernel file"]),
     ],
 )
-def test_what_makes_no_sense_is_refused(run, line, words):
+def test_a_wrong_command_line_is_refused(run, line, words):
     run(f"check {line}").refused(2, *words)
 
 
@@ -140,23 +141,23 @@ def test_a_file_that_does_not_compile_is_refused(run, kernel):
     run("check --kernel broken.cu -n 8").refused(2, "broken.cu", "oops")
 
 
-def test_without_a_gpu_there_is_no_sanitizing(run, monkeypatch):
+def test_compute_sanitizer_needs_a_gpu(run, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run("check -m tiled -n 8 --with compute-sanitizer").refused(3, "GPU", "leave out --with")
 
 
 class _Gpu(GpuTarget, Device[Any]):
-    """A GPU as far as the program can tell."""
+    """A device that has the type and the kind of a GPU."""
 
     def __init__(self) -> None:
         info = DeviceInfo("gpu", "gpu:0", "a test's GPU", {})
         super().__init__(info, host().limits, find_architecture("sm_80"))
 
     def compile(self, program: Any) -> Any:
-        raise AssertionError("that is for the process under the tool")
+        raise AssertionError("compiled in this process, not in the one under the tool")
 
     def open(self, *arguments: Any) -> Any:
-        raise AssertionError("nothing is launched in this process")
+        raise AssertionError("launched in this process, not in the one under the tool")
 
     def free_bytes(self) -> int:
         return host().free_bytes()
@@ -174,7 +175,10 @@ HAZARD = (
 
 @pytest.fixture
 def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
-    """Run a command line where there is a GPU, and a compute-sanitizer that prints as it is told."""
+    """Return a function that runs a command line as on a machine with a GPU and a compute-sanitizer.
+
+    The tool is a script. It prints the text that `prints` has for its option --tool.
+    """
     folder = tmp_path / "made-up"
     folder.mkdir()
     monkeypatch.setattr(
@@ -189,7 +193,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
         tool = folder / "compute-sanitizer"
         tool.write_text(
             f"#!{sys.executable} -IS\nimport json, os, shutil, sys, time\nargv = sys.argv\n"
-            f"with open({str(folder / 'asked')!r}, 'a') as f: print(json.dumps(argv[1:]), file=f)\n"
+            f"with open({str(folder / 'commands')!r}, 'a') as f: print(json.dumps(argv[1:]), file=f)\n"
             f"{body}\n"
             f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])\n"
             f"print(json.load(open({str(folder / 'prints')!r}))[argv[argv.index('--tool') + 1]])\n"
@@ -201,24 +205,24 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     return run_there
 
 
-def test_both_verdicts(on_gpu, tmp_path: Path):
-    ended = on_gpu("check -m tiled --block 8 -n 8 -n 24", CLEAN)
-    assert ended.status == 0, ended.stdout + ended.stderr
+def test_each_tool_of_compute_sanitizer_gives_a_verdict(on_gpu, tmp_path: Path):
+    result = on_gpu("check -m tiled --block 8 -n 8 -n 24", CLEAN)
+    assert result.status == 0, result.stdout + result.stderr
     for tool in TOOLS:
-        assert f"compute-sanitizer {tool} at 24x24x24: 0 errors" in ended.stdout
-    asked = [json.loads(line) for line in (tmp_path / "made-up" / "asked").read_text().splitlines()]
-    assert [line[line.index("--tool") + 1] for line in asked] == list(TOOLS)
-    for line in asked:
+        assert f"compute-sanitizer {tool} at 24x24x24: 0 errors" in result.stdout
+    commands = [json.loads(line) for line in (tmp_path / "made-up" / "commands").read_text().splitlines()]
+    assert [line[line.index("--tool") + 1] for line in commands] == list(TOOLS)
+    for line in commands:
         assert line[line.index("--target-processes") + 1] == "all"
         assert line[line.index("--kernel-name") + 1] == "kernel_substring=tiled"
         assert line[line.index(sys.executable) + 1 :][:2] == ["-m", "cudamm.analysis.sanitizer"]
 
 
-def test_what_the_tool_finds_counts_too(on_gpu):
-    ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
-    assert ended.status == 1 and "8x8x8: clean" in ended.stdout
-    assert "compute-sanitizer racecheck at 8x8x8: 1 error" in ended.stdout
-    assert "no_first_barrier.cu:16 and Read access" in ended.stdout and "0 of 1 clean." in ended.stdout
+def test_an_error_that_a_tool_finds_counts(on_gpu):
+    result = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
+    assert result.status == 1 and "8x8x8: clean" in result.stdout
+    assert "compute-sanitizer racecheck at 8x8x8: 1 error" in result.stdout
+    assert "no_first_barrier.cu:16 and Read access" in result.stdout and "0 of 1 clean." in result.stdout
     (checked,) = json.loads(
         on_gpu("check -m tiled --block 8 -n 8 --json -", CLEAN | {"racecheck": HAZARD}).stdout
     )["checked"]
@@ -227,16 +231,16 @@ def test_what_the_tool_finds_counts_too(on_gpu):
     ]
 
 
-def test_a_tool_that_says_nothing_gives_no_verdict(on_gpu):
-    ended = on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, "oops: broken"))
-    assert ended.status == 1 and ended.stdout.count("no verdict: oops: broken") == 4
-    ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN, outcome=KernelError("launch failed: 700"))
-    assert ended.status == 1 and "no verdict: launch failed: 700" in ended.stdout
+def test_a_tool_without_a_summary_gives_no_verdict(on_gpu):
+    result = on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, "oops: broken"))
+    assert result.status == 1 and result.stdout.count("no verdict: oops: broken") == 4
+    result = on_gpu("check -m tiled --block 8 -n 8", CLEAN, outcome=KernelError("launch failed: 700"))
+    assert result.status == 1 and "no verdict: launch failed: 700" in result.stdout
 
 
-def test_a_hanging_tool_is_ended(on_gpu):
-    ended = on_gpu("check -m tiled --block 8 -n 8 --timeout 0.5", CLEAN, body="time.sleep(30)")
-    assert ended.status == 1 and ended.stdout.count("no answer within 0.5 s") == 4
+def test_a_tool_that_hangs_is_killed_after_the_timeout(on_gpu):
+    result = on_gpu("check -m tiled --block 8 -n 8 --timeout 0.1", CLEAN, body="time.sleep(30)")
+    assert result.status == 1 and result.stdout.count("no answer within 0.1 s") == 4
 
 
 @pytest.mark.parametrize(
@@ -246,15 +250,13 @@ def test_a_hanging_tool_is_ended(on_gpu):
         ("", NoDeviceError("no GPU answers"), ["no GPU answers"]),
     ],
 )
-def test_where_the_tool_cannot_be_used_it_ends_with_3(on_gpu, prints, outcome, words):
+def test_a_tool_that_cannot_be_used_ends_with_3(on_gpu, prints, outcome, words):
     on_gpu("check -m tiled --block 8 -n 8", dict.fromkeys(TOOLS, prints), outcome).refused(3, *words)
 
 
-def test_without_the_tool_it_is_said_where_to_get_it(on_gpu, run, monkeypatch):
-    on_gpu("check -m tiled --block 8 -n 8", CLEAN)
-    monkeypatch.setattr(
-        sanitizer,
-        "find_compute_sanitizer",
-        lambda: (_ for _ in ()).throw(NoDeviceError(sanitizer.WHERE_TO_GET_IT)),
-    )
+def test_a_missing_tool_ends_with_3_and_says_where_to_get_it(on_gpu, run, monkeypatch):
+    def find_nothing():
+        raise NoDeviceError(sanitizer.WHERE_TO_GET_IT)
+
+    monkeypatch.setattr(sanitizer, "find_compute_sanitizer", find_nothing)
     run("check -m tiled -n 8 --with compute-sanitizer").refused(3, "CUDA toolkit", "apt", "conda")

@@ -1,4 +1,4 @@
-"""Ctrl-C: exit status 130, what was measured still printed and written, and no traceback."""
+"""Ctrl-C and signals: the exit status, and the results so far, which are printed and written."""
 
 from __future__ import annotations
 
@@ -16,77 +16,78 @@ BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 "
 
 
 @pytest.mark.parametrize("style", ["table", "report"])
-def test_what_was_measured_is_printed_and_written(run, interrupted_at, tmp_path, style):
+def test_ctrl_c_prints_and_writes_the_results_so_far(run, interrupted_at, tmp_path, style):
     interrupted_at(3)
-    ended = run(f"{BENCH} -m naive,tiled,coalesced,tiled-bounds --block 8 --style {style} --json out.json")
-    assert ended.status == 130
-    assert ended.stdout.count("✓" if style == "table" else "Success!") == 2
-    assert "naive" in ended.stdout and "tiled" in ended.stdout and "coalesced" not in ended.stdout
-    assert ended.stderr.startswith("cudamm: interrupted") and ended.stderr.count("\n") == 1
+    result = run(f"{BENCH} -m numpy,cpu-simple,naive,tiled --block 8 --style {style} --json out.json")
+    assert result.status == 130
+    assert result.stdout.count("✓" if style == "table" else "Success!") == 2
+    assert "numpy" in result.stdout and "cpu-simple" in result.stdout and "naive" not in result.stdout
+    assert result.stderr.startswith("cudamm: interrupted") and result.stderr.count("\n") == 1
     records = json.loads((tmp_path / "out.json").read_text())["results"]
-    assert [record["method"] for record in records] == ["naive", "tiled"]
+    assert [record["method"] for record in records] == ["numpy", "cpu-simple"]
 
 
-def test_verify_keeps_what_it_found(run, interrupted_at):
+def test_ctrl_c_during_verify_prints_the_results_so_far(run, interrupted_at):
     interrupted_at(2)
-    ended = run("verify --device cpu -n 16 -n 32 -m naive --dtype int32")
-    assert ended.status == 130
-    assert "16x16x16" in ended.stdout and "32x32x32" not in ended.stdout
-    assert "interrupted" in ended.stderr
+    result = run("verify --device cpu -n 16 -n 32 -m numpy --dtype int32")
+    assert result.status == 130
+    assert "16x16x16" in result.stdout and "32x32x32" not in result.stdout
+    assert "interrupted" in result.stderr
 
 
-def test_json_on_standard_output_stays_json(run, interrupted_at):
+def test_ctrl_c_leaves_valid_json_on_standard_output(run, interrupted_at):
     interrupted_at(2)
-    ended = run(f"{BENCH} -m naive,tiled --block 8 --json -")
-    assert ended.status == 130
-    assert [record["method"] for record in ended.records] == ["naive"]
+    result = run(f"{BENCH} -m numpy,naive --block 8 --json -")
+    assert result.status == 130
+    assert [record["method"] for record in result.records] == ["numpy"]
 
 
-def test_before_the_first_result_there_is_nothing_to_print(run, interrupted_at):
+def test_ctrl_c_before_the_first_result_prints_one_message(run, interrupted_at):
     interrupted_at(1)
-    ended = run(f"{BENCH} -m naive --block 8")
-    assert (ended.status, ended.stdout) == (130, "")
-    assert "interrupted" in ended.stderr and "Traceback" not in ended.stderr
+    result = run(f"{BENCH} -m naive --block 8")
+    assert (result.status, result.stdout) == (130, "")
+    assert "interrupted" in result.stderr and "Traceback" not in result.stderr
 
 
-def test_before_a_device_is_found(run, monkeypatch):
+def test_ctrl_c_before_the_device_is_open_prints_one_message(run, monkeypatch):
     def target(self):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(WorkerExecutor, "target", property(target))
-    ended = run(f"{BENCH} -m naive")
-    assert (ended.status, ended.stdout) == (130, "")
-    # Click ends the line that the terminal's ^C stands in, then comes the message.
-    assert [line for line in ended.stderr.splitlines() if line] == ["cudamm: interrupted"]
+    result = run(f"{BENCH} -m naive")
+    assert (result.status, result.stdout) == (130, "")
+    # Click prints a line break after the terminal's ^C.
+    assert [line for line in result.stderr.splitlines() if line] == ["cudamm: interrupted"]
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "said"),
+    ("number", "status", "message"),
     [
         (signal.SIGINT, 130, "cudamm: interrupted: 1 result by then\n"),
         (signal.SIGTERM, 143, "cudamm: interrupted by SIGTERM: 1 result by then\n"),
         (signal.SIGHUP, 129, "cudamm: interrupted by SIGHUP: 1 result by then\n"),
     ],
 )
-def test_a_real_signal_during_a_launch_that_never_ends(kernel, tmp_path, number, status, said):
-    spin = 'if (row + col == 0) { std::fputs("spinning\\n", stderr); for (volatile int i = 0; i < 1;) {} }'
+def test_a_signal_during_an_endless_launch_keeps_the_results_so_far(
+    kernel, tmp_path, number, status, message
+):
+    spin = 'if (row + col == 0) { fputs("spinning\\n", stderr); for (volatile int i = 0; i < 1;) {} }'
     path = kernel("spin.cu", "float sum = 0;", f"float sum = 0; {spin}")
-    path.write_text(path.read_text().replace("__global__", "#include <cstdio>\n__global__", 1))
     process = subprocess.Popen(
-        [sys.executable, "-m", "cudamm", *BENCH.split(), "-m", "naive", "--kernel", str(path),
+        [sys.executable, "-m", "cudamm", *BENCH.split(), "-m", "numpy", "--kernel", str(path),
          "--block", "16", "--json", "out.json"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        assert process.stderr.readline() == "spinning\n"  # ours has been measured, the user's is running
+        assert process.stderr.readline() == "spinning\n"  # numpy has been measured
         os.kill(process.pid, number)
         stdout, stderr = process.communicate(timeout=30)
     finally:
         process.kill()
     assert process.returncode == status
-    assert "naive" in stdout and "✓" in stdout
-    assert stderr == said
+    assert "numpy" in stdout and "✓" in stdout
+    assert stderr == message
     records = json.loads((tmp_path / "out.json").read_text())["results"]
-    assert [record["method"] for record in records] == ["naive"]
+    assert [record["method"] for record in records] == ["numpy"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "spin.cu"]

@@ -1,4 +1,4 @@
-"""`--json`: what the document holds, and what becomes of the file it goes to."""
+"""`--json`: the fields of the document, and the file, pipe or device that it is written to."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import threading
 import pytest
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 -m naive --block 16 "
+NUMPY_BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 -m numpy "
+"""A command that measures without compiling a kernel."""
+
 RECORD = {
     "method", "params", "m", "n", "k", "dtype", "fmad", "execution", "padded", "status", "reason",
     "correct", "bit_equal", "max_error", "error_bound",
@@ -30,10 +33,10 @@ HEAD = ["schema", "device", "environment"]
         ("verify --device cpu -n 16 -m naive --block 16 ", "cudamm.verify/1", HEAD, RECORD),
     ],
 )
-def test_the_document(run, line, schema, head, fields):
-    ended = run(f"{line} --dtype float32 --json -")
-    document = json.loads(ended.stdout)  # nothing but JSON is there
-    assert ended.stderr == ""
+def test_the_document_has_exactly_these_fields(run, line, schema, head, fields):
+    result = run(f"{line} --dtype float32 --json -")
+    document = json.loads(result.stdout)
+    assert result.stderr == ""
     assert list(document) == [*head, "results"]
     assert document["schema"] == schema
     assert document["device"]["kind"] == "cpu" and document["device"]["name"]
@@ -46,17 +49,16 @@ def test_the_document(run, line, schema, head, fields):
     assert 0 <= record["max_error"] <= record["error_bound"]
 
 
-def test_a_row_each_variant_size_and_type(run):
-    line = (
-        "verify --device cpu -m naive --block 8,16 -n 16 -n 17x31x13 --dtype float32 --dtype int32 --json -"
-    )
-    found = {(r["params"]["BLOCK_SIZE"], r["m"], r["dtype"]) for r in run(line).records}
-    assert found == {(b, m, t) for b in (8, 16) for m in (16, 17) for t in ("float32", "int32")}
+def test_verify_writes_a_row_for_each_variant_size_and_type(run):
+    sizes_and_types = "-n 16 -n 17x31x13 --dtype float32 --dtype int32"
+    result = run(f"verify --device cpu -m naive --block 8,16 {sizes_and_types} --json -")
+    rows = {(r["params"]["BLOCK_SIZE"], r["m"], r["dtype"]) for r in result.records}
+    assert rows == {(b, m, t) for b in (8, 16) for m in (16, 17) for t in ("float32", "int32")}
 
 
-def test_a_file_is_written_whole_beside_the_tables(run, tmp_path):
-    ended = run(f"{BENCH} --json out.json")
-    assert ended.status == 0 and "✓" in ended.stdout
+def test_a_file_is_written_in_addition_to_the_table(run, tmp_path):
+    result = run(f"{BENCH} --json out.json")
+    assert result.status == 0 and "✓" in result.stdout
     assert json.loads((tmp_path / "out.json").read_text())["results"]
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
     mask = os.umask(0)
@@ -84,62 +86,62 @@ def test_an_older_file_survives_a_wrong_command_line(run, tmp_path, wrong):
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
 
-def test_failures_are_in_the_file_too(run, kernel, tmp_path):
+def test_the_file_contains_failed_results(run, kernel, tmp_path):
     kernel("wrong.cu", "= sum;", "= sum + 1;")
     assert run("bench --device cpu -n 16 --kernel wrong.cu --json out.json").status == 1
     (record,) = json.loads((tmp_path / "out.json").read_text())["results"]
     assert record["status"] == "failed" and "wrong" in record["reason"]
 
 
-def test_a_full_disk_is_reported_and_costs_no_table(run):
-    ended = run(f"{BENCH} --json /dev/full")
-    assert ended.status == 2 and "✓" in ended.stdout
-    assert ended.stderr.startswith("cudamm: ") and ended.stderr.count("\n") == 1
-    assert "/dev/full" in ended.stderr and "No space left" in ended.stderr
+def test_the_table_is_printed_even_if_the_disk_is_full(run):
+    result = run(f"{BENCH} --json /dev/full")
+    assert result.status == 2 and "✓" in result.stdout
+    assert result.stderr.startswith("cudamm: ") and result.stderr.count("\n") == 1
+    assert "/dev/full" in result.stderr and "No space left" in result.stderr
 
 
-def test_dev_null_takes_it_and_stays_a_device(run):
-    ended = run(f"{BENCH} --json /dev/null")
-    assert ended.status == 0 and "✓" in ended.stdout
+def test_dev_null_stays_a_device(run):
+    result = run(f"{BENCH} --json /dev/null")
+    assert result.status == 0 and "✓" in result.stdout
     assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null")  # noqa: PTH110, PTH113
 
 
-def test_a_named_pipe_takes_it(tmp_path):
+def test_a_named_pipe_gets_the_document_and_is_opened_once(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    read: list[str] = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    texts: list[str] = []
+    reader = threading.Thread(target=lambda: texts.append(pipe.read_text()), daemon=True)
     reader.start()
-    command = [sys.executable, "-m", "cudamm", *BENCH.split(), "--json", str(pipe)]
+    command = [sys.executable, "-m", "cudamm", *NUMPY_BENCH.split(), "--json", str(pipe)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        # The reader has all there is once the writer closes the pipe, which must happen only once.
-        assert process.wait(timeout=4) == 0
+        # The reader ends when the writer closes the pipe. A writer that opens it again waits forever.
+        assert process.wait(timeout=20) == 0
     except subprocess.TimeoutExpired:
-        pytest.fail(f"nobody read the pipe to its end: the reader got {read!r} and has left")
+        pytest.fail(f"cudamm still writes to the pipe, of which the reader got {texts!r}")
     finally:
         process.kill()
         process.wait()
     reader.join(timeout=5)
-    assert json.loads(read[0])["schema"] == "cudamm.bench/2"
+    assert json.loads(texts[0])["schema"] == "cudamm.bench/2"
 
 
-def test_an_inherited_pipe_takes_it(spawn):
-    ended = spawn(f"{BENCH} --json /dev/fd/3", redirect="3>&1 >/dev/null")
-    assert ended.status == 0
-    assert json.loads(ended.stdout)["schema"] == "cudamm.bench/2"
+def test_an_inherited_pipe_gets_the_document(spawn):
+    result = spawn(f"{NUMPY_BENCH} --json /dev/fd/3", redirect="3>&1 >/dev/null")
+    assert result.status == 0
+    assert json.loads(result.stdout)["schema"] == "cudamm.bench/2"
 
 
-def test_a_file_name_that_is_not_utf_8_is_no_traceback(spawn, tmp_path):
-    ended = spawn(f"{BENCH} --json \udcff.json")
-    assert "Traceback" not in ended.stderr
-    assert ended.status in (0, 2)
-    assert len(list(tmp_path.iterdir())) == (ended.status == 0)
+def test_a_file_name_that_is_not_utf_8_causes_no_traceback(spawn, tmp_path):
+    result = spawn(f"{NUMPY_BENCH} --json \udcff.json")
+    assert "Traceback" not in result.stderr
+    assert result.status in (0, 2)
+    assert len(list(tmp_path.iterdir())) == (result.status == 0)
 
 
-def test_standard_output_in_another_encoding_still_gets_json(spawn, kernel):
+def test_standard_output_in_ascii_gets_valid_json(spawn, kernel):
     kernel("ünï.cu")
-    line = "bench --device cpu --warmup 0 --runs 1 --times -n 16 --kernel ünï.cu --json -"
-    ended = spawn(line, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert "Traceback" not in ended.stderr
-    assert ended.records[0]["method"] == "ünï"
+    line = "bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 16 --kernel ünï.cu --json -"
+    result = spawn(line, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert "Traceback" not in result.stderr
+    assert result.records[0]["method"] == "ünï"

@@ -1,4 +1,4 @@
-"""`cudamm list`: what the headers say, in full at every width."""
+"""`cudamm list`: the fields of the headers, in full at every width."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ FILES = [*LADDER, *LIBRARIES]
 
 
 def names_of(path: Path) -> list[str]:
-    """A method's name and aliases, from its file's own text."""
+    """Return the name and the aliases of a method, read from its file."""
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     aliases = re.search(r"^// aliases: *(.+)$", path.read_text(), re.MULTILINE)
     return [name, *(re.split(r",\s*", aliases[1]) if aliases else [])]
 
 
 def squeezed(text: str) -> str:
-    """Without the lines and spaces that a table adds."""
+    """Return the text without spaces and without the lines of a table."""
     return re.sub(r"[\s│┃]+", "", text)
 
 
-def test_the_records_are_what_the_headers_say(run) -> None:
-    ended = run("list --json -")
-    assert ended.status == 0 and ended.stderr == ""
-    document = json.loads(ended.stdout)
+def test_the_json_rows_have_the_fields_of_the_headers(run) -> None:
+    result = run("list --json -")
+    assert result.status == 0 and result.stderr == ""
+    document = json.loads(result.stdout)
     assert document["schema"] == "cudamm.list/1"
     assert document["environment"]["cudamm"]
     assert [row["file"] for row in document["results"]] == [path.name for path in FILES]
@@ -47,35 +47,35 @@ def test_the_records_are_what_the_headers_say(run) -> None:
         ]
 
 
-def test_it_says_of_each_where_it_runs(on_terminal) -> None:
-    """The CPU device executes kernels for sm_80 at most."""
-    ended = on_terminal("list", COLUMNS="240", NO_COLOR="1")
-    rows = [[cell.strip() for cell in line.split("│")] for line in ended.stdout.splitlines() if "│" in line]
+def test_a_column_tells_whether_a_method_runs_on_host_gpu_or_cpu(on_terminal) -> None:
+    """The CPU device executes kernels for sm_80 and older architectures."""
+    result = on_terminal("list", COLUMNS="240", NO_COLOR="1")
+    rows = [[cell.strip() for cell in line.split("│")] for line in result.stdout.splitlines() if "│" in line]
     where = {cells[1]: cells[4] for cells in rows if cells[1]}
     names = ("numpy", "naive", "stream-k", "tma", "bf16x9", "cublas")
     assert [where[name] for name in names] == ["host", "GPU, CPU", "GPU, CPU", "GPU", "GPU", "GPU"]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 160, 240])
-def test_it_is_whole_at_every_width(on_terminal, columns: int) -> None:
-    ended = on_terminal("list", COLUMNS=str(columns), NO_COLOR="1")
-    assert ended.status == 0
-    assert max(map(len, ended.stdout.splitlines())) <= columns
-    assert "…" not in ended.stdout
-    words = set(re.split(r"[\s│┃,]+", ended.stdout))
+def test_the_table_is_complete_at_every_width(on_terminal, columns: int) -> None:
+    result = on_terminal("list", COLUMNS=str(columns), NO_COLOR="1")
+    assert result.status == 0
+    assert max(map(len, result.stdout.splitlines())) <= columns
+    assert "…" not in result.stdout
+    words = set(re.split(r"[\s│┃,]+", result.stdout))
     for path in FILES:
         assert set(names_of(path)) <= words
-    positions = [re.search(rf"\b{re.escape(names_of(path)[0])}\s", ended.stdout) for path in FILES]
+    positions = [re.search(rf"\b{re.escape(names_of(path)[0])}\s", result.stdout) for path in FILES]
     assert all(positions)
     for name, default, values in [("TILE_SIZE", 4, "1, 2, 4, 8, 16, 32, 64"), ("PAD", 1, "0, 1")]:
-        assert f"{name} = {default}" in ended.stdout
-        assert values in ended.stdout
+        assert f"{name} = {default}" in result.stdout
+        assert values in result.stdout
     assert "host" in words
 
 
-def test_every_summary_and_source_can_be_read(run) -> None:
+def test_every_summary_and_source_is_printed_in_full(run) -> None:
     for path in FILES:
-        # One method a time: cells that are folded are then a text without anything between.
+        # With one method, the folded lines of a cell follow each other.
         record = run(f"list -m {names_of(path)[0]} --json -").records[0]
         shown = run(f"list -m {names_of(path)[0]}").stdout
         rows = [line.split("│") for line in shown.splitlines() if line.startswith("│")]
@@ -84,15 +84,15 @@ def test_every_summary_and_source_can_be_read(run) -> None:
         assert squeezed(columns[6]) == squeezed(record["sources"])
 
 
-def test_the_order_is_the_ladders_and_aliases_are_names(run) -> None:
+def test_methods_are_listed_in_the_order_of_the_ladder_and_by_alias(run) -> None:
     rows = run("list -m method3,cosimple -m numpy -m tiled --json -").records
     assert [row["method"] for row in rows] == ["numpy", "naive", "tiled"]
     assert "coalesced" not in run("list -m tiled").stdout
 
 
-def test_the_json_document_goes_into_a_file_beside_the_table(run, tmp_path: Path) -> None:
-    ended = run("list -m naive --json methods.json")
-    assert "naive" in ended.stdout
+def test_the_json_file_is_written_in_addition_to_the_table(run, tmp_path: Path) -> None:
+    result = run("list -m naive --json methods.json")
+    assert "naive" in result.stdout
     assert [r["method"] for r in json.loads((tmp_path / "methods.json").read_text())["results"]] == ["naive"]
 
 
@@ -104,11 +104,11 @@ def test_the_json_document_goes_into_a_file_beside_the_table(run, tmp_path: Path
         ("list tiled", ["tiled"]),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(run, line: str, words: list[str]) -> None:
+def test_a_wrong_command_line_is_refused_in_one_line(run, line: str, words: list[str]) -> None:
     run(line).refused(2, *words)
 
 
-def test_a_file_without_colour_has_no_escape_codes(spawn) -> None:
-    ended = spawn("list")
-    assert ended.status == 0 and ended.stderr == ""
-    assert "\x1b" not in ended.stdout
+def test_output_without_a_terminal_has_no_escape_codes(run) -> None:
+    result = run("list")
+    assert result.status == 0 and result.stderr == ""
+    assert "\x1b" not in result.stdout

@@ -1,4 +1,4 @@
-"""Kernels that need a newer architecture than there is: skipped or refused, with the reason in one line."""
+"""Kernels that need a newer architecture than the device has are skipped or refused, with the reason."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ WHY = "tma needs sm_90 or later, and this device executes kernels for sm_80 at m
 
 
 @pytest.mark.parametrize("command", ["bench -n 64", "verify -n 64", "sweep -n 64", "trace", "check"])
-def test_alone_it_is_refused(run, command: str) -> None:
+def test_tma_alone_is_refused(run, command: str) -> None:
     device = "" if command in ("trace", "check") else " --device cpu"
     run(f"{command} -m tma{device}").refused(2, WHY)
 
 
-def test_among_others_that_are_named_it_is_a_skipped_row(run) -> None:
-    done = run("bench -m naive,tma -n 16 --device cpu --runs 1 --warmup 0 --times --json -")
-    assert done.status == 0, done.stderr
-    assert [(r["method"], r["status"]) for r in done.records] == [("naive", "ok"), ("tma", "skipped")]
-    assert done.records[1]["reason"] == WHY
+def test_tma_named_beside_another_method_is_a_skipped_row(run) -> None:
+    result = run("bench -m naive,tma -n 16 --device cpu --runs 1 --warmup 0 --times --json -")
+    assert result.status == 0, result.stderr
+    assert [(r["method"], r["status"]) for r in result.records] == [("naive", "ok"), ("tma", "skipped")]
+    assert result.records[1]["reason"] == WHY
 
 
-def test_among_all_it_is_left_out_with_a_remark() -> None:
+def test_unsupported_cases_are_left_out_unless_their_method_is_named() -> None:
     from cudamm.devices.find_device import host
     from cudamm.kernels.chosen_cases import supported_cases, unsupported_on
     from cudamm.kernels.method import ELEMENT_TYPES
@@ -45,12 +45,13 @@ def test_among_all_it_is_left_out_with_a_remark() -> None:
 
 
 @pytest.fixture
-def naive_and_tma_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def ladder_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `all` stand for naive and tma."""
     chosen = (find("naive"), find("tma"))
     monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
 
 
-@pytest.mark.usefixtures("naive_and_tma_are_all")
+@pytest.mark.usefixtures("ladder_of_two")
 @pytest.mark.parametrize(
     "line",
     [
@@ -63,14 +64,14 @@ def naive_and_tma_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
         "roofline --arch sm_80 --sms 108 --clock 1410 --bandwidth 1555",
     ],
 )
-def test_every_command_leaves_it_out_of_all_in_the_same_words(run, line: str) -> None:
-    done = run(line)
-    assert done.status == 0, done.stderr
+def test_every_command_leaves_tma_out_of_all_with_the_same_remark(run, line: str) -> None:
+    result = run(line)
+    assert result.status == 0, result.stderr
     words = "tma needs sm_90 or later" if "roofline" in line else WHY
-    assert done.stdout.count("tma") == 1 and f"{words}: it is left out" in done.stdout
+    assert result.stdout.count("tma") == 1 and f"{words}: it is left out" in result.stdout
 
 
-def test_a_kernel_of_ones_own_says_what_it_needs(run, kernel: Callable[..., Path]) -> None:
+def test_a_users_kernel_declares_what_it_needs(run, kernel: Callable[..., Path]) -> None:
     path = kernel("new.cu", "// threads:", "// needs:   sm_100\n// threads:")
     run(f"bench --kernel {path} -n 16 --device cpu").refused(2, "new needs sm_100 or later")
     path = kernel("older.cu", "// threads:", "// needs:   sm_80\n// threads:")
@@ -78,18 +79,18 @@ def test_a_kernel_of_ones_own_says_what_it_needs(run, kernel: Callable[..., Path
 
 
 @pytest.mark.usefixtures("needs_nvcc")
-def test_what_a_compiler_makes_of_it_needs_no_gpu(run) -> None:
-    done = run("show -m tma --sass --arch sm_90")
-    assert done.status == 0, done.stderr
-    # The copy of a box, its barriers, and four elements a load from shared memory.
-    assert all(word in done.stdout for word in ("UTMALDG.2D", "SYNCS", "LDS.128", "FFMA"))
+def test_show_prints_the_machine_code_of_tma_without_a_gpu(run) -> None:
+    result = run("show -m tma --sass --arch sm_90")
+    assert result.status == 0, result.stderr
+    # A bulk copy, a barrier, a load of four elements from shared memory, and a multiplication.
+    assert all(word in result.stdout for word in ("UTMALDG.2D", "SYNCS", "LDS.128", "FFMA"))
     run("show -m tma --sass --arch sm_80").refused(1, "does not compile for sm_80: tma needs sm_90 or later")
     run("occupancy -m tma --arch sm_86").refused(2, "tma needs sm_90 or later")
 
 
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("values", [{}, {"TM": (16,), "TN": (8,)}], ids=["8 x 16", "16 x 8"])
-def test_the_largest_thread_tiles_do_not_spill(values: dict[str, tuple[int, ...]]) -> None:
+def test_the_largest_thread_tiles_of_tma_spill_no_registers(values: dict[str, tuple[int, ...]]) -> None:
     from cudamm.compile.nvcc_compiler import compile_for_gpu
     from cudamm.compile.program import program
     from cudamm.kernels.method import ELEMENT_TYPES

@@ -1,7 +1,8 @@
-"""Where output goes: terminals, pipes that close, other encodings; and how little `--help` loads."""
+"""The texts of `--help`, and output to terminals, to closed pipes and in other encodings."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -14,35 +15,40 @@ import pytest
 from cudamm.cli.app import app
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 "
+NUMPY_BENCH = BENCH + "-m numpy "
+"""A command that measures without compiling a kernel."""
 ESCAPE = "\x1b"
 
 
-@pytest.mark.parametrize("command", ["", *(command for command in app.commands)])
-def test_help_loads_nothing_large(command):
-    program = (
-        "import sys\n"
-        f"sys.argv = ['cudamm', *{command.split()!r}, '--help']\n"
-        "from cudamm.cli import main\n"
-        "try:\n    main()\n"
-        "finally:\n"
-        "    found = {'numpy', 'rich', 'pycuda', 'matplotlib', 'plotext'} & set(sys.modules)\n"
-        "    print('loaded:', *sorted(found), file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert done.stdout.startswith(f"Usage: cudamm {command}".rstrip())
-    assert done.stderr == "loaded:\n"
+def test_help_imports_no_large_package():
+    commands = ["", *app.commands]
+    program = f"""\
+import sys
+from cudamm.cli import main
+for command in {commands!r}:
+    sys.argv = ["cudamm", *command.split(), "--help"]
+    try:
+        main()
+    except SystemExit as end:
+        imported = {{"numpy", "rich", "pycuda", "matplotlib", "plotext"}} & set(sys.modules)
+        print(f"{{command}}: status {{end.code}}, imported", *sorted(imported), file=sys.stderr)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stderr.splitlines() == [f"{command}: status 0, imported" for command in commands]
+    usage_lines = [line for line in result.stdout.splitlines() if line.startswith("Usage: ")]
+    assert [line.split(" [")[0] for line in usage_lines] == [f"Usage: cudamm {c}".rstrip() for c in commands]
 
 
-def test_help_names_every_exit_status_and_option(run):
-    assert all(f"{status} " in run("--help").stdout for status in (0, 1, 2, 3))
+def test_help_names_every_exit_status_and_common_option(run):
+    shown = run("--help").stdout
+    assert all(f"{status} " in shown for status in (0, 1, 2, 3))
     assert run("--version").stdout.startswith("cudamm")
     options = run("bench --help").stdout
     for option in ("--method", "-n", "--block", "--dtype", "--runs", "--seed", "--device", "--json"):
         assert option in options
 
 
-def test_help_lists_the_commands_by_what_they_are_for(run):
+def test_help_lists_the_commands_under_four_titles(run):
     shown = run("--help").stdout
     places = [shown.index(f"\n{title}:\n") for title in ("Run", "Understand", "Look", "Machine")]
     assert places == sorted(places)
@@ -87,7 +93,7 @@ def test_help_of_a_command_begins_with_three_command_lines(run, name):
     command = app.get_command(click.Context(app), name)
     for example in examples:
         command_line = re.split(r" {2,}| > ", example)[0]
-        command.make_context(name, shlex.split(command_line)[2:])  # raises what is wrong with it
+        command.make_context(name, shlex.split(command_line)[2:])  # raises if an option is wrong
 
 
 @pytest.mark.parametrize("name", app.commands)
@@ -110,97 +116,109 @@ def test_help_ends_each_option_with_its_default(name):
         ("tune --forget --where BLOCK_SIZE<9", ["--forget", "--where"]),
     ],
 )
-def test_options_that_do_not_go_together_are_named_in_one_line(run, line, options):
+def test_contradicting_options_are_refused_by_name(run, line, options):
     run(line).refused(2, *options)
 
 
-@pytest.mark.parametrize(
-    "line", ["--help", "devices", BENCH + "-m naive", BENCH + "-m naive --json -", "verify -n 16 -m naive"]
-)
-def test_a_reader_that_leaves_ends_it_quietly(line, tmp_path):
-    ours, theirs = os.pipe()
-    os.close(ours)  # what `| head -1` does after its line, here before the first
-    done = subprocess.run(
+@pytest.mark.parametrize("line", ["--help", "devices", NUMPY_BENCH, NUMPY_BENCH + "--json -"])
+def test_a_reader_that_closes_the_pipe_causes_no_message(line, tmp_path):
+    read_end, write_end = os.pipe()
+    os.close(read_end)  # as `| head -1` does after its line
+    result = subprocess.run(
         [sys.executable, "-m", "cudamm", *line.split()],
-        stdout=theirs, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False, timeout=60,
+        stdout=write_end, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False, timeout=60,
     )  # fmt: skip
-    os.close(theirs)
-    assert done.stderr == ""
+    os.close(write_end)
+    assert result.stderr == ""
 
 
-@pytest.mark.parametrize("line", ["devices", BENCH + "-m naive --json -"])
-@pytest.mark.parametrize("output", [">/dev/full", ">&-"])
-def test_an_output_that_takes_nothing_is_no_traceback(spawn, line, output):
-    ended = spawn(line, redirect=output)
-    assert "Traceback" not in ended.stderr, ended.stderr[-300:]
-    assert ended.stderr.count("\n") <= 1
+@pytest.mark.parametrize("line", ["devices", NUMPY_BENCH + "--json -"])
+@pytest.mark.parametrize("redirect", [">/dev/full", ">&-"])
+def test_a_full_or_closed_standard_output_is_reported_in_one_line(spawn, line, redirect):
+    result = spawn(line, redirect=redirect)
+    assert "Traceback" not in result.stderr, result.stderr[-300:]
+    assert result.stderr.count("\n") <= 1
+
+
+@pytest.mark.parametrize("line", ["devices", NUMPY_BENCH])
+def test_output_to_a_pipe_has_no_escape_codes_and_no_progress(spawn, line):
+    result = spawn(line)
+    assert result.status == 0
+    assert ESCAPE not in result.stdout
+    assert result.stderr == ""
+
+
+def test_verify_without_a_terminal_prints_no_escape_codes_and_no_progress(run):
+    result = run("verify --device cpu -n 16 -m naive --dtype float32")
+    assert result.status == 0 and ESCAPE not in result.stdout and result.stderr == ""
 
 
 @pytest.mark.parametrize(
-    "line", [BENCH + "-m naive", BENCH + "-m naive --style report", "verify -n 16 -m naive"]
+    ("line", "mark"),
+    [
+        (BENCH + "-m naive", "ok"),
+        (BENCH + "-m naive --style report", "Success!"),
+        ("verify --device cpu -n 16 -m naive --dtype float32", "Success!"),
+    ],
 )
-def test_a_terminal_without_unicode_still_gets_the_results(spawn, line):
-    ended = spawn(line, PYTHONIOENCODING="ascii")
-    assert "Traceback" not in ended.stderr, ended.stderr[-300:]
-    assert ended.status == 0 and ("ok" in ended.stdout or "Success!" in ended.stdout)
+def test_output_in_ascii_has_plain_characters_for_symbols(monkeypatch, line, mark):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    with pytest.raises(SystemExit) as end:
+        app.main(shlex.split(line), prog_name="cudamm")
+    assert end.value.code == 0
+    assert mark in written.getvalue().decode("ascii")
 
 
-def test_output_that_is_no_terminal_has_no_escape_codes_and_no_progress(spawn):
-    for line in (BENCH + "-m naive --block 8,16", "verify -n 16 -m naive", "devices"):
-        ended = spawn(line)
-        assert ended.status == 0
-        assert ESCAPE not in ended.stdout
-        assert ended.stderr == ""
-
-
-def test_a_terminal_gets_colour_unless_it_asks_for_none(on_terminal):
-    line = BENCH + "-m naive --block 8,16"
+def test_a_table_on_a_terminal_is_coloured_unless_no_color_is_set(on_terminal):
+    line = BENCH + "-m naive,numpy"
     assert ESCAPE in on_terminal(line).stdout
     assert ESCAPE not in on_terminal(line, NO_COLOR="1").stdout
 
 
-def test_tables_fit_the_terminal(on_terminal):
-    shown = on_terminal(BENCH + "-m tiled-padded,naive --block 16", COLUMNS="80", NO_COLOR="1").stdout
-    text = re.sub(r"\x1b\[[\d;]*m", "", shown)
-    assert max(map(len, text.splitlines())) <= 80
-    rows = [line for line in text.splitlines() if "naive †" in line or "tiled-padded †" in line]
+def test_a_table_fits_the_terminal(on_terminal):
+    shown = on_terminal(BENCH + "-m tiled-padded,naive", COLUMNS="80", NO_COLOR="1").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    rows = [line for line in shown.splitlines() if "naive †" in line or "tiled-padded †" in line]
     assert len(rows) == 2
     for row in rows:
         assert "✓" in row and "…" not in row
 
 
-def test_the_progress_bar_shows_names_literally(on_terminal, kernel):
-    kernel("[red]x.cu")
-    shown = on_terminal(BENCH + "--kernel [red]x.cu", stderr=True, COLUMNS="120").stderr
-    assert "[red]x" in shown
-
-
-def test_markup_in_names_and_messages_is_printed_literally(run, kernel):
+@pytest.fixture
+def kernel_named_like_markup(kernel):
     kernel("[bold]x[red].cu")
+
+
+@pytest.mark.usefixtures("kernel_named_like_markup")
+def test_the_progress_bar_shows_markup_in_names_literally(on_terminal):
+    shown = on_terminal(BENCH + "--kernel [bold]x[red].cu", stderr=True, COLUMNS="120").stderr
+    assert "[bold]x[red]" in shown
+
+
+@pytest.mark.usefixtures("kernel_named_like_markup")
+def test_tables_show_markup_in_names_literally(run):
     for style in ("table", "report"):
         assert "[bold]x[red]" in run(f"{BENCH} --kernel [bold]x[red].cu --style {style}").stdout
     assert "[bold]x[red]" in run("verify --device cpu -n 16 --kernel [bold]x[red].cu").stdout
-    kernel("[bold]y.cu", "float sum = 0;", 'static_assert(BLOCK_SIZE == 8, "[red]z[/red]"); float sum = 0;')
-    for style in ("table", "report"):
-        ended = run(f"{BENCH} --kernel [bold]y.cu --block 8,16 --style {style}")
-        assert ended.status == 1
-        assert "[bold]y.cu:10:" in ended.stdout and "[red]z[/red]" in ended.stdout
 
 
-def test_the_line_of_an_error_is_a_number(run, kernel):
-    # “:100:” is the name of an emoji.
-    path = kernel("long.cu", "float sum = 0;", "float sum = undeclared;")
+@pytest.mark.parametrize("style", ["table", "report"])
+def test_compiler_messages_show_markup_and_emoji_codes_literally(run, kernel, style):
+    path = kernel("[bold]y.cu", "float sum = 0;", 'static_assert(BLOCK_SIZE == 8, "[red]z[/red]");')
     text = path.read_text().replace("__global__", "\n" * 90 + "__global__", 1)
     path.write_text(text)
-    line = text[: text.index("undeclared")].count("\n") + 1
-    assert line == 100
-    for style in ("table", "report"):
-        assert "long.cu:100:" in run(f"{BENCH} -m naive --kernel long.cu --style {style}").stdout
+    line = text[: text.index("static_assert")].count("\n") + 1
+    assert line == 100  # “:100:” is the code of an emoji
+    result = run(f"{BENCH} -m numpy --kernel [bold]y.cu --style {style}")
+    assert result.status == 1
+    assert "[bold]y.cu:100:" in result.stdout and "[red]z[/red]" in result.stdout
 
 
-def test_a_kernel_may_print_without_spoiling_the_json(spawn, kernel):
-    path = kernel("chatty.cu", "float sum = 0;", 'float sum = 0; if (row + col == 0) printf("hello\\n");')
-    path.write_text(path.read_text().replace("__global__", "#include <cstdio>\n__global__", 1))
-    ended = spawn(f"{BENCH} --kernel chatty.cu --json -")
-    assert ended.status == 0
-    assert ended.records[0]["correct"] is True
+def test_what_a_kernel_prints_does_not_mix_with_json_on_standard_output(run, kernel, capfd):
+    kernel("chatty.cu", "float sum = 0;", 'float sum = 0; if (row + col == 0) printf("hello\\n");')
+    result = run(f"{BENCH} --kernel chatty.cu --json -")
+    assert result.status == 0
+    assert result.records[0]["correct"] is True
+    printed = capfd.readouterr()
+    assert "hello" in printed.err and "hello" not in printed.out

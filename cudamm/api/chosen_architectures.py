@@ -40,7 +40,7 @@ def chosen_architectures(
                 raise
             missing = f"no GPU is used ({error})" if is_left_out() else missing
     found: dict[str, Architecture] = {}
-    for name in names or [OCCUPANCY_ARCH]:
+    for name in ",".join(names or [OCCUPANCY_ARCH]).split(","):
         every = name.strip().lower() == "all"
         for architecture in ARCHITECTURES.values() if every else [find_architecture(name)]:
             if not (every and to_compile and not _can_compile(architecture)):

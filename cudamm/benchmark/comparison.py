@@ -142,7 +142,16 @@ def differences(old: Saved, new: Saved, comparisons: Sequence[Comparison]) -> li
         *_changed_clocks(old, new, both),
         *_throttled(old, [c.old for c in both if c.old is not None]),
         *_throttled(new, [c.new for c in both if c.new is not None]),
+        *_without_times(both),
     ]
+
+
+def _without_times(both: Sequence[Comparison]) -> list[str]:
+    untimed = [c for c in both if c.outcome == "not compared"]
+    if not untimed:
+        return []
+    rows = "1 variant has" if len(untimed) == 1 else f"{len(untimed)} variants have"
+    return [f"{rows} no time in one of the files, as without a GPU, and cannot be compared"]
 
 
 def _by_variant(rows: Iterable[Row]) -> dict[Hashable, Row]:

@@ -24,7 +24,7 @@ def architecture_options(*others: Decorator) -> Decorator:
         option(
             "--arch", "names", multiple=True, metavar="NAME",
             show_default=f"this machine's GPU, else {OCCUPANCY_ARCH}",
-            help="Architecture such as sm_86 or 8.6, or all. Repeatable.",
+            help="Architecture such as sm_86, 8.6 or A100, a list of them, or all. Repeatable.",
         ),
         option(
             "--sms", type=click.IntRange(1, 100_000), metavar="N", show_default="the architecture's GPU",

@@ -11,7 +11,7 @@ from cloup import option_group
 from cudamm.cli.documented_option import option
 from cudamm.cli.fraction import FRACTION, INCREASE
 from cudamm.cli.output_options import Output, Outputs, output_options
-from cudamm.errors import UsageError
+from cudamm.errors import ALL_WELL, FAILED_RESULT, UsageError
 
 if TYPE_CHECKING:
     from cudamm.benchmark.result_file import Saved
@@ -77,7 +77,11 @@ def compare_command(
             _document(old, new, confidence, fail_on, warnings),
             (c.record() for c in comparisons),
         )
-    return 1 if fail_on is not None and any(c.is_worse(fail_on) for c in comparisons) else 0
+    if fail_on is None:
+        return ALL_WELL
+    if not any(c.ratio or c.outcome in ("now fails", "works now") for c in comparisons):
+        raise UsageError("--fail-on: the files have no variant that can be compared")
+    return FAILED_RESULT if any(c.is_worse(fail_on) for c in comparisons) else ALL_WELL
 
 
 def _document(

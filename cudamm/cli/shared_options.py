@@ -82,7 +82,7 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
 _CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(kernel: str | None, **given: Any) -> Selection:
+def _selection(kernels: Sequence[str], **given: Any) -> Selection:
     from pathlib import Path
 
     from cudamm.kernels.selection import Selection
@@ -90,8 +90,7 @@ def _selection(kernel: str | None, **given: Any) -> Selection:
     chosen = {name: given.pop(name) for name in _CHOOSING}
     given["requires"] = _joined(given["requires"])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
-    kernels = () if kernel is None else (Path(kernel),)
-    return Selection(kernels=kernels, kernel_fields=fields, **chosen)
+    return Selection(kernels=tuple(map(Path, kernels)), kernel_fields=fields, **chosen)
 
 
 def _joined(conditions: Sequence[str]) -> str | None:
@@ -122,13 +121,14 @@ def selection_options(
     return gathered(
         "selection",
         _selection,
-        ("kernel", *_CHOOSING, *HEADER_FIELDS, "traffic"),
+        ("kernels", *_CHOOSING, *HEADER_FIELDS, "traffic"),
         option_group(
             "Kernel",
             methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
             option(
-                "--kernel", metavar="FILE", shell_complete=complete_files,
-                help="Your own kernel. Options below replace fields of its header, or the whole header.",
+                "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
+                help="Your own kernel. Options below replace fields of its header, or the whole header. "
+                "Repeatable.",
             ),
             *_HEADER_OPTIONS,
             *kernel,

@@ -65,7 +65,7 @@ _NO_LAUNCH = {"threads": "1", "grid": "1"}
         help="Number the lines of the source, or not.",
     ),
     contradict("diff", "methods"),
-    contradict("diff", "kernel"),
+    contradict("diff", "kernels"),
     contradict("diff", "resources"),
 )  # fmt: skip
 def show_command(

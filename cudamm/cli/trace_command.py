@@ -50,7 +50,7 @@ MOST_STEPS = 9
     ),
     contradict("every", "blocks"),
     contradict("compare", "methods"),
-    contradict("compare", "kernel"),
+    contradict("compare", "kernels"),
 )  # fmt: skip
 @option_group(
     "Drawing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,7 +82,7 @@ class Duration(click.ParamType[float]):
     option("--forget", is_flag=True, help="Remove what is stored for this device, or for -m on it."),
     contradict("listed", "forget"),
     excludes(
-        ["listed", "forget"], "sizes", "dtypes", "conditions", "block", "tile", "defines", "kernel",
+        ["listed", "forget"], "sizes", "dtypes", "conditions", "block", "tile", "defines", "kernels",
         *HEADER_FIELDS, reason="--list and --forget take no option but -m and --device",
     ),
 )  # fmt: skip
@@ -176,8 +177,10 @@ def _tune_and_show(
         session.results = [trial for outcome in tuner.outcomes for trial in outcome.trials]
         session.show(lambda console, trials: tables.render(console, info, tuner.outcomes))
         # An entry contains the whole path of a kernel file; the command contains the path that was given.
+        given_paths = {str(Path(path).resolve()): str(path) for path in selection.kernels}
         as_given = [
-            dataclasses.replace(e, kernel=str(selection.kernels[0])) if e.kernel else e for e in stored.found
+            dataclasses.replace(entry, kernel=given_paths[entry.kernel]) if entry.kernel else entry
+            for entry in stored.found
         ]
         if as_given:
             session.print_remarks(

@@ -146,3 +146,15 @@ def test_a_missing_or_damaged_file_is_refused(run, write, files, tmp_path):
     run("compare v1.json new.json").refused(2, "another version")
     (tmp_path / "text.json").write_text("naive 1.0")
     run("compare old.json text.json").refused(2, "text.json is not JSON")
+
+
+def test_files_without_times_are_reported_and_do_not_pass_fail_on(run, write):
+    untimed = row() | {"samples_ms": [], "median_ms": None, "gflops": None}
+    write("old.json", untimed)
+    write("new.json", untimed)
+    result = run("compare old.json new.json")
+    assert result.status == 0
+    assert "1 variant has no time in one of the files" in result.stderr
+    result = run("compare old.json new.json --fail-on 5%")
+    assert result.status == 2
+    assert "--fail-on: the files have no variant that can be compared" in result.stderr

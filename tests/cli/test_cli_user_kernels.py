@@ -233,3 +233,11 @@ def test_a_result_far_off_is_reported_without_a_warning(run, kernel):
     kernel("endless.cu", "= sum;", "= 1e30f * 1e30f;")
     ended = run(f"{BENCH} -n 16 --kernel endless.cu --json -")  # JSON has no infinity
     assert ended.status == 1 and ended.records[0]["max_error"] is None
+
+
+def test_every_kernel_file_has_a_row(run, kernel):
+    kernel("one.cu")
+    kernel("two.cu", "= sum;", "= sum + 1;")
+    result = run("verify --kernel one.cu --kernel two.cu -n 8 --block 8 --json -")
+    assert result.status == 1
+    assert [(row["method"], row["status"]) for row in result.records] == [("one", "ok"), ("two", "failed")]

@@ -214,7 +214,7 @@ def test_a_picture_has_a_point_for_each_known_intensity_and_counts_the_others(wr
     (chart,) = drawing.charts
     points = [(p.x, p.y, p.label) for p in chart.series[-1].points]
     assert points == [(4.0, 6220.0, "tiled ≤ 6220")]
-    assert "an A100" in drawing.caption and "1 left out" in drawing.caption
+    assert "an A100" in drawing.caption and "their loads are not known: 1" in drawing.caption
 
 
 def test_a_picture_names_together_what_has_one_bound():

@@ -136,7 +136,7 @@ def test_the_report_style_adds_up(run):
 
 def test_the_report_style_ends_with_the_best_mean(run):
     ended = run("bench --device cpu --warmup 0 -n 32 -m cpu-block --block 8,16 --style report")
-    best = re.search(r"Best of 2: BLOCK_SIZE=(8|16), ([\d.]+) ms", ended.stdout)
+    best = re.search(r"The fastest of 2 is BLOCK_SIZE=(8|16) with ([\d.]+) ms", ended.stdout)
     means = [float(mean) for *_, mean in RUNS.findall(ended.stdout)]
     assert best and float(best[2]) == min(means)
     assert best[1] == ("8", "16")[means.index(min(means))]
@@ -215,11 +215,11 @@ def test_block_auto_times_the_best_block_size_beside_the_default(run, kernel, ne
     rows = run(f"{BENCH} -n 40 --kernel {small} --block auto --json -")
     assert variants(rows) == [("my", 8), ("my", 32)]
     assert all(row["correct"] for row in rows.records)
-    assert "1024 threads a block have the highest occupancy on sm_80, 100%" in ended.stdout
-    assert "4^floor(log4 1024) = 1024, a block edge of 32; taken: BLOCK_SIZE=32" in ended.stdout
+    assert "1024 threads per block have the highest occupancy on sm_80, 100%" in ended.stdout
+    assert "4^floor(log4 1024) = 1024, a block edge of 32; chosen: BLOCK_SIZE=32" in ended.stdout
     # Where the best is the default, there is nothing to time it against.
     same = run(f"{BENCH} -n 16 -m tiled-dynamic,numpy --block auto")
-    assert "taken: BLOCK_SIZE=32, the default" in same.stdout
+    assert "chosen: BLOCK_SIZE=32, the default" in same.stdout
     assert same.stdout.count("BLOCK_SIZE=32") == 2
 
 

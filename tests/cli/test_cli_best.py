@@ -168,7 +168,11 @@ def test_trace_and_check_take_it(run, tmp_path):
     assert trace.status == 0 and {row["chosen_by"] for row in trace.records} == {"preference"}
     assert "not measured on sm_80 (A100" in run("trace -m best -n 64 --arch sm_80").stdout
     check = run("check -m best -n 16 --json out.json")
-    assert check.status == 0 and "1 of 1 clean" in check.stdout and "best at 16x16x16" in check.stdout
+    assert (
+        check.status == 0
+        and "1 of 1 variants are clean" in check.stdout
+        and "best at 16x16x16" in check.stdout
+    )
     (checked,) = json.loads((tmp_path / "out.json").read_text())["checked"]
     assert checked["chosen_by"] == "preference"
 

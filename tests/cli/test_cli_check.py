@@ -36,19 +36,19 @@ def test_a_race_in_words_and_status_1(run):
     assert "of block (0,0) writes sub" in lines[3] and "reads it in line 19" in lines[3]
     assert lines[4].startswith("Cure: put __syncthreads() between line 1")
     assert "the result depends on the order in which threads run" in ended.stdout.lower()
-    assert "0 of 1 clean." in lines
+    assert "0 of 1 variants are clean." in lines
 
 
 def test_the_ladder_is_clean_with_advice(run):
     ended = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
     assert ended.status == 0
-    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in ended.stdout
+    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, 2 pieces of advice" in ended.stdout
     assert (
         "advice: uncoalesced, 04_naive.cu:" in ended.stdout
         and "neighbouring elements of a row" in ended.stdout
     )
     assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in ended.stdout
-    assert "2 of 2 clean. Success!" in ended.stdout and "numpy" not in ended.stdout
+    assert "2 of 2 variants are clean. Success!" in ended.stdout and "numpy" not in ended.stdout
 
 
 def test_without_a_size_it_takes_awkward_ones_and_a_larger(run):
@@ -112,7 +112,7 @@ def test_an_endless_kernel_costs_its_row(run, write_kernel):
     ended = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
     assert ended.status == 1
     assert "error: crash, endless.cu" in ended.stdout and "no answer within 1 s" in ended.stdout.lower()
-    assert "1 of 2 clean." in ended.stdout
+    assert "1 of 2 variants are clean." in ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,10 @@ def test_what_the_tool_finds_counts_too(on_gpu):
     ended = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
     assert ended.status == 1 and "8x8x8: clean" in ended.stdout
     assert "compute-sanitizer racecheck at 8x8x8: 1 error" in ended.stdout
-    assert "no_first_barrier.cu:16 and Read access" in ended.stdout and "0 of 1 clean." in ended.stdout
+    assert (
+        "no_first_barrier.cu:16 and Read access" in ended.stdout
+        and "0 of 1 variants are clean." in ended.stdout
+    )
     (checked,) = json.loads(
         on_gpu("check -m tiled --block 8 -n 8 --json -", CLEAN | {"racecheck": HAZARD}).stdout
     )["checked"]

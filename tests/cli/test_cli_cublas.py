@@ -13,7 +13,7 @@ import pytest
 
 from cudamm.kernels.ladder import find
 
-LEFT_OUT = "cublas runs on an NVIDIA GPU, and on nothing else: it is left out"
+LEFT_OUT = "cublas is omitted: cublas runs on an NVIDIA GPU, and on nothing else"
 
 
 def test_it_is_skipped_beside_others_on_the_cpu_device(run) -> None:
@@ -100,10 +100,10 @@ def test_the_roofline_of_a_device_by_its_numbers(run) -> None:
     options = "--peak 100 --bandwidth 10 -n 64"
     ended = run(f"roofline -m cublas,tiled {options}")
     assert ended.status == 0
-    assert "cublas: it is not known what the library's kernels load" in ended.stdout
+    assert "cublas: the loads of the library's kernels are not known" in ended.stdout
     assert "--traffic" not in ended.stdout
     ended = run(f"roofline {options} -m all --json rows.json")
-    assert "cublas needs a GPU in this machine: it is left out" in ended.stdout
+    assert "cublas is omitted: cublas needs a GPU in this machine" in ended.stdout
     assert "cublas" not in {row["method"] for row in json.loads(Path("rows.json").read_text())["results"]}
 
 

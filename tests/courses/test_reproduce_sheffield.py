@@ -15,7 +15,7 @@ from cudamm.kernels.architecture import ARCHITECTURES
 from cudamm.occupancy.occupancy_result import Suggestion
 
 FAST = {
-    "one element a thread": 0.3478, "blocked": 0.2457, "conflicts (PAD = 0)": 1.2,
+    "one element per thread": 0.3478, "blocked": 0.2457, "conflicts (PAD = 0)": 1.2,
     "padded (PAD = 1)": 0.32, "transposed": 0.44, "sized at launch to edge 32": 0.2,
 }  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_times_that_do_not(plan):
     held = verdicts(findings)
     for name in ("blocked-faster", "padding-cures", "transposing-cures"):
         assert held[name] is False, name
-    assert "takes 1.44 times as long as one element a thread" in check(findings, "blocked-faster").sentence
+    assert "takes 1.44 times as long as one element per thread" in check(findings, "blocked-faster").sentence
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 8, 16, 24, 31, 32, 33, 48, 64])
@@ -92,7 +92,7 @@ def test_the_occupancy_of_the_labs_kernels(compiled):
     assert check(findings, "occupancy-formula").holds is True
     printed = "\n".join(findings.printed)
     # 1024 threads of at most 32 registers: two blocks of 32 warps fill the 64 of an SM; there are 132.
-    assert "maxActiveBlocks: 2 a multiprocessor, 264 on the device" in printed
+    assert "maxActiveBlocks: 2 per multiprocessor, 264 on the device" in printed
     assert "264 x 1,024 TPB / (2,048 x 132) = 100.0%" in printed
     assert "8,192 bytes of shared memory" in printed  # two tiles of 32 x 32 floats
 

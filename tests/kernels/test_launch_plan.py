@@ -171,7 +171,10 @@ def test_padding_must_not_make_a_matrix_too_large_to_index() -> None:
         ({"grid": (2**31, 1, 1)}, "too long in x"),
         ({"grid": (1, 65536, 1)}, "too long in y; this device allows 65,535"),
         ({"grid": (1, 1, 65536)}, "too long in z"),
-        ({"shared_bytes": 48 * 1024 + 1}, "49,153 bytes of shared memory a block; this device allows 49,152"),
+        (
+            {"shared_bytes": 48 * 1024 + 1},
+            "49,153 bytes of shared memory per block; this device allows 49,152",
+        ),
     ],
 )
 def test_what_a_device_refuses(change: dict, message: str) -> None:

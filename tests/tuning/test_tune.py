@@ -360,7 +360,7 @@ def test_two_that_cannot_be_told_apart_are_said_to_be_so(tuned: Callable[..., Ou
     assert outcome.winner.params["X"] == 1 and outcome.runner_up.params["X"] == 2
     assert outcome.ratio.low <= 1 <= outcome.ratio.high
     assert not outcome.is_confirmed
-    assert outcome.choice == "the two fastest cannot be told apart; this one comes first"
+    assert outcome.choice == "the two fastest variants do not differ measurably; this one comes first"
 
 
 def test_of_two_as_fast_the_one_that_takes_less_wins(tuned: Callable[..., Outcome]) -> None:
@@ -380,7 +380,7 @@ def test_of_two_as_fast_the_one_that_takes_less_wins(tuned: Callable[..., Outcom
 def test_one_variant_alone_needs_no_other(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(bowl(1, 1)), [2], [2])
     assert outcome.winner is not None and outcome.runner_up is None and outcome.ratio is None
-    assert outcome.choice == "the only one that was right"
+    assert outcome.choice == "the only variant whose result was right"
 
 
 # What ends the search.

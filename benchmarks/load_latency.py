@@ -48,7 +48,7 @@ def main() -> None:
                     driver.memset_d32(flush, 0, 64 * 2**20)  # evicts the last run's lines from the L2 cache
                 chase(memory, np.int32(LOADS), driver.Out(cycles), driver.Out(last), block=(1, 1, 1))
                 cycles_per_load.append(int(cycles[0]) / LOADS)
-            print(f"{megabytes:8g} MiB: {np.median(cycles_per_load):6.0f} cycles a load")
+            print(f"{megabytes:8g} MiB: {np.median(cycles_per_load):6.0f} cycles per load")
             memory.free()
             flush.free()
 

@@ -70,7 +70,9 @@ def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:
     wavefronts = shared_loads.wavefronts / shared_loads.requests if shared_loads.requests else None
     if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
         wavefronts = None
-        figures = _with_unknown(figures, "wavefronts: which shared loads nvcc merges is found with nvcc only")
+        figures = _with_unknown(
+            figures, "wavefronts: nvcc is needed to find out which shared loads it merges"
+        )
     return dataclasses.replace(
         figures,
         sectors_per_global_load=loads.sectors / loads.requests if loads.requests else None,

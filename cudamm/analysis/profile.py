@@ -71,11 +71,11 @@ METRICS = (
     Metric("l1tex__t_sector_hit_rate.pct", "l1_hit_percent", "L1 hits (%)", 1, "sectors found in L1"),
     Metric(
         "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio", "load_sectors_per_request",
-        "sectors a load request", 1, "32-byte sectors that a warp's load touches: 4 for 32 adjacent floats",
+        "sectors per load request", 1, "32-byte sectors that a warp's load touches: 4 for 32 adjacent floats",
     ),
     Metric(
         "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio", "store_sectors_per_request",
-        "sectors a store request", 1, "32-byte sectors that a warp's store touches",
+        "sectors per store request", 1, "32-byte sectors that a warp's store touches",
     ),
     Metric(
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "shared_load_conflicts",
@@ -234,7 +234,7 @@ def findings_of(values: Mapping[str, float], element_bytes: int) -> list[str]:
         if sectors > MOST_SECTORS * element_bytes:
             findings.append(
                 f"global {plural} are not coalesced: a warp's request touches {sectors:.1f} sectors of 32 "
-                f"bytes; adjacent elements of {element_bytes} bytes, one a thread, need {element_bytes}"
+                f"bytes; adjacent elements of {element_bytes} bytes, one per thread, need {element_bytes}"
             )
     for kind, plural in (("load", "loads"), ("store", "stores")):
         conflicts = values.get(f"shared_{kind}_conflicts", 0.0)

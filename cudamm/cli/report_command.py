@@ -120,22 +120,28 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
 
     device = saved.document["device"]
     if device["kind"] != "gpu":
-        return [], "Left out: these results are not of a GPU. cudamm occupancy --arch works for any GPU."
+        return (
+            [],
+            "This section is empty: the results are not from a GPU. cudamm occupancy --arch works for any "
+            "GPU.",
+        )
     architecture = architecture_of(device)
     if architecture is None:
-        return [], "Left out: the file names no architecture whose limits are known."
+        return [], "This section is empty: the file names no architecture whose limits are known."
     chosen = on_gpu(kernels)
     timed = [k for k in kernels if k.row.execution == "gpu" and k.row.status in ("ok", "dropped")
              and not (k.method and k.method.package)]  # fmt: skip
     if not chosen:
-        return [], "Left out: no kernel's source is the one that was measured."
+        return [], "This section is empty: the sources of all kernels have changed since the measurement."
     missing = len({k.row.method for k in timed} - {k.row.method for k in chosen})
-    why_not = f"{missing} method{'s' * (missing > 1)} left out: the source is not the one that was measured."
+    why_not = (
+        f"{missing} method{'s are' if missing > 1 else ' is'} not shown: the present source was not measured."
+    )
     info = DeviceInfo(device["kind"], "", device["name"])
     with Session[OccupancyResult](SCHEMA, Outputs(), info) as session:
         try:
             session.collect(lambda report_progress: occupancy_of(architecture, chosen, report_progress))
             session.exit_status(True)
         except (NoDeviceError, UsageError) as error:
-            return [], f"Left out: {error}."
+            return [], f"This section is empty: {error}."
         return session.results, why_not if missing else ""

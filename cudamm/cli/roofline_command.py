@@ -172,7 +172,7 @@ def roofline_command(
     )
     if sheet.is_given and device_spec in ("auto", "cpu"):
         chosen, remarks = fitted(chosen, selection.is_named, sheet.lacks, of_architecture(sheet.architecture))
-        measures_nothing = "nothing is measured: times on the CPU device are not those of a GPU"
+        measures_nothing = "no rates are measured: times on the CPU device are not those of a GPU"
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
         return _show(

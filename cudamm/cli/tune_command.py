@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from cudamm.tuning.tuned_store import Entry, Store
 
 _NOT_STORED = (
-    "nothing is stored: run this command on a machine with a GPU. Without a GPU, cudamm trace and cudamm "
-    "occupancy compare variants"
+    "no parameters are stored: run this command on a machine with a GPU. Without a GPU, cudamm trace and "
+    "cudamm occupancy compare variants"
 )
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -245,7 +245,7 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
                 if forget
                 else tables.render_stored(console, info, rows)
                 if rows
-                else console.print(f"Nothing is stored for {escape(info.name)}.{hint}", soft_wrap=True)
+                else console.print(f"No parameters are stored for {escape(info.name)}.{hint}", soft_wrap=True)
             ),
             document(SCHEMA, info),
             [tables.stored_record(entry, state) for entry, state in rows],

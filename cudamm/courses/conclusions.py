@@ -133,7 +133,7 @@ def right(outcomes: Sequence[Outcome]) -> Conclusion:
     run = [o for o in outcomes if o.result.status != "skipped"]
     wrong = [o for o in run if o.result.status == "failed"]
     if not run:
-        return Conclusion("products-right", None, "nothing was run")
+        return Conclusion("products-right", None, "no kernel was run")
     if wrong:
         first = wrong[0]
         return Conclusion(

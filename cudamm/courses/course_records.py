@@ -97,7 +97,7 @@ class Row:
 
     Attributes:
         label: name in the source of the case that the figure belongs to.
-        quantity: name of the quantity, such as `median` or `blocks an SM`.
+        quantity: name of the quantity, such as `median` or `blocks per SM`.
         published, measured: figures in `unit`; None if there is none. A computed figure counts as measured.
         ratio: ratio of measured to published; None if they cannot be compared.
         ratio_of: values that were divided, if they are not the two figures themselves.

@@ -142,9 +142,9 @@ def _arithmetic_rows(bounds_of_notes: dict[str, Bound], shared_bytes: float | No
         row(TILED, f"bound on an {PMPP_GPU}", "GFLOP/s", PMPP_TILED_BOUND_GFLOPS, tiled.gflops),
         row(TILED, f"of an {PMPP_GPU}'s peak", "share", PMPP_TILED_BOUND_OF_PEAK,
             round(tiled.share_of_peak, 2)),
-        row(PMPP_GPU, "shared memory a thread, at most", "bytes", PMPP_SHARED_BYTES_PER_THREAD_AT_MOST,
+        row(PMPP_GPU, "maximum shared memory per thread", "bytes", PMPP_SHARED_BYTES_PER_THREAD_AT_MOST,
             _shared_bytes_at_most()),
-        row(TILED, "shared memory a thread", "bytes", PMPP_TILED_SHARED_BYTES_PER_THREAD, shared_bytes),
+        row(TILED, "shared memory per thread", "bytes", PMPP_TILED_SHARED_BYTES_PER_THREAD, shared_bytes),
     ]  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def _boundaries(outcomes: Sequence[Outcome]) -> Conclusion:
     wrong = [o for o in awkward if o.result.verdict.correct is not True]
     shapes = ", ".join(dict.fromkeys(str(o.case.problem.shape) for o in awkward))
     if not awkward:
-        return Conclusion("any-width", None, "nothing was run")
+        return Conclusion("any-width", None, "no kernel was run")
     if wrong:
         first = wrong[0]
         return Conclusion(

@@ -37,7 +37,7 @@ BLOCK_EDGE = 32
 BANKS = 32
 """Banks of shared memory, each 4 bytes wide (CUDA Programming Guide, “Shared Memory”)."""
 
-UNBLOCKED, BLOCKED = "one element a thread", "blocked"
+UNBLOCKED, BLOCKED = "one element per thread", "blocked"
 CONFLICTS, PADDED, TRANSPOSED = "conflicts (PAD = 0)", "padded (PAD = 1)", "transposed"
 ANY_SIZE = "blocked, not square"
 EXACT = "-fmad=false: "
@@ -153,7 +153,7 @@ def _bit_equal(outcomes: Sequence[Outcome]) -> Conclusion:
     """Conclude whether the kernels without fused multiply-add compute the host's sums bit for bit."""
     exact = [o for o in outcomes if o.case.label.startswith(EXACT)]
     if not exact:
-        return Conclusion("fmad-false-bit-equal", None, "nothing was run with -fmad=false")
+        return Conclusion("fmad-false-bit-equal", None, "no kernel was run with -fmad=false")
     different = [o for o in exact if o.result.verdict.bit_equal is not True]
     if different:
         first = different[0]
@@ -179,9 +179,9 @@ def _kernel_name(result: OccupancyResult) -> str:
 def _printed_occupancy(architecture: Architecture, result: OccupancyResult) -> list[str]:
     device_blocks = result.active_blocks * architecture.multiprocessors
     return [
-        f"{_kernel_name(result)}: {result.registers_per_thread} registers a thread, "
-        f"{result.shared_bytes_per_block:,} bytes of shared memory a block",
-        f"  maxActiveBlocks: {result.active_blocks} a multiprocessor, {device_blocks:,} on the device",
+        f"{_kernel_name(result)}: {result.registers_per_thread} registers per thread, "
+        f"{result.shared_bytes_per_block:,} bytes of shared memory per block",
+        f"  maxActiveBlocks: {result.active_blocks} per multiprocessor, {device_blocks:,} on the device",
         f"  occupancy: {device_blocks:,} x {result.threads_per_block:,} TPB / ({architecture.threads:,} x "
         f"{architecture.multiprocessors}) = {result.device_occupancy:.1%}",
     ]

@@ -47,7 +47,7 @@ SECTOR_BYTES = 32
 """Size of a sector of global memory, in bytes (CUDA Best Practices Guide, “Coalesced Access”)."""
 
 DOWN, ALONG = "down a column", "along a row"
-TILED, COARSE, BUFFERED = "tiled", "two elements a thread", "double buffering"
+TILED, COARSE, BUFFERED = "tiled", "two elements per thread", "double buffering"
 
 
 def plan(setting: Setting, progress: Progress) -> Plan:
@@ -115,8 +115,10 @@ def _register_rows(by_registers: dict[int, OccupancyResult]) -> list[Row]:
         published_registers = SJTU_REGISTERS_PER_BLOCK_BY_REGISTERS_PER_THREAD[registers]
         published_blocks = SJTU_BLOCKS_BY_REGISTERS_PER_THREAD[registers]
         registers_taken = result.allocated_registers_per_block
-        rows.append(_computed(label, "registers a block", "registers", published_registers, registers_taken))
-        rows.append(_computed(label, "blocks an SM", "blocks", published_blocks, result.active_blocks))
+        rows.append(
+            _computed(label, "registers per block", "registers", published_registers, registers_taken)
+        )
+        rows.append(_computed(label, "blocks per SM", "blocks", published_blocks, result.active_blocks))
     return rows
 
 
@@ -176,8 +178,8 @@ def _registers_here(architecture: Architecture) -> Conclusion:
     return Conclusion(
         "registers-cost-a-block-here",
         blocks[1] < blocks[0],
-        f"on {architecture} with {architecture.registers:,} registers an SM, the step from {fewer} to {more} "
-        f"registers {effect}",
+        f"on {architecture} with {architecture.registers:,} registers per SM, the step from {fewer} to "
+        f"{more} registers {effect}",
     )
 
 

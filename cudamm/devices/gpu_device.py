@@ -313,7 +313,8 @@ class _Kernel:
             if math.prod(launch.block) > max_threads:
                 raise KernelError(
                     f"cannot be launched: a block has {math.prod(launch.block)} threads, and the kernel's "
-                    f"registers ({self.function.num_regs} a thread) or __launch_bounds__ allow {max_threads}"
+                    f"registers ({self.function.num_regs} per thread) or __launch_bounds__ allow "
+                    f"{max_threads}"
                 )
             if launch.shared_bytes + self.function.shared_size_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
                 attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES

@@ -98,7 +98,7 @@ def supported_cases(
     """
     methods = dict.fromkeys(variant.method for variant, _ in cases)
     reasons = {method: unsupported(method) for method in methods if not is_named(method)}
-    remarks = {method: f"{reason}: it is left out" for method, reason in reasons.items() if reason}
+    remarks = {method: f"{method.name} is omitted: {reason}" for method, reason in reasons.items() if reason}
     return [case for case in cases if case[0].method not in remarks], list(remarks.values())
 
 
@@ -129,7 +129,8 @@ def cases_of_supported_types(
         else:
             left_out.setdefault(dtype, {})[method.name] = None
     remarks = [
-        f"not written for {dtype}, so left out: {', '.join(names)}" for dtype, names in left_out.items()
+        f"these methods are omitted because they do not support {dtype}: {', '.join(names)}"
+        for dtype, names in left_out.items()
     ]
     return kept, remarks
 

@@ -173,7 +173,7 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
             )
     if launch.shared_bytes > limits.shared_bytes_per_block:
         raise UsageError(
-            f"{variant}: {launch.shared_bytes:,} bytes of shared memory a block; "
+            f"{variant}: {launch.shared_bytes:,} bytes of shared memory per block; "
             f"{limits.device} allows {limits.shared_bytes_per_block:,}"
         )
 

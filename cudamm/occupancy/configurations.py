@@ -94,9 +94,9 @@ def check_numbers(
 ) -> None:
     """Raise UsageError if no architecture allows a number."""
     for values, quantity, allowed in (
-        (threads, "threads a block", {a.name: a.threads_per_block for a in architectures}),
-        (registers, "registers a thread", {a.name: a.registers_per_thread for a in architectures}),
-        (shared_bytes, "bytes of shared memory a block",
+        (threads, "threads per block", {a.name: a.threads_per_block for a in architectures}),
+        (registers, "registers per thread", {a.name: a.registers_per_thread for a in architectures}),
+        (shared_bytes, "bytes of shared memory per block",
          {a.name: a.shared_bytes_per_block for a in architectures}),
     ):  # fmt: skip
         largest, name = max((limit, name) for name, limit in allowed.items())
@@ -191,14 +191,13 @@ def _why_impossible(
 ) -> str:
     """Return why no block with these numbers can run."""
     if threads > architecture.threads_per_block:
-        return f"{threads:,} threads a block; {architecture.name} allows {architecture.threads_per_block:,}"
+        return f"{threads:,} threads per block; {architecture.name} allows {architecture.threads_per_block:,}"
     if registers > architecture.registers_per_thread:
-        return (
-            f"{registers} registers a thread; {architecture.name} allows {architecture.registers_per_thread}"
-        )
+        allowed = architecture.registers_per_thread
+        return f"{registers} registers per thread; {architecture.name} allows {allowed}"
     if shared_bytes > architecture.shared_bytes_per_block:
         allowed = architecture.shared_bytes_per_block
-        return f"{shared_bytes:,} bytes of shared memory a block; {architecture.name} allows {allowed:,}"
+        return f"{shared_bytes:,} bytes of shared memory per block; {architecture.name} allows {allowed:,}"
     if limits[LIMITS.index("registers")] == 0:
         warps = -(-threads // WARP_THREADS)
         per_warp = (
@@ -212,10 +211,10 @@ def _why_impossible(
             else ""
         )
         return (
-            f"{warps} warps of {registers} registers a thread{spread} take {needed:,} registers; "
+            f"{warps} warps of {registers} registers per thread{spread} take {needed:,} registers; "
             f"a block may have {architecture.registers_per_block:,}"
             if needed > architecture.registers_per_block
-            else f"{warps} warps of {registers} registers a thread do not fit into "
+            else f"{warps} warps of {registers} registers per thread do not fit into "
             f"{architecture.partitions} partitions"
         )
     scarce = [name for name, blocks in zip(LIMITS, limits, strict=True) if blocks == 0]

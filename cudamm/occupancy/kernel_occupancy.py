@@ -121,7 +121,7 @@ def results_of(
             resources = cubin.resources
             max_threads = resources.max_threads_per_block
             if max_threads is not None and threads > max_threads:
-                reason = f"{threads} threads a block; its __launch_bounds__ allow {max_threads}"
+                reason = f"{threads} threads per block; its __launch_bounds__ allow {max_threads}"
         used = resources or _NO_RESOURCES
         shared = used.static_shared_bytes + dynamic
         blocks = launch.blocks if launch else 0

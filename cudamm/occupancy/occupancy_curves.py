@@ -42,7 +42,11 @@ def curves_through(
     configuration = (result.threads_per_block, result.registers_per_thread, result.shared_bytes_per_block)
     curves: list[Curve] = []
     for i, (quantity, values) in enumerate(
-        (("threads a block", threads), ("registers a thread", registers), ("shared bytes a block", shared))
+        (
+            ("threads per block", threads),
+            ("registers per thread", registers),
+            ("shared bytes per block", shared),
+        )
     ):
         numbers = [values if j == i else number for j, number in enumerate(configuration)]
         blocks = active_blocks(

@@ -64,7 +64,7 @@ def latency_sources(architectures: Sequence[Architecture], questions: Questions)
             load = "{} ({})".format(*load_cycles(architecture))
         if not questions.instruction_cycles:
             cycles = float(instruction_cycles(architecture))
-            instruction = f"{cycles:g} (32 / {architecture.fp32_per_cycle} float32 results a cycle and SM)"
+            instruction = f"{cycles:g} (32 / {architecture.fp32_per_cycle} float32 results per cycle and SM)"
         lines.append(f"{architecture.name}: cycles of a load: {load}; of an instruction: {instruction}")
     return lines
 

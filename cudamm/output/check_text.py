@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cudamm.analysis.sanitizer import ToolVerdict
 
 _NOT_SEEN = (
-    "Executed on the processor, at these sizes and on these inputs: a branch that none of them takes was not "
-    "seen."
+    "The CPU device executed the kernels with these sizes and these inputs only. Code that no thread "
+    "executed was not checked."
 )
 
 
@@ -29,10 +29,8 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
         _print_result(console, result)
     looked_at = [result for result in results if result.status != "skipped"]
     clean = sum(result.all_well for result in looked_at)
-    shown = (
-        f"{clean} of {len(looked_at)} clean. {'Success!' if looked_at and clean == len(looked_at) else ''}"
-    )
-    console.print(shown.strip())
+    success = "Success!" if looked_at and clean == len(looked_at) else ""
+    console.print(f"{clean} of {len(looked_at)} variants are clean. {success}".strip())
     console.print(_NOT_SEEN, style="dim", soft_wrap=True)
 
 
@@ -51,27 +49,30 @@ def _index(index: Iterable[int]) -> str:
 
 def _print_result(console: Console, result: CheckResult) -> None:
     name = variant(result.method, result.params)
-    said = {
+    verdict = {
         "clean": "[bold green]clean[/]",
         "wrong": f"[bold red]{_count(len(result.errors), 'error')}[/]",
         "failed": "[bold red]failed[/]",
         "skipped": "skipped",
     }[result.status]
     if result.advice:
-        said += f", advice on {_count(len(result.advice), 'place')}"
+        verdict += f", {_count(len(result.advice), 'piece')} of advice"
     at = ""
     if result.sizes:
         at = f" at {result.sizes[0]}" if len(result.sizes) == 1 else f" at {len(result.sizes)} sizes"
     reason = f": {escape(result.reason)}" if result.reason else ""
-    console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {said}{reason}", soft_wrap=True)
+    console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {verdict}{reason}", soft_wrap=True)
     for mistake in result.mistakes:
         _print_mistake(console, mistake, result)
     for size, counts in result.watched.items():
         if counts[0] < counts[1]:
-            text = f" {counts[0]:,} of {counts[1]:,} blocks were watched at {size}; all were verified"
+            text = (
+                f" {counts[0]:,} of {counts[1]:,} blocks were searched for mistakes at {size}; "
+                "the results of all blocks were verified"
+            )
             console.print(text, style="dim", soft_wrap=True)
-    for verdict in result.sanitizer:
-        _print_tool(console, verdict)
+    for tool_verdict in result.sanitizer:
+        _print_tool(console, tool_verdict)
 
 
 def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> None:
@@ -82,7 +83,10 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
         _print_below(console, Text(mistake.text, "cyan"))
     text = _sentence(mistake.message)
     if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1:
-        text += f" Seen at {len(mistake.sizes)} of {len(result.sizes)} sizes, first at {mistake.sizes[0]}."
+        text += (
+            f" This mistake occurs at {len(mistake.sizes)} of {len(result.sizes)} sizes, "
+            f"first at {mistake.sizes[0]}."
+        )
     _print_below(console, Text(text))
     if mistake.cure:
         _print_below(console, Text(f"Cure: {mistake.cure}."))
@@ -90,12 +94,12 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
 
 def _print_tool(console: Console, verdict: ToolVerdict) -> None:
     if verdict.failed:
-        said = f"[bold red]no verdict[/]: {escape(verdict.failed)}"
+        words = f"[bold red]no verdict[/]: {escape(verdict.failed)}"
     elif verdict.errors:
-        said = f"[bold red]{_count(verdict.errors, 'error')}[/]"
+        words = f"[bold red]{_count(verdict.errors, 'error')}[/]"
     else:
-        said = "[green]0 errors[/]"
-    console.print(f" compute-sanitizer {verdict.tool} at {verdict.size}: {said}", soft_wrap=True)
+        words = "[green]0 errors[/]"
+    console.print(f" compute-sanitizer {verdict.tool} at {verdict.size}: {words}", soft_wrap=True)
     for message in verdict.messages:
         _print_below(console, Text(message))
 

@@ -39,7 +39,7 @@ def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
     if len(right) > 1:
         best, worst = min(right, key=_mean_ms), max(right, key=_mean_ms)
         console.print(
-            f"Best of {len(right)}: {escape(best.parameters)}, {_mean_ms(best):.6f} ms, "
+            f"The fastest of {len(right)} is {escape(best.parameters)} with {_mean_ms(best):.6f} ms, "
             f"{_mean_ms(worst) / _mean_ms(best):.1f} times as fast as {escape(worst.parameters)}.",
             soft_wrap=True,
         )

@@ -20,7 +20,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "missing": "
 def render(console: Console, findings: Sequence[Diagnosis]) -> None:
     """Print the table, and each different piece of advice once, with the status it comes from."""
     table = Table(
-        title="What bench needs, and what changes its times", title_justify="left", title_style="bold"
+        title="What bench needs, and what affects its times", title_justify="left", title_style="bold"
     )
     table.add_column("subject")
     table.add_column("status", no_wrap=True)

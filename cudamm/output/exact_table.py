@@ -26,8 +26,12 @@ def _whole(number: int | None) -> str:
 
 _SHARED = Column("shared bytes", "shared\nbytes", _exact(lambda e: _whole(e.shared_bytes_per_block)))
 FIGURES = (
-    Column("sectors a load", "sectors\na load", _exact(lambda e: count(e.sectors_per_global_load))),
-    Column("wavefronts a load", "wave-\nfronts", _exact(lambda e: count(e.wavefronts_per_shared_load))),
+    Column("sectors per load", "sectors\nper\nload", _exact(lambda e: count(e.sectors_per_global_load))),
+    Column(
+        "wavefronts per load",
+        "wave-\nfronts\nper\nload",
+        _exact(lambda e: count(e.wavefronts_per_shared_load)),
+    ),
     Column("op/B", "op/B", _exact(lambda e: count(e.operations_per_byte))),
     Column("registers", "regs", _exact(lambda e: _whole(e.registers_per_thread))),
     _SHARED,
@@ -71,7 +75,8 @@ def legend(rows: Iterable[ResultRow]) -> list[str]:
         return []
     places = ", ".join(dict.fromkeys(f"{of.arch} ({of.gpu})" for of in figures))
     return [
-        "sectors, wavefronts: of a warp's load from global and from shared memory. op/B: operations a byte "
-        "loaded from global memory. cudamm trace has them for each line of a kernel.",
-        f"registers, shared bytes, occupancy: on {places}; --arch names another architecture.",
+        "sectors per load: of a warp's loads from global memory. wavefronts per load: of its loads from "
+        "shared memory. op/B: operations per byte loaded from global memory. cudamm trace prints these "
+        "numbers for each line of a kernel.",
+        f"registers, shared bytes and occupancy are those on {places}; --arch chooses another architecture.",
     ]

@@ -25,11 +25,11 @@ def print_troubles(console: Console, troubles: Iterable[Trouble]) -> None:
             print_failed(console, status, f"{variants} at {_names(trouble.problems)}", trouble.reason)
         if len(several) > MOST_TROUBLES:
             left = len(several) - MOST_TROUBLES
-            console.print(f"… and {left} more of {escape(variants)}; --json has them all")
+            console.print(f"… and {left} more of {escape(variants)}; --json FILE writes all of them")
 
 
 def print_failed(console: Console, status: str, what: str, reason: str) -> None:
-    """Print `failed tiled BLOCK_SIZE=64: 4096 threads a block`."""
+    """Print `failed tiled BLOCK_SIZE=64: 4096 threads per block`."""
     text = f"{what}: {reason}" if reason else what
     console.print(f"[bold red]{status}[/] {escape(text)}", soft_wrap=True)
 

@@ -28,9 +28,9 @@ def render(console: Console, methods: Sequence[Method], cpu_arch: str) -> None:
     """
     print_fitting(console, _tables(methods, cpu_arch))
     console.print(
-        "A parameter's default comes first, then the values worth sweeping. Kernels run on a GPU or are "
-        "executed by the CPU device, those of newer architectures not; host methods run natively, a library "
-        "on a GPU alone.",
+        "A parameter's default comes first, then the values that sweep tries. GPU, CPU: the kernel runs on a "
+        "GPU, and the CPU device can execute it. GPU: libraries, and kernels for GPUs newer than "
+        f"{cpu_arch}, run on a GPU only. host: the method runs on the processor of this machine.",
         style="dim",
     )
     console.print(f"{BEST.name}: {BEST.summary[0].lower()}{BEST.summary[1:]}", style="dim")

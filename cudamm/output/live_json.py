@@ -42,7 +42,8 @@ class LiveJson:
             except HeldError as error:
                 process = f" (process {error.process})" if error.process else ""
                 raise UsageError(
-                    f"--json {path}: it is being written by another run of cudamm{process}"
+                    f"--json {path}: another run of cudamm{process} is writing this file: wait until it "
+                    "ends, or choose another file"
                 ) from None
         self._journal = Journal(journal_of(target), document)
 

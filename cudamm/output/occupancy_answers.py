@@ -15,7 +15,7 @@ from cudamm.output.occupancy_names import configuration
 
 
 def print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
-    console.print("\nThe next step up", style="bold")
+    console.print("\nChanges that raise the occupancy", style="bold")
     for result in results:
         for line in step_lines(result):
             console.print(escape(f"{configuration(result, results)}: {line}"), soft_wrap=True)
@@ -26,8 +26,8 @@ def step_lines(result: OccupancyResult) -> list[str]:
     if result.steps:
         return [_step(result, step) for step in result.steps]
     if result.occupancy == 1:
-        return [f"full: {result.active_warps} warps are all an SM has room for"]
-    return ["no single change of registers, shared memory or block size gives more"]
+        return [f"the occupancy is full: an SM has room for {result.active_warps} warps"]
+    return ["no single change of registers, shared memory or block size raises the occupancy"]
 
 
 def _step(result: OccupancyResult, step: Step) -> str:
@@ -39,21 +39,23 @@ def _step(result: OccupancyResult, step: Step) -> str:
     changes: list[str] = []
     if step.registers_per_thread is not None:
         now = result.registers_per_thread
-        changes.append(f"at {step.registers_per_thread} registers a thread (now {now})")
+        changes.append(f"{step.registers_per_thread} registers per thread (now {now})")
     if step.shared_bytes_per_block is not None:
         left = step.shared_bytes_per_block
         less = result.shared_bytes_per_block - left
-        changes.append(f"with {less:,} byte{'s' * (less > 1)} less shared memory ({left:,} a block)")
+        changes.append(f"{less:,} byte{'s' * (less > 1)} less shared memory ({left:,} per block)")
     blocks = (
         f"{step.active_blocks} block{'s' * (step.active_blocks > 1)} fit{'s' * (step.active_blocks == 1)}"
     )
-    return f"{' and '.join(changes)} {blocks} (now {result.active_blocks}): {gain}"
+    return f"with {' and '.join(changes)}, {blocks} (now {result.active_blocks}): {gain}"
 
 
 def print_latency(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:
-    table = Table(title="Is a load from global memory hidden?", title_justify="left", title_style="bold")
+    table = Table(
+        title="Is the latency of a load from global memory hidden?", title_justify="left", title_style="bold"
+    )
     table.add_column("configuration", min_width=14)
-    for name in ("inde-\npendent", "x\ncycles", "x\nwarps", "=\ncycles", "", "load", "covered"):
+    for name in ("inde-\npendent", "x\ncycles", "x\nwarps", "=\ncycles", "", "load", "hidden"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("warps\nneeded", "or inde-\npendent"):
         table.add_column(name, justify="right", no_wrap=True)

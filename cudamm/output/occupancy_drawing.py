@@ -26,7 +26,7 @@ def render(console: Console, drawn: Drawn) -> None:
         for curve in curves:
             value, warps = curve.present
             title = (
-                f"{configuration(result)}: active warps an SM against {curve.quantity}; ● {value:,}: {warps}"
+                f"{configuration(result)}: active warps per SM against {curve.quantity}; ● {value:,}: {warps}"
             )
             console.print(Text(f"\n{title}", style="bold"))
             put(console, axes(_chart(result, curve), console.width, HEIGHT))
@@ -47,7 +47,9 @@ def _chart(result: OccupancyResult, curve: Curve) -> LineChart:
         configuration(result),
         Axis(curve.quantity, ticks=_named(_ticks(curve)), limits=(0.0, float(curve.values[-1]))),
         Axis(
-            f"active warps an SM (of {curve.warps})", ticks=_named(heights), limits=(0.0, float(curve.warps))
+            f"active warps per SM (maximum {curve.warps})",
+            ticks=_named(heights),
+            limits=(0.0, float(curve.warps)),
         ),
         (
             Series("", line, "curve"),

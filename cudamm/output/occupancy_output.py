@@ -26,8 +26,9 @@ TAIL_WORTH_SAYING = 0.9
 """Used share of the waves' time below which the tail is reported."""
 
 _LEGEND = (
-    "SM: multiprocessor; it holds as many blocks as the scarcest resource allows. Occupancy: active warps / "
-    "warps an SM has room for. The lab's: active blocks of all SMs x threads a block / (threads an SM x SMs)."
+    "SM: multiprocessor. The scarcest resource limits the number of blocks that an SM holds. occupancy: "
+    "active warps per SM / maximum warps per SM. occupancy of the device, by the formula of Sheffield's "
+    "lab: active blocks on all SMs x threads per block / (maximum threads per SM x number of SMs)."
 )
 
 
@@ -49,8 +50,8 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
         count = sum(result.occupancy == best for result in results)
         highest = f"{count:,} of all {len(results):,} have the highest occupancy, {percent(best)}"
         console.print(
-            f"… and {len(results) - len(shown):,} more; {highest if best else 'none of them can run'}; "
-            "--json FILE writes them all"
+            f"… and {len(results) - len(shown):,} more. {highest if best else 'None of them can run'}. "
+            "--json FILE writes all of them."
         )
     for result in shown:
         if result.reason:
@@ -76,8 +77,9 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
     ]
     worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
     return [
-        f"tail: {configuration(r, results)}: {r.waves:.2f} waves; the last has {_in_last_wave(r)} blocks and "
-        f"costs nearly a whole one, so {percent(share)} of the time is used"
+        f"tail: {configuration(r, results)}: the grid needs {r.waves:.2f} waves. The last wave has only "
+        f"{_in_last_wave(r)} blocks but takes nearly as long as a full one, so {percent(share)} of the time "
+        "is used"
         for share, r in worst[:MOST_TAILS]
     ]
 

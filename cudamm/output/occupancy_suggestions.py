@@ -18,7 +18,9 @@ def print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> N
     chosen = [(result, result.suggestion) for result in results if result.suggestion is not None]
 
     def table(detail: int) -> Table:
-        shown = Table(title="The block size of highest occupancy", title_justify="left", title_style="bold")
+        shown = Table(
+            title="The block size with the highest occupancy", title_justify="left", title_style="bold"
+        )
         archs = detail > 0 or several_architectures(results)
         for name in [*["arch"] * archs, "method"]:
             shown.add_column(name, no_wrap=name == "arch" or detail > 0)
@@ -32,10 +34,10 @@ def print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> N
             if detail > 0 or "GPU" not in name:
                 shown.add_column(name, justify="right", no_wrap=True)
         longest = max(len(word) for r, _ in chosen for word in _take(r, results).split())
-        shown.add_column("take", no_wrap=detail > 0, min_width=longest)
+        shown.add_column("chosen", no_wrap=detail > 0, min_width=longest)
         if detail > 1:
             shown.add_column("occu-\npancy", justify="right", no_wrap=True)
-            shown.add_column("chosen from")
+            shown.add_column("sizes tried")
         for result, found in chosen:
             shown.add_row(
                 *[result.arch] * archs,
@@ -55,8 +57,8 @@ def print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> N
         if result.occupancy < found.occupancy:
             name = f"{result.method or bare_numbers(result)} on {result.arch}"
             console.print(
-                f"{escape(name)}: what is taken costs occupancy: {percent(result.occupancy)} in place of "
-                f"{percent(found.occupancy)}",
+                f"{escape(name)}: the chosen parameters have a lower occupancy, {percent(result.occupancy)} "
+                f"instead of {percent(found.occupancy)}",
                 soft_wrap=True,
             )
 
@@ -71,8 +73,8 @@ def suggestion_line(result: OccupancyResult) -> str:
     if found is None:
         return ""
     return (
-        f"{result.method}: {found.threads_per_block} threads a block have the highest occupancy on "
+        f"{result.method}: {found.threads_per_block} threads per block have the highest occupancy on "
         f"{result.arch}, {percent(found.occupancy)} ({found.min_grid_blocks:,} blocks fill the GPU); "
         f"4^floor(log4 {found.threads_per_block}) = {found.rounded_threads}, a block edge of "
-        f"{found.block_edge}; taken: {parameters(result.params)}"
+        f"{found.block_edge}; chosen: {parameters(result.params)}"
     )

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from cudamm.devices.device import DeviceInfo
 
 _LEGEND = (
-    "ncu sets the clocks to base, empties the caches before each pass, and launches a kernel once for each "
-    "set of counters: durations here are not the times of bench."
+    "ncu sets the clocks to their base frequency, empties the caches before each pass, and launches a kernel "
+    "once for each set of counters. Durations therefore differ from the times of bench."
 )
 
-_PADDED = "padded with zeros to the multiples the kernel needs; what they cost is counted"
+_PADDED = (
+    "the matrices are padded with zeros to the multiples that the kernel needs; the counters include the "
+    "padding"
+)
 
 
 def render(console: Console, device: DeviceInfo, results: Sequence[ProfileResult]) -> None:

@@ -43,7 +43,7 @@ def render(console: Console, reproductions: Sequence[Reproduction]) -> None:
     for position, found in enumerate(reproductions):
         if position:
             console.print()
-        partly = "" if found.is_complete else " (interrupted: not all of it was run)"
+        partly = "" if found.is_complete else " (interrupted: some parts did not run)"
         console.print(f"{escape(found.title)}, on {escape(found.device)}{partly}", style="bold")
         for remark in found.remarks:
             console.print(escape(remark), style="dim")
@@ -130,12 +130,12 @@ def _report(console: Console, found: Reproduction) -> None:
 
 
 def _means_table(rows: Sequence[Row], narrow: bool) -> Table:
-    table = _table("means, and each over the fastest of its own report")
+    table = _table("means, and each mean divided by the fastest of the same report")
     table.add_column("method", no_wrap=True)
     for whose in (_THEIRS, _HERE):
         table.add_column(f"{whose}\nms", justify="right", no_wrap=True)
         if not narrow:
-            table.add_column("over its\nfastest", justify="right", no_wrap=True)
+            table.add_column("divided by\nfastest", justify="right", no_wrap=True)
     table.add_column("here /\ntheirs", justify="right", no_wrap=True)
     fastest_ms = min((row.published for row in rows if row.published is not None), default=None)
     fastest_here_ms = min((row.measured for row in rows if row.measured is not None), default=None)
@@ -173,8 +173,8 @@ def _figures(console: Console, found: Reproduction) -> None:
 
 
 def _computed_table(rows: Sequence[Row]) -> Table:
-    table = _table("computed, beside the published figures")
-    for heading in ("of", "quantity"):
+    table = _table("computed figures, beside the published ones")
+    for heading in ("subject", "quantity"):
         table.add_column(heading, overflow="fold")
     for heading in (_THEIRS, _HERE):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -186,8 +186,8 @@ def _computed_table(rows: Sequence[Row]) -> Table:
 
 
 def _found_table(rows: Sequence[Row], marks: dict[tuple[str, str], str], left_out: Sequence[str]) -> Table:
-    table = _table("found here")
-    table.add_column("of", overflow="fold")
+    table = _table("figures found on this device")
+    table.add_column("subject", overflow="fold")
     described = [name for name in (_PARAMETERS, _SIZE) if name not in left_out]
     for name in described:
         table.add_column(name, no_wrap=True)

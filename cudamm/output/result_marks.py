@@ -38,10 +38,14 @@ EMULATED = Mark(
 )  # fmt: skip
 NATIVE = Mark("‡", "host", "runs natively on the host", "method")
 PADDED = Mark(
-    "+", "padded", "padded with zeros to the multiples the kernel needs; rates count the real size", "result"
+    "+",
+    "padded",
+    "the matrices are padded with zeros to the multiples that the kernel needs; "
+    "rates are those of the requested size",
+    "result",
 )
-BEST = Mark("★", "best", "the fastest that is verified", "result")
-BEST_OF_SWEEP = Mark("*", "best of its sweep", "the fastest of its method's sweep", "result")
+BEST = Mark("★", "best", "the fastest verified row", "result")
+BEST_OF_SWEEP = Mark("*", "best of its sweep", "the fastest verified row of its method", "result")
 EXECUTION_MARKS = {"emulated": EMULATED, "native": NATIVE}
 
 
@@ -60,28 +64,29 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
         found.append(PADDED)
     above = dict.fromkeys(r.method for r in rows if (r.share_of_fma_ceiling or 0) > 1 and r.status == "ok")
     if above:
-        names = f"more than the FMA ceiling: {', '.join(above)}"
-        found.append(Mark("", "", f"{names}; it bounds what multiplies by FMAs, and tensor cores are faster"))
+        names = f"faster than the FMA ceiling: {', '.join(above)}"
+        found.append(Mark("", "", f"{names}; the ceiling applies to FMAs, and tensor cores are faster"))
     throttled = [r for r in rows if r.timing.throttled]
     if throttled:
         reasons = ", ".join(dict.fromkeys(reason for r in throttled for reason in r.timing.throttle_reasons))
-        note = f"the GPU was slowed down while this was measured ({reasons}); pauses did not help"
+        note = f"the GPU lowered its clock during this measurement ({reasons}); pauses did not help"
         found.append(Mark("~", "throttled", note, "median"))
     near = [r for r in rows if r.is_near_floor]
     if near:
         floor_us = max(r.timing.event_floor_ms or 0.0 for r in near) * 1e3
         note = (
-            f"so short that the {floor_us:.1f} µs which two events around an empty kernel read count; "
-            "--hot times many launches together"
+            f"so short that the overhead of timing matters ({floor_us:.1f} µs for an empty kernel between "
+            "two events); --hot times many launches together"
         )
         found.append(Mark("°", "short", note, "median"))
     if any(r.timing.ended_by == "time" for r in rows):
-        note = "sampling ended with --max-time, before the noise was below --max-noise"
+        note = "sampling ended at --max-time, before the noise fell below --max-noise"
         found.append(Mark("…", "out of time", note, "samples"))
     unknown = dict.fromkeys(reason for r in rows if r.exact for reason in r.exact.unknown)
     found += [Mark("-", "not known", reason) for reason in unknown]
     dropped = sum(r.status == "dropped" for r in rows)
     if dropped:
-        note = f"{dropped} dropped early, as clearly slower than the best; --full measures all"
+        rows_were = "row was" if dropped == 1 else "rows were"
+        note = f"{dropped} {rows_were} dropped early: clearly slower than the best; --full measures every row"
         found.append(Mark("", "", note))
     return found

@@ -340,7 +340,7 @@ class ResultsView:
             "not verified": sum(r.status == "ok" for r in results) - len(right),
             "failed": sum(r.status == "failed" for r in results),
             "skipped": sum(r.status == "skipped" for r in results),
-            "dropped early, as clearly slower than the best": sum(r.status == "dropped" for r in results),
+            "dropped early, clearly slower than the best": sum(r.status == "dropped" for r in results),
         }
         return [(count, words) for words, count in counts.items() if count]
 

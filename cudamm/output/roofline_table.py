@@ -42,10 +42,10 @@ MOST_NAMES = 3
 """Maximum number of names at one point of a picture."""
 
 _LEGEND = (
-    "op/B: operations for each byte that the threads load, every load of every thread counted. bound: the "
-    "lower of the peak and op/B x bandwidth, if all of it came from memory; region: which one that is. "
-    "Caches serve loads too, so a rate may lie above it; from a cold cache none passes the bound of "
-    f"“{ONCE}”, the least that any kernel moves."
+    "op/B: operations per byte that the threads load; every load of every thread counts. bound: the lower of "
+    "the peak and op/B x bandwidth, as if every byte came from memory. region: memory-bound if op/B x "
+    "bandwidth is lower, else compute-bound. Caches serve loads too, so a rate can lie above its bound. With "
+    f"a cold cache no rate lies above the bound of “{ONCE}”, the least traffic of any kernel."
 )
 
 
@@ -73,7 +73,9 @@ def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[Rooflin
     """Return the results under the roofs: one point for each whose requested intensity is known."""
     sizes = {f"{r.m} x {r.n} x {r.k}, {r.dtype}" for r in results}
     unknown = sum(r.requested is None for r in results)
-    remarks = ["intensity counts every load of every thread", *([f"{unknown} left out"] if unknown else [])]
+    remarks = ["The intensity counts every load of every thread"]
+    if unknown:
+        remarks.append(f"Not drawn, because their loads are not known: {unknown}")
     return roofline_chart(
         roofline.peak_gflops,
         roofline.bandwidth_gbytes_per_s,
@@ -106,7 +108,10 @@ def _points(results: Sequence[RooflineResult]) -> list[RooflinePoint]:
 
 
 _PADDED = Mark(
-    "", "", "padded with zeros to the multiples the kernel needs; their loads count, their operations do not"
+    "",
+    "",
+    "the matrices are padded with zeros to the multiples that the kernel needs; loads of the padding count, "
+    "its operations do not",
 )
 
 
@@ -115,13 +120,13 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
     found = [line for result in results for line in _above(result)]
     more = len(found) - MOST_FINDINGS
     if more > 0:
-        found = [*found[:MOST_FINDINGS], f"… and {more} more above their bound"]
+        found = [*found[:MOST_FINDINGS], f"… and {more} more rates lie above their bounds"]
     for method in dict.fromkeys(r.method for r in results if r.traffic is None and r.status != "skipped"):
         found.append(
-            "cublas: it is not known what the library's kernels load"
+            "cublas: the loads of the library's kernels are not known"
             if method == CUBLAS
-            else f"{method}: it is not known what its threads load; say it in its header, “// traffic: bytes "
-            "loaded, bytes stored” as arithmetic, or with --traffic"
+            else f"{method}: the bytes that its threads load are not known; give them as arithmetic in its "
+            "header, “// traffic: bytes loaded, bytes stored”, or with --traffic"
         )
     return found
 
@@ -136,15 +141,15 @@ def _above(result: RooflineResult) -> list[str]:
         what = f"{name}: {rate:,.0f} {unit} are {rate / compulsory.gflops:.2f} times"
         if compulsory.region == "memory-bound":
             of = f"the bound of “{ONCE}”, {compulsory.gflops:,.0f}"
-            return [f"{what} {of}: A, B or C were in a cache, in part at least"]
-        return [f"{what} the peak, {compulsory.gflops:,.0f}: the peak is not that exact"]
+            return [f"{what} {of}: a cache contained at least a part of A, B or C"]
+        return [f"{what} the peak, {compulsory.gflops:,.0f}: the peak is not exact"]
     share = result.share_not_from_memory
     if share is None or requested is None:
         return []
     return [
-        f"{name}: {rate:,.0f} {unit} load {rate / requested.intensity:,.0f} GB/s, "
-        f"{rate / requested.gflops:.1f} times what memory delivers: at least {rounded_percent(share)} of the "
-        "bytes came from caches, or from one access for several threads of a warp"
+        f"{name}: at {rate:,.0f} {unit} the threads load {rate / requested.intensity:,.0f} GB/s, "
+        f"{rate / requested.gflops:.1f} times the bandwidth of memory: at least {rounded_percent(share)} of "
+        "the bytes came from caches, or from one access for several threads of a warp"
     ]
 
 
@@ -155,7 +160,7 @@ def _print_roofs(console: Console, roofline: Roofline) -> None:
         (
             "ridge",
             f"{significant(roofline.ridge_intensity)} op/B",
-            "below it memory-bound, else compute-bound",
+            "kernels below the ridge are memory-bound, others compute-bound",
         ),
     )
     table = Table(box=None, show_header=False, pad_edge=False)

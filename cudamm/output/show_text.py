@@ -233,16 +233,16 @@ def _hunks(rows: Sequence[_Pair]) -> Iterator[tuple[int, int]]:
 def _conclusion(rows: Sequence[_Pair], left: Shown, right: Shown) -> Iterator[str]:
     differing = [row for row in rows if row.mark != " "]
     counts = _counted(differing)
-    said = (
+    sentence = (
         f"{counts[0]} of {len(left.lines)} lines of {left.name} and {counts[1]} of {len(right.lines)} of "
         f"{right.name} differ"
         if differing
         else "No line differs"
     )
     if left.is_source:
-        yield f"{said}."
+        yield f"{sentence}."
         return
-    yield f"{said}; numbers of registers and labels are not compared."
+    yield f"{sentence}; the numbers of registers and labels are not compared."
     yield compared_instructions(left.name, left.opcodes, right.name, right.opcodes)
 
 
@@ -253,13 +253,13 @@ def compared_instructions(name: str, opcodes: Sequence[str], other_name: str, ot
     same = [f"{opcode} {count}" for opcode, count in ours.most_common() if theirs[opcode] == count]
     if ours == theirs:
         order = "in the same order" if tuple(opcodes) == tuple(others) else "in another order"
-        return f"{total} Every opcode as often in both, {order}: {', '.join(same)}."
+        return f"{total} Each opcode occurs equally often in both, {order}: {', '.join(same)}."
     every = list(dict.fromkeys([*ours, *theirs]))
     gap = {opcode: abs(ours[opcode] - theirs[opcode]) for opcode in every if ours[opcode] != theirs[opcode]}
     differing = sorted(gap, key=lambda opcode: -gap[opcode])
     counts = ", ".join(f"{opcode} {ours[opcode]} / {theirs[opcode]}" for opcode in differing)
-    rest = f" As often in both: {', '.join(same)}." if same else ""
-    return f"{total} They differ in {counts}.{rest}"
+    same_counts = f" Equal in both: {', '.join(same)}." if same else ""
+    return f"{total} They differ in {counts}.{same_counts}"
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,8 @@ def render_resources(console: Console, arch: str, compiler: str, rows: Sequence[
     dynamic = {row.method: row.dynamic_shared_bytes for row in rows if row.dynamic_shared_bytes}
     for method, expression in dynamic.items():
         console.print(
-            escape(f"{method} asks for shared memory at launch too: {expression} bytes a block."), style="dim"
+            escape(f"{method} also requests shared memory at launch: {expression} bytes per block."),
+            style="dim",
         )
     for row in rows:
         if row.reason:
@@ -299,12 +300,12 @@ def render_resources(console: Console, arch: str, compiler: str, rows: Sequence[
 
 
 _NAMES = (
-    "registers\na thread", "shared memory\na block (bytes)", "local memory\na thread (bytes)",
-    "spill stores\n(bytes)", "spill loads\n(bytes)", "constant memory\n(bytes)", "barriers\na block",
-    "most threads\na block",
+    "registers\nper thread", "shared memory\nper block (bytes)", "local memory\nper thread (bytes)",
+    "spill stores\n(bytes)", "spill loads\n(bytes)", "constant memory\n(bytes)", "barriers\nper block",
+    "max threads\nper block",
 )  # fmt: skip
 _SHORT_NAMES = ("regs", "shared\nbytes", "local\nbytes", "spill\nstores", "spill\nloads", "const\nbytes",
-                "bars", "most\nthreads")  # fmt: skip
+                "bars", "max\nthreads")  # fmt: skip
 
 
 def _resource_tables(title: str, rows: Sequence[Row]) -> Iterator[Table]:

@@ -60,7 +60,7 @@ def _table(view: ResultsView, problem: ProblemRows, top: int | None, detail: int
     )  # fmt: skip
     ended = Counter(row.result.status for row in problem.timed_where_they_run)
     counts = {
-        "slower, not shown": len(timed) - len(shown),
+        "slower (not shown)": len(timed) - len(shown),
         "failed": ended["failed"],
         "skipped": ended["skipped"],
     }

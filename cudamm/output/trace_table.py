@@ -18,24 +18,33 @@ from cudamm.output.number_format import folded, parameters, percent, significant
 from cudamm.output.warp_drawing import render as render_warp
 
 _LEGEND = {
-    "global": "sector: 32 bytes of global memory. ideal: sectors a request if the bytes used lay side by "
-    "side. efficiency: ideal over actual. used: different bytes that threads asked for, of those moved.",
-    "shared": "wavefront: one pass through the 32 banks of shared memory. ideal: wavefronts a request "
+    "global": "sector: 32 bytes of global memory. ideal: sectors per request if the different bytes "
+    "requested were adjacent. efficiency: ideal sectors / actual sectors. used: share of the moved bytes "
+    "that a thread requested.",
+    "shared": "wavefront: one pass through the 32 banks of shared memory. ideal: wavefronts per request "
     "without bank conflicts.",
 }
 
-_COUNTED = "Counted at the L1 cache, before it serves anything; registers, stacks and constants are left out."
-_PADDED = "padded with zeros to the multiples the kernel needs; their accesses count, their operations do not"
-_AS_WRITTEN = (
-    "shared loads are counted as written: which of them a compiler merges into loads of 16 bytes was not "
-    "looked up, for which nvcc is needed"
+_COUNTED = (
+    "All requests to the L1 cache are counted, hits included. Accesses to registers, stacks and constants "
+    "are not counted."
 )
-_NOT_DETAILED = (
-    "A row for each load and store is printed of few variants only: choose with -m; --json has all."
+_PADDED = (
+    "the matrices are padded with zeros to the multiples that the kernel needs; accesses to the padding "
+    "count, its operations do not"
+)
+_AS_WRITTEN = (
+    "shared loads are counted as written in the source; nvcc, which is not available here, would merge some "
+    "of them into loads of 16 bytes"
 )
 
 MOST_DETAILED = 6
 """Maximum number of variants for which each access has a row."""
+
+_NOT_DETAILED = (
+    f"A row for each load and store is printed only for {MOST_DETAILED} variants or fewer: choose them with "
+    "-m. --json FILE writes all rows."
+)
 
 MOST_SOURCE = 48
 """Maximum columns of a source line in a table."""
@@ -138,16 +147,16 @@ def _remarks(result: TraceResult) -> Iterator[str]:
     traced, blocks = result.blocks
     if traced < blocks:
         of = "; ".join(f"{c.name} {len(c.traced):,} of {c.blocks:,}" for c in result.classes)
-        yield f"scaled to the grid's {blocks:,} blocks from {traced} traced ({of}); --all traces all"
+        yield f"scaled from {traced} traced blocks to the grid's {blocks:,} ({of}); --all traces all blocks"
     warps, had = result.warps
     if warps < had:
-        stand = "stands" if warps == 1 else "stand"
-        yield f"{warps:,} of the {had:,} warps in the blocks traced {stand} for all; --all traces all"
+        represent = "represents" if warps == 1 else "represent"
+        yield f"{warps:,} of the {had:,} warps in these blocks {represent} all warps; --all traces all warps"
     if result.wide_lines:
         lines = ", ".join(map(str, sorted(result.wide_lines)))
         wide = (a for a in result.accesses if a.space == "shared" and a.line in (result.wide_lines or ()))
         what = " and ".join(sorted({f"{access.op}s" for access in wide}))
-        yield f"shared {what} of line {lines} are counted as nvcc merges them, into {what} of 16 bytes"
+        yield f"shared {what} in line {lines} are counted as nvcc merges them, into {what} of 16 bytes"
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):
         yield _AS_WRITTEN
 
@@ -170,7 +179,9 @@ def _of_intensity(result: TraceResult) -> str:
         parts.append(f"{significant(result.sector_intensity)} op/B moved in sectors")
     of_bytes, of_sectors = result.bytes_against_naive, result.sectors_against_naive
     if of_bytes is not None and of_sectors is not None:
-        parts.append(f"against naive {_ratio(of_bytes)} the bytes and {_ratio(of_sectors)} the sectors")
+        parts.append(
+            f"compared with naive: {_ratio(of_bytes)} the bytes and {_ratio(of_sectors)} the sectors"
+        )
     return "; ".join(parts)
 
 
@@ -201,7 +212,7 @@ def _megabytes(count_bytes: float) -> str:
 _COLUMNS: dict[Space, tuple[Column, ...]] = {
     "global": (
         ("requests", 1, lambda of: f"{of.requests:,}"),
-        ("sectors a request", 0, lambda of: _per_request(of.sectors, of.requests)),
+        ("sectors per request", 0, lambda of: _per_request(of.sectors, of.requests)),
         ("ideal", 1, lambda of: _per_request(of.ideal_sectors, of.requests)),
         ("efficiency", 0, lambda of: _share(of.ideal_sectors, of.sectors)),
         ("requested (MB)", 3, lambda of: _megabytes(of.bytes_requested)),
@@ -210,7 +221,7 @@ _COLUMNS: dict[Space, tuple[Column, ...]] = {
     ),
     "shared": (
         ("requests", 1, lambda of: f"{of.requests:,}"),
-        ("wavefronts a request", 0, lambda of: _per_request(of.wavefronts, of.requests)),
+        ("wavefronts per request", 0, lambda of: _per_request(of.wavefronts, of.requests)),
         ("ideal", 1, lambda of: _per_request(of.ideal_wavefronts, of.requests)),
         ("efficiency", 0, lambda of: _share(of.ideal_wavefronts, of.wavefronts)),
         ("requested (MB)", 3, lambda of: _megabytes(of.bytes_requested)),
@@ -234,7 +245,9 @@ def _table(result: TraceResult, space: Space, detail: int) -> Table:
     shown = [column for column in _COLUMNS[space] if column[1] <= detail]
     for heading, _, _ in shown:
         words = (
-            heading if detail > 1 else heading.replace(" a ", "\na ").replace("efficiency", "effi-\nciency")
+            heading
+            if detail > 1
+            else heading.replace(" per ", "\nper ").replace("efficiency", "effi-\nciency")
         )
         table.add_column(words, justify="right", no_wrap=True)
     table.add_column("pattern", no_wrap=True)
@@ -281,17 +294,17 @@ def _summary(results: Sequence[TraceResult], detail: int) -> Table:
     table.add_column("method", no_wrap=True)
     table.add_column("parameters", no_wrap=True)
     headings: list[tuple[str, int, Callable[[TraceResult], str]]] = [
-        ("sectors a load", 0, lambda r: _mean(r.total("global", "load"))),
-        ("sectors a store", 1, lambda r: _mean(r.total("global", "store"))),
-        ("wavefronts a load", 0, lambda r: _mean(r.total("shared", "load"))),
-        ("wavefronts a store", 1, lambda r: _mean(r.total("shared", "store"))),
+        ("sectors per load", 0, lambda r: _mean(r.total("global", "load"))),
+        ("sectors per store", 1, lambda r: _mean(r.total("global", "store"))),
+        ("wavefronts per load", 0, lambda r: _mean(r.total("shared", "load"))),
+        ("wavefronts per store", 1, lambda r: _mean(r.total("shared", "store"))),
         ("op/B loaded", 1, lambda r: significant(r.intensity)),
         (
             "op/B in sectors",
             1,
             lambda r: significant(r.sector_intensity),
         ),
-        ("sectors against naive", 0, lambda r: _ratio(r.sectors_against_naive)),
+        ("sectors vs naive", 0, lambda r: _ratio(r.sectors_against_naive)),
     ]
     shown = [(heading, cell) for heading, least, cell in headings if least <= detail]
     for heading, _ in shown:
@@ -326,7 +339,7 @@ def _comparison(left: TraceResult, right: TraceResult) -> Table:
             ("requests", lambda t: t.requests, lambda v: f"{v:,.0f}"),
             (unit, lambda t: getattr(t, unit), lambda v: f"{v:,.0f}"),
             (
-                f"{unit} a request",
+                f"{unit} per request",
                 lambda t: getattr(t, unit) / t.requests,
                 lambda v: f"{v:.4g}",
             ),
@@ -371,9 +384,13 @@ def of_sizes(results: Sequence[TraceResult]) -> list[str]:
         for (line, array, op), values in varying(group).items():
             if len({round(value, 6) for _, value in values}) > 1:
                 each = ", ".join(f"{value:.4g} at {r.m}x{r.n}x{r.k}" for r, value in values)
-                differ.append(f"{array or 'the'} {op} of line {line}: {each}")
+                differ.append(f"{array or 'the'} {op} in line {line}: {each}")
         if differ:
-            lines.append(f"{name}, a request varies with the size: {'; '.join(differ)}; no other does")
+            differences = "; ".join(differ)
+            lines.append(
+                f"{name}: these sectors or wavefronts per request vary with the size: {differences}; "
+                "those of other accesses do not"
+            )
         else:
-            lines.append(f"{name}: no access varies with the size, a request needs as much at each")
+            lines.append(f"{name}: the sectors and wavefronts per request are the same at each size")
     return lines

@@ -44,7 +44,7 @@ def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) ->
     failed = [result for result in results if result.status == "failed"]
     print_troubles(console, troubles(failed[:MOST_TROUBLES]))
     if len(failed) > MOST_TROUBLES:
-        console.print(f"… and {len(failed) - MOST_TROUBLES} more that failed; --json has them all")
+        console.print(f"… and {len(failed) - MOST_TROUBLES} more failed; --json FILE writes all of them")
     print_marks(console, marks_of(outcome.winner for outcome in outcomes if outcome.winner))
 
 
@@ -93,7 +93,7 @@ def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
             problem.element.name,
             right if outcome.right == tried else f"[red]{right}[/]",
             f"{tried} of {len(outcome.task.cases)}",
-            {"complete": "complete", "budget": "out of budget", "cut short": "cut short"}[outcome.ended],
+            {"complete": "complete", "budget": "out of budget", "cut short": "interrupted"}[outcome.ended],
         )
     return table
 
@@ -103,20 +103,21 @@ def sentence(outcome: Outcome) -> str:
     problem, tried, possible = outcome.task.problem, len(outcome.trials), len(outcome.task.cases)
     other = parameters(outcome.runner_up.params) if outcome.runner_up is not None else ""
     if outcome.ratio is not None and outcome.is_confirmed:
-        why = f"{outcome.choice}, {other}, which takes {ratio(outcome.ratio, side_of_one=True)}"
+        why = f"{outcome.choice}, {other}, which takes {ratio(outcome.ratio, side_of_one=True)} as long"
     elif outcome.ratio is not None:
-        why = f"{outcome.choice}; the other, {other}, takes {ratio(outcome.ratio, side_of_one=True)}"
+        why = f"{outcome.choice}; the other, {other}, takes {ratio(outcome.ratio, side_of_one=True)} as long"
     else:
         why = f"{outcome.choice}, {other}" if other else outcome.choice
     ended = {
         "complete": "",
-        "budget": "; the budget was over before the search was",
-        "cut short": "; the search was cut short",
+        "budget": "; the budget ended before the search was complete",
+        "cut short": "; the search was interrupted",
     }[outcome.ended]
+    count = outcome.task.offered - possible
+    refused = f"; {count} more cannot be launched" if count else ""
     return (
         f"{outcome.task.method.name} at {problem.shape} {problem.element.name}: {why}. "
-        f"Tried {tried} of {possible} that can be launched, of {outcome.task.offered}, "
-        f"in {outcome.spent_s:.1f} s{ended}."
+        f"The search tried {tried} of {possible} variants in {outcome.spent_s:.1f} s{refused}{ended}."
     )
 
 
@@ -139,7 +140,7 @@ def command(entry: Entry, device_spec: str | None = None) -> str:
 
 def render_stored(console: Console, device: DeviceInfo, entries: Sequence[tuple[Entry, str]]) -> None:
     """Print the entries stored for a device, each with the reason why it is ignored, if it is."""
-    title = escape(f"Stored for {device.name}")
+    title = escape(f"Parameters stored for {device.name}")
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
     for name in ("method", "M x N x K", "type", "parameters"):
         table.add_column(name, no_wrap=name != "parameters")
@@ -163,8 +164,8 @@ def render_stored(console: Console, device: DeviceInfo, entries: Sequence[tuple[
 def remark(entry: Entry) -> str:
     """Return how certain an entry is; empty if nothing is in doubt."""
     if not entry.complete:
-        return "of a search that was not complete"
-    return "" if entry.confirmed else "as fast as the next best"
+        return "from an incomplete search"
+    return "" if entry.confirmed else "not measurably faster than the next best"
 
 
 def stored_record(entry: Entry, state: str) -> dict[str, Any]:

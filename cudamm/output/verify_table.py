@@ -18,8 +18,8 @@ from cudamm.output.results_view import troubles
 from cudamm.output.variant_table import Parameters, shown_parameters
 
 _LEGEND = (
-    "= right to the bit   ~ every element within its error bound   ✗ wrong or failed   - skipped\n"
-    "closest: the largest share of its bound that an element's error takes"
+    "= every bit equals the reference   ~ every element is within its error bound   ✗ wrong or failed   "
+    "- skipped\nclosest: the largest error, as a share of its error bound"
 )
 
 Shape = tuple[int, int, int]
@@ -48,7 +48,8 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     print_troubles(console, troubles(ordered))
     right = sum(r.status == "ok" for r in results)
     console.print(_LEGEND, style="dim")
-    console.print(f"{right} of {len(results)} right. {'Success!' if right == len(results) else ''}".strip())
+    success = "Success!" if right == len(results) else ""
+    console.print(f"{right} of {len(results)} results are right. {success}".strip())
 
 
 def _table(

@@ -27,14 +27,14 @@ MOST_PERIODS = len(EXPONENTS)
 _UNTOUCHED, _GAP = "·", "…"
 
 _LEGEND = (
-    "A cell is an element; in it the lanes of the warp that touch it, the time period as an exponent (and a "
-    "colour). 0-15: lanes 0 to 15; 0+: lane 0 and others; ·: untouched. Period p of an access is the p-th "
-    "time that the warp executes it."
+    "A cell is an element of the matrix. It shows the lanes of the warp that access the element, and the "
+    "time period as an exponent and a colour. 0-15: lanes 0 to 15; 0+: lane 0 and others; ·: no access. "
+    "Period p of an access is the p-th time that the warp executes it."
 )
-_CUT_SHORT = (
-    "The warp was watched for its first requests only: what it does later is not drawn; take a smaller -n."
+_CUT_SHORT = "Only the first requests of the warp are drawn; choose a smaller -n to draw all of them."
+_IN_BANKS = (
+    "Shared memory is drawn with one column per bank of 4 bytes; an element of 8 bytes takes two columns."
 )
-_IN_BANKS = "Shared memory is drawn with a column for each bank, of 4 bytes; an element of 8 bytes takes two."
 
 
 def render(console: Console, warps: Sequence[tuple[str, Watched]]) -> None:
@@ -190,7 +190,8 @@ def sentences(of: WarpAccess) -> list[str]:
     steps = {_step(before, after) for before, after in itertools.pairwise(of.periods)}
     step = steps.pop() if len(steps) == 1 else None
     if step is not None:
-        found.append(f"from one period to the next {_distance(of, step) if step else 'no lane moves'}")
+        moves = f"each lane moves by {_distance(of, step)}" if step else "no lane moves"
+        found.append(f"from one period to the next {moves}")
     return found
 
 
@@ -247,6 +248,6 @@ def _distance(of: WarpAccess, count_bytes: int) -> str:
 def _cost(of: WarpAccess, period: int) -> str:
     if of.access.space == "shared":
         count = of.words_of_a_bank(period)
-        return f"{count} different word{'s' * (count != 1)} of the busiest bank"
+        return f"{count} different word{'s' * (count != 1)} in the busiest bank"
     count = of.sectors(period)
     return f"{count} sector{'s' * (count != 1)}"

@@ -332,7 +332,7 @@ class _Search:
         if ranked and not self._is_timed:
             choice = NOT_TIMED
         elif len(ranked) == 1:
-            winner, choice = ranked[0], "the only one that was right"
+            winner, choice = ranked[0], "the only variant whose result was right"
         elif ranked:
             winner, runner_up, ratio, choice = self._choose(*ranked[:2])
         for result in filter(None, (winner, runner_up)):
@@ -548,14 +548,14 @@ class _Search:
         """Return the winner of the two fastest, the runner-up, their ratio, and the reason."""
         samples = [self._confirmed_samples.get(result.position, []) for result in (first, second)]
         if min(map(len, samples)) < FEWEST_FOR_INTERVAL:
-            return first, second, None, "the fastest so far; it was not confirmed against the next best"
+            return first, second, None, "the fastest so far, but not confirmed against the next best"
         ratio = ratio_of_medians(samples[1], samples[0])
         if ratio.low > 1:
             return first, second, ratio, "faster than the next best"
         winner, runner_up, reason = self._choose_simpler(first, second)
         if winner is not first:
             ratio = ratio_of_medians(samples[0], samples[1])
-        return winner, runner_up, ratio, f"the two fastest cannot be told apart; {reason}"
+        return winner, runner_up, ratio, f"the two fastest variants do not differ measurably; {reason}"
 
     def _choose_simpler(self, first: Result, second: Result) -> tuple[Result, Result, str]:
         """Return the winner, the other one and the reason, if the times of the two do not differ.

@@ -278,6 +278,6 @@ def test_methods_without_the_element_type_are_left_out_with_a_remark(monkeypatch
         cudamm.trace(n=EDGE, dtype="int32", arch=None),
     ):
         assert [result.method for result in results] == ["naive"]
-        assert "not written for int32, so left out: async-copy" in results.remarks
+        assert "these methods are omitted because they do not support int32: async-copy" in results.remarks
     with pytest.raises(UsageError, match="async-copy is written for float32"):
         cudamm.bench("async-copy", n=EDGE, dtype="int32", device="cpu")

@@ -215,7 +215,7 @@ def test_a_picture_has_a_point_per_known_intensity_and_counts_the_others(write_k
     (chart,) = drawing.charts
     points = [(p.x, p.y, p.label) for p in chart.series[-1].points]
     assert points == [(4.0, 6220.0, "tiled ≤ 6220")]
-    assert "an A100" in drawing.caption and "1 left out" in drawing.caption
+    assert "an A100" in drawing.caption and "their loads are not known: 1" in drawing.caption
 
 
 def test_methods_with_one_bound_share_a_label_in_the_picture():

@@ -134,7 +134,7 @@ def test_the_report_style_prints_the_mean_of_its_samples(run):
 
 def test_the_report_style_ends_with_the_best_mean(run):
     result = run("bench --device cpu --warmup 0 -n 32 -m cpu-block --block 8,16 --style report")
-    best = re.search(r"Best of 2: BLOCK_SIZE=(8|16), ([\d.]+) ms", result.stdout)
+    best = re.search(r"The fastest of 2 is BLOCK_SIZE=(8|16) with ([\d.]+) ms", result.stdout)
     means = [float(mean) for *_, mean in RUNS.findall(result.stdout)]
     assert best and float(best[2]) == min(means)
     assert best[1] == ("8", "16")[means.index(min(means))]
@@ -208,13 +208,13 @@ def test_block_auto_times_the_best_block_size_beside_the_default(run, kernel, ne
         ({"BLOCK_SIZE": 8}, True),
         ({"BLOCK_SIZE": 32}, True),
     ]
-    assert "1024 threads a block have the highest occupancy on sm_80, 100%" in result.stdout
-    assert "4^floor(log4 1024) = 1024, a block edge of 32; taken: BLOCK_SIZE=32" in result.stdout
+    assert "1024 threads per block have the highest occupancy on sm_80, 100%" in result.stdout
+    assert "4^floor(log4 1024) = 1024, a block edge of 32; chosen: BLOCK_SIZE=32" in result.stdout
 
 
 def test_block_auto_adds_no_row_if_the_default_is_best(run, needs_nvcc):
     result = run(f"{BENCH} -n 16 -m tiled-dynamic,numpy --block auto")
-    assert "taken: BLOCK_SIZE=32, the default" in result.stdout
+    assert "chosen: BLOCK_SIZE=32, the default" in result.stdout
     assert result.stdout.count("BLOCK_SIZE=32") == 2
 
 

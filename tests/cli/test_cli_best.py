@@ -169,7 +169,11 @@ def test_trace_accepts_best(run):
 
 def test_check_accepts_best(run, tmp_path):
     check = run("check -m best -n 16 --json out.json")
-    assert check.status == 0 and "1 of 1 clean" in check.stdout and "best at 16x16x16" in check.stdout
+    assert (
+        check.status == 0
+        and "1 of 1 variants are clean" in check.stdout
+        and "best at 16x16x16" in check.stdout
+    )
     (checked,) = json.loads((tmp_path / "out.json").read_text())["checked"]
     assert checked["chosen_by"] == "preference"
 

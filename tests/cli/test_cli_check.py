@@ -36,19 +36,19 @@ def test_a_race_is_explained_and_ends_with_1(run):
     assert "of block (0,0) writes sub" in lines[3] and "reads it in line 19" in lines[3]
     assert lines[4].startswith("Cure: put __syncthreads() between line 1")
     assert "the result depends on the order in which threads run" in result.stdout.lower()
-    assert "0 of 1 clean." in lines
+    assert "0 of 1 variants are clean." in lines
 
 
 def test_kernels_without_mistakes_are_clean_and_get_advice(run):
     result = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
     assert result.status == 0
-    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, advice on 2 places" in result.stdout
+    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, 2 pieces of advice" in result.stdout
     assert (
         "advice: uncoalesced, 04_naive.cu:" in result.stdout
         and "neighbouring elements of a row" in result.stdout
     )
     assert "tiled BLOCK_SIZE=32, float32 at 2 sizes: clean\n" in result.stdout
-    assert "2 of 2 clean. Success!" in result.stdout and "numpy" not in result.stdout
+    assert "2 of 2 variants are clean. Success!" in result.stdout and "numpy" not in result.stdout
 
 
 def test_the_default_sizes_are_awkward_ones_and_a_larger_one(run):
@@ -113,7 +113,7 @@ def test_an_endless_kernel_costs_only_its_row(run, write_kernel):
     result = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
     assert result.status == 1
     assert "error: crash, endless.cu" in result.stdout and "no answer within 1 s" in result.stdout.lower()
-    assert "1 of 2 clean." in result.stdout
+    assert "1 of 2 variants are clean." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,10 @@ def test_an_error_that_a_tool_finds_counts(on_gpu):
     result = on_gpu("check -m tiled --block 8 -n 8", CLEAN | {"racecheck": HAZARD})
     assert result.status == 1 and "8x8x8: clean" in result.stdout
     assert "compute-sanitizer racecheck at 8x8x8: 1 error" in result.stdout
-    assert "no_first_barrier.cu:16 and Read access" in result.stdout and "0 of 1 clean." in result.stdout
+    assert (
+        "no_first_barrier.cu:16 and Read access" in result.stdout
+        and "0 of 1 variants are clean." in result.stdout
+    )
     (checked,) = json.loads(
         on_gpu("check -m tiled --block 8 -n 8 --json -", CLEAN | {"racecheck": HAZARD}).stdout
     )["checked"]

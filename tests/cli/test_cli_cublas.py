@@ -16,7 +16,7 @@ import pytest
 
 from cudamm.kernels.ladder import find
 
-LEFT_OUT = "cublas runs on an NVIDIA GPU, and on nothing else: it is left out"
+LEFT_OUT = "cublas is omitted: cublas runs on an NVIDIA GPU, and on nothing else"
 
 
 def test_cublas_is_skipped_beside_other_methods_on_the_cpu_device(run) -> None:
@@ -103,10 +103,10 @@ def test_roofline_has_no_intensity_of_cublas(run) -> None:
     options = "--peak 100 --bandwidth 10 -n 64"
     result = run(f"roofline -m cublas,tiled {options}")
     assert result.status == 0
-    assert "cublas: it is not known what the library's kernels load" in result.stdout
+    assert "cublas: the loads of the library's kernels are not known" in result.stdout
     assert "--traffic" not in result.stdout
     result = run(f"roofline {options} -m all --json rows.json")
-    assert "cublas needs a GPU in this machine: it is left out" in result.stdout
+    assert "cublas is omitted: cublas needs a GPU in this machine" in result.stdout
     assert "cublas" not in {row["method"] for row in json.loads(Path("rows.json").read_text())["results"]}
 
 

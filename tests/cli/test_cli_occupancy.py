@@ -103,8 +103,12 @@ def test_the_record_and_the_sheet_agree(run):
     assert record["waves"] == pytest.approx(1000 / (6 * 82))
     rows = [line.split("│") for line in run(BARE + "--grid 100,10").stdout.splitlines() if "│" in line]
     shown = {label.strip(): cell.strip() for _, label, cell, _ in rows}
-    assert (shown["registers a block, as allocated"], shown["as allocated"]) == ("10,240", "6,144")
-    assert (shown["active blocks an SM"], shown["active warps"], shown["waves"]) == ("6", "48", "2.03")
+    assert (shown["registers allocated per block"], shown["allocated in total"]) == ("10,240", "6,144")
+    assert (shown["active blocks per SM"], shown["active warps per SM"], shown["waves"]) == (
+        "6",
+        "48",
+        "2.03",
+    )
     assert (shown["occupancy"], shown["by registers"], shown["by barriers"]) == ("100%", "6", "-")
 
 
@@ -143,12 +147,13 @@ def test_what_fits_nowhere_is_a_row_that_says_why(run):
     (record,) = ended.records
     assert ended.status == 0 and (record["active_blocks"], record["occupancy"]) == (0, 0)
     assert (
-        "9 warps of 255 registers a thread, spread evenly over 4 partitions, take 98,304" in record["reason"]
+        "9 warps of 255 registers per thread, spread evenly over 4 partitions, take 98,304"
+        in record["reason"]
     )
     for given, reason in (
-        ("--threads 1024", "1,024 threads a block; sm_10 allows 512"),
-        ("--threads 64 --registers 128", "128 registers a thread; sm_10 allows 124"),
-        ("--threads 64 --shared 20000", "20,000 bytes of shared memory a block; sm_10 allows 16,384"),
+        ("--threads 1024", "1,024 threads per block; sm_10 allows 512"),
+        ("--threads 64 --registers 128", "128 registers per thread; sm_10 allows 124"),
+        ("--threads 64 --shared 20000", "20,000 bytes of shared memory per block; sm_10 allows 16,384"),
     ):
         old, new = run(f"occupancy --arch sm_10 --arch sm_86 {given} --json -").records
         assert (old["active_blocks"], old["reason"], new["reason"]) == (0, reason, "")
@@ -207,8 +212,10 @@ def test_a_suggestion_can_be_taken(run, mine, header, takes):
 
 def test_what_leads_to_the_next_step(run, mine):
     shown = run("occupancy --arch sm_86 --threads 256 --registers 37,255 --shared 5000 --why").stdout
-    assert "5,000 bytes on sm_86: full: 48 warps are all an SM has room for" in shown
-    assert "at 128 registers a thread (now 255) 2 blocks fit (now 1): 33.3% occupancy (now 16.7%)" in shown
+    assert "5,000 bytes on sm_86: the occupancy is full: an SM has room for 48 warps" in shown
+    assert (
+        "with 128 registers per thread (now 255), 2 blocks fit (now 1): 33.3% occupancy (now 16.7%)" in shown
+    )
     (record,) = run("occupancy --arch sm_86 --threads 256 --shared 17000 --why --json -").records
     assert record["active_blocks"] == 5  # 102400 // 18048; of a sixth 17024 are given out, 1024 to the driver
     assert record["steps"][0]["shared_bytes_per_block"] == 16000
@@ -241,7 +248,7 @@ def test_resources_are_what_the_compiler_says(run, mine, tmp_path):
     assert (record["constant_bytes"], record["max_threads_per_block"]) == (4 * 777, 256)
     assert (record["shared_bytes_per_block"], record["active_blocks"]) == (656, 32)
     assert (ended.status, too_large["active_blocks"]) == (1, 0)
-    assert too_large["reason"] == "512 threads a block; its __launch_bounds__ allow 256"
+    assert too_large["reason"] == "512 threads per block; its __launch_bounds__ allow 256"
 
 
 def test_local_memory_of_called_functions_counts(run, mine):
@@ -305,7 +312,10 @@ def test_a_kernel_for_some_architectures_only(run, mine):
 
 def test_the_last_wave(run):
     shown = run(BARE + "--grid 1000").stdout
-    assert "2.03 waves; the last has 16 of 492 blocks" in shown and "67.8% of the time is used" in shown
+    assert (
+        "the grid needs 2.03 waves. The last wave has only 16 of 492 blocks" in shown
+        and "67.8% of the time is used" in shown
+    )
     for launch, tail in (("1", 0), ("492", 0), ("493", 1), ("984", 0), ("48 --sms 1", 0), ("49 --sms 8", 1)):
         assert ("tail: 256 threads" in run(f"{BARE} --grid {launch}").stdout) == tail
 
@@ -316,7 +326,11 @@ def test_curves(run, tmp_path, suffix, begins):
     assert len(run(f"{BARE} --plot x.{suffix} --json -").records) == 1
     assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begins)
     shown = run(BARE + "--curves").stdout
-    for here in ("threads a block; ● 256: 48", "registers a thread; ● 37: 48", "bytes a block; ● 5,000: 48"):
+    for here in (
+        "threads per block; ● 256: 48",
+        "registers per thread; ● 37: 48",
+        "bytes per block; ● 5,000: 48",
+    ):
         assert here in shown
 
 

@@ -147,7 +147,7 @@ def test_a_table_and_sentences(on_gpu):
         "tiled BLOCK_SIZE=16: memory bound: memory throughput 92.2% of its peak, compute 41.5%",
         "16.5 sectors",
         "1,000 of 4,000 wavefronts (25%)",
-        "clocks to base",
+        "clocks to their base frequency",
         "64 x 64 x 64 (M x N x K), float32, on a test's GPU",
     ):
         assert words in ended.stdout

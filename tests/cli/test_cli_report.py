@@ -129,7 +129,7 @@ def test_from_measuring_to_the_page(run, tmp_path):
     assert page.count("The source is that of this version of cudamm.") == 2
     assert "4 rows: 4 measured and right." in page
     assert "say nothing about a GPU" in page
-    assert "Left out: these results are not of a GPU." in page
+    assert "This section is empty: the results are not from a GPU." in page
 
 
 def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
@@ -141,7 +141,7 @@ def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
     assert run("report sweep.json -o sweep.htm").status == 0
     page = (tmp_path / "sweep.htm").read_text(encoding="utf-8")
     assert "cpu-block against BLOCK_SIZE, 24 × 24 × 24" in page and "my against" not in page
-    assert "Not one of cudamm's own methods" in page
+    assert "not one of cudamm's own methods" in page
 
 
 @pytest.fixture
@@ -164,8 +164,8 @@ def test_occupancy_where_there_is_nvcc(run, measured, needs_nvcc, tmp_path):
     ended = run("report results.json")
     assert (ended.status, ended.stderr) == (0, "")
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
-    assert "On Made-up GPU (sm_90, 132 multiprocessors)" in page
-    assert "1 method left out: the source is not the one that was measured" in page  # mine
+    assert "on Made-up GPU (sm_90, 132 multiprocessors)" in page
+    assert "1 method is not shown: the present source was not measured" in page  # mine
 
 
 def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request, tmp_path):
@@ -177,7 +177,7 @@ def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request
     ended = run("report results.json")
     assert (ended.status, ended.stderr) == (0, "")
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
-    assert "Left out: nvcc was not found" in page
+    assert "This section is empty: nvcc was not found" in page
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request
     [
         ({"kind": "gpu", "name": "Old one"}, "names no architecture"),
         ({"kind": "gpu", "name": "New one", "arch": "sm_999"}, "names no architecture"),
-        ({"kind": "gpu", "name": "Ancient one", "arch": "sm_30"}, "Left out: nvcc"),
+        ({"kind": "gpu", "name": "Ancient one", "arch": "sm_30"}, "This section is empty: nvcc"),
     ],
 )
 def test_no_occupancy_of_what_is_not_known(run, measured, needs_nvcc, results, tmp_path, device, words):
@@ -202,8 +202,8 @@ def test_no_occupancy_of_other_sources(run, results, tmp_path):
     assert run("report results.json").status == 0
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
     assert (
-        "Left out: no kernel&#39;s source is the one that was measured" in page
-        and "has changed since" in page
+        "This section is empty: the sources of all kernels have changed" in page
+        and "has changed since the measurement" in page
     )
 
 

@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_what_was_done(run, monkeypatch, tmp_path):
     assert (whole["source"], whole["complete"]) == ("sjtu", True)
     assert (cut["source"], cut["complete"]) == ("cmu", False)
     assert [m["label"] for m in cut["measurements"]] == ["cosimple", "csimple", "ccblock", "cblock"]
-    assert "interrupted: not all of it was run" in ended.stdout and "cblock †" in ended.stdout
+    assert "interrupted: some parts did not run" in ended.stdout and "cblock †" in ended.stdout
 
 
 @pytest.mark.parametrize(

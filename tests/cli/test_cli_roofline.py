@@ -87,7 +87,7 @@ def test_a_kernel_that_does_not_say_its_traffic(run, kernel):
     ended = run(PAPER + "--kernel my.cu")
     assert ended.status == 0
     assert rows_of(ended.stdout)["my"][1] == "?"
-    assert "my: it is not known what its threads load" in ended.stdout and "--traffic" in ended.stdout
+    assert "my: the bytes that its threads load are not known" in ended.stdout and "--traffic" in ended.stdout
     assert "171" in ended.stdout
     said = run(PAPER + '--kernel my.cu --traffic "8*M*N*K,4*M*N"')
     assert rows_of(said.stdout)["my"][1:] == ["0.250", "0.250", "389", "2.0%", "memory-bound"]

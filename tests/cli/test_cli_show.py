@@ -179,7 +179,7 @@ class TestCompiled:
             assert row[-1] == ("-" if bound is None else f"{bound:,}")
         # (32 x 33 + 32 x 32) floats; what the launch adds is in the header's own words.
         assert rows[0][3] == "8,320"
-        assert "tiled-dynamic asks for shared memory at launch too: 2 * BLOCK_SIZE" in ended.stdout
+        assert "tiled-dynamic also requests shared memory at launch: 2 * BLOCK_SIZE" in ended.stdout
 
     @pytest.mark.parametrize("columns", [60, 80, 120])
     def test_resources_fit_the_terminal(self, on_terminal, columns: int) -> None:
@@ -212,7 +212,7 @@ class TestDiff:
         shown = run("show --diff naive coalesced --ptx --arch sm_90").stdout
         totals, said = instructions(shown)
         assert list(totals) == ["naive", "coalesced"] and len(set(totals.values())) == 1
-        assert said.startswith("Every opcode as often in both, in the same order: ")
+        assert said.startswith("Each opcode occurs equally often in both, in the same order: ")
         counts = re.findall(r"(\d+)[,.]", said.partition("order:")[2] + ",")
         assert sum(map(int, counts)) == totals["naive"]
         # Aligned: x stands beside y, four times, and nothing else is marked.
@@ -225,7 +225,7 @@ class TestDiff:
     @pytest.mark.usefixtures("needs_nvcc")
     def test_what_differs_is_counted(self, run) -> None:
         totals, said = instructions(run("show --diff naive tiled --ptx --arch sm_90").stdout)
-        differing, _, alike = said.removeprefix("They differ in ").partition(". As often in both: ")
+        differing, _, alike = said.removeprefix("They differ in ").partition(". Equal in both: ")
         pairs = re.findall(r"(\S+) (\d+) / (\d+)", differing)
         same = re.findall(r"(\S+) (\d+)", alike)
         assert ("bar.sync", "0", "2") in pairs
@@ -238,7 +238,7 @@ class TestDiff:
 
     def test_a_sentence_on_order_and_on_nothing_in_common(self) -> None:
         assert compared_instructions("a", ["x", "y", "x"], "b", ["x", "x", "y"]) == (
-            "Instructions: a 3, b 3. Every opcode as often in both, in another order: x 2, y 1."
+            "Instructions: a 3, b 3. Each opcode occurs equally often in both, in another order: x 2, y 1."
         )
         assert compared_instructions("a", ["x"], "b", ["y", "y"]) == (
             "Instructions: a 1, b 2. They differ in y 0 / 2, x 1 / 0."

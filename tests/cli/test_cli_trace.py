@@ -31,7 +31,8 @@ def test_a_table_of_naive(run):
     assert next(row for row in rows if row[1] == "all loads")[3:5] == ["16,384", "8.5"]
     assert "naive BLOCK_SIZE=16, 64 x 64 x 64 (M x N x K), float32" in ended.stdout
     assert (
-        "from 8 traced (interior 3 of 9; last column 2 of 3; last row 2 of 3; corner 1 of 1)" in ended.stdout
+        "from 8 traced blocks to the grid's 16 (interior 3 of 9; last column 2 of 3; last row 2 of 3; "
+        "corner 1 of 1)" in ended.stdout
     )
 
 
@@ -126,8 +127,8 @@ def test_side_by_side(run):
     assert ended.status == 0
     rows = rows_of(ended.stdout)
     at = {row[0]: i for i, row in enumerate(rows)}
-    assert rows[at["A loads"] + 3] == ["sectors a request", "32", "1", "0.0312×"]
-    assert rows[at["B loads"] + 3] == ["sectors a request", "1", "4", "4×"]
+    assert rows[at["A loads"] + 3] == ["sectors per request", "32", "1", "0.0312×"]
+    assert rows[at["B loads"] + 3] == ["sectors per request", "1", "4", "4×"]
     ended = run("trace --compare tiled-padded,PAD=0 tiled-padded --block 32 -n 32 --as-written --json -")
     assert [v["params"]["PAD"] for v in json.loads(ended.stdout)["variants"]] == [0, 1]
 

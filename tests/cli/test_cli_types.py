@@ -6,7 +6,7 @@ import pytest
 
 from cudamm.kernels.ladder import find
 
-LEFT_OUT = "cudamm: not written for int32, so left out: async-copy\n"
+LEFT_OUT = "cudamm: these methods are omitted because they do not support int32: async-copy\n"
 
 COMMANDS = [
     "bench -n 16 --runs 1 --warmup 0 --device cpu",

@@ -166,7 +166,7 @@ def test_an_edited_copy_of_our_kernel_is_told_from_ours(run, tmp_path):
     assert ended.status == 1
     rows = [line for line in ended.stdout.splitlines() if "int32" in line and "BLOCK_SIZE" in line]
     assert sum("=  " in row for row in rows) >= 1, "the verdict on our own kernel is not shown"
-    assert "1 of 2 right." in ended.stdout
+    assert "1 of 2 results are right." in ended.stdout
     ended = run(f"{BENCH} -n 16 -m tiled --kernel {ours.name} --json -")
     assert len({r["method"] for r in ended.records}) == 2
 

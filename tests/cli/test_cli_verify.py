@@ -11,7 +11,7 @@ def test_verify_looks_at_every_type_and_shape(run):
     ended = run(f"{VERIFY} -m tiled --block 16 -n 17x31x13 -n 16")
     assert ended.status == 0
     assert all(word in ended.stdout for word in ("float32", "float64", "int32", "17x31x13", "16x16x16"))
-    assert "6 of 6 right. Success!" in ended.stdout
+    assert "6 of 6 results are right. Success!" in ended.stdout
     assert ended.stderr == ""
 
 
@@ -34,7 +34,7 @@ def test_verify_says_which_of_several_is_wrong(run, kernel):
     kernel("wrong.cu", "= sum;", "= row == 3 && col == 2 ? 9 : sum;")
     ended = run(f"{VERIFY} -m naive --kernel wrong.cu -n 16 -n 17 --dtype float32 --json out.json")
     assert ended.status == 1
-    assert "C[3][2]" in ended.stdout and "2 of 4 right." in ended.stdout
+    assert "C[3][2]" in ended.stdout and "2 of 4 results are right." in ended.stdout
     assert "Success!" not in ended.stdout
 
 
@@ -52,7 +52,7 @@ def test_a_race_is_found(run, kernel):
 def test_skipped_shapes_are_not_called_right(run, kernel):
     kernel()
     ended = run(f"{VERIFY} -n 16 -n 32 --kernel my.cu --requires M<20")
-    assert "1 of 2 right." in ended.stdout and "Success!" not in ended.stdout
+    assert "1 of 2 results are right." in ended.stdout and "Success!" not in ended.stdout
     run(f"{VERIFY} -n 16 -n 32 --kernel my.cu --requires M==17").refused(2, "M==17")
 
 

@@ -65,7 +65,7 @@ def test_the_table_has_the_figures_and_no_time_of_a_kernel(run, needs_nvcc) -> N
     assert host[0] == "cpu-simple ‡" and "1.00×" in host
     kernels, _, timed = ended.stdout.partition("on ")
     assert not re.search(r"GFLOP|\(ms\)|over |best", kernels) and "GFLOP/s" in timed
-    assert "on sm_80 (A100); --arch names another" in ended.stdout
+    assert "on sm_80 (A100); --arch chooses another" in ended.stdout
     assert [len(row["samples_ms"]) for row in run(
         "bench --device cpu -n 64 -m naive,cpu-simple --runs 2 --json -").records] == [0, 2]  # fmt: skip
 
@@ -93,8 +93,8 @@ def test_the_page_names_no_winner_and_has_the_figures(run, tmp_path, times) -> N
     run(f"bench --device cpu -n 16 -m naive,tiled,numpy --runs 2 --warmup 0 {times} --json out.json")
     assert run("report out.json --no-occupancy").status == 0
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
-    assert "Which kernel is the fastest, only a GPU shows." in page
-    assert "the fastest that is verified" not in page and "sectors a load" in page
+    assert "Only a GPU can show which kernel is the fastest." in page
+    assert "the fastest verified row" not in page and "sectors per load" in page
     assert 'id="charts"' not in page
 
 

@@ -15,7 +15,7 @@ from cudamm.kernels.architecture import ARCHITECTURES
 from cudamm.occupancy.occupancy_result import Suggestion
 
 FAST = {
-    "one element a thread": 0.3478, "blocked": 0.2457, "conflicts (PAD = 0)": 1.2,
+    "one element per thread": 0.3478, "blocked": 0.2457, "conflicts (PAD = 0)": 1.2,
     "padded (PAD = 1)": 0.32, "transposed": 0.44, "sized at launch to edge 32": 0.2,
 }  # fmt: skip
 
@@ -45,7 +45,8 @@ def test_slow_times_contradict_the_conclusions_of_the_lab(plan):
     for name in ("blocked-faster", "padding-cures", "transposing-cures"):
         assert holds[name] is False, name
     assert (
-        "takes 1.44 times as long as one element a thread" in conclusion_of(report, "blocked-faster").sentence
+        "takes 1.44 times as long as one element per thread"
+        in conclusion_of(report, "blocked-faster").sentence
     )
 
 
@@ -96,7 +97,7 @@ def test_the_occupancy_of_the_labs_kernels_is_that_of_its_formula(compiled):
     assert conclusion_of(report, "occupancy-formula").holds is True
     printed = "\n".join(report.printed)
     # With at most 32 registers per thread, two blocks of 32 warps fill the 64 warps of each of 132 SMs.
-    assert "maxActiveBlocks: 2 a multiprocessor, 264 on the device" in printed
+    assert "maxActiveBlocks: 2 per multiprocessor, 264 on the device" in printed
     assert "264 x 1,024 TPB / (2,048 x 132) = 100.0%" in printed
     assert "8,192 bytes of shared memory" in printed  # two tiles of 32 x 32 floats
 

@@ -12,7 +12,7 @@ from cudamm.execution.case import Verdict
 from cudamm.kernels.architecture import ARCHITECTURES
 
 FAST = {
-    "down a column": 4.4, "along a row": 0.35, "tiled": 0.25, "two elements a thread": 0.2,
+    "down a column": 4.4, "along a row": 0.35, "tiled": 0.25, "two elements per thread": 0.2,
     "double buffering": 0.23,
 }  # fmt: skip
 
@@ -56,7 +56,12 @@ def test_fast_times_confirm_the_conclusions_of_the_lecture(plan):
 
 
 def test_slow_times_contradict_the_conclusions_of_the_lecture(plan):
-    slow = {"down a column": 0.35, "along a row": 0.35, "two elements a thread": 0.5, "double buffering": 0.3}
+    slow = {
+        "down a column": 0.35,
+        "along a row": 0.35,
+        "two elements per thread": 0.5,
+        "double buffering": 0.3,
+    }
     report = SOURCE.conclude(plan, make_outcomes(plan, FAST | slow))
     holds = holds_by_name(report)
     for name in ("coalescing-faster", "coarsening-faster", "double-buffer-faster"):

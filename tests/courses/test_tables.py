@@ -88,6 +88,6 @@ def test_failures_and_an_interruption_are_printed(no_nvcc):
     plan, outcomes = planned("sjtu", CPU)
     outcomes = with_verdict(outcomes, "tiled", Verdict(False, "a race [maybe]"))
     text = printed([reproduction("sjtu", plan, outcomes, is_complete=False)])
-    assert "interrupted: not all of it was run" in text
+    assert "interrupted: some parts did not run" in text
     assert "failed tiled at 128x128x128: a race [maybe]" in text
     assert "† executed by the CPU device" in text

@@ -100,7 +100,7 @@ def test_two_runs_over_one_file(place):
     for line in (BENCH, again.replace("--json", "--resume")):
         second = place.run(line)
         assert (second.status, second.stdout, len(second.lines)) == (2, "", 1)
-        assert f"it is being written by another run of cudamm (process {first.pid})" in second.lines[0]
+        assert f"another run of cudamm (process {first.pid}) is writing this file" in second.lines[0]
     first.send_signal(signal.SIGINT)  # it samples for as long as it may, so that it lasts until here
     assert place.end(first).status == 128 + signal.SIGINT
     place.nothing_left()

@@ -174,7 +174,10 @@ def test_padding_that_makes_a_matrix_too_large_to_index_is_refused() -> None:
         ({"grid": (2**31, 1, 1)}, "too long in x"),
         ({"grid": (1, 65536, 1)}, "too long in y; this device allows 65,535"),
         ({"grid": (1, 1, 65536)}, "too long in z"),
-        ({"shared_bytes": 48 * 1024 + 1}, "49,153 bytes of shared memory a block; this device allows 49,152"),
+        (
+            {"shared_bytes": 48 * 1024 + 1},
+            "49,153 bytes of shared memory per block; this device allows 49,152",
+        ),
     ],
 )
 def test_a_launch_beyond_a_limit_of_the_device_is_refused(change: dict, message: str) -> None:

@@ -156,9 +156,9 @@ def test_launch_bounds_and_the_sum_of_static_and_dynamic_memory_are_limits(write
     )  # fmt: skip
     results = {(r.params["BLOCK_SIZE"], r.params["MORE"]): r for r in occupancy(cases(method), "sm_75")}
     assert results[128, 0].reason == "" and results[128, 0].active_blocks == 1
-    assert results[256, 0].reason == "256 threads a block; its __launch_bounds__ allow 128"
+    assert results[256, 0].reason == "256 threads per block; its __launch_bounds__ allow 128"
     # 40 KB static and 30 KB dynamic are each allowed; together they exceed the 64 KB of an SM.
-    assert results[128, 30].reason == "71,680 bytes of shared memory a block; sm_75 allows 65,536"
+    assert results[128, 30].reason == "71,680 bytes of shared memory per block; sm_75 allows 65,536"
     assert [r.active_blocks for key, r in results.items() if key != (128, 0)] == [0, 0, 0]
 
 

@@ -124,7 +124,8 @@ def test_load_cycles_must_be_given_if_none_are_published() -> None:
     with pytest.raises(UsageError, match="sm_61"):
         latency_sources([known, unknown], Questions(independent=(1,)))
     assert latency_sources([unknown], Questions(independent=(1,), load_cycles=Fraction(500))) == [
-        "sm_61: cycles of a load: as given; of an instruction: 0.25 (32 / 128 float32 results a cycle and SM)"
+        "sm_61: cycles of a load: as given; "
+        "of an instruction: 0.25 (32 / 128 float32 results per cycle and SM)"
     ]
     # Given cycles replace those of the table.
     result_with_answers = answered(

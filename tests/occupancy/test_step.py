@@ -190,7 +190,7 @@ def test_only_a_smaller_block_helps_a_launch_that_the_bounds_forbid() -> None:
     current = result_of(architecture, 512, 16, 0)._replace(
         method="mine",
         resources=kernel(256),
-        reason="512 threads a block; its __launch_bounds__ allow 256",
+        reason="512 threads per block; its __launch_bounds__ allow 256",
         active_blocks=0,
         active_warps=0,
         occupancy=0.0,

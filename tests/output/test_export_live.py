@@ -174,7 +174,7 @@ def test_two_runs_on_one_file(tmp_path: Path) -> None:
         (tmp_path / "link.json").symlink_to(path)
         for position in range(3):
             assert writer.stdout.readline() == f"{position}\n"
-            words = rf"it is being written by another run of cudamm \(process {writer.pid}\)$"
+            words = rf"another run of cudamm \(process {writer.pid}\) is writing this file"
             for name in ("out.json", "link.json"):
                 with pytest.raises(UsageError, match=rf"^--json .*{name}: {words}"):
                     LiveJson(str(tmp_path / name), DOCUMENT)

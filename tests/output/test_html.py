@@ -159,7 +159,7 @@ def hashed(method: str, dtype: str = "float32", **params: int) -> str:
 
 def test_the_best_row_of_each_problem_and_its_speed_up(saved: Saved) -> None:
     seen = shown(saved)
-    cards = [text for text in seen.texts["li"] if "the fastest that is verified" in text]
+    cards = [text for text in seen.texts["li"] if "the fastest verified row" in text]
     rates = [float(text.split()[0]) for text in seen.texts["span"] if text.endswith(" GFLOP/s")]
     assert len(cards) == len(rates) == 3
     for card, size in zip(cards, (128, 1024, 2048), strict=True):
@@ -213,7 +213,10 @@ def test_the_host_is_not_called_best_of_a_gpu() -> None:
 def test_cublas_is_best_only_where_it_is_alone() -> None:
     cublas = record("cublas", 0.5, params={})
     (card,) = [text for text in shown(file_of(record("tiled", 1.0), cublas)).texts["li"] if "fastest" in text]
-    assert "tiled BLOCK_SIZE=16" in card and "that is verified but for cuBLAS, 50% of its rate" in card
+    assert (
+        "tiled BLOCK_SIZE=16" in card
+        and "fastest verified row except cuBLAS, with 50% of the rate of cuBLAS" in card
+    )
     (alone,) = [text for text in shown(file_of(cublas)).texts["li"] if "fastest" in text]
     assert "cublas" in alone and "but for" not in alone
 
@@ -264,7 +267,7 @@ def test_statistics_are_those_of_the_samples(saved: Saved) -> None:
     assert found == pytest.approx([min(times), low, middle, high, statistics.fmean(times)], rel=3e-3)
     noise = 100 * statistics.stdev(times) / statistics.fmean(times)
     assert float(said["noise"].rstrip("%")) == pytest.approx(noise, abs=0.06)
-    assert (said["samples"], said["clock (MHz)"], said["taken again"]) == ("8", "1755", "6")
+    assert (said["samples"], said["clock (MHz)"], said["repeated"]) == ("8", "1755", "6")
     assert said["throttled"] == "3 (power cap)" and said["event floor (µs)"] == "2.90"
 
 
@@ -350,13 +353,13 @@ def test_a_source_is_shown_with_what_is_substituted() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"source": "0123456789abcdef"}, "has changed since"),
-        ({"params": {"BLOCK_SIZE": 16, "GONE": 1}}, "has changed since"),
-        ({"params": {"BLOCK_SIZE": '16\n#include "/etc/hostname"'}}, "has changed since"),
-        ({"dtype": "float16"}, "has changed since"),
-        ({"source": ""}, "does not say which source"),
-        ({"method": "mine"}, "Not one of cudamm's own methods"),
-        ({"method": "cblock"}, "Not one of cudamm's own methods"),  # an alias: no record has it
+        ({"source": "0123456789abcdef"}, "has changed since the measurement"),
+        ({"params": {"BLOCK_SIZE": 16, "GONE": 1}}, "has changed since the measurement"),
+        ({"params": {"BLOCK_SIZE": '16\n#include "/etc/hostname"'}}, "has changed since the measurement"),
+        ({"dtype": "float16"}, "has changed since the measurement"),
+        ({"source": ""}, "does not contain which source"),
+        ({"method": "mine"}, "not one of cudamm's own methods"),
+        ({"method": "cblock"}, "not one of cudamm's own methods"),  # an alias: no record has it
     ],
 )
 def test_a_source_that_is_not_what_was_measured(changed: dict[str, Any], words: str) -> None:
@@ -390,7 +393,7 @@ def test_occupancy_is_that_of_the_occupancy_command(needs_nvcc: None, run_occupa
     assert architecture is not None
     found = list(occupancy_of(architecture, on_gpu(kernels), lambda *_: None))
     seen = Seen(page(saved, view_of(saved), kernels, found, ""))
-    assert "On Some GPU (sm_86, 7 multiprocessors)" in seen.text
+    assert "on Some GPU (sm_86, 7 multiprocessors)" in seen.text
     head, *table = seen.tables["Occupancy"]
     expected = run_occupancy("tiled", "16,32", "sm_86", 256)
     assert len(table) == len(expected) == 2  # each variant once
@@ -398,8 +401,8 @@ def test_occupancy_is_that_of_the_occupancy_command(needs_nvcc: None, run_occupa
         said = dict(zip(head, row, strict=True))
         assert float(said["occupancy"].rstrip("%")) == pytest.approx(100 * wanted["occupancy"], abs=0.06)
         assert said["limited by"] == ", ".join(wanted["limited_by"])
-        assert said["registers a thread"] == str(wanted["registers_per_thread"])
-        assert said["shared bytes a block"] == f"{wanted['shared_bytes_per_block']:,}"
+        assert said["registers per thread"] == str(wanted["registers_per_thread"])
+        assert said["shared bytes per block"] == f"{wanted['shared_bytes_per_block']:,}"
 
 
 @pytest.fixture
@@ -509,7 +512,7 @@ def test_uplot_is_what_it_is_said_to_be(saved: Saved) -> None:
 
 
 def test_every_heading_level_and_every_table_has_its_place(saved: Saved) -> None:
-    seen = shown(saved, "Left out: a test.")
+    seen = shown(saved, "This section is empty: a test.")
     levels = [int(tag[1]) for tag, _ in seen.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))

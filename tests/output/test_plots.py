@@ -267,7 +267,7 @@ def test_only_what_was_verified_is_called_best():
     for rows in ([*TWO], EVERY_KIND["ladder"], swept("mine", "B", {1: 1.0, 2: 2.0})):
         plain = [result(r.method, r.timing.samples_ms, params=r.params, verdict=unverified) for r in rows]
         drawing = drawn(GPU, plain)
-        assert "best=True" not in repr(drawing.charts) and "Not verified" in drawing.caption
+        assert "best=True" not in repr(drawing.charts) and "not verified" in drawing.caption
         assert "best=True" in repr(drawn(GPU, rows).charts)
     dropped = [result("a", (0.5,), params={"B": 1}, status="dropped"), *swept("a", "B", {2: 1.0, 4: 2.0})]
     assert [p.best for p in next(iter(lines(only(dropped)).values())).points] == [False, True, False]

@@ -43,16 +43,16 @@ def test_a_mistake_is_what_where_who_and_the_cure():
     assert lines[2].strip() == "sum += As[ty][k] * Bs[k][tx];"  # brackets are no markup
     assert lines[3].strip() == (
         "Thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6. "
-        "Seen at 2 of 2 sizes, first at 17x31x13."
+        "This mistake occurs at 2 of 2 sizes, first at 17x31x13."
     )
     assert lines[4].strip() == "Cure: put __syncthreads() between them."
-    assert "0 of 1 clean." in lines and "Success!" not in "".join(lines)
+    assert "0 of 1 variants are clean." in lines and "Success!" not in "".join(lines)
 
 
 def test_advice_alone_is_clean():
     text = shown([result(ADVICE), result()])
-    assert "clean, advice on 1 place" in text and "advice: bank-conflict, my.cu:6" in text
-    assert "2 of 2 clean. Success!" in text and "Seen at" not in text
+    assert "clean, 1 piece of advice" in text and "advice: bank-conflict, my.cu:6" in text
+    assert "2 of 2 variants are clean. Success!" in text and "This mistake occurs" not in text
 
 
 def test_what_was_not_looked_at_is_said():
@@ -62,8 +62,8 @@ def test_what_was_not_looked_at_is_said():
         result(watched={"17x31x13": (4, 4), "64x64x64": (9, 4096)}),
     ])  # fmt: skip
     assert "failed: does not compile: [x]" in text and "skipped: requires M == 17" in text
-    assert "9 of 4,096 blocks were watched at 64x64x64" in text and "4 of 4" not in text
-    assert "1 of 2 clean." in text
+    assert "9 of 4,096 blocks were searched for mistakes at 64x64x64" in text and "4 of 4" not in text
+    assert "1 of 2 variants are clean." in text
 
 
 def test_both_verdicts_are_shown_and_either_counts():
@@ -77,7 +77,7 @@ def test_both_verdicts_are_shown_and_either_counts():
     text = shown([found])
     assert "compute-sanitizer memcheck at 64x64x64: 0 errors" in text
     assert "compute-sanitizer racecheck at 64x64x64: 2 errors" in text and "[a] and [b]" in text
-    assert "no verdict: no answer within 60 s" in text and "0 of 1 clean." in text
+    assert "no verdict: no answer within 60 s" in text and "0 of 1 variants are clean." in text
     assert result(sanitizer=tools[:1]).all_well
 
 

@@ -22,26 +22,26 @@ WIDTHS = [60, 80, 120, 240]
 UNUSED = 2**31 - 1
 # Of a sheet: the label and the field of the record; what kernels have besides.
 FIELDS = {
-    "threads a block": "threads_per_block",
-    "registers a thread": "registers_per_thread",
-    "registers a block, as allocated": "allocated_registers_per_block",
-    "shared memory a block (bytes)": "shared_bytes_per_block",
-    "reserved by the driver beside it": "reserved_shared_bytes_per_block",
-    "as allocated": "allocated_shared_bytes_per_block",
-    "barriers a block": "barriers",
-    "active blocks an SM": "active_blocks",
-    "active warps": "active_warps",
-    "active threads": "active_threads",
+    "threads per block": "threads_per_block",
+    "registers per thread": "registers_per_thread",
+    "registers allocated per block": "allocated_registers_per_block",
+    "shared memory per block (bytes)": "shared_bytes_per_block",
+    "reserved by the driver": "reserved_shared_bytes_per_block",
+    "allocated in total": "allocated_shared_bytes_per_block",
+    "barriers per block": "barriers",
+    "active blocks per SM": "active_blocks",
+    "active warps per SM": "active_warps",
+    "active threads per SM": "active_threads",
 }
 LIMITS = {
-    "blocks an SM by warps": "warps", "by blocks": "blocks", "by registers": "registers",
-    "by shared memory": "shared", "by barriers": "barriers",
+    "blocks per SM allowed by warps": "warps", "by the limit of blocks": "blocks",
+    "by registers": "registers", "by shared memory": "shared", "by barriers": "barriers",
 }  # fmt: skip
-LABS = "of the device, the lab's formula"
+LABS = "occupancy of the device"
 KERNELS = {
-    "of it static": "static_shared_bytes", "of it dynamic": "dynamic_shared_bytes",
-    "local memory a thread (bytes)": "local_bytes_per_thread", "constant memory (bytes)": "constant_bytes",
-    "blocks of the launch": "grid_blocks",
+    "static": "static_shared_bytes", "dynamic": "dynamic_shared_bytes",
+    "local memory per thread (bytes)": "local_bytes_per_thread", "constant memory (bytes)": "constant_bytes",
+    "blocks in the grid": "grid_blocks",
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def shown(results, width=240, sources=()):
 
 def tables(text: str) -> list[str]:
     """The lines of the tables: all before the sentences below them."""
-    below = re.compile(r"… and|cannot run |tail: |SM: |The next step|sm_\d+: cycles")
+    below = re.compile(r"… and|cannot run |tail: |SM: |Changes that|sm_\d+: cycles")
     return list(itertools.takewhile(lambda line: not below.match(line), text.splitlines()))
 
 
@@ -117,7 +117,7 @@ def test_a_sheet_has_every_number_of_its_records(make, count: int, width: int) -
             f"{r.record()['spill_store_bytes']} / {r.record()['spill_load_bytes']}" for r in results
         ]
     else:
-        assert "local memory a thread (bytes)" not in found
+        assert "local memory per thread (bytes)" not in found
 
 
 def numbers_of(result: OccupancyResult) -> set[str]:
@@ -186,7 +186,7 @@ def test_of_more_than_a_hundred_the_first_forty_and_what_is_best() -> None:
     best = max(r.occupancy for r in results)
     count = sum(r.occupancy == best for r in results)
     assert (
-        f"… and 110 more; {count} of all 150 have the highest occupancy, {share(best)}; --json FILE" in text
+        f"… and 110 more. {count} of all 150 have the highest occupancy, {share(best)}. --json FILE" in text
     )
     assert "no [bold]room[/] in 3" in text and "in 77" not in text
     assert len(re.findall(r"cannot run *│", text)) == 1
@@ -218,7 +218,7 @@ def test_suggestions_are_all_there_or_counted(count: int) -> None:
 def test_suggestions_fit_and_say_which_architecture(width: int) -> None:
     architectures = [find_architecture(name) for name in ("sm_75", "sm_90")]
     text = shown(list(best_of_numbers(architectures, Numbers((), (32, 70)), None)), width)
-    sentences = [line for line in text.splitlines() if "costs occupancy" in line]
+    sentences = [line for line in text.splitlines() if "a lower occupancy" in line]
     lines = [line for line in tables(text) if line not in sentences]
     assert max(map(len, lines)) <= width
     assert len(sentences) == len(set(sentences)) == 2
@@ -259,7 +259,7 @@ def test_tails_are_the_worst_three() -> None:
         results.append(result._replace(grid_blocks=blocks, waves=blocks / at_a_time))
     lines = [line for line in shown(results).splitlines() if line.startswith("tail: ")]
     assert all(line.startswith("tail: 256 threads, 48 registers, 0 bytes on sm_86: ") for line in lines)
-    said = re.compile(r"([\d.]+) waves; the last has (\d+) of 410 .* so ([\d.]+)% of")
+    said = re.compile(r"([\d.]+) waves. The last wave has only (\d+) of 410 .* so ([\d.]+)% of")
     found = [said.search(line) for line in lines]
     assert [match and match.groups() for match in found] == [
         ("1.10", "41", "55"), ("1.30", "123", "65"), ("2.50", "205", "83.3")
@@ -272,14 +272,15 @@ def test_tails_are_the_worst_three() -> None:
     ("step", "line"),
     [
         (Step(6, 48, 1.0, registers_per_thread=40),
-         "at 40 registers a thread (now 48) 6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
+         "with 40 registers per thread (now 48), 6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
         (Step(1, 8, 0.17, shared_bytes_per_block=2000),
-         "with 1,000 bytes less shared memory (2,000 a block) 1 block fits (now 5): 17% occupancy "
+         "with 1,000 bytes less shared memory (2,000 per block), 1 block fits (now 5): 17% occupancy "
          "(now 83.3%)"),
         (Step(6, 48, 1.0, shared_bytes_per_block=2999),
-         "with 1 byte less shared memory (2,999 a block) 6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
+         "with 1 byte less shared memory (2,999 per block), 6 blocks fit (now 5): 100% occupancy "
+         "(now 83.3%)"),
         (Step(6, 48, 1.0, 40, 2000),
-         "at 40 registers a thread (now 48) and with 1,000 bytes less shared memory (2,000 a block) "
+         "with 40 registers per thread (now 48) and 1,000 bytes less shared memory (2,000 per block), "
          "6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
         (Step(11, 44, 44 / 48, threads_per_block=128),
          "blocks of 128 threads (now 256) would give 91.7% occupancy (now 83.3%)"),
@@ -297,10 +298,10 @@ def test_where_there_is_no_step() -> None:
     of = find_architecture("sm_86")
     full, stuck = occupancy_of_numbers([of], Numbers((256, 1024), (40,)), None)
     assert occupancy_answers.step_lines(full._replace(steps=())) == [
-        "full: 48 warps are all an SM has room for"
+        "the occupancy is full: an SM has room for 48 warps"
     ]
     assert occupancy_answers.step_lines(stuck._replace(steps=())) == [
-        "no single change of registers, shared memory or block size gives more"
+        "no single change of registers, shared memory or block size raises the occupancy"
     ]
 
 
@@ -309,7 +310,7 @@ def test_latency_has_the_records_numbers(width: int) -> None:
     questions = Questions(independent=(1, 32), load_cycles=Fraction(500))
     results = list(add_answers(kernels(3), [find_architecture("sm_86")], questions, None))
     text = shown(results, width, ["sm_86: cycles of a load: as given"])
-    lines = text[text.index("Is a load") :].splitlines()
+    lines = text[text.index("Is the latency") :].splitlines()
     lines = lines[: lines.index("sm_86: cycles of a load: as given")]
     assert max(map(len, lines)) <= width
     found = [

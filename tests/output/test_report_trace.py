@@ -82,8 +82,8 @@ def test_intensity_and_traffic_against_naive():
     text = shown([result(naive=naive)])
     # 2 x 100^3 operations over 256,000 bytes loaded, 1,280 stored, in 33,040 sectors.
     assert "7.81 op/B loaded (7.77 with stores); 1.89 op/B moved in sectors" in text
-    assert "against naive 0.5× the bytes and 0.5× the sectors" in text
-    assert "against naive" not in shown([result()])
+    assert "compared with naive: 0.5× the bytes and 0.5× the sectors" in text
+    assert "compared with naive" not in shown([result()])
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 240])
@@ -100,7 +100,7 @@ def test_several_variants_have_a_summary_first():
     assert rows[0][0] == "naive" and rows[0][2:4] == ["16.5", "4"] and rows[0][-1] == "0.25×"
     assert rows[1][0] == "tiled" and rows[1][2:5] == ["", "4", "32"]
     assert len(rows_of(shown([result(f"m{i}") for i in range(7)]))) == 7
-    assert "choose with -m" in shown([result(f"m{i}") for i in range(7)])
+    assert "choose them with -m" in shown([result(f"m{i}") for i in range(7)])
 
 
 SCALED = {
@@ -112,11 +112,11 @@ SCALED = {
 def test_remarks():
     (text,) = remarks([result(**SCALED)])
     assert text.startswith(
-        "scaled to the grid's 1,024 blocks from 3 traced (interior 2 of 961; corner 1 of 1)"
+        "scaled from 3 traced blocks to the grid's 1,024 (interior 2 of 961; corner 1 of 1)"
     )
     assert remarks([result()]) == []
     (text,) = remarks([result(warps=(3, 8))])
-    assert text == "3 of the 8 warps in the blocks traced stand for all; --all traces all"
+    assert text == "3 of the 8 warps in these blocks represent all warps; --all traces all warps"
     merged = dataclasses.replace(SHARED, wide_requests=50)
     assert "counted as written" in remarks([result(accesses=[merged])])[0]
     assert "line 30 are counted as nvcc merges" in remarks([result(accesses=[SHARED], wide_lines={30})])[0]
@@ -146,12 +146,12 @@ def test_what_varies_with_the_size():
     larger = dataclasses.replace(A_LOAD, sectors=36_000)
     text = shown([result(), result(size=101, accesses=(larger, B_LOAD, C_STORE)), result("tiled")])
     assert (
-        "naive BLOCK_SIZE=16 float32, a request varies with the size: A load of line 23: 32 at 100x100x100, "
-        "36 at 101x101x101; no other does" in text
+        "naive BLOCK_SIZE=16 float32: these sectors or wavefronts per request vary with the size: A load in "
+        "line 23: 32 at 100x100x100, 36 at 101x101x101; those of other accesses do not" in text
     )
     text = shown([result(), result(size=101)])
-    assert "naive BLOCK_SIZE=16 float32: no access varies with the size" in text
-    assert "varies" not in shown([result(), result("tiled", size=101)])
+    assert "float32: the sectors and wavefronts per request are the same at each size" in text
+    assert "vary" not in shown([result(), result("tiled", size=101)])
 
 
 def test_side_by_side():
@@ -161,7 +161,7 @@ def test_side_by_side():
     )
     at = {row[0]: i for i, row in enumerate(rows)}
     assert rows[at["A loads"] + 2] == ["sectors", "32,000", "1,000", "0.0312×"]
-    assert rows[at["A loads"] + 3] == ["sectors a request", "32", "1", "0.0312×"]
+    assert rows[at["A loads"] + 3] == ["sectors per request", "32", "1", "0.0312×"]
     assert rows[at["C stores"] + 1] == ["requests", "10", "", ""]
     assert rows[at["As loads"] + 2] == ["wavefronts", "", "6,400", ""]
     assert rows[at["total, global memory"] + 1] == ["requests", "2,010", "2,000", "0.995×"]

@@ -68,7 +68,8 @@ def test_a_row_has_the_winner_and_a_line_says_why() -> None:
     ]  # fmt: skip
     assert (
         "tiled at 1000x2000x500 float32: faster than the next best, BLOCK_SIZE=32, which takes "
-        "1.10× (1.08–1.12). Tried 2 of 40 that can be launched, of 96, in 12.3 s." in text
+        "1.10× (1.08–1.12) as long. The search tried 2 of 40 variants in 12.3 s; 56 more cannot be launched."
+        in text
     )
 
 
@@ -78,19 +79,19 @@ def test_a_row_has_the_winner_and_a_line_says_why() -> None:
         (
             {
                 "ratio": Ratio(1.0, 0.98, 1.01),
-                "choice": "the two fastest cannot be told apart; this one comes first",
+                "choice": "the two fastest variants do not differ measurably; this one comes first",
             },
-            "this one comes first; the other, BLOCK_SIZE=32, takes 1.00× (0.98–1.01). Tried",
+            "this one comes first; the other, BLOCK_SIZE=32, takes 1.00× (0.98–1.01) as long. The search",
         ),
-        ({"ended": "budget"}, "in 12.3 s; the budget was over before the search was."),
-        ({"ended": "cut short"}, "in 12.3 s; the search was cut short."),
+        ({"ended": "budget"}, "; the budget ended before the search was complete."),
+        ({"ended": "cut short"}, "; the search was interrupted."),
         (
-            {"choice": "the fastest so far; it was not confirmed against the next best"},
-            "not confirmed against the next best, BLOCK_SIZE=32. Tried",
+            {"choice": "the fastest so far, but not confirmed against the next best"},
+            "not confirmed against the next best, BLOCK_SIZE=32. The search tried",
         ),
         (
-            {"runner_up": None, "choice": "the only one that was right"},
-            "float32: the only one that was right.",
+            {"runner_up": None, "choice": "the only variant whose result was right"},
+            "float32: the only variant whose result was right.",
         ),
         (
             {"winner": None, "runner_up": None, "choice": "no variant was right"},
@@ -112,8 +113,8 @@ def test_where_nothing_won_the_row_says_so() -> None:
 def test_of_many_that_failed_a_few_are_shown() -> None:
     text = printed(outcome(failed=5))
     assert "reason 0" in text and "reason 2" in text and "reason 3" not in text
-    assert "… and 2 more that failed; --json has them all" in text
-    assert "more that failed" not in printed(outcome(failed=3))
+    assert "… and 2 more failed; --json FILE writes all of them" in text
+    assert "more failed" not in printed(outcome(failed=3))
 
 
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_ones() -> None:
@@ -162,8 +163,8 @@ def test_what_is_stored_and_what_is_to_be_said_of_it() -> None:
     assert lines == {
         "tiled": "",
         "naive": "its source has changed since: ignored",
-        "coalesced": "as fast as the next best",
-        "tiled-padded": "of a search that was not complete",
+        "coalesced": "not measurably faster than the next best",
+        "tiled-padded": "from an incomplete search",
     }
     record = tables.stored_record(*rows[1])
     assert (record["is_current"], record["state"]) == (False, "its source has changed since: ignored")

@@ -126,5 +126,5 @@ def test_how_many_rows_ended_how() -> None:
     view = results_view("", [result(status=status) for status in ends] + [result(verdict=Verdict(None))])
     assert view.counts == [
         (2, "measured and right"), (1, "not verified"), (1, "failed"), (1, "skipped"),
-        (1, "dropped early, as clearly slower than the best"),
+        (1, "dropped early, clearly slower than the best"),
     ]  # fmt: skip

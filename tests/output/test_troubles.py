@@ -47,7 +47,7 @@ def test_each_that_failed_has_its_line():
 
 def test_of_a_variant_that_fails_at_many_sizes_the_first_are_shown():
     lines = printed([row("failed", f"wrong at {n}", n, TM=4) for n in range(7)])
-    assert len(lines) == 6 and lines[-1] == "… and 2 more of warp-tile TM=4; --json has them all"
+    assert len(lines) == 6 and lines[-1] == "… and 2 more of warp-tile TM=4; --json FILE writes all of them"
 
 
 def test_other_methods_and_what_best_chose_are_not_put_together():

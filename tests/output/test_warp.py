@@ -111,11 +111,11 @@ def test_each_period_has_a_colour_with_contrast():
     ("of", "said"),
     [
         (DOWN_A_COLUMN, ["in each time period lanes 0 to 31 at a stride of 4,096 bytes (1 row): 32 sectors",
-                         "from one period to the next 4 bytes (1 element)"]),
+                         "from one period to the next each lane moves by 4 bytes (1 element)"]),
         (ALONG_A_ROW, ["in each time period lanes 0 to 31 at consecutive addresses: 4 sectors",
-                       "from one period to the next 4,096 bytes (1 row)"]),
+                       "from one period to the next each lane moves by 4,096 bytes (1 row)"]),
         (BROADCAST, ["in each time period lanes 0 to 31 at the same address: 1 sector",
-                     "from one period to the next 4 bytes (1 element)"]),
+                     "from one period to the next each lane moves by 4 bytes (1 element)"]),
         (access([{4: 8}]), ["lane 4: 1 sector"]),
         (access([{0: 0, 1: 8, 2: 4}]), ["lanes 0 to 2 at no regular distance: 1 sector"]),
         (access([{0: 0, 2: 8, 4: 16}]),
@@ -128,7 +128,7 @@ def test_each_period_has_a_colour_with_contrast():
           "time period 2: lanes 0 to 1 at a stride of 64 bytes (16 elements): 2 sectors",
           "time period 3: lanes 0 to 1 at the same address: 1 sector"]),
         (access([{0: 0, 1: 128}, {0: 0, 1: 128}], space="shared", array="As", columns=32),
-         ["in each time period lanes 0 to 1 at a stride of 128 bytes: 2 different words of the busiest bank",
+         ["in each time period lanes 0 to 1 at a stride of 128 bytes: 2 different words in the busiest bank",
           "from one period to the next no lane moves"]),
     ],
 )  # fmt: skip
@@ -147,8 +147,8 @@ def test_a_page():
     text = shown(Watched((2, 1, 0), 3, (DOWN_A_COLUMN, of_shared), True))
     assert text.startswith("naive [x]\nwarp 3 of block (2, 1)\n")
     assert "A (1024 x 1024), load in line 23: sum += A[row * K + k];" in text
-    assert "As (shared memory), store in line 23" in text and "a column for each bank" in text
-    assert "take a smaller -n" not in text
-    assert "take a smaller -n" in shown(Watched((0, 0, 1), 0, (BROADCAST,), False), 300)
+    assert "As (shared memory), store in line 23" in text and "one column per bank" in text
+    assert "choose a smaller -n" not in text
+    assert "choose a smaller -n" in shown(Watched((0, 0, 1), 0, (BROADCAST,), False), 300)
     assert "bank" not in shown(Watched((0, 0, 1), 0, (BROADCAST,), True))
     assert "block (0, 0, 1)" in shown(Watched((0, 0, 1), 0, (BROADCAST,), True))

@@ -364,7 +364,7 @@ def test_two_variants_within_the_noise_are_reported_as_equally_fast(tuned: Calla
     assert outcome.winner.params["X"] == 1 and outcome.runner_up.params["X"] == 2
     assert outcome.ratio.low <= 1 <= outcome.ratio.high
     assert not outcome.is_confirmed
-    assert outcome.choice == "the two fastest cannot be told apart; this one comes first"
+    assert outcome.choice == "the two fastest variants do not differ measurably; this one comes first"
 
 
 def test_of_two_equally_fast_variants_the_one_with_fewer_resources_wins(
@@ -386,7 +386,7 @@ def test_of_two_equally_fast_variants_the_one_with_fewer_resources_wins(
 def test_the_only_variant_wins_without_a_runner_up(tuned: Callable[..., Outcome]) -> None:
     outcome = tuned(Landscape(bowl(1, 1)), [2], [2])
     assert outcome.winner is not None and outcome.runner_up is None and outcome.ratio is None
-    assert outcome.choice == "the only one that was right"
+    assert outcome.choice == "the only variant whose result was right"
 
 
 # The end of the search.

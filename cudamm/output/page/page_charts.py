@@ -134,7 +134,7 @@ def _of_sweep(method: str, problem: ProblemLabel, rows: Sequence[ResultRow]) -> 
                 f"{other} = {line}": [r for r in rows if r.result.params.get(other) == line] for line in lines
             }
         else:
-            groups = {f"best of every {', '.join(others)}" if others else method: list(rows)}
+            groups = {f"best over all values of {', '.join(others)}" if others else method: list(rows)}
         yield _chart(
             f"{method} against {name}, {problem}",
             side_by_side(name, values[name]),

@@ -14,10 +14,10 @@ from cudamm.output.page.page_kernels import Kernel, State
 
 STATES: dict[State, str] = {
     "as measured": "The source is that of this version of cudamm.",
-    "changed since": "The source has changed since: what was measured is not quite what this version of "
-    "cudamm shows here.",
-    "not recorded": "The file does not say which source was measured; this is what this version of cudamm "
-    "has.",
+    "changed since": "The source has changed since the measurement. The page shows the source of this "
+    "version of cudamm.",
+    "not recorded": "The file does not contain which source was measured. The page shows the source of this "
+    "version of cudamm.",
 }
 """Sentence on the page for each state of a source."""
 

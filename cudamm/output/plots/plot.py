@@ -50,7 +50,7 @@ class Plot:
         self._kind = Path(path).suffix.lower()
         if self._kind not in KINDS:
             raise UsageError(
-                f"--plot {path}: the name has to end in {', '.join(KINDS)}, or be - for the terminal"
+                f"--plot {path}: the name must end in {', '.join(KINDS)}, or be - for the terminal"
             )
         try:
             import matplotlib.figure  # noqa: F401
@@ -91,7 +91,7 @@ class Plot:
         """Return whether there is anything to draw; if not, report it on standard error."""
         if not drawing.charts:
             messages().print(
-                Text(f"cudamm: --plot {self._path}: nothing to draw, since no rate was measured"),
+                Text(f"cudamm: --plot {self._path}: there is nothing to draw, because no rate was measured"),
                 soft_wrap=True,
             )
         return bool(drawing.charts)

@@ -223,7 +223,7 @@ def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
         found.append("Marked: the best of its line")
     dropped = sum(row.status == "dropped" for row in rows)
     if dropped:
-        found.append(f"Hollow: {dropped} dropped early, as clearly slower than the best")
+        found.append(f"Hollow: {dropped} dropped early, clearly slower than the best")
     counts = {"failed": 0, "skipped": 0, "without a time": 0}
     for row in view.rows:
         if not row.is_timed:
@@ -232,9 +232,9 @@ def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
         left_out = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         found.append(f"Not drawn: {left_out}")
     if any(row.verdict.correct is None for row in rows):
-        found.append("Not verified, so none is called best")
+        found.append("Rows that were not verified are not marked as best")
     if any(s.kind == "published" for s in series):
-        found.append(f"{published_figures.TSINGHUA}: int32, its size not stated, scaled to the same minimum")
+        found.append(f"{published_figures.TSINGHUA}: int32, size not stated, scaled to the same minimum")
     marks = marks_of(rows)
     texts = [mark.text for mark in marks if mark in (EMULATED, NATIVE)]
     texts += [mark.note for mark in marks if mark is PADDED]

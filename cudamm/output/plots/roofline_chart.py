@@ -99,7 +99,7 @@ def roofline(
         series.append(Series("bound", bounds, kind="points", style=0))
     chart = LineChart(
         title,
-        Axis("arithmetic intensity (operations a byte)", "log10", limits=(low, high)),
+        Axis("arithmetic intensity (operations per byte)", "log10", limits=(low, high)),
         Axis("GFLOP/s", "log10", limits=(floor, top)),
         tuple(series),
     )

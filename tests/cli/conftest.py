@@ -223,19 +223,6 @@ def read_terminal(controller: int, chunks: list[bytes]) -> None:
 
 
 @pytest.fixture
-def run_for_terminal(run: Run) -> Run:
-    """Run a command line in this process, which prints as on a terminal because FORCE_COLOR is set."""
-
-    def run_there(line: str, **environment: str) -> Ended:
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", **environment}.items():
-                patch.setenv(name, value)
-            return run(line)
-
-    return run_there
-
-
-@pytest.fixture
 def kernel(tmp_path: Path) -> Callable[..., Path]:
     """Write a kernel of the user's: a correct one with a header, with some of its text replaced."""
 

@@ -419,8 +419,8 @@ def test_a_closed_pipe_ends_the_command_without_a_message(tmp_path):
         "-m tiled-transposed,naive --block 8,16",
     ],
 )
-def test_tables_fit_the_terminal(run_for_terminal, needs_nvcc, options):
-    shown = run_for_terminal(f"occupancy --arch sm_86 {options}", COLUMNS="80", NO_COLOR="1").stdout
+def test_tables_fit_the_terminal(on_terminal, needs_nvcc, options):
+    shown = on_terminal(f"occupancy --arch sm_86 {options}", COLUMNS="80", NO_COLOR="1").stdout
     rows = [row for row in shown.splitlines() if re.search("[│─━]", row)]
     assert rows and max(map(len, rows)) <= 80
     assert "…" not in shown and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", shown)

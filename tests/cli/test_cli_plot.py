@@ -116,9 +116,9 @@ def test_occupancy_draws_its_curves_in_the_terminal(run):
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-def test_charts_fit_the_terminal_and_respect_no_color(run_for_terminal, columns):
+def test_charts_fit_the_terminal_and_respect_no_color(on_terminal, columns):
     line = f"bench {ON_CPU} -m tiled --block 4,8,16 --plot -"
-    plain = run_for_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
+    plain = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
     axes = [row for row in plain.splitlines() if re.search("[┤└┌]", row) and "├" not in row]
     assert axes and max(map(len, axes)) <= columns and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", plain)
 

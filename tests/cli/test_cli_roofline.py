@@ -103,8 +103,8 @@ def test_without_a_formula_a_users_kernel_has_no_bound(run, kernel):
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
 @pytest.mark.parametrize("line", [PAPER, A100 + "-m register-tile,tiled-coarse"])
-def test_tables_fit_the_terminal(run_for_terminal, columns, line):
-    shown = run_for_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
+def test_tables_fit_the_terminal(on_terminal, columns, line):
+    shown = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
     text = re.sub(r"\x1b\[[\d;]*m", "", shown)
     table = [
         line for line in text.splitlines() if not line.startswith(("op/B", "of th", "stream-k: ", "bf16x9: "))

@@ -77,23 +77,21 @@ class TestSource:
         (tmp_path / "own.cu").write_text('#line 1 "x.cu"\n__global__ void own() {}\n')
         assert "2 __global__ void own() {}" in run("show --kernel own.cu --numbers").stdout
 
-    def test_a_terminal_gets_numbers_and_colour(self, on_terminal, run_for_terminal) -> None:
+    def test_a_terminal_gets_numbers_and_colour(self, on_terminal) -> None:
         shown = on_terminal("show -m naive", COLUMNS="120").stdout
         assert "\x1b[" in shown
         plain = ESCAPES.sub("", shown).splitlines()
         assert any(re.match(r" *1 // One thread per element", line) for line in plain)
         assert max(map(len, plain)) <= 120
-        without = ESCAPES.sub("", run_for_terminal("show -m naive --no-numbers", COLUMNS="120").stdout)
+        without = ESCAPES.sub("", on_terminal("show -m naive --no-numbers", COLUMNS="120").stdout)
         assert without.splitlines()[5].startswith("// One thread per element")
-        assert "\x1b[" not in run_for_terminal("show -m naive", NO_COLOR="1").stdout
+        assert "\x1b[" not in on_terminal("show -m naive", NO_COLOR="1").stdout
 
-    def test_markup_and_emoji_in_a_file_are_shown_unchanged(
-        self, run, run_for_terminal, tmp_path: Path
-    ) -> None:
+    def test_markup_and_emoji_in_a_file_are_shown_unchanged(self, run, on_terminal, tmp_path: Path) -> None:
         text = "__global__ void own() { /* [bold]:100:[/] */ }\n"
         (tmp_path / "[red]own.cu").write_text(text)
         assert run("show --kernel [red]own.cu").stdout.endswith(text)
-        assert "[bold]:100:[/]" in ESCAPES.sub("", run_for_terminal("show --kernel [red]own.cu").stdout)
+        assert "[bold]:100:[/]" in ESCAPES.sub("", on_terminal("show --kernel [red]own.cu").stdout)
 
     def test_the_source_needs_no_compiler(self, spawn) -> None:
         assert spawn("show -m naive", PATH="/nonexistent", CXX="none").status == 0
@@ -179,9 +177,9 @@ class TestCompiled:
         assert "tiled-dynamic asks for shared memory at launch too: 2 * BLOCK_SIZE" in ended.stdout
 
     @pytest.mark.parametrize("columns", [60, 80, 120])
-    def test_resources_fit_the_terminal(self, run_for_terminal, columns: int) -> None:
+    def test_resources_fit_the_terminal(self, on_terminal, columns: int) -> None:
         methods = "-m block-coarse-local,tiled-padded --dtype float32 --dtype float64"
-        shown = run_for_terminal(
+        shown = on_terminal(
             f"show --resources {methods} --arch sm_80", COLUMNS=str(columns), NO_COLOR="1"
         ).stdout
         assert max(map(len, shown.splitlines())) <= columns
@@ -254,13 +252,11 @@ class TestDiff:
             "tiled-padded BLOCK_SIZE=32 PAD=1 differ."
         )
 
-    def test_a_narrow_terminal_gets_a_unified_diff_that_can_be_applied(self, run_for_terminal) -> None:
+    def test_a_narrow_terminal_gets_a_unified_diff_that_can_be_applied(self, on_terminal) -> None:
         line = "show --diff tiled tiled-dynamic"
-        plain = ESCAPES.sub("", run_for_terminal(line, COLUMNS="99").stdout)
+        plain = ESCAPES.sub("", on_terminal(line, COLUMNS="99").stdout)
         first, second = (
-            run_for_terminal(f"show -m {name} --no-numbers", COLUMNS="300", NO_COLOR="1").stdout.split(
-                "\n", 1
-            )[1]
+            on_terminal(f"show -m {name} --no-numbers", COLUMNS="300", NO_COLOR="1").stdout.split("\n", 1)[1]
             for name in ("tiled", "tiled-dynamic")
         )
         before, after, *diff = plain[: plain.rindex("}\n") + 1].splitlines()
@@ -269,16 +265,16 @@ class TestDiff:
         assert apply_unified_diff(first.splitlines(), diff) == second.splitlines()
         assert plain.endswith("differ.\n")
 
-    def test_equal_sources_are_reported_as_equal(self, run, run_for_terminal) -> None:
+    def test_equal_sources_are_reported_as_equal(self, run, on_terminal) -> None:
         assert run("show --diff tiled cblock").stdout.endswith("\nNo line differs.\n")
-        narrow = run_for_terminal("show --diff tiled cblock", COLUMNS="80", NO_COLOR="1").stdout
+        narrow = on_terminal("show --diff tiled cblock", COLUMNS="80", NO_COLOR="1").stdout
         assert narrow.endswith("\nNo line differs.\n") and "@@" not in narrow
 
-    def test_two_columns_fit_the_terminal(self, run_for_terminal) -> None:
-        shown = run_for_terminal("show --diff naive tiled", COLUMNS="100", NO_COLOR="1").stdout
+    def test_two_columns_fit_the_terminal(self, on_terminal) -> None:
+        shown = on_terminal("show --diff naive tiled", COLUMNS="100", NO_COLOR="1").stdout
         assert max(map(len, shown.splitlines())) <= 100
         assert " | " in shown and "@@" not in shown
-        assert "\x1b[" in run_for_terminal("show --diff naive tiled", COLUMNS="100").stdout
+        assert "\x1b[" in on_terminal("show --diff naive tiled", COLUMNS="100").stdout
 
     def test_a_value_applies_to_the_side_that_has_the_parameter(self, run, bare: Path) -> None:
         shown = run("show --diff register-tile bare.cu --tile 2 -D VALUE=5").stdout

@@ -107,14 +107,14 @@ def test_the_addresses_of_a_warp_are_drawn(run, tmp_path):
 
 
 @pytest.mark.parametrize("columns", [60, 120])
-def test_a_drawing_fits_the_terminal_and_needs_no_colour(run_for_terminal, columns):
+def test_a_drawing_fits_the_terminal_and_needs_no_colour(on_terminal, columns):
     line = "trace -m coalesced --block 32 -n 64 --warp 0"
-    plain = run_for_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
+    plain = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
     assert "\x1b[" not in plain.replace("\x1b[0m", "")
     drawn = [row for row in plain.splitlines() if "│" in row]
     assert drawn and max(map(len, drawn)) <= columns
     assert any("0² 1² 2²" in row and "31²" in row for row in drawn)
-    coloured = run_for_terminal(line, COLUMNS=str(columns), COLORTERM="truecolor").stdout
+    coloured = on_terminal(line, COLUMNS=str(columns), COLORTERM="truecolor").stdout
     assert "48;2;0;114;178" in coloured
 
 

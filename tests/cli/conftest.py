@@ -71,7 +71,7 @@ class Ended:
 
 Run = Callable[..., Ended]
 
-IN_A_WORKER = {"verify", "check", "profile", "interrupt"}
+IN_A_WORKER = {"check", "profile", "interrupt"}
 """Modules, without `test_cli_`, whose commands run cases in a worker process, as those of users do."""
 
 
@@ -95,6 +95,12 @@ def no_exact_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """Have `bench` and `sweep` compute no exact figures, two compilations per case, in most tests."""
     if request.module.__name__ != "test_cli_without_gpu":
         monkeypatch.setattr("cudamm.analysis.exact_figures.exact_figures", no_figures)
+
+
+@pytest.fixture(autouse=True)
+def no_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands time each variant at once, without launching it for 100 ms first."""
+    monkeypatch.setattr("cudamm.benchmark.measure.WARM_UP_MS", 0.0)
 
 
 def no_figures(cases: Sequence[Any], architecture: Architecture, *_: Any) -> list[ExactFigures]:

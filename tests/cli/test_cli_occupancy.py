@@ -1,4 +1,4 @@
-"""`cudamm occupancy`: kernels for GPUs that are not here, bare numbers, and what is asked of either."""
+"""`cudamm occupancy` of kernels and of bare numbers, for GPUs that need not be installed."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ from cudamm.kernels.architecture import ARCHITECTURES
 from cudamm.occupancy import configurations
 
 BARE = "occupancy --arch sm_86 --threads 256 --registers 37 --shared 5000 "
-OURS = "occupancy --arch sm_86 --kernel my.cu "
-UNUSED = 2**31 - 1
+MY_KERNEL = "occupancy --arch sm_86 --kernel my.cu "
+NO_LIMIT = 2**31 - 1
+"""Blocks per multiprocessor that a resource allows that a kernel does not use."""
 BODY = "C[threadIdx.x] = A[0] * M;"
-# Registers that spill, an array in local memory, a second barrier, and every other memory there is.
-RICH = """
+# The kernel spills registers and uses a second barrier and every kind of memory.
+RICH_BODY = """
     extern __shared__ float dynamic[];
     __shared__ float fixed[100];
-    float kept[W], array[100], sum = table[K];
+    float live[W], array[100], sum = table[K];
     for (int i = 0; i < 100; ++i) array[i] = A[i * N];
-    for (int i = 0; i < W; ++i) kept[i] = A[i * M + threadIdx.x];
+    for (int i = 0; i < W; ++i) live[i] = A[i * M + threadIdx.x];
     dynamic[threadIdx.x] = fixed[threadIdx.x] = A[threadIdx.x];
     asm volatile("bar.sync 1, 64;");
     __syncthreads();
     for (int k = 0; k < K; ++k)
-        for (int i = 0; i < W; ++i) kept[i] = kept[i] * kept[(i + 1) % W] + dynamic[k] * array[k % 100];
-    for (int i = 0; i < W; ++i) sum += kept[i] * fixed[i];
+        for (int i = 0; i < W; ++i) live[i] = live[i] * live[(i + 1) % W] + dynamic[k] * array[k % 100];
+    for (int i = 0; i < W; ++i) sum += live[i] * fixed[i];
     C[threadIdx.x] = sum;
 """
-CALLED = """
+CALLED_FUNCTION = """
 __device__ __noinline__ float f(const float *A, int n) {
     float array[256];
     for (int i = 0; i < 256; ++i) array[i] = A[i * n];
@@ -50,56 +51,62 @@ __constant__ float (*functions[2])(const float *, int) = {f, f};
 
 @pytest.fixture
 def mine(write_kernel, needs_nvcc):
-    """Write a kernel of the user's own: the rest of its header, its body, and what surrounds that."""
+    """Return a function that writes a user's kernel with these header fields and this body."""
 
-    def write(*header, body=BODY, before="", bounds="", name="my.cu"):
-        fields = "\n".join(f"// {line}" for line in header or ("threads: 64", "grid: ceil(M / 64)"))
+    def write(*fields, body=BODY, before="", bounds="", name="my.cu"):
+        header = "\n".join(f"// {field}" for field in fields or ("threads: 64", "grid: ceil(M / 64)"))
         arguments = "int M, int N, int K, const float *A, const float *B, float *C"
         kernel = f"{before}\n__global__ void {bounds} mine({arguments}) {{ {body} }}\n"
-        return write_kernel(f"// Mine.\n//\n{fields}\n\n{kernel}", name)
+        return write_kernel(f"// Mine.\n//\n{header}\n\n{kernel}", name)
 
     return write
 
 
-def missing(*_):
+def raise_no_device(*_):
     raise NoDeviceError("it was not found")
 
 
-# sm_86: 37 x 32 = 1184 registers a warp are 1280 in portions of 256; the 16384 of a partition hold 12 such
-# warps, four partitions 48, which are 6 blocks; 5000 bytes and the driver's 1024 are 6144 in portions of 128.
+# The third case: a warp needs 37 x 32 = 1184 registers, allocated as 1280 in units of 256. The 16384
+# registers of a partition hold 12 warps, so four partitions hold 48 warps, which are 6 blocks. A block needs
+# 5000 bytes of shared memory and the driver's 1024, allocated as 6144 in units of 128.
 @pytest.mark.parametrize(
     ("options", "blocks", "warps", "limited_by"),
     [
-        ("--arch sm_10 --threads 256 --registers 10", 3, 24, ["warps", "registers"]),  # SJTU's two cases
+        ("--arch sm_10 --threads 256 --registers 10", 3, 24, ["warps", "registers"]),  # these two are SJTU's
         ("--arch sm_10 --threads 256 --registers 11", 2, 16, ["registers"]),
         ("--arch 8.6 --threads 256 --registers 37 --shared 5000", 6, 48, ["warps", "registers"]),
         ("--arch SM86 --threads 32 --registers 16", 16, 16, ["blocks"]),
         ("--arch sm_90 --threads 1000 --registers 64", 1, 32, ["registers"]),
-        ("--arch sm_90a --threads 32 --barriers 5", 12, 12, ["barriers"]),  # of 64
+        ("--arch sm_90a --threads 32 --barriers 5", 12, 12, ["barriers"]),  # 64 barriers
         ("--arch sm_75 --threads 128 --registers 32 --shared 20000", 3, 12, ["shared"]),
         ("--arch sm_60 --threads 320 --registers 40", 5, 50, ["registers"]),  # 2 x (32768 // 1280) warps
         ("--arch sm_61 --threads 320 --registers 40", 4, 40, ["registers"]),  # 4 x (16384 // 1280)
-        ("--arch sm_86 --threads 32 --carveout 0 --shared 100", 7, 7, ["shared"]),  # of 8 KB, 1152 bytes each
+        (
+            "--arch sm_86 --threads 32 --carveout 0 --shared 100",
+            7,
+            7,
+            ["shared"],
+        ),  # 8 KB hold 7 times 1152 bytes
     ],
 )
-def test_occupancy_as_computed_by_hand(run, options, blocks, warps, limited_by):
+def test_occupancy_is_that_computed_by_hand(run, options, blocks, warps, limited_by):
     (record,) = run(f"occupancy {options} --json -").records
     assert (record["active_blocks"], record["active_warps"]) == (blocks, warps)
     assert record["limited_by"] == limited_by
     threads = blocks * record["threads_per_block"]
-    of = ARCHITECTURES[record["arch"].rstrip("a")]
+    architecture = ARCHITECTURES[record["arch"].rstrip("a")]
     assert record["active_threads"] == threads
-    assert record["occupancy"] == pytest.approx(warps * 32 / of.threads)
-    assert record["device_occupancy"] == pytest.approx(threads / of.threads)
+    assert record["occupancy"] == pytest.approx(warps * 32 / architecture.threads)
+    assert record["device_occupancy"] == pytest.approx(threads / architecture.threads)
 
 
-def test_the_record_and_the_sheet_agree(run):
+def test_the_record_and_the_printed_sheet_agree(run):
     ended = run(BARE + "--grid 100,10 --json -")
     assert ended.stderr == "" and json.loads(ended.stdout)["schema"] == "cudamm.occupancy/1"
     (record,) = ended.records
     given = {"threads_per_block": 256, "registers_per_thread": 37, "shared_bytes_per_block": 5000}
     assert ({"arch": "sm_86", "method": None, "params": {}} | given).items() <= record.items()
-    assert record["limits"] == {"warps": 6, "blocks": 16, "registers": 6, "shared": 16, "barriers": UNUSED}
+    assert record["limits"] == {"warps": 6, "blocks": 16, "registers": 6, "shared": 16, "barriers": NO_LIMIT}
     assert record["waves"] == pytest.approx(1000 / (6 * 82))
     rows = [line.split("│") for line in run(BARE + "--grid 100,10").stdout.splitlines() if "│" in line]
     shown = {label.strip(): cell.strip() for _, label, cell, _ in rows}
@@ -112,8 +119,8 @@ def test_the_record_and_the_sheet_agree(run):
     assert (shown["occupancy"], shown["by registers"], shown["by barriers"]) == ("100%", "6", "-")
 
 
-def test_bare_numbers_compile_and_start_nothing(run, monkeypatch):
-    monkeypatch.setattr(nvcc_compiler, "nvcc", missing)
+def test_bare_numbers_need_no_compiler_and_no_process(run, monkeypatch):
+    monkeypatch.setattr(nvcc_compiler, "nvcc", raise_no_device)
     monkeypatch.setattr(subprocess, "Popen", None)
     monkeypatch.setenv("CUDAMM_CACHE", "/proc/nowhere")
     assert run(BARE + "--why --ilp --curves").status == 0
@@ -122,7 +129,7 @@ def test_bare_numbers_compile_and_start_nothing(run, monkeypatch):
     run("occupancy --arch sm_86 -m tiled").refused(3, "not found", "need no compiler")
 
 
-def test_lists_and_ranges_are_multiplied(run):
+def test_lists_and_ranges_make_every_combination(run):
     line = "occupancy --arch sm_86 --threads {} --registers 16,37,255 --shared {} --json -"
     rows = run(line.format("32:1024:32", "0,8")).records
     found = [(r["threads_per_block"], r["registers_per_thread"], r["shared_bytes_per_block"]) for r in rows]
@@ -131,18 +138,18 @@ def test_lists_and_ranges_are_multiplied(run):
     assert [row["shared_bytes_per_block"] for row in rows] == [100, 100, 128, 512, 2048, 8192]
 
 
-def test_a_hundred_thousand_configurations(run, tmp_path):
-    line = "occupancy --arch sm_86 --threads 32:1024:32 --registers 0:255 --shared 0:12000:{} --json all.json"
-    ended = run(line.format(1000))
+def test_of_many_configurations_the_table_shows_forty_and_the_file_contains_all(run, tmp_path):
+    line = "occupancy --arch sm_86 --threads 32:1024:32 --registers 0:255 {} --json all.json"
+    ended = run(line.format(""))
     rows = json.loads((tmp_path / "all.json").read_text())["results"]
-    assert len(rows) == 32 * 256 * 13 == 106_496
+    assert len(rows) == 32 * 256 == 8192
     full = sum(row["occupancy"] == 1 for row in rows)
-    assert "… and 106,456 more" in ended.stdout
-    assert f"{full:,} of all 106,496 have the highest occupancy, 100%" in ended.stdout
-    run(line.format(2)).refused(2, "configurations are more than 2,000,000")
+    assert "… and 8,152 more" in ended.stdout
+    assert f"{full:,} of all 8,192 have the highest occupancy, 100%" in ended.stdout
+    run(line.format("--shared 0:12000:2")).refused(2, "configurations are more than 2,000,000")
 
 
-def test_what_fits_nowhere_is_a_row_that_says_why(run):
+def test_a_configuration_that_cannot_run_is_a_row_with_the_reason(run):
     ended = run("occupancy --arch sm_86 --threads 288 --registers 255 --json -")
     (record,) = ended.records
     assert ended.status == 0 and (record["active_blocks"], record["occupancy"]) == (0, 0)
@@ -159,8 +166,8 @@ def test_what_fits_nowhere_is_a_row_that_says_why(run):
         assert (old["active_blocks"], old["reason"], new["reason"]) == (0, reason, "")
 
 
-def test_instructions_in_place_of_warps(run):
-    """SJTU: 4 instructions x 4 cycles x 24 warps are 384, less than 400; 8 x 4 x 16 are 512."""
+def test_independent_instructions_hide_latency_like_more_warps(run):
+    """SJTU: 4 instructions x 4 cycles x 24 warps are 384 cycles, fewer than 400; 8 x 4 x 16 are 512."""
     rows = run("occupancy --arch sm_10 --threads 256 --registers 10,11 --ilp 4,8 --json -").records
     found = [[(x["hidden_cycles"], x["covered"]) for x in row["latency"]] for row in rows]
     assert found == [[(384, False), (768, True)], [(256, False), (512, True)]]
@@ -170,80 +177,85 @@ def test_instructions_in_place_of_warps(run):
     assert exact["hidden_cycles"] == 168 and exact["covered"]
 
 
-def test_the_best_block_size(run, needs_nvcc):
+def test_the_suggested_block_size_fills_a_multiprocessor(run, needs_nvcc):
     (bare,) = run("occupancy --arch sm_86 --registers 37 --suggest --json -").records
     (kernel,) = run("occupancy --arch sm_86 -m tiled-dynamic --suggest --sms 10 --json -").records
     for record, sms in ((bare, 82), (kernel, 10)):
-        found = record["suggestion"]  # 768: the largest block of which whole ones fill an SM of 1536 threads
-        assert (found["threads_per_block"], found["min_grid_blocks"]) == (768, 2 * sms)
-        assert (found["rounded_threads"], found["block_edge"], record["threads_per_block"]) == (256, 16, 256)
+        # 768 is the largest block size that divides the 1536 threads of a multiprocessor.
+        suggestion = record["suggestion"]
+        assert (suggestion["threads_per_block"], suggestion["min_grid_blocks"]) == (768, 2 * sms)
+        assert (suggestion["rounded_threads"], suggestion["block_edge"], record["threads_per_block"]) == (
+            256,
+            16,
+            256,
+        )
     assert kernel["params"] == {"BLOCK_SIZE": 16}
     old, new = run("occupancy --arch sm_10 --arch sm_86 --registers 200 --suggest --json -").records
     assert (old["active_blocks"], new["reason"]) == (0, "") and "124" in old["reason"]
 
 
-def test_a_block_made_of_other_parameters_is_compiled_in(run, needs_nvcc):
-    """Another number of threads would be another kernel: there is nothing to search."""
-    (record,) = run("occupancy --arch sm_90 -m warp-tile --suggest --json -").records
-    assert record["suggestion"]["chosen_from"] == "compiled: 256"
-    assert record["suggestion"]["threads_per_block"] == record["threads_per_block"] == 256
-    (record,) = run("occupancy --arch sm_90 -m tile-1d -D BM=32,128 --suggest --json -").records[:1]
-    assert record["suggestion"]["chosen_from"] == "compiled: 256"
+def test_a_block_size_that_is_compiled_in_is_the_only_suggestion(run, needs_nvcc):
+    records = run("occupancy --arch sm_90 -m tile-1d -D BM=32,128 --suggest --json -").records
+    assert len(records) == 2
+    for record in records:
+        threads = record["threads_per_block"]
+        assert record["suggestion"]["threads_per_block"] == threads
+        assert record["suggestion"]["chosen_from"] == f"compiled: {threads}"
 
 
 @pytest.mark.parametrize(
-    ("header", "takes"),
+    ("header", "sizes"),
     [
         (("param: BLOCK_SIZE = 64 in 64, 128", "threads: BLOCK_SIZE"), {768}),
         (("param: BLOCK_SIZE = 8 in 8, 16", "threads: 32, BLOCK_SIZE"), {768}),
-        (("threads: 64",), {64, 768}),  # fixed: what NVIDIA's search would say is told, not taken
+        (("threads: 64",), {64, 768}),  # fixed: NVIDIA's search finds 768, which is not possible
         (("param: BLOCK_SIZE = 8 in 8, 9", "threads: 256", "shared-bytes: 64 * BLOCK_SIZE"), {256}),
-        (("param: BLOCK_SIZE = 32 in 16, 32", "threads: BLOCK_SIZE // 2, BLOCK_SIZE"), {128, 512}),
         (("param: BLOCK_SIZE = 32 in 16, 32", "threads: BLOCK_SIZE / 2, BLOCK_SIZE"), {128, 512}),
         (("param: BLOCK_SIZE = 64 in 64, 128", "threads: BLOCK_SIZE", "requires: BLOCK_SIZE <= 128"), {128}),
     ],
 )
-def test_a_suggestion_can_be_taken(run, mine, header, takes):
+def test_a_suggested_block_size_is_possible(run, mine, header, sizes):
     mine(*header, "grid: ceil(M / 64)")
-    (record,) = run(OURS + "--suggest --json -").records
-    assert record["reason"] == "" and record["threads_per_block"] in takes
-    assert record["suggestion"]["threads_per_block"] in takes
+    (record,) = run(MY_KERNEL + "--suggest --json -").records
+    assert record["reason"] == "" and record["threads_per_block"] in sizes
+    assert record["suggestion"]["threads_per_block"] in sizes
 
 
-def test_what_leads_to_the_next_step(run, mine):
+def test_why_names_the_change_that_raises_the_occupancy(run, mine):
     shown = run("occupancy --arch sm_86 --threads 256 --registers 37,255 --shared 5000 --why").stdout
     assert "5,000 bytes on sm_86: the occupancy is full: an SM has room for 48 warps" in shown
     assert (
         "with 128 registers per thread (now 255), 2 blocks fit (now 1): 33.3% occupancy (now 16.7%)" in shown
     )
     (record,) = run("occupancy --arch sm_86 --threads 256 --shared 17000 --why --json -").records
-    assert record["active_blocks"] == 5  # 102400 // 18048; of a sixth 17024 are given out, 1024 to the driver
+    # 102400 // 18048 blocks. A sixth block could have 17024 bytes, 1024 of them for the driver.
+    assert record["active_blocks"] == 5
     assert record["steps"][0]["shared_bytes_per_block"] == 16000
     mine(bounds="__launch_bounds__(64)")
-    (record,) = run(OURS + "--why --json -").records
+    (record,) = run(MY_KERNEL + "--why --json -").records
     assert record["max_threads_per_block"] == 64
     assert all((step["threads_per_block"] or 0) <= 64 for step in record["steps"])
     mine("param: P = 1 in 1, 2", "threads: 64", "grid: 1", body="static_assert(P == 1);" + BODY)
-    fine, broken = run(OURS + "-D P=1,2 --why --json -").records
-    assert fine["steps"] and "does not compile" in broken["reason"]
+    correct, broken = run(MY_KERNEL + "-D P=1,2 --why --json -").records
+    assert correct["steps"] and "does not compile" in broken["reason"]
     assert not broken.get("steps")
 
 
-def test_resources_are_what_the_compiler_says(run, mine, tmp_path):
+def test_resources_are_those_that_the_compiler_reports(run, mine, tmp_path):
     header = ("param: BLOCK_SIZE = 64", "threads: BLOCK_SIZE", "grid: 1", "shared-bytes: 4 * BLOCK_SIZE")
-    mine(*header, body=RICH, before="__constant__ float table[777];", bounds="__launch_bounds__(256, 8)")
+    mine(*header, body=RICH_BODY, before="__constant__ float table[777];", bounds="__launch_bounds__(256, 8)")
     ended = run("occupancy --arch sm_80 --kernel my.cu -D W=64 --block 64,512 --json -")
     record, too_large = ended.records
     command = [str(find_nvcc()), "-arch=sm_80", "-cubin", "-Xptxas=-v", "-DW=64", "-o", "x.cubin", "my.cu"]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
-    for field, pattern, least in (
+    report = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
+    for field, pattern, minimum in (
         ("registers_per_thread", r"Used (\d+) registers", 32),
         ("spill_store_bytes", r"(\d+) bytes spill stores", 4),
         ("spill_load_bytes", r"(\d+) bytes spill loads", 4),
         ("local_bytes_per_thread", r"(\d+) bytes stack frame", 400),
         ("barriers", r"used (\d+) barriers", 2),
     ):
-        assert record[field] == int(re.search(pattern, said)[1]) >= least
+        assert record[field] == int(re.search(pattern, report)[1]) >= minimum
     assert (record["static_shared_bytes"], record["dynamic_shared_bytes"]) == (400, 256)
     assert (record["constant_bytes"], record["max_threads_per_block"]) == (4 * 777, 256)
     assert (record["shared_bytes_per_block"], record["active_blocks"]) == (656, 32)
@@ -251,22 +263,22 @@ def test_resources_are_what_the_compiler_says(run, mine, tmp_path):
     assert too_large["reason"] == "512 threads per block; its __launch_bounds__ allow 256"
 
 
-def test_local_memory_of_called_functions_counts(run, mine):
-    mine(body="C[threadIdx.x] = functions[M](A, N);", before=CALLED)
-    (record,) = run(OURS + "--json -").records
+def test_local_memory_of_called_functions_is_counted(run, mine):
+    mine(body="C[threadIdx.x] = functions[M](A, N);", before=CALLED_FUNCTION)
+    (record,) = run(MY_KERNEL + "--json -").records
     assert record["local_bytes_per_thread"] >= 1024 and record["spill_store_bytes"] > 0
 
 
-def test_sizes_are_told_apart(run, needs_nvcc):
-    rows = run("occupancy --arch sm_80 -m tiled --block 16 -n 64 -n 100x50x30 --dtype int32 --json -").records
-    assert [(row["dtype"], row["grid_blocks"]) for row in rows] == [("int32", 16), ("int32", 4 * 7)]
+def test_each_problem_size_has_its_own_row(run, needs_nvcc):
+    rows = run("occupancy --arch sm_90 -m naive --block 8 -n 64 -n 100x50x30 --dtype int32 --json -").records
+    assert [(row["dtype"], row["grid_blocks"]) for row in rows] == [("int32", 64), ("int32", 7 * 13)]
     assert [(row["m"], row["n"], row["k"]) for row in rows] == [(64, 64, 64), (100, 50, 30)]
 
 
-def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
-    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", missing)
-    known = dataclasses.replace(nvcc_compiler.nvcc(), architectures=("sm_80", "sm_90"))
-    monkeypatch.setattr(nvcc_compiler, "nvcc", lambda: known)
+def test_architectures_are_limited_to_those_that_nvcc_supports(run, monkeypatch, needs_nvcc):
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", raise_no_device)
+    nvcc = dataclasses.replace(nvcc_compiler.nvcc(), architectures=("sm_80", "sm_90"))
+    monkeypatch.setattr(nvcc_compiler, "nvcc", lambda: nvcc)
     for options in ("", "--json -"):
         ended = run(f"occupancy -m tiled --block 16 {options}")
         assert ended.status == 0 and "sm_80" in ended.stdout
@@ -277,9 +289,9 @@ def test_what_nvcc_compiles_for(run, monkeypatch, needs_nvcc):
     assert run("occupancy --arch sm_70 --threads 64").status == 0
 
 
-def test_a_gpu_that_cannot_be_used_is_not_passed_over_in_silence(run, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", missing)
-    for left_out, said in ((True, r"no GPU is used \(it was not found\)"), (False, "no GPU here")):
+def test_a_gpu_that_cannot_be_used_is_reported(run, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", raise_no_device)
+    for left_out, message in ((True, r"no GPU is used \(it was not found\)"), (False, "no GPU here")):
         monkeypatch.setattr(
             importlib.import_module("cudamm.devices.find_device"),
             "is_left_out",
@@ -287,10 +299,10 @@ def test_a_gpu_that_cannot_be_used_is_not_passed_over_in_silence(run, monkeypatc
         )
         ended = run("occupancy --threads 64")
         assert ended.status == 0
-        assert re.match(rf"cudamm: {said}, so results are for sm_80", ended.stderr)
+        assert re.match(rf"cudamm: {message}, so results are for sm_80", ended.stderr)
 
 
-def test_block_sizes_that_are_given_are_chosen_from(run, needs_nvcc):
+def test_a_suggestion_is_chosen_from_the_given_block_sizes(run, needs_nvcc):
     for given in ("--block 8,16", "-D BLOCK_SIZE=8,16"):
         (record,) = run(f"occupancy --arch sm_86 -m tiled-dynamic --suggest {given} --json -").records
         assert record["suggestion"]["threads_per_block"] == record["threads_per_block"] == 256
@@ -300,17 +312,18 @@ def test_block_sizes_that_are_given_are_chosen_from(run, needs_nvcc):
     )
 
 
-def test_a_kernel_for_some_architectures_only(run, mine):
-    mine("threads: 64", "grid: 1", "shared-bytes: 150000")
-    fits, does_not = run(OURS + "--arch sm_90 --json -").records[::-1]
-    assert (fits["active_blocks"], does_not["active_blocks"]) == (1, 0)
-    assert "150,000 bytes of shared memory" in does_not["reason"] and "101,376" in does_not["reason"]
-    mine(before="#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900\n#error for Hopper\n#endif")
-    fits, does_not = run(OURS + "--arch sm_90 --json -").records[::-1]
-    assert fits["active_blocks"] and "for Hopper" in does_not["reason"]
+def test_a_kernel_for_some_architectures_only_fails_on_the_others(run, mine):
+    mine(
+        "threads: 64", "grid: 1", "shared-bytes: 150000",
+        before="#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n#error not for Hopper\n#endif",
+    )  # fmt: skip
+    too_little, runs, no_code = run(MY_KERNEL + "--arch sm_80 --arch sm_90 --json -").records
+    assert (runs["active_blocks"], too_little["active_blocks"]) == (1, 0)
+    assert "150,000 bytes of shared memory" in too_little["reason"] and "101,376" in too_little["reason"]
+    assert "not for Hopper" in no_code["reason"]
 
 
-def test_the_last_wave(run):
+def test_the_tail_effect_is_reported_if_the_last_wave_is_small(run):
     shown = run(BARE + "--grid 1000").stdout
     assert (
         "the grid needs 2.03 waves. The last wave has only 16 of 492 blocks" in shown
@@ -320,22 +333,21 @@ def test_the_last_wave(run):
         assert ("tail: 256 threads" in run(f"{BARE} --grid {launch}").stdout) == tail
 
 
-@pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
-def test_curves(run, tmp_path, suffix, begins):
-    (tmp_path / f"x.{suffix}").write_text("old")
-    assert len(run(f"{BARE} --plot x.{suffix} --json -").records) == 1
-    assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begins)
+def test_curves_are_drawn_to_a_file_and_in_the_terminal(run, tmp_path):
+    (tmp_path / "x.png").write_text("old")
+    assert len(run(f"{BARE} --plot x.png --json -").records) == 1
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     shown = run(BARE + "--curves").stdout
-    for here in (
+    for point in (
         "threads per block; ● 256: 48",
         "registers per thread; ● 37: 48",
         "bytes per block; ● 5,000: 48",
     ):
-        assert here in shown
+        assert point in shown
 
 
-@pytest.mark.parametrize("name", ["a$b_{x$.cu", "漢字.cu"])
-def test_a_plot_shows_names_as_they_are(run, mine, name):
+def test_a_plot_may_be_of_a_file_with_special_characters_in_its_name(run, mine):
+    name = "a$b_{x$漢字.cu"
     mine(name=name)
     assert run(f"occupancy --arch sm_86 --kernel '{name}' --plot x.svg --json x.json").stderr == ""
 
@@ -356,11 +368,11 @@ def test_a_plot_shows_names_as_they_are(run, mine, name):
         *((f"--threads 32 --{v} 0", [f"--{v}"]) for v in ("ilp", "grid", "load-cycles")),
         ("--threads 32 --load-cycles 400", ["goes with --ilp"]), ("--threads 32 -m tiled", ["bare numbers"]),
         ("--threads 32 -n 64", ["leave out -n"]), ("--threads 32 --suggest", ["leave out --threads"]),
-        ("--threads 32:288:32", ["at most 8 configurations", "9"]),  # a plot is asked for
+        ("--threads 32:288:32", ["at most 8 configurations", "9"]),  # --plot is given
         ("--threads 32 --plot x.jpg", [".png, .svg, .pdf"]),
         ("--threads 32 --plot nowhere/x.png", ["nowhere/x.png", "cannot be written"]),
         ("--threads 32 --plot same.svg --json same.svg", ["--plot", "--json"]),
-        ("--threads 32 --grid 1:4", ["--grid"]),  # 1 x 2 x 3 x 4
+        ("--threads 32 --grid 1:4", ["--grid"]),  # a grid has at most 3 dimensions
         ("--registers 256 --suggest", ["allows 255"]), ("--shared 200000 --suggest", ["allows 101,376"]),
         ("--threads 32 --sms " + "9" * 20, ["--sms"]), ("--threads 32 --grid 99," + "9" * 18, ["--grid"]),
         ("--threads 32 --shared threads*" + "9" * 20, ["shared"]),
@@ -368,7 +380,7 @@ def test_a_plot_shows_names_as_they_are(run, mine, name):
           for v in ("load", "instruction") for x in ("nan", "inf")),
     ],
 )  # fmt: skip
-def test_a_wrong_command_line(run, tmp_path, options, words):
+def test_a_wrong_command_line_is_refused_and_replaces_no_file(run, tmp_path, options, words):
     for name in ("old.json", "old.png"):
         (tmp_path / name).write_text("old")
     arch = "" if "--arch" in options else "--arch sm_86 "
@@ -377,19 +389,19 @@ def test_a_wrong_command_line(run, tmp_path, options, words):
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"old.json": "old", "old.png": "old"}
 
 
-def test_wrong_command_lines_about_kernels(run, mine):
+def test_a_kernel_without_occupancy_is_refused(run, mine):
     run("occupancy --arch sm_86 -m cpu-simple").refused(2, "host methods have no occupancy")
     run("occupancy --arch sm_86 -m tiled --block 33").refused(2, "1089 threads", "1024")
     mine(body="C[0] = undeclared;")
-    run(OURS).refused(2, "my.cu(", "undeclared")
+    run(MY_KERNEL).refused(2, "my.cu(", "undeclared")
     mine(body="__shared__ float s[20000]; s[threadIdx.x] = A[M]; C[0] = s[N];")
-    run(OURS).refused(2, "too much shared data")
+    run(MY_KERNEL).refused(2, "too much shared data")
     mine(before="__global__ void other(float *C) {}")
-    run(OURS).refused(2, "--entry", "mine", "other")
+    run(MY_KERNEL).refused(2, "--entry", "mine", "other")
     run("occupancy --arch sm_86 -m tiled --block 16 --barriers 3").refused(2, "--barriers")
 
 
-def test_ctrl_c_keeps_the_architectures_that_are_done(run, monkeypatch, tmp_path):
+def test_ctrl_c_keeps_the_results_of_finished_architectures(run, monkeypatch, tmp_path):
     original = configurations.results
 
     def results(architecture, *rest):
@@ -404,13 +416,13 @@ def test_ctrl_c_keeps_the_architectures_that_are_done(run, monkeypatch, tmp_path
     assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 2
 
 
-def test_a_reader_that_leaves_ends_it_quietly(tmp_path):
-    ours, theirs = os.pipe()
-    os.close(ours)
+def test_a_closed_pipe_ends_the_command_without_a_message(tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
     command = [sys.executable, "-m", "cudamm", *BARE.split(), "--why", "--ilp", "--curves"]
-    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
-    os.close(theirs)
-    assert done.stderr == b""
+    completed = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    os.close(writer)
+    assert completed.stderr == b""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`--plot` of `bench` and `sweep`, and of `occupancy` in the terminal."""
+"""`--plot` of `bench` and `sweep` in files and in the terminal, and of `occupancy` in the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ON_CPU = "--device cpu -n 16 --runs 3 --warmup 0 --times"
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("SVG", b"<?xml"), ("pdf", b"%PDF")])
-def test_bench_draws_a_picture(run, tmp_path, suffix, begins):
+def test_bench_draws_a_picture_in_the_format_of_the_suffix(run, tmp_path, suffix, begins):
     (tmp_path / f"x.{suffix}").write_text("old")
     ended = run(f"bench {ON_CPU} -m cpu-simple -m cpu-block --plot x.{suffix} --json -")
     assert (ended.status, ended.stderr, len(ended.records)) == (0, "", 2)
@@ -22,19 +22,19 @@ def test_bench_draws_a_picture(run, tmp_path, suffix, begins):
     assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
 
 
-def test_a_picture_shows_what_the_table_shows(run, tmp_path):
+def test_a_picture_shows_the_best_of_each_method_that_is_timed(run, tmp_path):
     ended = run(f"sweep {ON_CPU} -m tiled,cpu-block --block 4,8,16 --plot x.svg --json x.json")
     assert (ended.status, ended.stderr) == (0, "")
     rows = json.loads((tmp_path / "x.json").read_text())["results"]
-    timed = [row for row in rows if row["status"] == "ok" and row["method"] == "cpu-block"]
-    best = min(timed, key=lambda row: row["median_ms"])
+    native = [row for row in rows if row["status"] == "ok" and row["method"] == "cpu-block"]
+    best = min(native, key=lambda row: row["median_ms"])
     svg = (tmp_path / "x.svg").read_text()
     assert f"best at {best['params']['BLOCK_SIZE']}: {significant(best['median_ms'])} ms" in svg
-    assert svg.count("best at") == 1  # and none of the emulated kernel
+    assert svg.count("best at") == 1  # the emulated kernel has no best
     assert "BLOCK_SIZE" in svg and "Tsinghua 2022, scaled" in svg and "† executed by the CPU device" in svg
 
 
-def test_bench_draws_in_the_terminal_below_the_table(run):
+def test_charts_in_the_terminal_come_below_the_table(run):
     ended = run(f"bench {ON_CPU} -m cpu-block -m cpu-simple --plot -")
     assert (ended.status, ended.stderr) == (0, "")
     table, bars = ended.stdout.split("GFLOP/s\n")
@@ -46,31 +46,33 @@ def test_bench_draws_in_the_terminal_below_the_table(run):
     assert "GFLOP/s against n (M = N = K)" in sizes and "●" in sizes
 
 
-def test_a_course_report_can_be_drawn_too(run):
+def test_results_in_the_style_of_a_report_can_be_drawn(run):
     shown = run(f"bench {ON_CPU} -m tiled --block 4,8 --style report --plot -").stdout
     assert "(ms) (" in shown and "median time (ms) against BLOCK_SIZE" in shown
 
 
-def test_what_failed_is_counted(run, kernel):
+def test_failed_results_are_counted_below_the_chart(run, kernel):
     kernel("wrong.cu", "sum += A", "sum -= A")
     ended = run(f"bench {ON_CPU} --kernel wrong.cu -m cpu-simple --plot -")
     assert ended.status == 1 and "Not drawn: 1 failed" in ended.stdout
 
 
-def test_where_nothing_was_timed_nothing_is_drawn(run, kernel, tmp_path):
+def test_without_a_timed_result_no_chart_is_drawn(run, kernel, tmp_path):
     kernel("wrong.cu", "sum += A", "sum -= A")
     for path in ("x.png", "-"):
         ended = run(f"bench {ON_CPU} --kernel wrong.cu --plot {path}")
-        assert ended.status == 1 and ended.stderr.startswith(f"cudamm: --plot {path}: nothing to draw")
-    assert [found.name for found in tmp_path.iterdir()] == ["wrong.cu"]
+        assert ended.status == 1 and ended.stderr.startswith(
+            f"cudamm: --plot {path}: there is nothing to draw"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["wrong.cu"]
 
 
-def test_after_ctrl_c_what_was_measured_is_drawn(run, monkeypatch, tmp_path):
+def test_after_ctrl_c_the_results_so_far_are_drawn(run, monkeypatch, tmp_path):
     original = measure.bench
 
     def interrupted(*arguments):
-        found = original(*arguments)
-        yield next(found)
+        results = original(*arguments)
+        yield next(results)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(measure, "bench", interrupted)
@@ -80,7 +82,7 @@ def test_after_ctrl_c_what_was_measured_is_drawn(run, monkeypatch, tmp_path):
     assert "cpu-simple ‡" in svg and "numpy" not in svg
 
 
-def test_a_resumed_run_draws_what_the_file_holds_too(run, tmp_path):
+def test_a_resumed_run_draws_the_rows_of_the_file_too(run, tmp_path):
     assert run(f"bench {ON_CPU} -m cpu-simple --json x.json").status == 0
     shown = run(f"bench {ON_CPU} -m cpu-simple -m numpy --resume x.json --plot -").stdout
     bars = shown.split("GFLOP/s\n")[1]
@@ -101,12 +103,14 @@ def test_a_resumed_run_draws_what_the_file_holds_too(run, tmp_path):
         ("--plot - --json -", ["--plot -", "--json -", "standard output"]),
     ],
 )
-def test_a_wrong_plot_costs_no_measurement(run, launches, tmp_path, command, options, words):
+def test_a_plot_that_cannot_be_written_is_refused_before_measuring(
+    run, launches, tmp_path, command, options, words
+):
     run(f"{command} {ON_CPU} -m tiled --block 8 {options}").refused(2, *words)
     assert launches == [] and list(tmp_path.iterdir()) == []
 
 
-def test_occupancy_draws_in_the_terminal(run):
+def test_occupancy_draws_its_curves_in_the_terminal(run):
     numbers = "occupancy --arch sm_86 --threads 256 --registers 42 --shared 5000"
     drawn = run(f"{numbers} --plot -")
     assert drawn == run(f"{numbers} --curves") and "┤" in drawn.stdout
@@ -114,13 +118,13 @@ def test_occupancy_draws_in_the_terminal(run):
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-def test_it_fits_the_terminal_and_respects_no_color(on_terminal, columns):
+def test_charts_fit_the_terminal_and_respect_no_color(on_terminal, columns):
     line = f"bench {ON_CPU} -m tiled --block 4,8,16 --plot -"
     plain = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
     axes = [row for row in plain.splitlines() if re.search("[┤└┌]", row) and "├" not in row]
     assert axes and max(map(len, axes)) <= columns and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", plain)
 
 
-def test_it_has_the_colours_of_the_pictures(on_terminal):
-    line = f"bench {ON_CPU} -m tiled --block 4,8 --plot -"
+def test_charts_in_the_terminal_have_the_colours_of_the_pictures(on_terminal):
+    line = f"bench {ON_CPU} -m cpu-block --block 4,8 --plot -"
     assert "\x1b[38;2;0;114;178m" in on_terminal(line, COLORTERM="truecolor").stdout

@@ -1,4 +1,4 @@
-"""`cudamm profile` with a made-up ncu: what it prints, what it is asked, and each way it can fail."""
+"""`cudamm profile` with a script in place of ncu: its output, its command line, and each way it can fail."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VALUES = {
 
 
 def table(kernels: int = 1) -> str:
-    """What ncu prints of so many kernels, all alike."""
+    """Return what ncu prints after it has profiled this number of equal kernels."""
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["ID", "Process ID", "Kernel Name", *VALUES])
@@ -61,7 +61,7 @@ def table(kernels: int = 1) -> str:
 
 
 class _Gpu(GpuTarget, Device[Any]):
-    """A GPU as far as the program can tell."""
+    """A stand-in for a GPU, which compiles and launches nothing."""
 
     def __init__(self) -> None:
         info = DeviceInfo("gpu", "gpu:0", "a test's GPU", {})
@@ -79,12 +79,12 @@ class _Gpu(GpuTarget, Device[Any]):
 
 @pytest.fixture
 def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
-    """Run a command line where there is a GPU, and an ncu that does as it is told.
+    """Return a function that runs a command line with a stand-in for a GPU and a script in place of ncu.
 
-    `stdout`, `stderr`, `status`: of ncu. `outcome`: what the process under it returns or raises.
-    `body`: Python that it runs first, its arguments in `argv`.
+    `stdout`, `stderr` and `status` are those of ncu. `outcome` is the result of the process that ncu
+    profiles, or its error. `body` is Python code that ncu runs first; its arguments are in `argv`.
     """
-    folder = tmp_path / "made-up"
+    folder = tmp_path / "ncu"
     folder.mkdir()
     monkeypatch.setattr(
         "cudamm.execution.worker_executor.WorkerExecutor", lambda spec, timeout_s: InProcessExecutor(_Gpu())
@@ -100,14 +100,14 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
     ) -> Any:
         (folder / "stdout").write_text(stdout)
         (folder / "stderr").write_text(stderr)
-        answer = Failure(outcome) if isinstance(outcome, CudammError) else Success(outcome)
-        (folder / "outcome").write_bytes(pickle.dumps(answer))
-        leave = f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])" if outcome is not None else ""
-        ncu = folder / "ncu"
+        reply = Failure(outcome) if isinstance(outcome, CudammError) else Success(outcome)
+        (folder / "outcome").write_bytes(pickle.dumps(reply))
+        write_outcome = f"shutil.copy({str(folder / 'outcome')!r}, argv[-2])" if outcome is not None else ""
+        ncu = folder / "ncu.py"
         ncu.write_text(
             f"#!{sys.executable} -IS\nimport json, os, shutil, signal, sys, time\nargv = sys.argv\n"
-            f"with open({str(folder / 'asked')!r}, 'a') as f: print(json.dumps(argv[1:]), file=f)\n"
-            f"{body}\n{leave}\n"
+            f"with open({str(folder / 'commands')!r}, 'a') as f: print(json.dumps(argv[1:]), file=f)\n"
+            f"{body}\n{write_outcome}\n"
             f"sys.stdout.write(open({str(folder / 'stdout')!r}).read())\n"
             f"sys.stderr.write(open({str(folder / 'stderr')!r}).read())\n"
             f"sys.exit({status})\n"
@@ -120,12 +120,12 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Any:
-    """The command lines that ncu was given."""
-    return lambda: [json.loads(line) for line in (tmp_path / "made-up" / "asked").read_text().splitlines()]
+def ncu_commands(tmp_path: Path) -> Any:
+    """Return a function that returns the command lines with which ncu was started."""
+    return lambda: [json.loads(line) for line in (tmp_path / "ncu" / "commands").read_text().splitlines()]
 
 
-RIGHT = Verdict(True)
+CORRECT = Verdict(True)
 LINE = "profile -m tiled --block 16 -n 64 "
 
 
@@ -135,13 +135,13 @@ def rows_of(text: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in cells}
 
 
-def test_a_table_and_sentences(on_gpu):
-    ended = on_gpu(LINE, table(), outcome=RIGHT)
+def test_the_table_and_the_findings_are_printed(on_gpu):
+    ended = on_gpu(LINE, table(), outcome=CORRECT)
     assert ended.status == 0, ended.stderr
     rows = rows_of(ended.stdout)
     assert rows["duration (ms)"] == ["2.50"] and rows["memory (% of peak)"] == ["92.2"]
     assert rows["device memory read (MB)"] == ["8.40"] and rows["FFMA (thread)"] == ["1,073,741,824"]
-    assert "L1 hits (%)" not in rows  # ncu could not tell
+    assert "L1 hits (%)" not in rows  # ncu printed n/a
     assert rows["bound by"] == ["memory"]
     for words in (
         "tiled BLOCK_SIZE=16: memory bound: memory throughput 92.2% of its peak, compute 41.5%",
@@ -154,20 +154,20 @@ def test_a_table_and_sentences(on_gpu):
     assert "occupancy is low" not in ended.stdout
 
 
-def test_ncu_is_asked_for_one_launch_cold_at_base_clock(on_gpu, asked):
-    on_gpu(LINE, table(), outcome=RIGHT)
-    (command,) = asked()
+def test_ncu_profiles_one_launch_with_cold_caches_at_base_clock(on_gpu, ncu_commands):
+    on_gpu(LINE, table(), outcome=CORRECT)
+    (command,) = ncu_commands()
     options = dict(itertools.pairwise(command))
     assert options["--page"] == "raw" and "--csv" in command
     assert options["--profile-from-start"] == "off" and options["--target-processes"] == "all"
     assert options["--cache-control"] == "all" and options["--clock-control"] == "base"
     assert set(options["--metrics"].split(",")) == VALUES.keys()
-    at = command.index(sys.executable)
-    assert command[at + 1 : at + 3] == ["-m", "cudamm.analysis.profiled_process"] and len(command) == at + 6
+    profiled = command[command.index(sys.executable) :]
+    assert profiled[1:3] == ["-m", "cudamm.analysis.profiled_process"] and len(profiled) == 6
 
 
-def test_json_keeps_ncus_own_names_and_values(on_gpu):
-    document = json.loads(on_gpu(LINE + "--json -", table(), outcome=RIGHT).stdout)
+def test_json_has_the_names_and_values_that_ncu_printed(on_gpu):
+    document = json.loads(on_gpu(LINE + "--json -", table(), outcome=CORRECT).stdout)
     assert document["schema"] == "cudamm.profile/1" and document["device"]["name"] == "a test's GPU"
     (row,) = document["results"]
     assert (row["method"], row["params"], row["m"], row["dtype"]) == (
@@ -184,8 +184,8 @@ def test_json_keeps_ncus_own_names_and_values(on_gpu):
     assert len(row["findings"]) == 3
 
 
-def test_csv_markdown_and_svg(on_gpu, tmp_path: Path):
-    ended = on_gpu(LINE + "--csv f.csv --markdown f.md --svg f.svg -q", table(), outcome=RIGHT)
+def test_csv_markdown_and_svg_contain_the_profile(on_gpu, tmp_path: Path):
+    ended = on_gpu(LINE + "--csv f.csv --markdown f.md --svg f.svg -q", table(), outcome=CORRECT)
     assert ended.status == 0 and ended.stderr == ""
     (row,) = csv.DictReader((tmp_path / "f.csv").read_text().splitlines())
     assert row["metrics.lts__t_sector_hit_rate.pct"] == "97.5" and row["bound"] == "memory"
@@ -193,10 +193,10 @@ def test_csv_markdown_and_svg(on_gpu, tmp_path: Path):
     assert (tmp_path / "f.svg").read_text().startswith("<svg")
 
 
-def test_each_variant_has_its_column(on_gpu, asked):
-    ended = on_gpu("profile -m tiled --block 8,16 -n 64 -v", table(), outcome=RIGHT)
+def test_each_variant_has_a_column(on_gpu, ncu_commands):
+    ended = on_gpu("profile -m tiled --block 8,16 -n 64 -v", table(), outcome=CORRECT)
     assert rows_of(ended.stdout)["bound by"] == ["memory", "memory"]
-    assert len(asked()) == 2 and "1 of 2: tiled" in ended.stderr
+    assert len(ncu_commands()) == 2 and "1 of 2: tiled" in ended.stderr
 
 
 def test_a_wrong_kernel_has_no_profile(on_gpu):
@@ -206,46 +206,46 @@ def test_a_wrong_kernel_has_no_profile(on_gpu):
     assert ended.status == 1 and "failed tiled" in ended.stdout and "7 elements wrong" in ended.stdout
 
 
-def test_a_crash_costs_its_row(on_gpu):
+def test_a_crashed_kernel_is_a_failed_row(on_gpu):
     ended = on_gpu(LINE, "==PROF== Connected to process 7\n", outcome=KernelError("launch failed: 700"))
     assert ended.status == 1 and "launch failed: 700" in ended.stdout
 
 
-NOTHING = "==WARNING== No kernels were profiled.\n"
+NOT_PROFILED = "==WARNING== No kernels were profiled.\n"
 
 
 @pytest.mark.parametrize(
     ("stdout", "words"),
     [
         ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
-         "Counters on the target device 0.\n" + NOTHING,
+         "Counters on the target device 0.\n" + NOT_PROFILED,
          ["NVreg_RestrictProfilingToAdminUsers=0", "https://developer.nvidia.com/ERR_NVGPUCTRPERM", "root"]),
         ("==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips "
-         "option.\n" + NOTHING, ["not supported on device 0", "newer Nsight Compute"]),
+         "option.\n" + NOT_PROFILED, ["not supported on device 0", "newer Nsight Compute"]),
         ("==ERROR== Profiling failed because a driver resource was unavailable. Ensure that no other tool "
          "(like DCGM) is concurrently collecting profiling data.\n", ["DCGM"]),
     ],
 )  # fmt: skip
-def test_what_keeps_every_kernel_from_being_profiled_is_one_line(on_gpu, stdout, words):
-    on_gpu(LINE, "==PROF== Connected to process 7\n" + stdout, outcome=RIGHT, status=1).refused(3, *words)
+def test_an_error_that_prevents_all_profiling_is_one_message(on_gpu, stdout, words):
+    on_gpu(LINE, "==PROF== Connected to process 7\n" + stdout, outcome=CORRECT, status=1).refused(3, *words)
 
 
 @pytest.mark.parametrize(
-    ("how", "words"),
+    ("ncu", "words"),
     [
-        ({"stdout": NOTHING, "outcome": RIGHT}, ["no kernel", "it printed no message (status 0)"]),
-        ({"stdout": table(2), "outcome": RIGHT}, ["2 kernels"]),
+        ({"stdout": NOT_PROFILED, "outcome": CORRECT}, ["no kernel", "it printed no message (status 0)"]),
+        ({"stdout": table(2), "outcome": CORRECT}, ["2 kernels"]),
         ({}, ["no kernel", "it printed no message (status 0)"]),
-        ({"stdout": "\x01 garbage,\"\n,,,\n", "status": 9, "outcome": RIGHT}, ["status 9"]),
+        ({"stdout": "\x01 garbage,\"\n,,,\n", "status": 9, "outcome": CORRECT}, ["status 9"]),
         ({"stderr": "ncu: cannot open libfoo.so\n", "status": 127}, ["cannot open libfoo.so (status 127)"]),
         ({"body": "os.kill(os.getpid(), signal.SIGSEGV)"}, ["SIGSEGV"]),
-        ({"stdout": "==ERROR== Failed to prepare kernel for profiling\n" + NOTHING, "status": 1,
-          "outcome": RIGHT}, ["Failed to prepare kernel"]),
-        ({"stdout": table().replace("Kernel Name", "?"), "outcome": RIGHT}, ["no kernel"]),
+        ({"stdout": "==ERROR== Failed to prepare kernel for profiling\n" + NOT_PROFILED, "status": 1,
+          "outcome": CORRECT}, ["Failed to prepare kernel"]),
+        ({"stdout": table().replace("Kernel Name", "?"), "outcome": CORRECT}, ["no kernel"]),
     ],
 )  # fmt: skip
-def test_a_failing_ncu_costs_the_row_and_says_why(on_gpu, how, words):
-    ended = on_gpu(LINE, **how)
+def test_a_failing_ncu_is_a_failed_row_with_the_reason(on_gpu, ncu, words):
+    ended = on_gpu(LINE, **ncu)
     assert ended.status == 1 and ended.stderr == ""
     assert ended.stdout.startswith("failed tiled BLOCK_SIZE=16 at 64x64x64 float32: ")
     for word in words:
@@ -253,45 +253,45 @@ def test_a_failing_ncu_costs_the_row_and_says_why(on_gpu, how, words):
     assert "Traceback" not in ended.stdout and ended.stdout.count("\n") == 1
 
 
-def test_a_metric_that_this_gpu_lacks_is_left_out(on_gpu, asked):
+def test_a_metric_that_the_gpu_lacks_is_left_out(on_gpu, ncu_commands):
     body = (
         "if 'dram__bytes_read.sum' in argv[argv.index('--metrics') + 1]:\n"
         "    print('==ERROR== Failed to find metric dram__bytes_read.sum'); sys.exit(1)"
     )
-    ended = on_gpu(LINE, table(), outcome=RIGHT, body=body)
+    ended = on_gpu(LINE, table(), outcome=CORRECT, body=body)
     assert ended.status == 0, ended.stdout
-    assert len(asked()) == 2 and rows_of(ended.stdout)["bound by"] == ["memory"]
+    assert len(ncu_commands()) == 2 and rows_of(ended.stdout)["bound by"] == ["memory"]
 
 
-def test_a_hanging_ncu_is_ended_with_all_it_started(on_gpu, tmp_path: Path):
+def test_a_hanging_ncu_is_killed_with_its_child_processes(on_gpu, tmp_path: Path):
     body = "if os.fork() == 0:\n    time.sleep(2)\n    open('outlived', 'w')\nelse: time.sleep(30)"
-    began = time.monotonic()
+    start = time.monotonic()
     ended = on_gpu(LINE + "--timeout 0.5", body=body)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - start < 10
     assert ended.status == 1 and "no profile within 0.5 s" in ended.stdout
     time.sleep(2)
     assert not (tmp_path / "outlived").exists()
 
 
-def test_an_ncu_that_cannot_be_run(on_gpu, monkeypatch, run, tmp_path: Path):
-    on_gpu(LINE, table(), outcome=RIGHT)
+def test_an_ncu_that_cannot_be_started_is_refused(on_gpu, monkeypatch, run, tmp_path: Path):
+    on_gpu(LINE, table(), outcome=CORRECT)
     (tmp_path / "broken").write_text("#!/nonexistent/interpreter\n")
     (tmp_path / "broken").chmod(0o755)
     monkeypatch.setattr(toolkit, "find_ncu", lambda nvcc: tmp_path / "broken")
     run(LINE).refused(3, "cannot be run", "broken")
 
 
-def test_a_lost_device_ends_with_3(on_gpu):
-    on_gpu(LINE, NOTHING, outcome=NoDeviceError("no GPU answers")).refused(3, "no GPU answers")
+def test_a_lost_device_ends_with_status_3(on_gpu):
+    on_gpu(LINE, NOT_PROFILED, outcome=NoDeviceError("no GPU answers")).refused(3, "no GPU answers")
 
 
-def test_without_ncu_it_is_said_where_to_get_it(on_gpu, monkeypatch, run):
-    on_gpu(LINE, table(), outcome=RIGHT)
+def test_without_ncu_the_message_names_sources_of_it(on_gpu, monkeypatch, run):
+    on_gpu(LINE, table(), outcome=CORRECT)
     monkeypatch.setattr(toolkit, "find_ncu", lambda nvcc: None)
     run(LINE).refused(3, "Nsight Compute", "CUDA toolkit", "apt", "conda")
 
 
-def test_without_a_gpu_or_on_the_cpu_device(run, monkeypatch):
+def test_without_a_gpu_the_message_names_other_commands(run, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run(LINE).refused(3, "GPU", "cudamm roofline", "cudamm occupancy")
     run(LINE + "--device gpu").refused(3)
@@ -312,6 +312,6 @@ def test_without_a_gpu_or_on_the_cpu_device(run, monkeypatch):
         ("-m tiled --timeout 0", ["--timeout"]),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_ncu_runs(on_gpu, tmp_path: Path, line, words):
+def test_a_wrong_command_line_is_refused_before_ncu_starts(on_gpu, tmp_path: Path, line, words):
     on_gpu(f"profile {line}").refused(2, *words)
-    assert not (tmp_path / "made-up" / "asked").exists()
+    assert not (tmp_path / "ncu" / "commands").exists()

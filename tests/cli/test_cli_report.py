@@ -1,4 +1,4 @@
-"""`cudamm report`: where the page goes, what is refused, and that the file that is read stays as it is."""
+"""`cudamm report`: where the page is written, what is refused, and that the file of results never changes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ GPU_FILE = Path(__file__).parent.parent / "output" / "data" / "gpu.json"
 
 @pytest.fixture
 def results(tmp_path):
-    """A file of results in the folder that commands run in."""
+    """Write a file of results into the folder in which commands run."""
     path = tmp_path / "results.json"
     path.write_bytes(GPU_FILE.read_bytes())
     return path
 
 
-def only(folder, *names):
+def assert_only(folder, *names):
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
 
 
-def test_a_page_beside_the_file(run, results, tmp_path):
+def test_the_page_is_written_beside_the_file_of_results(run, results, tmp_path):
     before = results.read_bytes()
     ended = run("report results.json --no-occupancy")
     assert (ended.status, ended.stderr) == (0, "")
@@ -32,29 +32,21 @@ def test_a_page_beside_the_file(run, results, tmp_path):
     assert page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n")
     assert "Matrix multiplication on Made-up GPU" in page and 'id="occupancy"' not in page
     assert results.read_bytes() == before
-    only(tmp_path, "results.json", "results.html")
+    assert_only(tmp_path, "results.json", "results.html")
 
 
-def test_a_page_elsewhere(run, results, tmp_path):
+def test_a_page_is_written_elsewhere_and_replaced_by_an_equal_one(run, results, tmp_path):
     (tmp_path / "out").mkdir()
-    assert run("report results.json --no-occupancy -o out/page.htm").stdout.startswith(
-        "out/page.htm: 34 rows"
-    )
-    only(tmp_path / "out", "page.htm")
-    older = (tmp_path / "out" / "page.htm").read_bytes()
-    assert run("report results.json --no-occupancy -o out/page.htm").status == 0  # replaced
-    assert (tmp_path / "out" / "page.htm").read_bytes() == older  # the same file gives the same page
-
-
-def test_a_page_on_standard_output(spawn, results, tmp_path):
-    ended = spawn("report results.json --no-occupancy -o -")
-    assert (ended.status, ended.stderr) == (0, "")
-    assert ended.stdout.startswith("<!DOCTYPE html>") and ended.stdout.endswith("</html>\n")
-    only(tmp_path, "results.json")
+    line = "report results.json --no-occupancy -o out/page.htm"
+    assert run(line).stdout.startswith("out/page.htm: 34 rows")
+    assert_only(tmp_path / "out", "page.htm")
+    page = (tmp_path / "out" / "page.htm").read_bytes()
+    assert run(line).status == 0
+    assert (tmp_path / "out" / "page.htm").read_bytes() == page
 
 
 @pytest.mark.parametrize("name", ["results.json", "./results.json", "link.json", "hard.json"])
-def test_the_file_that_is_read_is_never_replaced(run, results, tmp_path, name):
+def test_the_page_never_replaces_the_file_of_results(run, results, tmp_path, name):
     (tmp_path / "link.json").symlink_to("results.json")
     (tmp_path / "hard.json").hardlink_to(results)
     before = results.read_bytes()
@@ -62,20 +54,25 @@ def test_the_file_that_is_read_is_never_replaced(run, results, tmp_path, name):
     assert results.read_bytes() == before
 
 
-def test_a_file_of_results_called_html(run, results, tmp_path):
+def test_a_file_of_results_may_be_named_html(run, results, tmp_path):
     results.rename(tmp_path / "results.html")
     run("report results.html").refused(2, "would replace the file of results", "-o results.html")
     assert run("report results.html --no-occupancy -o page.html").status == 0
 
 
-def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
+def test_results_from_a_stream_need_a_name_for_the_page(spawn, results, tmp_path):
     spawn("report /dev/stdin", redirect="< results.json").refused(
         2, "cannot be named after /dev/stdin", "-o FILE"
     )
-    page = spawn("report /dev/stdin --no-occupancy -o page.html", redirect="< results.json")
-    assert (page.status, page.stdout[:18]) == (0, "page.html: 34 rows")
-    only(tmp_path, "results.json", "page.html")
+    assert_only(tmp_path, "results.json")
     assert not Path("/dev/stdin.html").exists()
+
+
+def test_results_from_a_stream_can_be_a_page_on_standard_output(spawn, results, tmp_path):
+    ended = spawn("report /dev/stdin --no-occupancy -o -", redirect="< results.json")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("<!DOCTYPE html>") and ended.stdout.endswith("</html>\n")
+    assert_only(tmp_path, "results.json")
 
 
 @pytest.mark.parametrize(
@@ -95,31 +92,30 @@ def test_a_stream_has_no_name_for_a_page(spawn, results, tmp_path):
         ("report damaged.json", ("damaged", "result 1, `launches_per_sample`: expected `int`")),
     ],
 )
-def test_what_is_refused(run, results, tmp_path, line, words):
+def test_a_page_that_cannot_be_made_is_refused(run, results, tmp_path, line, words):
     document = json.loads(results.read_text())
     rows = document["results"]
-    written = {
+    files = {
         "old.json": document | {"schema": "cudamm.bench/1"},
         "other.json": document | {"schema": "cudamm.occupancy/1"},
         "empty.json": document | {"results": []},
         "damaged.json": document | {"results": [rows[0] | {"launches_per_sample": "many"}]},
     }
-    for name, content in written.items():
+    for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content))
     (tmp_path / "text.json").write_text("naive 1.0")
     before = sorted(path.name for path in tmp_path.iterdir())
     run(line).refused(2, *words)
-    only(tmp_path, *before)
+    assert_only(tmp_path, *before)
 
 
-def test_a_full_disk_leaves_no_half_a_page(run, results):
+def test_a_full_disk_is_reported(run, results):
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
     run("report results.json --no-occupancy -o /dev/full").refused(2, "No space left on device")
 
 
-def test_from_measuring_to_the_page(run, tmp_path):
-    """Rows that were measured just now are of the sources that are here."""
+def test_a_page_of_new_results_says_that_the_sources_are_unchanged(run, tmp_path):
     run(
         "bench --device cpu -m numpy,naive --block 8 -n 24 -n 40 --runs 2 --warmup 0 --times "
         "--json results.json"
@@ -132,7 +128,7 @@ def test_from_measuring_to_the_page(run, tmp_path):
     assert "This section is empty: the results are not from a GPU." in page
 
 
-def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
+def test_a_page_of_a_sweep_has_charts_of_timed_methods_only(run, tmp_path, kernel):
     kernel("my.cu")
     run(
         "sweep --device cpu --kernel my.cu -m cpu-block -D BLOCK_SIZE=4,8 -n 24 --runs 2 --warmup 0 "
@@ -146,7 +142,7 @@ def test_from_a_sweep_to_the_page(run, tmp_path, kernel):
 
 @pytest.fixture
 def measured(results):
-    """Have the file's rows be of the sources that are here, so that occupancy is computed."""
+    """Give a row of the file the hash of the present source, so that its occupancy is computed."""
     from cudamm.compile.program import program
     from cudamm.kernels.ladder import find
     from cudamm.kernels.method import ELEMENT_TYPES
@@ -160,15 +156,15 @@ def measured(results):
     return document
 
 
-def test_occupancy_where_there_is_nvcc(run, measured, needs_nvcc, tmp_path):
+def test_the_page_has_the_occupancy_of_unchanged_sources(run, measured, needs_nvcc, tmp_path):
     ended = run("report results.json")
     assert (ended.status, ended.stderr) == (0, "")
     page = (tmp_path / "results.html").read_text(encoding="utf-8")
     assert "on Made-up GPU (sm_90, 132 multiprocessors)" in page
-    assert "1 method is not shown: the present source was not measured" in page  # mine
+    assert "1 method is not shown: the present source was not measured" in page
 
 
-def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request, tmp_path):
+def test_without_nvcc_the_page_has_no_occupancy(run, measured, monkeypatch, request, tmp_path):
     from cudamm.compile import nvcc_compiler
 
     request.addfinalizer(nvcc_compiler.nvcc.cache_clear)
@@ -188,14 +184,16 @@ def test_no_occupancy_where_there_is_no_nvcc(run, measured, monkeypatch, request
         ({"kind": "gpu", "name": "Ancient one", "arch": "sm_30"}, "This section is empty: nvcc"),
     ],
 )
-def test_no_occupancy_of_what_is_not_known(run, measured, needs_nvcc, results, tmp_path, device, words):
+def test_a_page_of_an_unknown_architecture_has_no_occupancy(
+    run, measured, needs_nvcc, results, tmp_path, device, words
+):
     document = json.loads(results.read_text())
     results.write_text(json.dumps(document | {"device": device}))
     assert run("report results.json").status == 0
     assert words in (tmp_path / "results.html").read_text(encoding="utf-8")
 
 
-def test_no_occupancy_of_other_sources(run, results, tmp_path):
+def test_the_page_has_no_occupancy_of_changed_sources(run, results, tmp_path):
     document = json.loads(results.read_text())
     rows = [row | {"source": "0123456789abcdef"} for row in document["results"]]
     results.write_text(json.dumps(document | {"results": rows}))
@@ -207,10 +205,10 @@ def test_no_occupancy_of_other_sources(run, results, tmp_path):
     )
 
 
-def test_the_table_in_other_forms_and_no_page(run, results, tmp_path):
+def test_a_table_in_another_form_is_written_in_place_of_the_page(run, results, tmp_path):
     ended = run("report results.json --markdown table.md --csv rows.csv --svg table.svg")
     assert (ended.status, ended.stdout, ended.stderr) == (0, "", "")
-    only(tmp_path, "results.json", "table.md", "rows.csv", "table.svg")
+    assert_only(tmp_path, "results.json", "table.md", "rows.csv", "table.svg")
     names = {row["method"] for row in json.loads(results.read_text())["results"]}
     for name in ("table.md", "rows.csv", "table.svg"):
         text = (tmp_path / name).read_text(encoding="utf-8")
@@ -218,7 +216,7 @@ def test_the_table_in_other_forms_and_no_page(run, results, tmp_path):
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 34
 
 
-def test_a_table_on_standard_output_beside_a_page(run, results, tmp_path):
+def test_a_table_and_a_page_are_both_written_if_both_are_named(run, results, tmp_path):
     ended = run("report results.json --no-occupancy --markdown - -o page.html")
     assert ended.status == 0
     assert ended.stdout.count("\n|---") >= 1
@@ -234,10 +232,10 @@ def test_a_table_on_standard_output_beside_a_page(run, results, tmp_path):
         ("--svg a --csv a", "are both a"),
     ],
 )
-def test_a_form_that_would_replace_another_is_refused(run, results, tmp_path, options, words):
+def test_an_output_that_would_replace_another_file_is_refused(run, results, tmp_path, options, words):
     before = results.read_bytes()
     ended = run(f"report results.json {options}")
     assert ended.status == 2
     assert words in ended.stderr and ended.stderr.count("\n") == 1
     assert results.read_bytes() == before
-    only(tmp_path, "results.json")
+    assert_only(tmp_path, "results.json")

@@ -1,4 +1,4 @@
-"""`cudamm roofline`: bounds of a device by its numbers, and what is refused without a GPU."""
+"""`cudamm roofline`: bounds from given numbers, rates of a stand-in for a GPU, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(text: str) -> dict[str, list[str]]:
-    """The cells of a table by the first, frames left out."""
+    """Return the cells of each row of a table by the row's first cell."""
     lines = [line for line in text.splitlines() if line.startswith("│")]
     cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
     return {row[0]: row[1:] for row in cells}
 
 
-def test_the_books_a100_gives_the_books_figures(run):
+def test_the_books_numbers_give_the_books_bounds(run):
     ended = run(PAPER + "-m tiled,naive --block 16")
     assert ended.status == 0 and ended.stderr == ""
     rows = rows_of(ended.stdout)
@@ -43,15 +43,15 @@ def test_the_books_a100_gives_the_books_figures(run):
     assert "measured" not in ended.stdout
 
 
-def test_every_method_of_the_ladder_has_a_bound(run):
+def test_every_kernel_of_the_ladder_has_a_row(run):
     rows = rows_of(run(PAPER).stdout)
     assert {"naive", "block-coarse", "register-tile", "tiled-dynamic", "double-buffer"} <= rows.keys()
     assert "numpy" not in rows and "cpu-simple" not in rows
-    # What these load depends on where their tiles are cut; that is said.
+    # The loads of these two depend on the borders of their tiles, so their bound is a question mark.
     assert [name for name, row in rows.items() if "?" in row] == ["stream-k", "bf16x9"]
 
 
-def test_theoretical_roofs_of_a_gpu_that_is_not_here(run):
+def test_the_roofline_follows_from_the_clocks_of_a_gpu(run):
     document = json.loads(run(A100 + "-m tiled --block 16 --json -").stdout)
     device = document["device"]
     assert device["peak_gflops"] == 2 * 64 * 108 * 1410 / 1e3
@@ -59,11 +59,16 @@ def test_theoretical_roofs_of_a_gpu_that_is_not_here(run):
     assert "108 SMs" in device["peak_from"] and "5,120 bits" in device["bandwidth_from"]
     (row,) = document["results"]
     assert row["bound_gflops"] == 4 * device["bandwidth_gbytes_per_s"]
-    given = json.loads(run("roofline --arch 8.0 --clock 1410 --bandwidth 1555 --json -").stdout)["device"]
-    assert (given["peak_gflops"], given["bandwidth_gbytes_per_s"]) == (device["peak_gflops"], 1555)
+    with_bandwidth = json.loads(run("roofline --arch 8.0 --clock 1410 --bandwidth 1555 --json -").stdout)[
+        "device"
+    ]
+    assert (with_bandwidth["peak_gflops"], with_bandwidth["bandwidth_gbytes_per_s"]) == (
+        device["peak_gflops"],
+        1555,
+    )
 
 
-def test_the_json_document(run, tmp_path: Path):
+def test_the_json_document_has_bytes_and_operations(run, tmp_path: Path):
     assert run(PAPER + "-m register-tile,tiled --dtype float64 -n 100 --json f.json").status == 0
     document = json.loads((tmp_path / "f.json").read_text())
     assert document["schema"] == "cudamm.roofline/1"
@@ -77,29 +82,29 @@ def test_the_json_document(run, tmp_path: Path):
     assert tiled["gflops"] is None and tiled["share_of_bound"] is None
 
 
-def test_padding_is_named(run):
+def test_padding_is_mentioned_if_there_is_any(run):
     assert "padded with zeros" in run(PAPER + "-m tiled -n 100").stdout
     assert "padded with zeros" not in run(PAPER + "-m tiled -n 128").stdout
 
 
-def test_a_kernel_that_does_not_say_its_traffic(run, kernel):
+def test_without_a_formula_a_users_kernel_has_no_bound(run, kernel):
     kernel()
     ended = run(PAPER + "--kernel my.cu")
     assert ended.status == 0
     assert rows_of(ended.stdout)["my"][1] == "?"
     assert "my: the bytes that its threads load are not known" in ended.stdout and "--traffic" in ended.stdout
     assert "171" in ended.stdout
-    said = run(PAPER + '--kernel my.cu --traffic "8*M*N*K,4*M*N"')
-    assert rows_of(said.stdout)["my"][1:] == ["0.250", "0.250", "389", "2.0%", "memory-bound"]
-    assert "not known" not in said.stdout
-    kernel("said.cu", "// grid:", "// traffic: M * N * K * (4 + 4), 4 * M * N\n// grid:")
-    assert rows_of(run(PAPER + "--kernel said.cu").stdout)["said"][1] == "0.250"
+    with_traffic = run(PAPER + '--kernel my.cu --traffic "8*M*N*K,4*M*N"')
+    assert rows_of(with_traffic.stdout)["my"][1:] == ["0.250", "0.250", "389", "2.0%", "memory-bound"]
+    assert "not known" not in with_traffic.stdout
+    kernel("declared.cu", "// grid:", "// traffic: M * N * K * (4 + 4), 4 * M * N\n// grid:")
+    assert rows_of(run(PAPER + "--kernel declared.cu").stdout)["declared"][1] == "0.250"
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
 @pytest.mark.parametrize("line", [PAPER, A100 + "-m register-tile,tiled-coarse"])
 def test_tables_fit_the_terminal(on_terminal, columns, line):
-    shown = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1", CUDA_VISIBLE_DEVICES="").stdout
+    shown = on_terminal(line, COLUMNS=str(columns), NO_COLOR="1").stdout
     text = re.sub(r"\x1b\[[\d;]*m", "", shown)
     table = [
         line for line in text.splitlines() if not line.startswith(("op/B", "of th", "stream-k: ", "bf16x9: "))
@@ -111,14 +116,14 @@ def test_tables_fit_the_terminal(on_terminal, columns, line):
     assert "TILE_SIZE=4" in text and "A, B and C once" in text
 
 
-def test_on_the_cpu_device_nothing_is_measured(run):
+def test_on_the_cpu_device_no_rate_is_measured(run):
     ended = run(PAPER + "--device cpu -m naive")
     assert ended.status == 0
     assert "times on the CPU device are not those of a GPU" in ended.stderr
     assert "389" in ended.stdout
 
 
-def test_without_a_gpu_it_says_what_to_give(run):
+def test_without_a_gpu_the_message_names_the_missing_options(run):
     run("roofline -m naive").refused(3, "--peak", "--bandwidth", "no GPU")
     run("roofline -m naive --theoretical").refused(3, "--peak")
     run("roofline -m naive --device gpu").refused(3)
@@ -153,7 +158,7 @@ def test_without_a_gpu_it_says_what_to_give(run):
         ("--peak 1 --bandwidth 1 -m tiled --block 64", ["4096 threads", "a GPU allows 1024"]),
         ("--peak 1 --bandwidth 1 --block auto", ["--block auto"]),
         ("--peak 1 --bandwidth 1 -m tild", ["did you mean tiled"]),
-        ("--peak 1 --bandwidth 1 -n 0", ["-n", "at least 1"][1:]),
+        ("--peak 1 --bandwidth 1 -n 0", ["at least 1"]),
         ("--peak 1 --bandwidth 1 --traffic 1,1", ["--traffic", "--kernel"]),
         ("--peak 1 --bandwidth 1 --kernel my.cu --traffic 8*M", ["1 number", "two"]),
         ("--peak 1 --bandwidth 1 --kernel my.cu --traffic M,N,K", ["3 numbers", "two"]),
@@ -165,13 +170,13 @@ def test_without_a_gpu_it_says_what_to_give(run):
         ("--peak 1 --bandwidth 1 --json no/such/folder/f.json", ["--json"]),
     ],
 )
-def test_what_makes_no_sense_is_refused(run, kernel, line, words):
+def test_a_wrong_command_line_is_refused(run, kernel, line, words):
     kernel()
     run(f"roofline {line}").refused(2, *words)
 
 
 class _Gpu(GpuTarget, Device[Any]):
-    """A GPU as far as the program can tell: the CPU device with times and ceilings of a test's."""
+    """A stand-in for a GPU: the CPU device with the times and ceilings that a test chooses."""
 
     def __init__(self, milliseconds: float, ceilings: Ceilings) -> None:
         clocks = {"clock_mhz": 1410, "memory_clock_mhz": 1215, "memory_bus_bits": 5120}
@@ -197,22 +202,25 @@ class _Gpu(GpuTarget, Device[Any]):
 
 @pytest.fixture
 def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
-    """Run a command line where there is a GPU whose every launch takes 1 ms."""
+    """Return a function that runs a command line with a stand-in for a GPU; each launch takes 1 ms."""
 
     def run_there(line: str, ceilings: Ceilings) -> Any:
-        here = InProcessExecutor(_Gpu(1.0, ceilings))
-        monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", lambda spec, timeout_s: here)
+        executor = InProcessExecutor(_Gpu(1.0, ceilings))
+        monkeypatch.setattr(
+            "cudamm.execution.worker_executor.WorkerExecutor", lambda spec, timeout_s: executor
+        )
         return run(line)
 
     return run_there
 
 
 MEASURED = "roofline --runs 3 -m naive,tiled --block 8 -n 64 "
-RATE = 2 * 64**3 / 1e6  # GFLOP/s at 1 ms
+RATE = 2 * 64**3 / 1e6
+"""GFLOP/s of a launch that takes 1 ms."""
 
 
-def test_rates_under_measured_roofs(on_gpu):
-    # 0.25 op/B allow 0.25 GFLOP/s, 2 op/B allow 2, A, B and C once the peak.
+def test_measured_rates_stand_beside_their_bounds(on_gpu):
+    # At 1 GB/s, 0.25 op/B allow 0.25 GFLOP/s and 2 op/B allow 2 GFLOP/s. The peak is 5 GFLOP/s.
     ended = on_gpu(MEASURED, Ceilings(5, 1))
     assert ended.status == 0, ended.stderr
     rows = rows_of(ended.stdout)
@@ -235,14 +243,14 @@ def test_rates_under_measured_roofs(on_gpu):
         assert words in above[0]
 
 
-def test_a_rate_above_the_compulsory_bound_is_pointed_out(on_gpu):
-    # From a hot cache nothing need come from memory.
+def test_a_rate_above_the_compulsory_bound_is_reported(on_gpu):
+    # Such a rate is possible, because all data can be in a hot cache.
     ended = on_gpu(MEASURED + "--hot", Ceilings(5, 0.02))
     assert ended.status == 0, ended.stderr
     assert "the bound of “A, B and C once”" in ended.stdout and "L2 hot" in ended.stdout
 
 
-def test_measured_rows_are_rows_of_bench_and_more(on_gpu):
+def test_measured_rows_have_the_fields_of_bench_and_their_bounds(on_gpu):
     document = json.loads(on_gpu(MEASURED + "--json -", Ceilings(5, 1)).stdout)
     assert document["device"]["peak_gflops"] == 5 and "measured" in document["device"]["peak_from"]
     for row, intensity in zip(document["results"], (0.25, 2.0), strict=True):
@@ -252,15 +260,15 @@ def test_measured_rows_are_rows_of_bench_and_more(on_gpu):
         assert row["share_of_compulsory_bound"] == pytest.approx(RATE / 5)
 
 
-def test_roofs_by_the_clocks_of_the_gpu(on_gpu):
+def test_a_theoretical_roofline_follows_from_the_clocks_of_the_gpu(on_gpu):
     document = json.loads(on_gpu(MEASURED + "--theoretical --json -", Ceilings(5, 1)).stdout)
     assert document["device"]["peak_gflops"] == 2 * 64 * 108 * 1410 / 1e3
     assert document["device"]["bandwidth_gbytes_per_s"] == 2 * 1215 * 5120 / 8 / 1e3
     assert document["results"][0]["gflops"] == pytest.approx(RATE)
 
 
-def test_a_gpu_held_against_given_roofs(on_gpu):
-    # The measured peak is of float32; with one's own, other types have a roof too.
+def test_types_other_than_float32_need_a_given_peak(on_gpu):
+    # The measured peak is that of float32.
     line = MEASURED + "--dtype float64 "
     on_gpu(line, Ceilings(5, 1)).refused(2, "float64", "--peak")
     document = json.loads(
@@ -271,13 +279,13 @@ def test_a_gpu_held_against_given_roofs(on_gpu):
     assert naive["gflops"] == pytest.approx(RATE)
 
 
-def test_what_a_header_gets_wrong_is_said_before_anything_is_launched(on_gpu, kernel, monkeypatch):
+def test_a_wrong_formula_is_refused_before_any_launch(on_gpu, kernel, monkeypatch):
     kernel()
-    monkeypatch.setattr(InProcessExecutor, "verify", lambda *_: pytest.fail("it was launched"))
+    monkeypatch.setattr(InProcessExecutor, "verify", lambda *_: pytest.fail("a kernel was launched"))
     on_gpu("roofline --kernel my.cu --traffic X,N", Ceilings(5, 1)).refused(2, "unknown name X")
 
 
-def test_a_wrong_kernel_ends_with_1_and_has_no_rate(on_gpu, kernel):
+def test_a_wrong_kernel_has_no_rate_and_is_a_failure(on_gpu, kernel):
     kernel("wrong.cu", "float sum = 0;", "float sum = 1;")
     ended = on_gpu(MEASURED + "--kernel wrong.cu", Ceilings(5, 1))
     assert ended.status == 1

@@ -1,4 +1,4 @@
-"""`cudamm trace` from the command line: forms of output, selection, what it refuses."""
+"""`cudamm trace`: forms of output, the choice of blocks and warps, and what is refused."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def rows_of(text):
     ]
 
 
-def test_a_table_of_naive(run):
-    """Nsight Compute's figures for it: 8.5 sectors a load request, 16 for A and one for B."""
+def test_the_table_has_the_figures_of_nsight_compute(run):
+    """Nsight Compute reports 8.5 sectors per load request: 16 for A and 1 for B."""
     ended = run(LINE)
     assert (ended.status, ended.stderr) == (0, "")
     rows = rows_of(ended.stdout)
@@ -60,37 +60,37 @@ def test_json_has_a_row_for_each_access(run):
     assert variant["intensity"] == 0.25
 
 
-def test_all_blocks_and_some(run):
-    few, every, two = (run(LINE + f"--json - {option}").records for option in ("", "--all", "--blocks 2"))
-    assert [r["scaled"] for r in few] == [True] * 3 and [r["scaled"] for r in every] == [False] * 3
-    for others in (few, two):
-        assert [r["sectors"] for r in others] == [r["sectors"] for r in every]
+def test_traced_blocks_stand_for_all_blocks(run):
+    default, every, two = (run(LINE + f"--json - {option}").records for option in ("", "--all", "--blocks 2"))
+    assert [r["scaled"] for r in default] == [True] * 3 and [r["scaled"] for r in every] == [False] * 3
+    for scaled in (default, two):
+        assert [r["sectors"] for r in scaled] == [r["sectors"] for r in every]
 
 
-def test_shared_memory_counts_wavefronts(run):
+def test_accesses_of_shared_memory_have_wavefronts(run):
     records = run("trace -m tiled-padded --block 32 -D PAD=0 -n 32 --as-written --json -").records
     (row,) = (r for r in records if (r["array"], r["op"]) == ("As", "load"))
     assert row["wavefronts"] == 32 * row["requests"] and row["sectors"] is None
     assert row["pattern"] == "32-way conflict"
 
 
-def test_every_form_at_once(run, tmp_path):
+def test_every_form_contains_the_accesses(run, tmp_path):
     ended = run(LINE + "--json f.json --csv f.csv --markdown f.md --svg f.svg")
     assert (ended.status, ended.stderr) == (0, "") and "A load" in ended.stdout
     results = json.loads((tmp_path / "f.json").read_text())["results"]
     rows = list(csv.DictReader((tmp_path / "f.csv").read_text().splitlines()))
     assert [int(row["sectors"]) for row in rows] == [r["sectors"] for r in results]
     assert "| 23 | A load |" in (tmp_path / "f.md").read_text()
-    picture = ElementTree.fromstring((tmp_path / "f.svg").read_text())  # noqa: S314 - made above
+    picture = ElementTree.fromstring((tmp_path / "f.svg").read_text())  # noqa: S314 - cudamm wrote it
     assert "uncoalesced" in "".join(picture.itertext())
 
 
-def test_verbose_tells_each_step_and_quiet_none(run):
+def test_verbose_prints_each_step_and_quiet_prints_none(run):
     assert "traced naive BLOCK_SIZE=16" in run(LINE + "-v").stderr
     assert run(LINE + "-q").stderr == ""
 
 
-def test_a_warp_is_drawn(run, tmp_path):
+def test_the_addresses_of_a_warp_are_drawn(run, tmp_path):
     ended = run("trace -m naive,coalesced --block 32 -n 64 --warp 0 --steps 2 --svg f.svg --json f.json")
     assert (ended.status, ended.stderr) == (0, "")
     naive, coalesced = ended.stdout.split("coalesced BLOCK_SIZE=32", 1)
@@ -103,8 +103,8 @@ def test_a_warp_is_drawn(run, tmp_path):
     assert "#0072b2" in picture.lower() and "31¹" in picture
     warp = json.loads((tmp_path / "f.json").read_text())["variants"][0]["warp"]
     assert warp["block"] == [0, 0, 0] and warp["warp"] == 0
-    (of_a,) = (of for of in warp["offset_bytes_by_lane"] if of["array"] == "A")
-    assert of_a["periods"] == [{str(lane): lane * 256 + 4 * k for lane in range(32)} for k in (0, 1)]
+    (loads_of_a,) = (loads for loads in warp["offset_bytes_by_lane"] if loads["array"] == "A")
+    assert loads_of_a["periods"] == [{str(lane): lane * 256 + 4 * k for lane in range(32)} for k in (0, 1)]
 
 
 @pytest.mark.parametrize("columns", [60, 120])
@@ -115,14 +115,15 @@ def test_a_drawing_fits_the_terminal_and_needs_no_colour(on_terminal, columns):
     drawn = [row for row in plain.splitlines() if "│" in row]
     assert drawn and max(map(len, drawn)) <= columns
     assert any("0² 1² 2²" in row and "31²" in row for row in drawn)
-    assert "48;2;0;114;178" in on_terminal(line, COLUMNS=str(columns), COLORTERM="truecolor").stdout
+    coloured = on_terminal(line, COLUMNS=str(columns), COLORTERM="truecolor").stdout
+    assert "48;2;0;114;178" in coloured
 
 
-def test_there_is_an_exponent_for_each_step():
+def test_the_drawing_has_an_exponent_for_each_step():
     assert MOST_STEPS == MOST_PERIODS
 
 
-def test_side_by_side(run):
+def test_two_variants_are_compared_side_by_side(run):
     ended = run("trace --compare naive coalesced --block 32 -n 64")
     assert ended.status == 0
     rows = rows_of(ended.stdout)
@@ -133,7 +134,7 @@ def test_side_by_side(run):
     assert [v["params"]["PAD"] for v in json.loads(ended.stdout)["variants"]] == [0, 1]
 
 
-def test_a_kernel_of_ones_own(run, kernel):
+def test_a_users_kernel_is_traced_by_its_own_lines(run, kernel):
     kernel()
     records = run("trace --kernel my.cu -n 40x24x16 --all --json -").records
     assert {r["file"] for r in records} == {"my.cu"} and {r["line"] for r in records} == {11, 12}
@@ -141,21 +142,21 @@ def test_a_kernel_of_ones_own(run, kernel):
 
 
 def test_host_methods_are_left_out_of_all_and_refused_by_name(run, monkeypatch):
-    asked = []
+    traced = []
 
-    def traced(cases, *_):
-        asked.extend(variant.method.name for variant, _ in cases)
+    def trace(cases, *_):
+        traced.extend(variant.method.name for variant, _ in cases)
         return iter(())
 
-    monkeypatch.setattr("cudamm.analysis.trace.trace", traced)
+    monkeypatch.setattr("cudamm.analysis.trace.trace", trace)
     assert run("trace -n 8").status == run("trace -m all -n 8").status == 0
-    assert {"naive", "tiled", "double-buffer"} < set(asked)
-    assert not {"numpy", "cpu-simple", "cpu-block"} & set(asked)
+    assert {"naive", "tiled", "double-buffer"} < set(traced)
+    assert not {"numpy", "cpu-simple", "cpu-block"} & set(traced)
     run("trace -m numpy").refused(2, "numpy", "no warps")
     run("trace -m naive,cpu-block").refused(2, "cpu-block")
 
 
-def test_a_crash_costs_its_row(run, kernel, tmp_path):
+def test_a_crashed_kernel_is_a_failed_row(run, kernel, tmp_path):
     kernel("crash.cu", "C[row * N + col] = sum", "((volatile int *)nullptr)[row] = (int)sum")
     ended = run("trace --kernel crash.cu -m naive -n 16 --json f.json")
     assert ended.status == 1 and ended.stderr == ""
@@ -194,16 +195,16 @@ def test_a_crash_costs_its_row(run, kernel, tmp_path):
         ("-m naive --csv none/f", ["--csv", "No such file"]),
     ],
 )
-def test_what_makes_no_sense_is_refused(run, options, words):
+def test_a_wrong_command_line_is_refused(run, options, words):
     run(f"trace {options}").refused(2, *words)
 
 
-def test_a_file_that_does_not_compile(run, kernel):
+def test_a_kernel_that_does_not_compile_is_refused(run, kernel):
     kernel("broken.cu", "float sum = 0;", "float sum = nope;")
     run("trace --kernel broken.cu -n 16").refused(2, "broken.cu", "nope")
 
 
-def test_without_a_compiler(run, monkeypatch):
+def test_without_a_compiler_the_command_is_refused(run, monkeypatch):
     monkeypatch.setenv("CXX", "/nonexistent/compiler")
     from cudamm.compile import host_compiler
 

@@ -1,4 +1,4 @@
-"""`cudamm tune`: what it finds and prints, what it keeps, and what it refuses."""
+"""`cudamm tune`: the winner that it prints and stores, interrupts, and what is refused."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TUNE = "tune --device cpu -n 16 --budget 20s "
 
 @pytest.fixture(autouse=True)
 def data(tmp_path, monkeypatch):
-    """A data folder of the test's own."""
+    """Return the data folder of the test, which does not exist yet."""
     folder = tmp_path / "data"
     monkeypatch.setenv("CUDAMM_DATA", str(folder))
     return folder
 
 
-def kept(data):
+def stored_entries(data):
     return json.loads((data / "tuned.json").read_text())["entries"]
 
 
-# What is found.
+# Winners.
 
 
-def test_the_winner_is_printed_stored_and_said_how_to_measure_again(run, data, tmp_path):
+def test_the_winner_is_printed_and_stored_with_a_command_to_measure_it(run, data, tmp_path):
     ended = run(f"{TUNE} -m naive --block 2,8,16 --json out.json")
     assert (ended.status, ended.stderr) == (0, "")
     document = json.loads((tmp_path / "out.json").read_text())
@@ -53,22 +53,22 @@ def test_the_winner_is_printed_stored_and_said_how_to_measure_again(run, data, t
     bench = run(f"{again.removeprefix('cudamm ')} --runs 2 --warmup 0 --json -")
     assert bench.status == 0
     assert [(r["method"], r["params"], r["m"]) for r in bench.records] == [("naive", winner["params"], 16)]
-    (entry,) = kept(data)
+    (entry,) = stored_entries(data)
     assert (entry["method"], entry["params"], entry["complete"]) == ("naive", winner["params"], True)
     assert str(data) in ended.stdout
 
 
-def test_each_method_size_and_type_has_a_row(run, data):
+def test_each_method_and_size_has_a_winner(run, data):
     ended = run("tune --device cpu --budget 20s -m naive,coalesced -n 8 -n 4x6x8 --block 4 --json -")
     assert ended.status == 0
     rows = [(r["method"], r["m"], r["n"], r["k"], r["winner"]) for r in ended.records]
     assert sorted(rows) == [
         (method, *shape, True) for method in ("coalesced", "naive") for shape in ((4, 6, 8), (8, 8, 8))
     ]
-    assert len(kept(data)) == 4
+    assert len(stored_entries(data)) == 4
 
 
-def test_the_space_is_what_the_options_leave(run):
+def test_the_options_limit_the_search(run):
     line = f'{TUNE} -m tiled-coarse --block 4,8 -D COARSE=1,2 --where "BLOCK_SIZE*COARSE<16" --json -'
     ended = run(line)
     assert sorted((r["params"]["COARSE"], r["params"]["BLOCK_SIZE"]) for r in ended.records) == [
@@ -77,7 +77,7 @@ def test_the_space_is_what_the_options_leave(run):
 
 
 def test_a_wrong_variant_never_wins(run, kernel, data):
-    # Blocks of 8 write nothing, and are fast.
+    # The kernel writes nothing if its blocks have an edge of 8, and so it is fast.
     kernel(
         "hasty.cu",
         "if (row >= M || col >= N) return;",
@@ -86,11 +86,11 @@ def test_a_wrong_variant_never_wins(run, kernel, data):
     ended = run(f"{TUNE} --kernel hasty.cu --block 8,16")
     assert ended.status == 0
     assert "the only variant whose result was right" in ended.stdout and "never written" in ended.stdout
-    (entry,) = kept(data)
+    (entry,) = stored_entries(data)
     assert entry["params"] == {"BLOCK_SIZE": 16} and entry["kernel"].endswith("hasty.cu")
 
 
-def test_where_nothing_is_right_nothing_is_stored(run, kernel, data):
+def test_without_a_correct_variant_nothing_is_stored(run, kernel, data):
     kernel("wrong.cu", "= sum;", "= sum + 1;")
     ended = run(f"{TUNE} --kernel wrong.cu --block 8,16")
     assert ended.status == 1
@@ -99,13 +99,13 @@ def test_where_nothing_is_right_nothing_is_stored(run, kernel, data):
     assert not (data / "tuned.json").exists()
 
 
-def test_what_cannot_be_launched_is_not_tried(run):
+def test_variants_that_cannot_be_launched_are_not_tried(run):
     ended = run(f"{TUNE} -m naive --block 8,16,33 --json -")
     assert ended.status == 0
     assert sorted(r["params"]["BLOCK_SIZE"] for r in ended.records) == [8, 16]
 
 
-def test_a_users_kernel_with_options_for_its_header(run, kernel, data, tmp_path):
+def test_the_command_for_a_users_kernel_repeats_its_launch_options(run, kernel, data, tmp_path):
     text = kernel().read_text()
     text = text[text.index("__global__") :].replace("blockIdx.y * BLOCK_SIZE", "blockIdx.y * BY")
     (tmp_path / "plane.cu").write_text(text.replace("blockIdx.x * BLOCK_SIZE", "blockIdx.x * BX"))
@@ -118,7 +118,7 @@ def test_a_users_kernel_with_options_for_its_header(run, kernel, data, tmp_path)
     assert [(r["method"], r["is_current"]) for r in listed.records] == [("plane", True)]
 
 
-def test_the_other_forms(run, tmp_path):
+def test_csv_markdown_and_svg_contain_the_variants(run, tmp_path):
     ended = run(f"{TUNE} -m naive --block 4,8 --csv - --markdown out.md --svg out.svg")
     rows = list(csv.DictReader(io.StringIO(ended.stdout)))
     assert sorted(row["params.BLOCK_SIZE"] for row in rows) == ["4", "8"]
@@ -127,17 +127,17 @@ def test_the_other_forms(run, tmp_path):
     assert "<svg" in (tmp_path / "out.svg").read_text()
 
 
-def test_verbose_says_each_step_and_quiet_none(run):
+def test_verbose_prints_each_step_and_quiet_prints_none(run):
     ended = run(f"{TUNE} -m naive --block 4,8 -v")
     assert "start: compiling naive" in ended.stderr and "confirmation: naive" in ended.stderr
     assert run(f"{TUNE} -m naive --block 4,8 -q").stderr == ""
 
 
-# What ends it.
+# Interrupts and budgets.
 
 
 def test_ctrl_c_stores_the_best_so_far(run, interrupted_at, data, tmp_path, monkeypatch):
-    # The first two variants have all their samples when Ctrl-C comes, whatever their times are.
+    # The first two variants have all their samples before Ctrl-C, which comes when the third is verified.
     monkeypatch.setattr("cudamm.tuning.search.MEASURED_AT_ONCE", 2)
     interrupted_at(3)
     ended = run(f"{TUNE} -m naive --block 4,8,16 --json out.json")
@@ -147,50 +147,50 @@ def test_ctrl_c_stores_the_best_so_far(run, interrupted_at, data, tmp_path, monk
     document = json.loads((tmp_path / "out.json").read_text())
     (outcome,) = document["outcomes"]
     assert outcome["ended"] == "cut short" and outcome["params"] is not None and outcome["ratio"] is None
-    (entry,) = kept(data)
+    (entry,) = stored_entries(data)
     assert (entry["params"], entry["complete"]) == (outcome["params"], False)
     assert "incomplete search" in run("tune --device cpu --list").stdout
 
 
-def test_ctrl_c_before_anything_was_right(run, interrupted_at, data):
+def test_ctrl_c_before_the_first_result_stores_nothing(run, interrupted_at, data):
     interrupted_at(1)
     ended = run(f"{TUNE} -m naive --block 4,8,16")
     assert (ended.status, ended.stdout) == (130, "")
     assert not (data / "tuned.json").exists()
 
 
-def test_a_small_budget_measures_one_at_least(run, data):
+def test_a_small_budget_measures_at_least_one_variant(run, data):
     ended = run("tune --device cpu -n 8 -m naive --block 2,4,8 --budget 0.001s --json -")
     assert ended.status == 0 and len(ended.records) >= 1
     assert json.loads(ended.stdout)["outcomes"][0]["ended"] == "budget"
-    assert len(kept(data)) == 1
+    assert len(stored_entries(data)) == 1
 
 
-# What is stored.
+# The store.
 
 
-def test_listing_and_forgetting(run, data):
+def test_stored_entries_are_listed_and_forgotten(run, data):
     assert "No parameters are stored for" in run("tune --device cpu --list").stdout
     run(f"{TUNE} -m naive --block 4")
     run(f"{TUNE} -m coalesced --block 4")
     listed = run("tune --device cpu --list")
     assert listed.status == 0 and "naive" in listed.stdout and "coalesced" in listed.stdout
     assert [r["method"] for r in run("tune --device cpu --list -m csimple --json -").records] == ["coalesced"]
-    entries = kept(data)
+    entries = stored_entries(data)
     entries.append({**entries[0], "device": "Another"})
     (data / "tuned.json").write_text(json.dumps({"schema": "cudamm.tuned/1", "entries": entries}))
     assert len(run("tune --device cpu --list --json -").records) == 2
     assert "1 entry of" in run("tune --device cpu --forget -m naive").stdout
-    assert [(e["method"], e["device"] == "Another") for e in kept(data)] == [
+    assert [(e["method"], e["device"] == "Another") for e in stored_entries(data)] == [
         ("coalesced", False),
         ("naive", True),
     ]
     assert "1 entry of" in run("tune --device cpu --forget").stdout
-    assert [e["device"] for e in kept(data)] == ["Another"]
+    assert [e["device"] for e in stored_entries(data)] == ["Another"]
     assert "0 entries" in run("tune --device cpu --forget").stdout
 
 
-def test_an_entry_of_another_source_is_listed_as_ignored(run, kernel):
+def test_an_entry_of_a_changed_source_is_listed_as_ignored(run, kernel):
     kernel("mine.cu")
     run(f"{TUNE} --kernel mine.cu --block 8")
     assert "ignored" not in run("tune --device cpu --list").stdout
@@ -200,7 +200,7 @@ def test_an_entry_of_another_source_is_listed_as_ignored(run, kernel):
     assert "1 entry of" in run("tune --device cpu --forget -m mine").stdout
 
 
-def test_a_damaged_file_is_set_aside_with_a_message(run, data):
+def test_a_damaged_store_is_renamed_with_a_message(run, data):
     data.mkdir()
     (data / "tuned.json").write_text("{")
     ended = run(f"{TUNE} -m naive --block 4")
@@ -211,7 +211,7 @@ def test_a_damaged_file_is_set_aside_with_a_message(run, data):
     assert listed.status == 0 and "tuned.damaged-2.json" in listed.stderr
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(
@@ -233,12 +233,11 @@ def test_a_damaged_file_is_set_aside_with_a_message(run, data):
         ("-m naive --list --block 8", ["leave out --block"]),
         ("-m no-such-method --forget", ["no-such-method"]),
         ("-m naive --seed -1", ["--seed"]),
-        ("-m naive --json -", ["--json", "--csv"]),
+        ("-m naive --json - --csv -", ["--json", "--csv"]),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_runs(run, launches, data, line, words):
-    more = "--csv -" if line.endswith("--json -") else ""
-    run(f"tune --device cpu {line} {more}").refused(2, *words)
+def test_a_wrong_command_line_is_refused_before_any_launch(run, launches, data, line, words):
+    run(f"tune --device cpu {line}").refused(2, *words)
     assert launches == [] and not (data / "tuned.json").exists()
 
 
@@ -248,11 +247,11 @@ def test_a_data_folder_that_cannot_be_written_is_refused(run, data, launches):
     assert launches == []
 
 
-def test_a_full_disk_does_not_cost_the_results(run, monkeypatch, tmp_path):
-    def full(handle):
+def test_on_a_full_disk_the_results_are_printed_and_written(run, monkeypatch, tmp_path):
+    def raise_disk_full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cudamm.tuning.tuned_store.os.fsync", full)
+    monkeypatch.setattr("cudamm.tuning.tuned_store.os.fsync", raise_disk_full)
     ended = run(f"{TUNE} -m naive --block 4 --json out.json")
     assert ended.status == 2 and "No space left" in ended.stderr and ended.stderr.count("\n") == 1
     assert "BLOCK_SIZE=4" in ended.stdout and "stored in" not in ended.stdout
@@ -264,13 +263,13 @@ def test_a_kernel_that_does_not_compile_is_refused(run, kernel):
     run(f"{TUNE} --kernel broken.cu").refused(2, "broken.cu", "does not compile")
 
 
-def test_a_gpu_that_is_not_there(spawn):
+def test_without_a_gpu_the_message_names_the_cpu_device(spawn):
     spawn("tune --device gpu -m naive").refused(3, "--device cpu")
 
 
-def test_durations(run):
+def test_a_budget_is_a_duration_with_or_without_a_unit():
     from cudamm.cli.tune_command import Duration
 
     convert = Duration().convert
-    found = [convert(text, None, None) for text in ("60s", "2m", "90", "1.5m", "1h", " 5 min ")]
-    assert found == [60, 120, 90, 90, 3600, 300]
+    seconds = [convert(text, None, None) for text in ("60s", "2m", "90", "1.5m", "1h", " 5 min ")]
+    assert seconds == [60, 120, 90, 90, 3600, 300]

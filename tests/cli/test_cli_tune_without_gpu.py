@@ -1,4 +1,4 @@
-"""`cudamm tune` on the CPU device: every variant is verified, none wins, and nothing is stored."""
+"""`cudamm tune` on the CPU device verifies every variant, names no winner and stores nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ TUNE = "tune --device cpu -n 16 --budget 20s "
 
 @pytest.fixture(autouse=True)
 def data(tmp_path, monkeypatch):
-    """A data folder of the test's own."""
+    """Return the data folder of the test, which does not exist yet."""
     folder = tmp_path / "data"
     monkeypatch.setenv("CUDAMM_DATA", str(folder))
     return folder
 
 
-def test_the_cpu_device_crowns_no_winner_and_stores_nothing(run, data, tmp_path):
+def test_the_cpu_device_names_no_winner_and_stores_nothing(run, data, tmp_path):
     ended = run(f"{TUNE} -m naive --block 2,8,16 --json out.json")
     assert ended.status == 0
     assert "3 of 3" in ended.stdout and "no winner, because times on the CPU device" in ended.stdout
@@ -48,7 +48,7 @@ def test_the_cpu_device_needs_no_data_folder(run, data):
     assert run(f"{TUNE} -m naive --block 8").status == 0
 
 
-def test_an_older_entry_of_the_cpu_device_is_listed_as_ignored_and_never_chosen(run, data):
+def test_a_stored_entry_of_the_cpu_device_is_listed_as_ignored_and_never_chosen(run, data):
     from cudamm.devices.find_device import host
     from cudamm.kernels.ladder import find
     from cudamm.tuning.tuned_store import arch_of, source_hash

@@ -1,4 +1,4 @@
-"""`--dtype` with every method: those that lack the type are left out, with one line on standard error."""
+"""`--dtype` with every method: a method that lacks the type is left out, with a line on standard error."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ COMMANDS = [
 
 
 @pytest.fixture(autouse=True)
-def two_methods_are_all(monkeypatch, tmp_path):
-    chosen = (find("naive"), find("async-copy"))
-    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
+def ladder_of_two_methods(monkeypatch, tmp_path):
+    """Have the ladder contain a method of every type and a method of float32 only."""
+    ladder = (find("naive"), find("async-copy"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: ladder)
     monkeypatch.setenv("CUDAMM_DATA", str(tmp_path / "data"))
 
 
 @pytest.mark.parametrize("method", ["", "-m all"])
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_method_without_the_type_is_left_out_of_all(run, line, method):
+def test_all_methods_are_those_with_the_type(run, line, method):
     ended = run(f"{line} {method} --dtype int32")
     assert (ended.status, ended.stderr) == (0, LEFT_OUT)
     assert "naive" in ended.stdout and "async-copy" not in ended.stdout
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_method_that_is_named_is_refused_without_the_type(run, line):
+def test_a_named_method_without_the_type_is_refused(run, line):
     run(f"{line} -m naive,async-copy --dtype int32").refused(
         2, "async-copy is written for float32, not int32"
     )
 
 
 @pytest.mark.usefixtures("needs_nvcc")
-def test_occupancy_and_show_leave_it_out_too(run):
+def test_occupancy_and_show_leave_out_methods_without_the_type(run):
     for line in ("occupancy --block 8 --arch sm_90", "show --resources --arch sm_90", "show"):
         ended = run(f"{line} --dtype int32")
         assert (ended.status, ended.stderr) == (0, LEFT_OUT)
         assert "naive" in ended.stdout and "async-copy" not in ended.stdout
 
 
-def test_it_is_measured_in_the_types_that_it_has(run):
+def test_a_method_is_measured_in_the_types_that_it_has(run):
     ended = run(
         "bench -n 16 --runs 1 --warmup 0 --device cpu --dtype float32 --dtype int32 --dtype float64 --json -"
     )
@@ -63,11 +64,11 @@ def test_it_is_measured_in_the_types_that_it_has(run):
     assert ended.stderr == LEFT_OUT + LEFT_OUT.replace("int32", "float64")
 
 
-def test_quiet_prints_no_remark(run):
+def test_quiet_prints_no_remark_on_left_out_methods(run):
     assert run(f"{COMMANDS[0]} --dtype int32 -q").stderr == ""
 
 
-def test_a_kernel_of_the_users_is_refused_and_not_left_out(run, kernel):
+def test_a_users_kernel_without_the_type_is_refused(run, kernel):
     kernel()
     ended = run(f"{COMMANDS[0]} -m all --kernel my.cu --dtype int32")
     assert ended.status == 2 and "my is written for float32, not int32" in ended.stderr

@@ -1,15 +1,14 @@
-"""Kernels of the user's own: with a header, without one, and somebody else's, unchanged."""
+"""Users' kernels: with a header, without a header, and in unchanged files from elsewhere."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 BENCH = "bench --device cpu --warmup 0 --runs 2 --times "
 
-# In the style of SGEMM tutorials: alpha and beta, its own macros, includes, a launch described nowhere.
+# A kernel in the style of SGEMM tutorials, with alpha, beta, macros and includes, and without a header.
 SGEMM = """\
 #pragma once
 
@@ -36,7 +35,7 @@ __global__ void sgemm(int M, int N, int K, float alpha, const float *A,
   }
 }
 """
-AS_32 = '--kernel sgemm.cu --args "M,N,K,1.0,A,B,0.0,C" --threads 32,32 --grid "ceil(N/32),ceil(M/32)"'
+WITH_LAUNCH = '--kernel sgemm.cu --args "M,N,K,1.0,A,B,0.0,C" --threads 32,32 --grid "ceil(N/32),ceil(M/32)"'
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def sgemm(tmp_path):
     return path
 
 
-def test_a_kernel_with_a_header_is_swept_like_ours(run, kernel):
+def test_a_kernel_with_a_header_has_parameters(run, kernel):
     kernel()
     ended = run(f"{BENCH} -n 17x31x13 --kernel my.cu --block all --json -")
     assert ended.status == 0
@@ -56,51 +55,37 @@ def test_a_kernel_with_a_header_is_swept_like_ours(run, kernel):
     ]
 
 
-def test_options_stand_in_for_a_header(run, sgemm):
-    ended = run(f"{BENCH} -n 40 {AS_32} --entry sgemm --json -")
+def test_options_replace_a_header(run, sgemm):
+    ended = run(f"{BENCH} -n 40 {WITH_LAUNCH} --entry sgemm --json -")
     assert ended.status == 0
     assert [(r["method"], r["params"], r["correct"]) for r in ended.records] == [("sgemm", {}, True)]
-
-
-def test_a_file_of_somebody_else_is_left_as_it_was(run, sgemm):
-    assert run(f"{BENCH} -n 40 {AS_32}").status == 0
     assert sgemm.read_text() == SGEMM
 
 
-def test_define_overrides_the_file_s_own(run, sgemm):
-    # Were the file's BLOCKSIZE 32 still in force, blocks of 4 and 8 would leave most of C unwritten.
-    shape = '--threads "BLOCKSIZE,BLOCKSIZE" --grid "ceil(N/BLOCKSIZE),ceil(M/BLOCKSIZE)"'
-    ended = run(
-        f'{BENCH} -n 40 --kernel sgemm.cu --args "M,N,K,1.0,A,B,0.0,C" {shape} -D BLOCKSIZE=4,8 --json -'
-    )
-    assert ended.status == 0
-    assert [r["params"] for r in ended.records] == [{"BLOCKSIZE": 4}, {"BLOCKSIZE": 8}]
-    assert all(r["correct"] for r in ended.records)
-
-
-def test_two_defines_make_every_combination(run, sgemm):
-    # The kernel finds no use for the second: it is the file that mentions it.
+def test_defines_override_those_of_the_file_and_make_every_combination(run, sgemm):
+    # If BLOCKSIZE were still 32, blocks with edges of 4 and 8 would leave most of C unwritten.
+    # The kernel does not use UNUSED, but its file mentions it.
     sgemm.write_text(SGEMM.replace("#define BLOCKSIZE 32", "#define BLOCKSIZE 32\n#define UNUSED 1"))
-    shape = '--threads "BLOCKSIZE,BLOCKSIZE" --grid "ceil(N/BLOCKSIZE),ceil(M/BLOCKSIZE)"'
+    launch = '--threads "BLOCKSIZE,BLOCKSIZE" --grid "ceil(N/BLOCKSIZE),ceil(M/BLOCKSIZE)"'
     ended = run(
-        f'{BENCH} -n 16 --kernel sgemm.cu --args "M,N,K,1.0,A,B,0.0,C" {shape} '
+        f'{BENCH} -n 40 --kernel sgemm.cu --args "M,N,K,1.0,A,B,0.0,C" {launch} '
         "-D BLOCKSIZE=4,8 -D UNUSED=1,2 --json -"
     )
     assert ended.status == 0
     assert sorted(tuple(r["params"].values()) for r in ended.records) == [(4, 1), (4, 2), (8, 1), (8, 2)]
+    assert all(r["correct"] for r in ended.records)
 
 
-def test_arguments_are_computed_and_passed_in_order(run, sgemm):
-    ended = run(f"{BENCH} -n 16 {AS_32.replace('1.0', '2.0')} --json -")
+def test_a_wrong_argument_makes_a_wrong_product(run, sgemm):
+    ended = run(f"{BENCH} -n 16 {WITH_LAUNCH.replace('1.0', '2.0')} --json -")
     assert ended.status == 1
     assert "wrong" in ended.records[0]["reason"]
 
 
 def test_a_required_multiple_is_met_by_padding(run, sgemm):
     sgemm.write_text(SGEMM.replace("if (cRow < M && cCol < N)", "if (M % 64 == 0)"))
-    without = run(f"{BENCH} -n 40 {AS_32} --json -")
-    assert without.status == 1
-    ended = run(f'{BENCH} -n 40 {AS_32} --requires "M%64==0, N%64==0" --json -')
+    assert run(f"{BENCH} -n 40 {WITH_LAUNCH} --json -").status == 1
+    ended = run(f'{BENCH} -n 40 {WITH_LAUNCH} --requires "M%64==0, N%64==0" --json -')
     assert ended.status == 0
     assert [(r["padded"], r["correct"]) for r in ended.records] == [(True, True)]
 
@@ -114,76 +99,73 @@ def test_a_required_multiple_is_met_by_padding(run, sgemm):
         '--requires "M%64==0 and N%64==0 and K%64==0"',
     ],
 )
-def test_conditions_add_up_however_they_are_given(run, sgemm, requires):
-    """The kernel has no bounds of its own, and the grid is whole only for the padded size."""
+def test_all_conditions_apply_in_every_notation(run, sgemm, requires):
+    """The kernel runs at one size only, and the quotients of the grid are whole only at that size."""
     sgemm.write_text(SGEMM.replace("if (cRow < M && cCol < N)", "if (M == 64 && N == 64 && K == 64)"))
-    whole_grid = AS_32.replace("ceil(M/32)", "M/32").replace("ceil(N/32)", "N/32")
-    assert whole_grid != AS_32
-    ended = run(f"{BENCH} -n 40 {whole_grid} {requires} --json -")
+    exact_grid = WITH_LAUNCH.replace("ceil(M/32)", "M/32").replace("ceil(N/32)", "N/32")
+    assert exact_grid != WITH_LAUNCH
+    ended = run(f"{BENCH} -n 40 {exact_grid} {requires} --json -")
     assert ended.status == 0
     assert [(r["padded"], r["correct"]) for r in ended.records] == [(True, True)]
 
 
-def test_a_condition_that_is_empty_is_refused(run, sgemm):
-    run(f'{BENCH} -n 40 {AS_32} --requires "M%64==0" --requires ""').refused(2, "--requires is empty")
+def test_an_empty_condition_is_refused(run, sgemm):
+    run(f'{BENCH} -n 40 {WITH_LAUNCH} --requires "M%64==0" --requires ""').refused(2, "--requires is empty")
 
 
-def test_dynamic_shared_memory_is_there_in_the_size_asked_for(run, sgemm):
+def test_dynamic_shared_memory_has_the_given_size(run, sgemm):
     sgemm.write_text(
         SGEMM.replace(
             "float tmp = 0.0;",
             "extern __shared__ float row[]; float tmp = 0.0; row[threadIdx.y * 32 + threadIdx.x] = 1;",
         )
     )
-    assert run(f'{BENCH} -n 32 {AS_32} --shared-bytes "4*32*32"').status == 0
-    too_small = run(f'{BENCH} -n 32 {AS_32} --shared-bytes "4*32" --json -')
+    assert run(f'{BENCH} -n 32 {WITH_LAUNCH} --shared-bytes "4*32*32"').status == 0
+    too_small = run(f'{BENCH} -n 32 {WITH_LAUNCH} --shared-bytes "4*32" --json -')
     assert too_small.status == 1
     assert too_small.records[0]["status"] == "failed"
 
 
-def test_a_kernel_runs_beside_ours(run, kernel):
+def test_a_users_kernel_runs_beside_the_ladder(run, kernel):
     kernel()
     ended = run(f"{BENCH} -n 16 -m tiled --kernel my.cu --block 8 --json -")
     assert ended.status == 0
     assert [(r["method"], r["params"]["BLOCK_SIZE"]) for r in ended.records] == [("tiled", 8), ("my", 8)]
-    # --tile concerns register-tile alone; the user's kernel takes no part in it.
+    # --tile applies to register-tile only.
     assert run(f"{BENCH} -n 16 -m register-tile --tile 2 --kernel my.cu").status == 0
 
 
-def test_a_define_may_be_meant_for_our_method_alone(run, kernel):
+def test_a_define_may_apply_to_a_method_of_the_ladder_only(run, kernel):
     kernel()
     ended = run(f"{BENCH} -n 16 -m tiled-padded -D PAD=0 --kernel my.cu --json -")
     assert ended.status == 0, ended.stderr
     assert [r["params"].get("PAD") for r in ended.records] == [0, None]
 
 
-def test_an_edited_copy_of_our_kernel_is_told_from_ours(run, tmp_path):
-    ours = Path(__file__).parents[2] / "cuda_src" / "09_tiled.cu"
-    shutil.copy(ours, tmp_path)
-    copy = tmp_path / ours.name
-    copy.write_text(copy.read_text().replace("C[row * N + col] = sum;", "C[row * N + col] = sum + 1;"))
-    ended = run(f"verify --device cpu -n 16 --dtype int32 -m tiled --kernel {ours.name}")
+def test_an_edited_copy_of_a_ladder_kernel_has_its_own_row(run, tmp_path):
+    original = Path(__file__).parents[2] / "cuda_src" / "09_tiled.cu"
+    copy = tmp_path / original.name
+    copy.write_text(original.read_text().replace("C[row * N + col] = sum;", "C[row * N + col] = sum + 1;"))
+    ended = run(f"verify --device cpu -n 16 --dtype int32 -m tiled --kernel {copy.name}")
     assert ended.status == 1
     rows = [line for line in ended.stdout.splitlines() if "int32" in line and "BLOCK_SIZE" in line]
-    assert sum("=  " in row for row in rows) >= 1, "the verdict on our own kernel is not shown"
+    assert sum("=  " in row for row in rows) >= 1, "the verdict on the kernel of the ladder is not shown"
     assert "1 of 2 results are right." in ended.stdout
-    ended = run(f"{BENCH} -n 16 -m tiled --kernel {ours.name} --json -")
+    ended = run(f"{BENCH} -n 16 --dtype int32 -m tiled --kernel {copy.name} --json -")
     assert len({r["method"] for r in ended.records}) == 2
 
 
-@pytest.mark.parametrize(
-    "name", ["sp ace.cu", "ünï.cu", "back\\slash.cu", "-dash.cu", 'q"uote.cu', "it's.cu"]
-)
-def test_any_file_name_will_do(run, kernel, name):
+def test_a_file_name_may_contain_any_character(run, kernel):
+    name = "-sp ace ünï back\\slash q\"uote it's.cu"
     kernel(name)
-    shown = name.replace("\\", "\\\\").replace('"', '\\"')
-    ended = run(f'{BENCH} -n 16 "--kernel={shown}" --json -')
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    ended = run(f'{BENCH} -n 16 "--kernel={escaped}" --json -')
     assert ended.status == 0, ended.stderr
     assert ended.records[0]["method"] == name.removesuffix(".cu")
 
 
 @pytest.mark.parametrize("encoded", ["windows line ends", "byte order mark"])
-def test_files_from_other_editors_compile(run, kernel, encoded):
+def test_files_with_windows_line_ends_or_a_byte_order_mark_compile(run, kernel, encoded):
     path = kernel()
     text = path.read_bytes()
     path.write_bytes(b"\xef\xbb\xbf" + text if encoded == "byte order mark" else text.replace(b"\n", b"\r\n"))
@@ -191,7 +173,7 @@ def test_files_from_other_editors_compile(run, kernel, encoded):
     assert ended.status == 0, ended.stderr
 
 
-def test_a_host_function_of_the_user_s_runs_natively(run, tmp_path):
+def test_a_users_host_function_runs_natively(run, tmp_path):
     (tmp_path / "mine.cpp").write_text(
         "void mine(int M, int N, int K, const float *A, const float *B, float *C) {\n"
         "  for (int i = 0; i < M; ++i) for (int j = 0; j < N; ++j) {\n"
@@ -202,7 +184,7 @@ def test_a_host_function_of_the_user_s_runs_natively(run, tmp_path):
     assert [(r["execution"], r["correct"]) for r in ended.records] == [("native", True)]
 
 
-def test_a_kernel_that_crashes_costs_its_row_only(run, kernel):
+def test_a_crashed_kernel_is_a_failed_row(run, kernel):
     kernel("crash.cu", "float sum = 0;", "float sum = A[row * 100000000];")
     ended = run(f"{BENCH} -n 16 --kernel crash.cu -m naive --json -")
     assert ended.status == 1
@@ -210,7 +192,7 @@ def test_a_kernel_that_crashes_costs_its_row_only(run, kernel):
     assert "Traceback" not in ended.stderr
 
 
-def test_one_value_that_does_not_compile_costs_its_row_only(run, kernel):
+def test_a_value_that_does_not_compile_is_a_failed_row(run, kernel):
     kernel("picky.cu", "float sum = 0;", 'static_assert(BLOCK_SIZE == 8, "only eights"); float sum = 0;')
     ended = run(f"{BENCH} -n 16 --kernel picky.cu --block 8,16 --json -")
     assert ended.status == 1
@@ -218,21 +200,21 @@ def test_one_value_that_does_not_compile_costs_its_row_only(run, kernel):
     assert "only eights" in ended.records[1]["reason"] and "picky.cu:10" in ended.records[1]["reason"]
 
 
-def test_a_comment_does_not_decide_the_element_types(run, kernel):
+def test_a_comment_does_not_change_the_element_types(run, kernel):
     kernel("my.cu", "a thread for each entry of C", "one thread an element")
     ended = run("verify --device cpu -n 16 --kernel my.cu --json -")
     assert ended.status == 0
     assert [r["dtype"] for r in ended.records] == ["float32"]
 
 
-def test_a_result_far_off_is_reported_without_a_warning(run, kernel):
+def test_a_huge_error_is_reported_without_a_warning(run, kernel):
     kernel("huge.cu", "= sum;", "= 3e38f;")
     ended = run(f"{BENCH} -n 16 --kernel huge.cu --json -")
     assert ended.status == 1 and ended.stderr == ""
     assert ended.records[0]["max_error"] > 1e38
-    kernel("endless.cu", "= sum;", "= 1e30f * 1e30f;")
-    ended = run(f"{BENCH} -n 16 --kernel endless.cu --json -")  # JSON has no infinity
-    assert ended.status == 1 and ended.records[0]["max_error"] is None
+    kernel("infinite.cu", "= sum;", "= 1e30f * 1e30f;")
+    ended = run(f"{BENCH} -n 16 --kernel infinite.cu --json -")
+    assert ended.status == 1 and ended.records[0]["max_error"] is None  # JSON has no infinity
 
 
 def test_every_kernel_file_has_a_row(run, kernel):

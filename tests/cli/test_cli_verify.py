@@ -1,4 +1,4 @@
-"""`cudamm verify`, `devices` and `occupancy`."""
+"""`cudamm verify` and `devices`, and `occupancy` without a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 VERIFY = "verify --device cpu "
 
 
-def test_verify_looks_at_every_type_and_shape(run):
+def test_every_type_and_shape_is_verified(run):
     ended = run(f"{VERIFY} -m tiled --block 16 -n 17x31x13 -n 16")
     assert ended.status == 0
     assert all(word in ended.stdout for word in ("float32", "float64", "int32", "17x31x13", "16x16x16"))
@@ -15,7 +15,7 @@ def test_verify_looks_at_every_type_and_shape(run):
     assert ended.stderr == ""
 
 
-def test_verify_without_a_size_takes_awkward_ones(run):
+def test_the_default_sizes_are_awkward_ones(run):
     ended = run(f"{VERIFY} -m naive --block 16 --dtype int32 --json -")
     assert ended.status == 0
     shapes = {(row["m"], row["n"], row["k"]) for row in ended.records}
@@ -23,14 +23,14 @@ def test_verify_without_a_size_takes_awkward_ones(run):
     assert any(m != n != k for m, n, k in shapes)
 
 
-def test_verify_compares_bits_where_nothing_is_fused(run):
+def test_bits_are_compared_if_nothing_is_fused(run):
     (fused,) = run(f"{VERIFY} -m naive --block 16 -n 33 --dtype float32 --fmad --json -").records
     (plain,) = run(f"{VERIFY} -m naive --block 16 -n 33 --dtype float32 --no-fmad --json -").records
     assert (fused["fmad"], fused["bit_equal"]) == (True, None)
     assert (plain["fmad"], plain["bit_equal"]) == (False, True)
 
 
-def test_verify_says_which_of_several_is_wrong(run, kernel):
+def test_the_wrong_kernel_of_several_is_named(run, kernel):
     kernel("wrong.cu", "= sum;", "= row == 3 && col == 2 ? 9 : sum;")
     ended = run(f"{VERIFY} -m naive --kernel wrong.cu -n 16 -n 17 --dtype float32 --json out.json")
     assert ended.status == 1
@@ -38,10 +38,10 @@ def test_verify_says_which_of_several_is_wrong(run, kernel):
     assert "Success!" not in ended.stdout
 
 
-def test_a_race_is_found(run, kernel):
-    # Each thread leaves its row for a neighbour to read, with no barrier between.
+def test_a_missing_barrier_is_reported(run, kernel):
+    # A thread writes its row, and its neighbour reads the row without a barrier between.
     race = (
-        "__shared__ int seen[16]; seen[threadIdx.x] = threadIdx.y; float sum = seen[(threadIdx.x + 1) % 16];"
+        "__shared__ int rows[16]; rows[threadIdx.x] = threadIdx.y; float sum = rows[(threadIdx.x + 1) % 16];"
     )
     kernel("race.cu", "float sum = 0;", race)
     ended = run(f"{VERIFY} -n 16 --kernel race.cu")
@@ -49,14 +49,14 @@ def test_a_race_is_found(run, kernel):
     assert "__syncthreads() is missing" in ended.stdout
 
 
-def test_skipped_shapes_are_not_called_right(run, kernel):
+def test_a_skipped_shape_is_not_counted_as_right(run, kernel):
     kernel()
     ended = run(f"{VERIFY} -n 16 -n 32 --kernel my.cu --requires M<20")
     assert "1 of 2 results are right." in ended.stdout and "Success!" not in ended.stdout
     run(f"{VERIFY} -n 16 -n 32 --kernel my.cu --requires M==17").refused(2, "M==17")
 
 
-def test_devices_lists_this_processor_and_says_why_there_is_no_gpu(spawn):
+def test_devices_lists_the_cpu_device_and_the_reason_for_no_gpu(spawn):
     ended = spawn("devices")
     assert ended.status == 0
     assert all(
@@ -65,19 +65,19 @@ def test_devices_lists_this_processor_and_says_why_there_is_no_gpu(spawn):
     assert ended.stderr == ""
 
 
-def test_occupancy_of_a_device(spawn):
+def test_occupancy_of_a_device_needs_a_gpu(run, spawn):
     spawn("occupancy -m tiled --block 16,32 --device gpu").refused(3)
-    spawn("occupancy --device cpu").refused(2, "needs a GPU")
+    run("occupancy --device cpu").refused(2, "needs a GPU")
 
 
-def test_occupancy_does_not_mention_options_that_were_not_given(spawn):
-    # It sweeps the block sizes by itself; a user who says -D BLOCK_SIZE=8 has not given it twice.
-    ended = spawn("occupancy -m cpu-simple")
+def test_occupancy_does_not_mention_options_that_were_not_given(run):
+    # occupancy sweeps the block sizes by default, and the user has not given them.
+    ended = run("occupancy -m cpu-simple")
     ended.refused(2)
     assert "BLOCK_SIZE" not in ended.stderr
 
 
-def test_verify_records_have_no_times(run):
+def test_records_of_verify_have_no_times(run):
     ended = run(f"{VERIFY} -m naive --block 16 -n 16 --json -")
     document = json.loads(ended.stdout)
     assert document["schema"] == "cudamm.verify/1"

@@ -1,4 +1,4 @@
-"""Running cudamm where something breaks, and what it must have left behind afterwards: nothing."""
+"""Run cudamm while something breaks, and check that no process and no temporary file is left."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ FAULTS = Path(__file__).with_name("faults.cu")
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command left behind."""
+    """The exit status and the output of a command."""
 
     status: int
     stdout: str
     stderr: str
 
     @property
-    def lines(self) -> list[str]:
-        """Of standard error; click ends the line that a ^C stands in."""
+    def stderr_lines(self) -> list[str]:
+        """The lines of standard error that are not empty: click prints an empty line after ^C."""
         return [line for line in self.stderr.splitlines() if line]
 
 
-# Exact figures are two compilations per case, whose results no test here looks at.
+# Exact figures take two compilations per case, and no test in this folder reads them.
 NO_FIGURES = """
 from cudamm.analysis import exact_figures
 from cudamm.benchmark.result import ExactFigures
@@ -50,8 +50,8 @@ exact_figures.exact_figures = no_figures
 
 
 @dataclass(frozen=True)
-class Place:
-    """A folder to work in, one for temporary files, and a mark that all processes started here carry."""
+class Workspace:
+    """A working folder, a folder of temporary files, and a mark in the environment of all processes."""
 
     folder: Path
     temporary: Path
@@ -59,7 +59,7 @@ class Place:
     environment: dict[str, str]
 
     def start(self, line: str, *, prefix: str = "", **options: Any) -> subprocess.Popen[bytes]:
-        """Start a command line; `prefix` is Python to run in its process first."""
+        """Start a command line in a process that first runs the Python code `prefix`."""
         program = ["-c", f"{NO_FIGURES}\n{prefix}\nfrom cudamm.cli import main\nmain()"]
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
@@ -71,10 +71,10 @@ class Place:
 
     def run(self, line: str, **options: Any) -> Ended:
         """Run a command line to its end."""
-        return self.end(self.start(line, **options))
+        return self.wait_for(self.start(line, **options))
 
-    def end(self, process: subprocess.Popen[bytes], timeout_s: float = 120) -> Ended:
-        """Wait for what was started."""
+    def wait_for(self, process: subprocess.Popen[bytes], timeout_s: float = 120) -> Ended:
+        """Wait for the end of a process that `start` started."""
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)
         finally:
@@ -82,11 +82,11 @@ class Place:
         return Ended(process.returncode, (stdout or b"").decode(), (stderr or b"").decode(errors="replace"))
 
     def rows(self, name: str = "out.json") -> list[dict[str, Any]]:
-        """Of a file of results, which has to be whole."""
+        """Return the rows of a file of results. The file has to be complete."""
         return self._checked(json.loads((self.folder / name).read_text()))
 
-    def journal(self, name: str = "out.json") -> list[dict[str, Any]]:
-        """Of what a run that goes on, or was killed, has measured; none where there is no journal."""
+    def journal_rows(self, name: str = "out.json") -> list[dict[str, Any]]:
+        """Return the rows in the journal of a file of results; none if there is no journal."""
         try:
             return self._checked(read_journal(journal_of(self.folder / name)))
         except FileNotFoundError:
@@ -100,29 +100,46 @@ class Place:
         assert all(row["samples_ms"] for row in rows if row["status"] == "ok")
         return rows
 
-    def left_over(self) -> list[str]:
-        """Processes started here that still run."""
-        found = []
+    def wait_for_rows(
+        self,
+        process: subprocess.Popen[bytes],
+        more_than: int = 0,
+        name: str = "out.json",
+        within_s: float = 30,
+    ) -> None:
+        """Wait until a command has written more rows than this to its journal, or has ended."""
+        deadline = time.monotonic() + within_s
+        while process.poll() is None and len(self.journal_rows(name)) <= more_than:
+            assert time.monotonic() < deadline, f"the journal has no new row after {within_s} s"
+            time.sleep(0.02)
+
+    def running_processes(self) -> list[str]:
+        """Return the processes with this workspace's mark that still run."""
+        processes = []
         for number in _marked(self.mark):
             with contextlib.suppress(OSError):
                 command = Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found.append(f"{number} {command}")
-        return found
+                processes.append(f"{number} {command}")
+        return processes
 
-    def nothing_left(self, within_s: float = 5) -> None:
-        """Assert that no process is left after a moment, and no temporary file."""
-        end = time.monotonic() + within_s
-        while self.left_over() and time.monotonic() < end:
-            time.sleep(0.05)
-        assert self.left_over() == []
+    def assert_nothing_left(self, within_s: float = 5) -> None:
+        """Assert that all processes end within a time limit, and that no temporary file is left."""
+        self.assert_no_process_runs(within_s)
         assert sorted(path.name for path in self.temporary.iterdir()) == []
-        # A test's own cache lies in its folder. The shared one is not searched: other workers write to it.
+        # This finds partial files in a cache of the test's own. Other workers write to the shared cache.
         unfinished = [path.name for path in self.folder.rglob("*") if "partial" in path.name]
         assert unfinished == []
         assert [path.name for path in self.folder.rglob(".cudamm-*")] == []
 
-    def with_(self, **environment: str) -> Place:
-        """The same place, its environment changed."""
+    def assert_no_process_runs(self, within_s: float = 5) -> None:
+        """Assert that all processes with this workspace's mark end within a time limit."""
+        deadline = time.monotonic() + within_s
+        while self.running_processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert self.running_processes() == []
+
+    def with_environment(self, **environment: str) -> Workspace:
+        """Return the same workspace with some environment variables changed."""
         return dataclasses.replace(self, environment=self.environment | environment)
 
 
@@ -136,13 +153,13 @@ def _marked(mark: str) -> Iterator[int]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    """Where a test runs cudamm, without a GPU; whatever it leaves running is killed in the end."""
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Yield a workspace without a GPU, and kill the processes that a test leaves running."""
     folder, temporary, mark = tmp_path / "work", tmp_path / "temporary", uuid.uuid4().hex
     folder.mkdir()
     temporary.mkdir()
-    shown = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PYTHONIOENCODING", "CXX")
-    environment = {name: value for name, value in os.environ.items() if name not in shown}
+    removed = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PYTHONIOENCODING", "CXX")
+    environment = {name: value for name, value in os.environ.items() if name not in removed}
     environment |= {
         "CUDA_VISIBLE_DEVICES": "",
         "COLUMNS": "200",
@@ -152,7 +169,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         ),
         MARK: mark,
     }
-    yield Place(folder, temporary, mark, environment)
+    yield Workspace(folder, temporary, mark, environment)
     for number in _marked(mark):
         with contextlib.suppress(OSError):
             os.kill(number, signal.SIGKILL)

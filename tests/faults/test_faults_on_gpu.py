@@ -1,4 +1,4 @@
-"""Faults that break a GPU's context: the row fails, and those after it run on a context that is whole."""
+"""Faults that break a GPU's context: the faulty row fails, and later rows run in a new context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.gpu
 
 KERNEL = """\
-// A right kernel with a fault for each value of FAULT; 0 and 99 have none.
+// A correct kernel with a fault for each value of FAULT; 0 and 99 have none.
 //
 // param:   BLOCK_SIZE = 16 in 16, 32
 // param:   FAULT = 0 in 0, 99
@@ -41,14 +41,14 @@ __global__ void faults(int M, int N, int K, const float *A, const float *B, floa
 #elif FAULT == 8
     if (first && atomicAdd(&launched, 1) >= 1) *(volatile int *)(1ull << 60) = 1;
 #elif FAULT == 9
-    // Alive all at once, so that with 1024 threads a block no launch has registers enough.
-    float kept[96];
+    // All 96 values are live at once: too many registers for 1024 threads a block.
+    float live[96];
     #pragma unroll
-    for (int i = 0; i < 96; ++i) kept[i] = A[(row + i) % (M * K)] * B[(col + i) % (K * N)];
+    for (int i = 0; i < 96; ++i) live[i] = A[(row + i) % (M * K)] * B[(col + i) % (K * N)];
     __syncthreads();
     float all = 0;
     #pragma unroll
-    for (int i = 0; i < 96; ++i) all += kept[i] * kept[95 - i];
+    for (int i = 0; i < 96; ++i) all += live[i] * live[95 - i];
     if (all == 1e30f) C[0] = all;
 #endif
     if (row >= M || col >= N) return;
@@ -58,7 +58,7 @@ __global__ void faults(int M, int N, int K, const float *A, const float *B, floa
 }
 """
 
-FAULTY = {
+FAULTY = {  # value of FAULT, and what the reported reason matches
     "illegal address": (1, "illegal|invalid"),
     "device assert": (2, "assert"),
     "endless": (3, r"no answer within 3 s \(--timeout\)"),
@@ -78,49 +78,54 @@ def bench(faults, block=16):
 
 
 @pytest.fixture
-def there(place, needs_nvcc):
-    """With the GPU, which other tests here do without."""
-    (place.folder / "faulty.cu").write_text(KERNEL)
-    there = place.with_()
-    del there.environment["CUDA_VISIBLE_DEVICES"]
-    assert there.run(bench("0,99")).status == 0  # compiled, and right without a fault
-    return there
+def gpu_workspace(workspace, needs_nvcc):
+    """Return a workspace in which the GPU is visible, with the faulty kernel."""
+    (workspace.folder / "faulty.cu").write_text(KERNEL)
+    gpu_workspace = workspace.with_environment()
+    del gpu_workspace.environment["CUDA_VISIBLE_DEVICES"]
+    assert gpu_workspace.run(bench("0,99")).status == 0  # compiles, and is correct without a fault
+    return gpu_workspace
 
 
-def status_of(place):
-    return {row["params"].get("FAULT", row["method"]): row["status"] for row in place.rows()}
+def rows_by_variant(workspace):
+    return {row["params"].get("FAULT", row["method"]): row for row in workspace.rows()}
+
+
+def statuses(workspace):
+    return {variant: row["status"] for variant, row in rows_by_variant(workspace).items()}
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_a_fault_costs_its_row(there, name):
+def test_a_fault_costs_its_own_row_and_no_other(gpu_workspace, name):
     fault, reason = FAULTY[name]
-    ended = there.run(bench(f"0,{fault},99"))
-    assert ended.status == 1, ended.stderr
-    assert status_of(there) == {"tiled": "ok", "coalesced": "ok", 0: "ok", fault: "failed", 99: "ok"}
-    (row,) = [row for row in there.rows() if row["status"] == "failed"]
-    assert re.search(reason, row["reason"]), row["reason"]
-    assert "Traceback" not in ended.stderr
-    there.nothing_left()
+    completed = gpu_workspace.run(bench(f"0,{fault},99"))
+    assert completed.status == 1, completed.stderr
+    assert statuses(gpu_workspace) == {"tiled": "ok", "coalesced": "ok", 0: "ok", fault: "failed", 99: "ok"}
+    reported = rows_by_variant(gpu_workspace)[fault]["reason"]
+    assert re.search(reason, reported), reported
+    assert "Traceback" not in completed.stderr
+    gpu_workspace.assert_nothing_left()
 
 
-def test_all_faults_in_one_run(there):
+def test_each_fault_in_one_run_costs_its_own_row(gpu_workspace):
     faults = [fault for fault, _ in FAULTY.values()]
-    order = ",".join(map(str, [0, *faults, 99]))
-    ended = there.run(bench(order))
-    assert ended.status == 1 and "Traceback" not in ended.stderr
-    good = {"tiled": "ok", "coalesced": "ok", 0: "ok", 99: "ok"}
-    assert status_of(there) == good | dict.fromkeys(faults, "failed")
-    there.nothing_left()
+    completed = gpu_workspace.run(bench(",".join(map(str, [0, *faults, 99]))))
+    assert completed.status == 1 and "Traceback" not in completed.stderr
+    correct = {"tiled": "ok", "coalesced": "ok", 0: "ok", 99: "ok"}
+    assert statuses(gpu_workspace) == correct | dict.fromkeys(faults, "failed")
+    gpu_workspace.assert_nothing_left()
 
 
-def test_too_many_registers(there):
-    """Known before the launch, or told by the driver: either way the others run."""
-    ended = there.run(bench("0,9,99", block=32))
-    rows = {row["params"].get("FAULT", row["method"]): row for row in there.rows()}
-    assert [rows[name]["status"] for name in ("tiled", "coalesced", 0, 99)] == ["ok"] * 4
+def test_a_kernel_with_too_many_registers_costs_its_own_row(gpu_workspace):
+    """cudamm reports the row before the launch, or the driver refuses the launch."""
+    completed = gpu_workspace.run(bench("0,9,99", block=32))
+    rows = rows_by_variant(gpu_workspace)
+    assert [rows[variant]["status"] for variant in ("tiled", "coalesced", 0, 99)] == ["ok"] * 4
     if rows[9]["status"] == "ok":
-        pytest.skip("nvcc kept to the 64 registers a thread that 1024 threads may have, by spilling")
+        pytest.skip(
+            "nvcc spilled registers, so that 1024 threads have the 64 registers each that they may use"
+        )
     assert rows[9]["status"] == "failed"
     assert re.search("register|resources", rows[9]["reason"]), rows[9]["reason"]
-    assert ended.status == 1 and "Traceback" not in ended.stderr
-    there.nothing_left()
+    assert completed.status == 1 and "Traceback" not in completed.stderr
+    gpu_workspace.assert_nothing_left()

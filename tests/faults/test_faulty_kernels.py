@@ -1,16 +1,14 @@
-"""A faulty kernel costs its own row: every other row, the file and the machine are as they would be."""
+"""A faulty kernel costs its own row. The other rows and the file are complete, and no process is left."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
 FAULTS = Path(__file__).with_name("faults.cu")
 NO_ANSWER = r"no answer within 1 s \(--timeout\)"
 
-FAULTY = {
+FAULTY = {  # value of FAULT, and what the reported reason matches
     "worker killed": (1, "runs kernels was killed by SIGKILL"),
     "worker ended": (2, "runs kernels was killed by SIGTERM"),
     "worker stopped": (3, NO_ANSWER),
@@ -43,6 +41,7 @@ FAULTY = {
     "too much shared memory": (31, "262,144 bytes of static shared memory"),
     "row not written": (32, "never written"),
     "sleeps": (33, NO_ANSWER),
+    "forges answers": (34, "answered “what” instead of a duration"),
     "stops itself": (36, NO_ANSWER),
 }
 
@@ -54,73 +53,58 @@ def bench(faults: str) -> str:
     )
 
 
-@pytest.mark.parametrize("answers", [True, False], ids=["an answer", "no answer"])
-def test_each_fault_costs_its_own_row(place, answers):
-    """All in one run, so that each follows another: a case after a fault is what it would be without."""
-    faults = {fault: reason for fault, reason in FAULTY.values() if (reason != NO_ANSWER) == answers}
-    ended = place.run(bench(",".join(map(str, [0, *faults, 99]))))
-    rows = {row["params"].get("FAULT", row["method"]): row for row in place.rows()}
-    sound = ["tiled", "coalesced", 0, 99]
+def test_each_fault_costs_its_own_row_and_no_other(workspace):
+    """All faults are in one run, so each case but the first comes after a fault."""
+    reasons = dict(FAULTY.values())
+    completed = workspace.run(bench(",".join(map(str, [0, *reasons, 99]))))
+    rows = {row["params"].get("FAULT", row["method"]): row for row in workspace.rows()}
+    correct = ["tiled", "coalesced", 0, 99]
     assert {name: row["status"] for name, row in rows.items()} == (
-        dict.fromkeys(sound, "ok") | dict.fromkeys(faults, "failed")
+        dict.fromkeys(correct, "ok") | dict.fromkeys(reasons, "failed")
     )
-    shown = " ".join(ended.stdout.split())
-    for fault, reason in faults.items():
+    shown = " ".join(completed.stdout.split())
+    for fault, reason in reasons.items():
         assert re.search(reason, rows[fault]["reason"]), rows[fault]
         assert re.search(f"failed faults [^:]*FAULT={fault} .*?({reason})", shown)
-    assert ended.status == 1
-    assert "Traceback" not in ended.stderr and "Traceback" not in ended.stdout
-    assert ended.stdout.count("✓") == len(sound)
-    place.nothing_left()
+    assert completed.status == 1
+    assert "Traceback" not in completed.stderr and "Traceback" not in completed.stdout
+    assert completed.stdout.count("✓") == len(correct)
+    workspace.assert_nothing_left()
 
 
-@pytest.mark.parametrize("name", ["worker killed", "stack overflow", "stops itself"])
-def test_nothing_is_left_of_one_fault(place, name):
-    ended = place.run(bench(f"0,{FAULTY[name][0]},99"))
-    assert [row["status"] for row in place.rows()] == ["ok", "ok", "ok", "failed", "ok"]
-    assert ended.status == 1
-    place.nothing_left()
+def test_output_of_a_kernel_is_not_printed_among_the_tables(workspace):
+    completed = workspace.run(bench("24"))
+    assert completed.status == 0
+    assert [row["status"] for row in workspace.rows()] == ["ok"] * 3
+    assert "a long line" not in completed.stdout and completed.stderr.count("a long line") >= 3 * 2000
+    workspace.assert_nothing_left()
 
 
-def test_what_a_kernel_prints_is_not_among_the_tables(place):
-    ended = place.run(bench("0,24,99"))
-    assert ended.status == 0
-    assert [row["status"] for row in place.rows()] == ["ok"] * 5
-    assert "a long line" not in ended.stdout and ended.stderr.count("a long line") >= 3 * 2000
-    place.nothing_left()
-
-
-def test_a_kernel_that_forges_answers(place):
-    ended = place.run(bench("0,34,99"))
-    assert [row["status"] for row in place.rows()] == ["ok", "ok", "ok", "failed", "ok"]
-    assert "Traceback" not in ended.stderr
-
-
-def test_a_worker_that_does_not_start_again_keeps_what_there_is(place):
-    """The kernel kills the worker, and there is no second one."""
-    once = """
+# Lets the first worker process start, and no other.
+ONE_START = """
 from cudamm.errors import NoDeviceError
 from cudamm.execution.worker_executor import WorkerExecutor
 start = WorkerExecutor._start
 def fail(self, *arguments): raise NoDeviceError("the device is gone")
-def first(self, *arguments):
+def start_once(self, *arguments):
     WorkerExecutor._start = fail
     start(self, *arguments)
-WorkerExecutor._start = first
+WorkerExecutor._start = start_once
 """
-    ended = place.run(bench("0,1,99"), prefix=once)
-    assert ended.status == 3
-    assert [row["status"] for row in place.rows()] == ["ok", "ok", "ok"]
-    assert ended.stdout.count("✓") == 3
-    assert ended.lines == ["cudamm: the device is gone; 3 results by then"]
-    place.nothing_left()
 
 
-def test_a_worker_that_never_starts(place):
-    ended = place.with_(PYTHONPATH=f"{place.folder}:{place.environment['PYTHONPATH']}").run(
-        bench("0"), prefix=f"import sys; sys.executable = {'/bin/false'!r}"
-    )
-    assert (ended.status, ended.stdout) == (3, "")
-    assert len(ended.lines) == 1 and "did not start" in ended.lines[0]
-    assert not (place.folder / "out.json").exists()
-    place.nothing_left()
+def test_a_killed_worker_that_cannot_start_again_ends_the_run_with_its_rows(workspace):
+    completed = workspace.run(bench("0,1,99"), prefix=ONE_START)
+    assert completed.status == 3
+    assert [row["status"] for row in workspace.rows()] == ["ok", "ok", "ok"]
+    assert completed.stdout.count("✓") == 3
+    assert completed.stderr_lines == ["cudamm: the device is gone; 3 results by then"]
+    workspace.assert_nothing_left()
+
+
+def test_a_worker_that_never_starts_ends_the_command(workspace):
+    completed = workspace.run(bench("0"), prefix="import sys; sys.executable = '/bin/false'")
+    assert (completed.status, completed.stdout) == (3, "")
+    assert len(completed.stderr_lines) == 1 and "did not start" in completed.stderr_lines[0]
+    assert not (workspace.folder / "out.json").exists()
+    workspace.assert_nothing_left()

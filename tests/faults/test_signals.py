@@ -1,4 +1,4 @@
-"""Signals, at chosen moments and at any: one line, the right status, a whole file, nothing left running."""
+"""Signals end a command with one message, the right status, a complete file and no process left."""
 
 from __future__ import annotations
 
@@ -13,93 +13,84 @@ from pathlib import Path
 import pytest
 
 FAULTS = Path(__file__).with_name("faults.cu")
-ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 BENCH = "bench --device cpu -n 48 -m tiled,coalesced,naive,tiled-bounds --block 8 --times --json out.json "
+LONG_BENCH = BENCH + "--max-time 60 --max-noise 0.0001% "
 SEED = int(os.environ.get("CUDAMM_FAULT_SEED", "20261121"))
 
-# Runs in the process itself: a signal to it, once, when a function is called for the nth time.
-AT = """
+# A process that sends itself SIGINT when it calls a function for the nth time.
+INTERRUPT_AT_CALL = """
 import os, signal
 from cudamm.compile import host_compiler
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.analysis import exact_figures
-from cudamm.output import bench_table as tables, live_json, output_files
-def at(where, name, number):
-    inner, calls = getattr(where, name), []
-    def outer(*arguments, **named):
-        calls.append(1)
-        if len(calls) == number:
-            os.kill(os.getpid(), {signal})
-        return inner(*arguments, **named)
-    setattr(where, name, outer)
-at({where}, {name!r}, {number})
+from cudamm.output import bench_table, live_json, output_files
+inner, calls = {owner}.{name}, []
+def outer(*arguments, **named):
+    calls.append(1)
+    if len(calls) == {number}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return inner(*arguments, **named)
+{owner}.{name} = outer
 """
 
-MOMENTS = {
+MOMENTS = {  # owner of the function, its name, the number of the call, and the rows that must be kept
     "compiling": ("host_compiler", "run_compiler", 2, 0),
     "verifying": ("WorkerExecutor", "verify", 3, 2),
-    "sampling": ("WorkerExecutor", "sample", 2, 0),
-    "sampling the third": ("WorkerExecutor", "sample", 7, 2),
+    "sampling the first case": ("WorkerExecutor", "sample", 2, 0),
+    "sampling the third case": ("WorkerExecutor", "sample", 7, 2),
     "writing a result": ("live_json.LiveJson", "append", 2, 2),
     "replacing the file": ("output_files.Path", "replace", 2, 2),
     "computing figures": ("exact_figures", "exact_figures", 1, 4),
-    "printing tables": ("tables", "render", 1, 4),
+    "printing tables": ("bench_table", "render", 1, 4),
 }
 
 
-def check(place, ended, number):
-    """Return how many rows were kept."""
-    name = "" if number == signal.SIGINT else f" by {number.name}"
-    assert ended.status == ENDS[number], ended
-    assert len(ended.lines) == 1 and ended.lines[0].startswith(f"cudamm: interrupted{name}"), ended.stderr
-    assert "Traceback" not in ended.stdout
-    place.nothing_left()
-    rows = place.rows() if (place.folder / "out.json").exists() else []
+def rows_after_interrupt(workspace, completed, signal_number):
+    """Check what an interrupted command has left, and return the number of rows in its file."""
+    name = "" if signal_number == signal.SIGINT else f" by {signal_number.name}"
+    assert completed.status == STATUS[signal_number], completed
+    (message,) = completed.stderr_lines
+    assert message.startswith(f"cudamm: interrupted{name}")
+    assert "Traceback" not in completed.stdout
+    workspace.assert_nothing_left()
+    rows = workspace.rows() if (workspace.folder / "out.json").exists() else []
     assert all(row["status"] == "ok" for row in rows)
     return len(rows)
 
 
-@pytest.mark.parametrize(
-    ("number", "moment"),
-    [
-        *((signal.SIGINT, moment) for moment in MOMENTS),
-        (signal.SIGTERM, "sampling the third"),
-        (signal.SIGTERM, "replacing the file"),
-        (signal.SIGHUP, "verifying"),
-    ],
-)
-def test_at_a_chosen_moment(place, number, moment):
-    where, name, count, at_least = MOMENTS[moment]
-    if moment == "compiling":
-        place = place.with_(CUDAMM_CACHE=str(place.folder / "cache"))
-    prefix = AT.format(signal=int(number), where=where, name=name, number=count)
-    ended = place.run(BENCH + "--runs 2 --warmup 0", prefix=prefix)
-    kept = check(place, ended, number)
-    assert kept >= at_least
-    if kept and moment != "printing tables":
-        assert ended.stdout.count("✓") == kept
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_interrupt_at_a_chosen_moment_keeps_the_rows_measured_so_far(workspace, moment):
+    owner, name, call, least_rows = MOMENTS[moment]
+    line = BENCH + "--runs 2 --warmup 0 "
+    if moment == "compiling":  # the mark makes a program that is in no cache
+        (workspace.folder / "new.cu").write_text(f"{FAULTS.read_text()}\n// {workspace.mark}\n")
+        line += "--kernel new.cu"
+    prefix = INTERRUPT_AT_CALL.format(owner=owner, name=name, number=call)
+    completed = workspace.run(line, prefix=prefix)
+    rows = rows_after_interrupt(workspace, completed, signal.SIGINT)
+    assert rows >= least_rows
+    if rows and moment != "printing tables":
+        assert completed.stdout.count("✓") == rows
 
 
-@pytest.mark.parametrize("number", ENDS, ids=lambda number: number.name)
-def test_at_random_moments(place, number):
-    """From when the command is known to run to some way into the sampling."""
-    chance = random.Random(SEED + number)  # noqa: S311
-    for _ in range(2):
-        (place.folder / "out.json").unlink(missing_ok=True)
-        ready, told = os.pipe()
-        process = place.start(
-            BENCH + "--max-time 60 --max-noise 0.0001%", prefix=TELL.format(told), pass_fds=[told]
-        )
-        os.close(told)
-        os.read(ready, 1)
-        os.close(ready)
-        time.sleep(chance.uniform(0, 1.5))
-        process.send_signal(number)
-        check(place, place.end(process), number)
+@pytest.mark.parametrize("signal_number", STATUS, ids=lambda number: number.name)
+def test_a_signal_at_a_random_moment_ends_the_run_cleanly(workspace, signal_number):
+    moments = random.Random(SEED + signal_number)  # noqa: S311
+    ready, ready_in_process = os.pipe()
+    process = workspace.start(
+        LONG_BENCH, prefix=REPORT_READY.format(ready_in_process), pass_fds=[ready_in_process]
+    )
+    os.close(ready_in_process)
+    os.read(ready, 1)
+    os.close(ready)
+    time.sleep(moments.uniform(0, 1.5))
+    process.send_signal(signal_number)
+    rows_after_interrupt(workspace, workspace.wait_for(process), signal_number)
 
 
-# The handlers are in place once `main` has begun.
-TELL = """
+# Writes to a pipe when click's `main` begins: the signal handlers are installed by then.
+REPORT_READY = """
 import os
 from cudamm.cli import app
 inner = app.main
@@ -110,69 +101,66 @@ app.main = outer
 """
 
 
-def test_two_signals_shortly_after_one_another(place):
-    process = place.start(BENCH + "--max-time 0.5 --max-noise 0.0001%")
-    wait_for_rows(place)
+def test_a_second_signal_right_after_the_first_changes_nothing(workspace):
+    process = workspace.start(BENCH + "--max-time 0.5 --max-noise 0.0001%")
+    workspace.wait_for_rows(process)
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGTERM)
-    ended = place.end(process)
-    assert check(place, ended, signal.SIGTERM) >= 1
+    assert rows_after_interrupt(workspace, workspace.wait_for(process), signal.SIGTERM) >= 1
 
 
-def wait_for_rows(place, within_s=30):
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        if place.journal():
-            return
-        time.sleep(0.02)
-    raise AssertionError("no row within time")
-
-
-@pytest.mark.parametrize("command", ["bench --times --warmup 0 --max-time 0.5 --max-noise 0.0001%", "verify"])
-def test_a_terminal_that_is_closed(place, command):
-    """The kernel hangs up: SIGHUP, and a standard output and error that take nothing any more."""
-    ours, theirs = pty.openpty()
-    process = place.start(
+@pytest.mark.parametrize(
+    "command",
+    ["bench --times --warmup 0 --max-time 0.5 --max-noise 0.0001%", "verify --dtype float32"],
+    ids=["bench", "verify"],
+)
+def test_a_closed_terminal_ends_the_run_and_keeps_its_rows(workspace, command):
+    """The system sends SIGHUP, and writing to standard output and standard error fails from then on."""
+    terminal, terminal_of_process = pty.openpty()
+    process = workspace.start(
         f"{command} --device cpu -n 48 -n 300 -n 500 -m tiled,coalesced --block 8 --json out.json",
-        prefix=HERE_IS_A_TERMINAL,
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-    )  # fmt: skip
-    os.close(theirs)
+        prefix=OWN_TERMINAL,
+        stdin=terminal_of_process,
+        stdout=terminal_of_process,
+        stderr=terminal_of_process,
+        start_new_session=True,
+    )
+    os.close(terminal_of_process)
     shown = b""
     while b"FIRST RESULT" not in shown:
-        shown += os.read(ours, 65536)
-    os.close(ours)
-    assert process.wait(timeout=30) == ENDS[signal.SIGHUP]
-    place.nothing_left()
-    rows = json.loads((place.folder / "out.json").read_text())["results"]
+        shown += os.read(terminal, 65536)
+    os.close(terminal)
+    assert process.wait(timeout=30) == STATUS[signal.SIGHUP]
+    workspace.assert_nothing_left()
+    rows = json.loads((workspace.folder / "out.json").read_text())["results"]
     assert 1 <= len(rows) < 6 and all(row["status"] == "ok" for row in rows)
 
 
-HERE_IS_A_TERMINAL = """
+OWN_TERMINAL = """
 import fcntl, os, termios
 from cudamm.cli.session import LiveSession, Session
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-def telling(keep):
+def reporting(keep):
     def outer(self, result):
         keep(self, result)
         if len(self.results) == 1:
             os.write(1, b"FIRST RESULT")
     return outer
-LiveSession.keep, Session.keep = telling(LiveSession.keep), telling(Session.keep)
+LiveSession.keep, Session.keep = reporting(LiveSession.keep), reporting(Session.keep)
 """
 
 
-def test_killed_parent_leaves_no_process(place):
-    """While a kernel runs that never ends, and nobody can be told to stop it."""
-    process = place.start(
+def test_a_killed_command_leaves_no_process_and_its_journal(workspace):
+    """The command is killed while an endless kernel runs, so it cannot stop the kernel itself."""
+    process = workspace.start(
         f"bench --device cpu -n 32 --runs 2 --times --kernel {FAULTS} -D FAULT=9 --json out.json "
         "-m tiled --block 8"
     )
-    wait_for_rows(place)
+    workspace.wait_for_rows(process)
     time.sleep(0.3)
-    assert any(".kernel" in line for line in place.left_over())
+    assert any(".kernel" in line for line in workspace.running_processes())
     process.kill()
     process.communicate()
-    place.nothing_left()
-    assert [row["status"] for row in place.journal()] == ["ok"]
-    assert not (place.folder / "out.json").exists()
+    workspace.assert_nothing_left()
+    assert [row["status"] for row in workspace.journal_rows()] == ["ok"]
+    assert not (workspace.folder / "out.json").exists()

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from cudamm.benchmark.result import Result
 from cudamm.output.failed_rows import print_marks
-from cudamm.output.result_marks import BEST, BEST_OF_SWEEP
+from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, execution_sign
 from cudamm.output.results_view import VERIFIED, ResultRow, ResultsView
 
 
@@ -29,7 +29,8 @@ def render(console: Console, view: ResultsView) -> None:
 def _print_method(console: Console, rows: Sequence[ResultRow]) -> None:
     for row in rows:
         title = " ".join((row.label, row.parameters.replace("=", " = "))).strip()
-        console.print(escape(title) + (" (padded)" if row.result.padded else ""))
+        padded = " (padded)" if row.result.padded else ""
+        console.print(escape(title) + padded + execution_sign(row.result.execution))
         if row.result.timing.samples_ms:
             console.print(runs_line(row.result), soft_wrap=True)
         words = ": ".join(filter(None, (outcome_in_words(row), row.result.reason)))

@@ -17,7 +17,10 @@ MOST_TROUBLES = 5
 """Maximum number of lines about one variant, and of problem names in a line."""
 
 
-def print_troubles(console: Console, troubles: Iterable[Trouble]) -> None:
+CHECK_HINT = "To see the line and the threads of a mistake, run cudamm check with the same kernel and sizes."
+
+
+def print_troubles(console: Console, troubles: Sequence[Trouble]) -> None:
     """Print what failed or was skipped, on which problems and why; at most MOST_TROUBLES lines a variant."""
     for (variants, status), group in itertools.groupby(troubles, key=lambda t: (t.variants, t.status)):
         several = list(group)
@@ -26,6 +29,8 @@ def print_troubles(console: Console, troubles: Iterable[Trouble]) -> None:
         if len(several) > MOST_TROUBLES:
             left = len(several) - MOST_TROUBLES
             console.print(f"… and {left} more of {escape(variants)}; --json FILE writes all of them")
+    if any(trouble.can_be_checked for trouble in troubles):
+        console.print(CHECK_HINT, style="dim", soft_wrap=True)
 
 
 def print_failed(console: Console, status: str, what: str, reason: str) -> None:

@@ -298,6 +298,12 @@ class Trouble:
         return self.rows[0].result.status
 
     @property
+    def can_be_checked(self) -> bool:
+        """True if the CPU device ran a kernel whose result is wrong; `check` runs the same kernel there."""
+        result = self.rows[0].result
+        return result.execution == "emulated" and result.verdict.correct is False
+
+    @property
     def variants(self) -> str:
         """Return `tiled BLOCK_SIZE=16`, or `57 variants of warp-tile`."""
         names = dict.fromkeys(row.variant for row in self.rows)

@@ -1,7 +1,8 @@
-"""What `occupancy` prints: every number of the records, at every width, and sentences that are English."""
+"""The output of `occupancy`: the numbers of the records at every width, and the sentences below."""
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import re
@@ -20,7 +21,7 @@ from cudamm.output import occupancy_answers, occupancy_output
 
 WIDTHS = [60, 80, 120, 240]
 UNUSED = 2**31 - 1
-# Of a sheet: the label and the field of the record; what kernels have besides.
+# The rows of a sheet: labels and fields of the record. KERNELS has the rows that only kernels have.
 FIELDS = {
     "threads per block": "threads_per_block",
     "registers per thread": "registers_per_thread",
@@ -37,7 +38,7 @@ LIMITS = {
     "blocks per SM allowed by warps": "warps", "by the limit of blocks": "blocks",
     "by registers": "registers", "by shared memory": "shared", "by barriers": "barriers",
 }  # fmt: skip
-LABS = "occupancy of the device"
+DEVICE_OCCUPANCY = "occupancy of the device"
 KERNELS = {
     "static": "static_shared_bytes", "dynamic": "dynamic_shared_bytes",
     "local memory per thread (bytes)": "local_bytes_per_thread", "constant memory (bytes)": "constant_bytes",
@@ -45,16 +46,21 @@ KERNELS = {
 }  # fmt: skip
 
 
-def bare(count: int, *names: str) -> list[OccupancyResult]:
-    """So many configurations, no two with a number in common that matters."""
+@functools.cache
+def _every_bare(*names: str) -> list[OccupancyResult]:
     architectures = [find_architecture(name) for name in names or ("sm_86",)]
     numbers = Numbers(tuple(range(32, 1025, 31)), (17, 40, 96), (0, 1234, 20_001), grid_blocks=1000)
-    found = [r for r in occupancy_of_numbers(architectures, numbers, None) if r.active_blocks]
+    return [result for result in occupancy_of_numbers(architectures, numbers, None) if result.active_blocks]
+
+
+def bare(count: int, *names: str) -> list[OccupancyResult]:
+    """Return that many different configurations that can run."""
+    found = _every_bare(*names)
     return found[:: len(found) // count][:count]
 
 
 def kernels(count: int, *names: str) -> list[OccupancyResult]:
-    """The same as kernels' results."""
+    """Return the configurations of `bare` as results of kernels."""
     return [
         result._replace(
             method=("tiled-transposed", "naive")[i % 2],
@@ -74,13 +80,13 @@ def shown(results, width=240, sources=()):
 
 
 def tables(text: str) -> list[str]:
-    """The lines of the tables: all before the sentences below them."""
+    """Return the lines of the tables, without the sentences below them."""
     below = re.compile(r"… and|cannot run |tail: |SM: |Changes that|sm_\d+: cycles")
     return list(itertools.takewhile(lambda line: not below.match(line), text.splitlines()))
 
 
 def share(value: float) -> str:
-    """To a tenth of a percent, which is what tells 15 warps from 16 apart on every architecture."""
+    """Return a share rounded to a tenth of a percent, as tables print it."""
     return f"{round(1000 * value) / 10:g}%"
 
 
@@ -96,9 +102,9 @@ def test_a_sheet_has_every_number_of_its_records(make, count: int, width: int) -
     lines = tables(shown(results, width))
     assert max(map(len, lines)) <= width
     found: dict[str, list[str]] = {}
-    labels = [*FIELDS, *LIMITS, *KERNELS, "occupancy", LABS, "waves", "spills: stores / loads"]
+    labels = [*FIELDS, *LIMITS, *KERNELS, "occupancy", DEVICE_OCCUPANCY, "waves", "spills: stores / loads"]
     for label, *values in cells(lines):
-        # Where it is narrow, a long label ends in “…”, but no number does.
+        # On a narrow terminal a long label ends in “…”, but no number does.
         (label,) = (
             [whole for whole in labels if whole.startswith(label[:-1])] if label.endswith("…") else [label]
         )
@@ -110,7 +116,7 @@ def test_a_sheet_has_every_number_of_its_records(make, count: int, width: int) -
         expected = [r.record()["limits"][name] for r in results]
         assert found[label] == ["-" if limit == UNUSED else f"{limit:,}" for limit in expected]
     assert found["occupancy"] == [share(r.occupancy) for r in results]
-    assert found[LABS] == [share(r.device_occupancy) for r in results]
+    assert found[DEVICE_OCCUPANCY] == [share(r.device_occupancy) for r in results]
     assert found["waves"] == [f"{r.waves:.2f}" for r in results]
     if make is kernels:
         assert found["spills: stores / loads"] == [
@@ -121,7 +127,7 @@ def test_a_sheet_has_every_number_of_its_records(make, count: int, width: int) -
 
 
 def numbers_of(result: OccupancyResult) -> set[str]:
-    """Every number that a row of a table may show of a record."""
+    """Return every number of a record that a row may contain."""
     record = result.record()
     names = [*FIELDS.values(), *(KERNELS.values() if result.resources else ["grid_blocks"])]
     names += ["spill_store_bytes", "spill_load_bytes"] if result.resources else []
@@ -131,22 +137,20 @@ def numbers_of(result: OccupancyResult) -> set[str]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("count", [7, 150])
 @pytest.mark.parametrize("make", [bare, kernels])
 @pytest.mark.parametrize("names", [("sm_86",), ("sm_75", "sm_90")])
-def test_a_row_has_the_numbers_of_its_record(make, names, count: int, width: int) -> None:
-    results = make(count, *names)
+def test_each_row_has_only_numbers_of_its_record(make, names, width: int) -> None:
+    results = make(7, *names)
     lines = tables(shown(results, width))
     assert max(map(len, lines)) <= width
-    assert not [line for line in lines if re.search(r"\d…|…\d", line)], "a number cut off is another number"
+    assert not [line for line in lines if re.search(r"\d…|…\d", line)], "a number was cut off"
     rows = [re.sub("│", " ", line).split() for line in lines]
-    rows = [row for row in rows if any(word.endswith("%") for word in row)]  # not what is folded below
-    expected = results if count <= 100 else results[:40]
-    assert len(rows) == len(expected)
-    for row, result in zip(rows, expected, strict=True):
+    rows = [row for row in rows if any(word.endswith("%") for word in row)]  # without folded lines
+    assert len(rows) == len(results)
+    for row, result in zip(rows, results, strict=True):
         numbers = [word for word in row if re.fullmatch(r"[\d,.]+%?|-", word)]
         assert set(numbers) <= numbers_of(result)
-        # However narrow, these; where it is wide, most of what there is.
+        # Numbers that are shown at every width.
         least = ["threads_per_block", "active_blocks"]
         least += ["registers_per_thread", "active_warps"] if width > 60 or make is bare else []
         for name in least:
@@ -157,7 +161,7 @@ def test_a_row_has_the_numbers_of_its_record(make, names, count: int, width: int
 
 @pytest.mark.parametrize("width", [80, 120, 240])
 @pytest.mark.parametrize("names", [("sm_86",), ("sm_75", "sm_90")])
-def test_rows_can_be_told_apart(names, width: int) -> None:
+def test_rows_of_kernels_are_distinguishable(names, width: int) -> None:
     results = kernels(12, *names)
     lines = tables(shown(results, width))
     assert not [line for line in lines if "…" in line]
@@ -168,7 +172,7 @@ def test_rows_can_be_told_apart(names, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_rows_of_bare_numbers_can_be_told_apart(width: int) -> None:
+def test_rows_of_bare_numbers_are_distinguishable(width: int) -> None:
     of = find_architecture("sm_86")
     results = list(occupancy_of_numbers([of], Numbers((256,), (32,), tuple(range(0, 40_000, 5_000))), None))
     rows = [re.sub("│", " ", line).split() for line in tables(shown(results, width))]
@@ -176,7 +180,7 @@ def test_rows_of_bare_numbers_can_be_told_apart(width: int) -> None:
         assert sum(f"{result.shared_bytes_per_block:,}" in row[:4] for row in rows) >= 1, result
 
 
-def test_of_more_than_a_hundred_the_first_forty_and_what_is_best() -> None:
+def test_more_than_100_configurations_are_cut_to_40_and_summarised() -> None:
     results = bare(150)
     results[3], results[77] = (
         r._replace(reason=f"no [bold]room[/] in {i}", active_blocks=0, occupancy=0.0)
@@ -190,11 +194,12 @@ def test_of_more_than_a_hundred_the_first_forty_and_what_is_best() -> None:
     )
     assert "no [bold]room[/] in 3" in text and "in 77" not in text
     assert len(re.findall(r"cannot run *│", text)) == 1
+    assert sum(any(cell.endswith("%") for cell in row) for row in cells(tables(text))) == 40
     assert "more" not in shown(results[:100])
 
 
 @pytest.mark.parametrize("count", [3, 150])
-def test_suggestions_are_all_there_or_counted(count: int) -> None:
+def test_suggestions_that_are_not_shown_are_counted(count: int) -> None:
     numbers = Numbers((), tuple(range(20, 20 + count)))
     results = list(best_of_numbers([find_architecture("sm_86")], numbers, None))
     text = shown(results)
@@ -215,7 +220,7 @@ def test_suggestions_are_all_there_or_counted(count: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_suggestions_fit_and_say_which_architecture(width: int) -> None:
+def test_suggestions_fit_the_width_and_name_the_architecture(width: int) -> None:
     architectures = [find_architecture(name) for name in ("sm_75", "sm_90")]
     text = shown(list(best_of_numbers(architectures, Numbers((), (32, 70)), None)), width)
     sentences = [line for line in text.splitlines() if "a lower occupancy" in line]
@@ -227,7 +232,7 @@ def test_suggestions_fit_and_say_which_architecture(width: int) -> None:
         assert sum(name in line for line in sentences) == 1, name
 
 
-def test_no_block_in_a_row_is_called_square() -> None:
+def test_a_suggestion_for_a_row_of_threads_does_not_mention_squares() -> None:
     (result,) = best_of_numbers([find_architecture("sm_86")], Numbers((), (32,)), None)
     (fixed,) = occupancy_of_numbers([find_architecture("sm_86")], Numbers((1024,), (32,)), None)
     fixed = fixed._replace(method="mine", resources=kernels(1)[0].resources, suggestion=result.suggestion)
@@ -235,7 +240,7 @@ def test_no_block_in_a_row_is_called_square() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_results_that_differ_only_in_type_or_size_are_told_apart(count: int) -> None:
+def test_results_that_differ_in_type_or_size_are_distinguishable(count: int) -> None:
     results = [
         r._replace(dtype=dtype, m=size, n=size + 1, k=size + 2)
         for r in kernels(count) for dtype in ("float32", "float64") for size in (100, 200)
@@ -244,23 +249,23 @@ def test_results_that_differ_only_in_type_or_size_are_told_apart(count: int) -> 
     assert text.count("float32") == text.count("float64") == 2 * count
     assert text.count("100x101x102") == text.count("200x201x202") == 2 * count
     tails = [r._replace(waves=1.1 + i / 10, grid_blocks=1000 + i) for i, r in enumerate(results[:3])]
-    said = [line.partition(" waves")[0].rpartition(":")[0] for line in occupancy_output.tails(tails)]
-    assert len(set(said)) == 3
+    names = [line.partition(" waves")[0].rpartition(":")[0] for line in occupancy_output.tails(tails)]
+    assert len(set(names)) == 3
 
 
-def test_tails_are_the_worst_three() -> None:
+def test_the_three_worst_tails_are_reported() -> None:
     (result,) = occupancy_of_numbers(
         [find_architecture("sm_86")], Numbers((256,), (48,), grid_blocks=1), None
     )
-    at_a_time = 5 * 82  # blocks
+    blocks_per_wave = 5 * 82
     results = []
     for waves in (0.5, 1.0, 1.1, 2.0, 2.5, 1.95, 10.1, 1.3, 1.7, 40.2):
-        blocks = round(waves * at_a_time)
-        results.append(result._replace(grid_blocks=blocks, waves=blocks / at_a_time))
+        blocks = round(waves * blocks_per_wave)
+        results.append(result._replace(grid_blocks=blocks, waves=blocks / blocks_per_wave))
     lines = [line for line in shown(results).splitlines() if line.startswith("tail: ")]
     assert all(line.startswith("tail: 256 threads, 48 registers, 0 bytes on sm_86: ") for line in lines)
-    said = re.compile(r"([\d.]+) waves. The last wave has only (\d+) of 410 .* so ([\d.]+)% of")
-    found = [said.search(line) for line in lines]
+    pattern = re.compile(r"([\d.]+) waves\. The last wave has only (\d+) of 410 .* so ([\d.]+)% of")
+    found = [pattern.search(line) for line in lines]
     assert [match and match.groups() for match in found] == [
         ("1.10", "41", "55"), ("1.30", "123", "65"), ("2.50", "205", "83.3")
     ]  # fmt: skip
@@ -286,7 +291,7 @@ def test_tails_are_the_worst_three() -> None:
          "blocks of 128 threads (now 256) would give 91.7% occupancy (now 83.3%)"),
     ],
 )  # fmt: skip
-def test_a_step_in_a_sentence(step: Step, line: str) -> None:
+def test_a_step_is_described_in_a_sentence(step: Step, line: str) -> None:
     (result,) = occupancy_of_numbers([find_architecture("sm_86")], Numbers((256,), (48,), (3000,)), None)
     assert occupancy_answers.step_lines(result._replace(steps=(step,))) == [line]
     assert f"256 threads, 48 registers, 3,000 bytes on sm_86: {line}" in shown(
@@ -294,7 +299,7 @@ def test_a_step_in_a_sentence(step: Step, line: str) -> None:
     )
 
 
-def test_where_there_is_no_step() -> None:
+def test_a_configuration_without_steps_gets_a_reason() -> None:
     of = find_architecture("sm_86")
     full, stuck = occupancy_of_numbers([of], Numbers((256, 1024), (40,)), None)
     assert occupancy_answers.step_lines(full._replace(steps=())) == [
@@ -306,7 +311,7 @@ def test_where_there_is_no_step() -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_latency_has_the_records_numbers(width: int) -> None:
+def test_the_latency_table_has_the_numbers_of_the_records(width: int) -> None:
     questions = Questions(independent=(1, 32), load_cycles=Fraction(500))
     results = list(add_answers(kernels(3), [find_architecture("sm_86")], questions, None))
     text = shown(results, width, ["sm_86: cycles of a load: as given"])
@@ -326,7 +331,7 @@ def test_latency_has_the_records_numbers(width: int) -> None:
         ]  # fmt: skip
 
 
-def test_names_and_reasons_are_text() -> None:
+def test_names_and_reasons_are_not_interpreted_as_markup() -> None:
     (result,) = kernels(1)
     text = shown(
         [result._replace(method="a[red]b:x:", reason="my.cu:100:5: [bold]x[/bold]", active_blocks=0)]

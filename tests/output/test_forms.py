@@ -1,4 +1,4 @@
-"""Plain text, HTML, Markdown, SVG and CSV of what is printed."""
+"""A command's output as plain text, HTML, Markdown, SVG and CSV."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def a_table(*rows: tuple[str, ...], title: str = "1 x 2", caption: str | None = 
     return table
 
 
-def test_a_table_is_one_in_markdown() -> None:
+def test_markdown_has_the_title_columns_rows_and_caption_of_a_table() -> None:
     table = a_table(("naive", "1.5"), ("[bold]tiled[/]", "22"), caption="2 methods")
     assert markdown(lambda console: console.print(table)) == (
         "**1 x 2**\n\n| method | GFLOP/s |\n|---|---:|\n| naive | 1.5 |\n| tiled | 22 |\n\n2 methods\n"
     )
 
 
-def test_what_means_something_in_markdown_is_escaped() -> None:
+def test_markdown_escapes_special_characters() -> None:
     evil = "a|b <script> *x* _y_ BLOCK_SIZE `c` [d](e) & \\ ."
     text = markdown(lambda console: console.print(a_table((escape(evil), "1"))))
     assert "| a\\|b &lt;script&gt; \\*x\\* \\_y\\_ BLOCK_SIZE \\`c\\` \\[d\\](e) &amp; \\\\ . | 1 |" in text
     assert markdown(lambda console: console.print(escape("# no *heading*"))) == "\\# no \\*heading\\*\n"
 
 
-def test_lines_are_paragraphs_and_drawings_stay_drawings() -> None:
+def test_markdown_has_lines_as_paragraphs_and_drawings_as_code_blocks() -> None:
     def render(console: Console) -> None:
         console.print("[dim]a note[/]", style="dim")
         console.print()
@@ -49,15 +49,15 @@ def test_lines_are_paragraphs_and_drawings_stay_drawings() -> None:
     assert markdown(render) == "a note\n\n```text\n┌──┐\n│  │\n└──┘\n```\n\none\n\ntwo\n"
 
 
-def test_a_drawing_that_has_a_fence_in_it() -> None:
+def test_markdown_uses_a_longer_fence_for_a_drawing_that_contains_one() -> None:
     assert markdown(lambda console: console.print(Text("```\nx"))) == "````text\n```\nx\n````\n"
 
 
-def test_nothing_printed_is_nothing() -> None:
+def test_markdown_of_no_output_is_empty() -> None:
     assert markdown(lambda console: None) == ""
 
 
-def test_a_cell_of_several_lines_stays_a_cell() -> None:
+def test_markdown_joins_the_lines_of_a_cell() -> None:
     assert "| a b | 1 |" in markdown(lambda console: console.print(a_table(("a\nb", "1"))))
 
 
@@ -65,7 +65,7 @@ def test_html_has_the_cells_of_a_table_and_bold_rows() -> None:
     table = a_table(("naive", "1.5"), caption="2 methods")
     table.add_row("[green]tiled[/]", "22", style="bold")
     text = html(lambda console: console.print(table, "a note"))
-    root = ElementTree.fromstring(f"<div>{text}</div>")  # noqa: S314 - our own
+    root = ElementTree.fromstring(f"<div>{text}</div>")  # noqa: S314 - made by this test
     shown = [[cell.text for cell in row] for row in root.iter("tr")]
     assert shown == [["method", "GFLOP/s"], ["naive", "1.5"], ["tiled", "22"]]
     assert [row.get("style") for row in root.iter("tr")] == [None, None, "font-weight: bold"]
@@ -74,7 +74,7 @@ def test_html_has_the_cells_of_a_table_and_bold_rows() -> None:
     assert [paragraph.text for paragraph in root.iter("p")] == ["2 methods", "a note"]
 
 
-def test_html_escapes_whatever_is_printed() -> None:
+def test_html_escapes_all_text() -> None:
     evil = "<script>alert('&')</script> \"[x]\""
 
     def render(console: Console) -> None:
@@ -82,7 +82,7 @@ def test_html_escapes_whatever_is_printed() -> None:
         console.print(escape(evil))
         console.print(escape(f"{evil}\n  two"))
 
-    root = ElementTree.fromstring(f"<div>{html(render)}</div>")  # noqa: S314 - our own
+    root = ElementTree.fromstring(f"<div>{html(render)}</div>")  # noqa: S314 - made by this test
     assert root.findtext("table/caption") == root.findtext("table/tbody/tr/td") == root.findtext("p") == evil
     assert root.findtext("pre") == f"{evil}\n  two"
     assert {element.tag for element in root.iter()} == {
@@ -94,9 +94,9 @@ def test_plain_text_has_no_colours() -> None:
     assert plain_text(lambda console: console.print("[bold red]no[/]", style="dim")) == "no\n"
 
 
-def test_a_picture_is_well_formed_and_fetches_nothing() -> None:
+def test_an_svg_picture_is_well_formed_and_loads_nothing() -> None:
     text = svg(lambda console: console.print(a_table(("<script>", "1"), ("tiled", "2"))), "cudamm bench")
-    root = ElementTree.fromstring(text)  # noqa: S314 - made above
+    root = ElementTree.fromstring(text)  # noqa: S314 - made by this test
     shown = "".join(root.itertext()).replace("\xa0", " ")
     assert "cudamm bench" in shown and "<script>" in shown and "tiled" in shown
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
@@ -123,7 +123,7 @@ RECORDS = [
 ]
 
 
-def test_csv_has_a_column_a_value_and_reads_back() -> None:
+def test_csv_has_a_column_per_value_and_can_be_read_back() -> None:
     text = csv_of(RECORDS)
     assert text.count("\r\n") == 3
     first, second = csv.DictReader(io.StringIO(text, newline=""))
@@ -144,16 +144,16 @@ def test_csv_has_a_column_a_value_and_reads_back() -> None:
 
 
 @pytest.mark.parametrize("start", [*"=+-@", "\t", "\r"])
-def test_text_is_no_formula_for_a_spreadsheet(start: str) -> None:
+def test_csv_text_is_not_a_formula_for_a_spreadsheet(start: str) -> None:
     (row,) = csv.DictReader(io.StringIO(csv_of([{"method": f"{start}x", "ratio": -1.5}]), newline=""))
     assert row == {"method": f"'{start}x", "ratio": "-1.5"}
 
 
-def test_numbers_keep_every_digit() -> None:
+def test_csv_numbers_have_all_digits() -> None:
     value = 0.1 + 0.2
     (row,) = csv.DictReader(io.StringIO(csv_of([{"median_ms": value}]), newline=""))
     assert float(row["median_ms"]) == value == json.loads(row["median_ms"])
 
 
-def test_no_records_is_no_csv() -> None:
+def test_csv_of_no_records_is_empty() -> None:
     assert csv_of([]) == ""

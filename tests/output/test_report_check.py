@@ -1,4 +1,4 @@
-"""What check prints, of mistakes that are known."""
+"""The output of `check` for known mistakes."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def shown(results: list[CheckResult], width: int = 200, terminal: bool = False) 
     return file.getvalue()
 
 
-def test_a_mistake_is_what_where_who_and_the_cure():
+def test_a_mistake_has_kind_place_source_line_message_and_cure():
     lines = shown([result(RACE)]).splitlines()
     assert lines[0] == "mine BLOCK_SIZE=16, float32 at 2 sizes: 1 error"
     assert lines[1].strip() == "error: race, my.cu:6"
-    assert lines[2].strip() == "sum += As[ty][k] * Bs[k][tx];"  # brackets are no markup
+    assert lines[2].strip() == "sum += As[ty][k] * Bs[k][tx];"  # brackets are not markup
     assert lines[3].strip() == (
         "Thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6. "
         "This mistake occurs at 2 of 2 sizes, first at 17x31x13."
@@ -49,13 +49,13 @@ def test_a_mistake_is_what_where_who_and_the_cure():
     assert "0 of 1 variants are clean." in lines and "Success!" not in "".join(lines)
 
 
-def test_advice_alone_is_clean():
+def test_a_variant_with_advice_only_is_clean():
     text = shown([result(ADVICE), result()])
     assert "clean, 1 piece of advice" in text and "advice: bank-conflict, my.cu:6" in text
     assert "2 of 2 variants are clean. Success!" in text and "This mistake occurs" not in text
 
 
-def test_what_was_not_looked_at_is_said():
+def test_failures_skipped_variants_and_unchecked_blocks_are_reported():
     text = shown([
         result(status="failed", reason="does not compile: [x]"),
         result(status="skipped", reason="requires M == 17", sizes=()),
@@ -66,15 +66,15 @@ def test_what_was_not_looked_at_is_said():
     assert "1 of 2 variants are clean." in text
 
 
-def test_both_verdicts_are_shown_and_either_counts():
+def test_verdicts_of_compute_sanitizer_are_shown_and_count():
     tools = (
         ToolVerdict("memcheck", "64x64x64"),
         ToolVerdict("racecheck", "64x64x64", 2, ("Race reported between [a] and [b]",)),
         ToolVerdict("initcheck", "64x64x64", failed="no answer within 60 s (--timeout)"),
     )
-    found = result(sanitizer=tools)
-    assert not found.all_well
-    text = shown([found])
+    checked = result(sanitizer=tools)
+    assert not checked.all_well
+    text = shown([checked])
     assert "compute-sanitizer memcheck at 64x64x64: 0 errors" in text
     assert "compute-sanitizer racecheck at 64x64x64: 2 errors" in text and "[a] and [b]" in text
     assert "no verdict: no answer within 60 s" in text and "0 of 1 variants are clean." in text
@@ -82,14 +82,14 @@ def test_both_verdicts_are_shown_and_either_counts():
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_a_terminal_folds_paragraphs_below_their_beginning(width):
+def test_a_terminal_indents_folded_paragraphs(width):
     lines = shown([result(RACE)], width, terminal=True).splitlines()
     body = lines[lines.index(" error: race, my.cu:6") + 1 : -3]
     assert max(map(len, body)) <= width and all(line.startswith("   ") for line in body if line.strip())
     assert "and thread (1,0) reads it in line 6." in " ".join(" ".join(line.split()) for line in body)
 
 
-def test_a_cell_has_the_threads_in_words():
+def test_a_csv_cell_describes_the_threads_in_words():
     (record,) = result(RACE).mistake_records()
     assert record["threads"][1] == {"block": (0, 0, 0), "thread": (1, 0, 0), "line": 6, "op": "load"}
     assert check_text.csv_record(record)["threads"] == (

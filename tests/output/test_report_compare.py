@@ -49,7 +49,7 @@ def cells(text):
         (1.16, 1.1594, 1.1612, "1.16×"),  # the interval is narrower than what is printed
         (2.5, 2.49998, 2.50002, "2.50×"),
         (0.08912, 0.0881, 0.0893, "0.0891× (0.0881–0.0893)"),
-        (1.02, 1.003, 1.04, "1.020× (1.003–1.040)"),  # above 1, and it shows
+        (1.02, 1.003, 1.04, "1.020× (1.003–1.040)"),  # 1.00 would hide that the interval is above 1
         (0.99, 0.98, 0.9996, "0.9900× (0.9800–0.9996)"),
         (1.02, 1.0, 1.04, "1.02× (1.00–1.04)"),
         (1.02, 1.00001, 1.04, "1.02× (1.00–1.04)"),
@@ -57,11 +57,11 @@ def cells(text):
         (12345.678, 12000, 13000.5, "12300× (12000–13000)"),
     ],
 )
-def test_a_ratio_has_three_digits_and_those_that_show_its_side_of_one(value, low, high, text):
+def test_a_ratio_near_one_has_enough_digits_to_show_its_side_of_one(value, low, high, text):
     assert ratio(Ratio(value, low, high), side_of_one=True) == text
 
 
-def test_a_ratio_has_three_digits_and_an_interval_only_if_it_is_wider():
+def test_a_ratio_has_three_digits_and_an_interval():
     assert ratio(Ratio(1.02, 1.003, 1.04)) == "1.02× (1.00–1.04)"
     assert ratio(Ratio(1.02, 1.003, 1.04), with_interval=False) == "1.02×"
     assert ratio(14598.99) == "14600×" and ratio(None) == ""
@@ -69,19 +69,19 @@ def test_a_ratio_has_three_digits_and_an_interval_only_if_it_is_wider():
 
 def test_a_row_has_both_times_the_speed_up_and_the_verdict():
     text = shown([faster()])
-    (found,) = cells(text)
-    assert found == ["tiled", "BLOCK_SIZE=16 COARSE=2", "1.16", "1.00", "1.16× (1.15–1.17)", "faster"]
+    (cells_of_row,) = cells(text)
+    assert cells_of_row == ["tiled", "BLOCK_SIZE=16 COARSE=2", "1.16", "1.00", "1.16× (1.15–1.17)", "faster"]
     assert "1000 x 1000 x 1000 (M x N x K), float32, cold cache, on Some GPU [8 GB]" in text
     assert "old: o[1].json, 2026-01-02\n" in text and "new: new.json, cudamm 1.2\n" in text
 
 
-def test_problems_get_tables_of_their_own():
+def test_each_problem_has_its_own_table():
     text = shown([faster(), faster(cache="hot"), faster(m=7, cache="hot"), faster(m=7, fmad=False)])
     assert len(re.findall(r"\(M x N x K\)", text)) == 4
     assert "hot cache" in text and "no fused multiply-add" in text
 
 
-def test_rows_of_one_file_and_rows_that_failed():
+def test_rows_that_failed_or_are_in_one_file_only_have_a_verdict():
     failed = row(status="failed", reason="C[0][0] is [red]wrong[/]", samples_ms=[])
     text = shown(
         [
@@ -99,13 +99,13 @@ def test_rows_of_one_file_and_rows_that_failed():
     )
 
 
-def test_emulated_times_are_explained_and_no_others():
+def test_only_emulated_times_are_explained():
     assert "†" not in shown([faster()])
     text = shown([faster(execution="emulated")])
     assert "tiled †" in text and "times say nothing about a GPU" in text
 
 
-def test_the_summary_counts():
+def test_the_summary_counts_each_outcome():
     same = Comparison(row(), row(), Ratio(1, 0.9, 1.1), "no difference")
     assert summary([faster(), same, same], 0.95) == "1 faster, 0 slower, 2 no difference (95% confidence)"
     gone = Comparison(row(), None, None, "only in the old file")
@@ -117,7 +117,7 @@ def test_the_summary_counts():
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_the_table_fits(width):
+def test_the_table_fits_the_width(width):
     text = shown([faster(), faster(method="double-buffered")], width)
     assert max(map(len, text.splitlines()[2:])) <= width
     assert "1.16×" in text and "(1.15–1.17)" in text and "faster" in text and "…" not in text

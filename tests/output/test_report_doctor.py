@@ -1,4 +1,4 @@
-"""The table of doctor, made from findings that are known."""
+"""The table of `doctor` for known findings."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def test_each_finding_is_a_row() -> None:
     assert rows == [[f.subject, f.status, f.found] for f in FINDINGS]
 
 
-def test_advice_is_numbered_errors_first_each_once() -> None:
+def test_advice_is_numbered_without_repetition_errors_first() -> None:
     lines = [line for line in shown(FINDINGS) if line[:1].isdigit()]
     assert lines == ["1. error: install nvcc", "2. warning: turn it on: nvidia-smi -pm 1"]
 
 
-def test_where_all_is_well_there_is_no_advice() -> None:
+def test_findings_without_problems_have_no_advice() -> None:
     assert not any(line[:1].isdigit() for line in shown(FINDINGS[:1]))
 
 
-def test_a_narrow_terminal_loses_no_character() -> None:
+def test_a_narrow_terminal_shows_every_character() -> None:
     long = "/a/very/long/folder/" * 10
     text = "".join(
         cell.strip() for line in shown([Diagnosis("cache", "ok", long)], 60) for cell in line.split("│")[3:4]
@@ -45,6 +45,6 @@ def test_a_narrow_terminal_loses_no_character() -> None:
     assert text == long
 
 
-def test_the_document_says_what_was_asked_and_answered() -> None:
+def test_the_document_has_the_device_and_whether_it_is_usable() -> None:
     document = doctor_table.document("gpu:1", False)
     assert (document["schema"], document["device"], document["usable"]) == ("cudamm.doctor/1", "gpu:1", False)

@@ -1,4 +1,4 @@
-"""Tables and report lines, made from records whose figures are known."""
+"""The tables of `bench`, `sweep` and `verify`, and `--style report`, for known results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rows_of(text):
     ]
 
 
-def test_rates_and_speed_ups_come_from_medians():
+def test_rates_and_speed_ups_are_computed_from_medians():
     text = shown(bench_table.render, [result(), result("tiled", (0.5, 0.5, 0.5))])
     first, second = rows_of(text)
     assert {"1.00 2.00 6.00", "3.00", "2.00", "1.00", "1000", "1.00×", "✓"} <= set(first)
@@ -62,26 +62,24 @@ def test_rates_and_speed_ups_come_from_medians():
     )
 
 
-def test_whole_numbers_have_no_floating_point_rate():
+def test_integer_products_have_a_rate_in_gop_per_second():
     text = shown(bench_table.render, [result(dtype="int32")])
     assert "Gop/s" in text and "GFLOP" not in text
 
 
-def test_only_the_best_of_a_sweep_is_marked():
-    sweep_table = [
-        result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))
-    ]
-    marked = [row for row in rows_of(shown(bench_table.render, sweep_table)) if "★" in row[-1]]
+def test_only_the_best_row_and_the_best_of_each_method_are_marked():
+    sweep = [result(runs=(ms,), params={"BLOCK_SIZE": size}) for size, ms in ((8, 3.0), (16, 1.0), (32, 2.0))]
+    marked = [row for row in rows_of(shown(bench_table.render, sweep)) if "★" in row[-1]]
     assert [row[1] for row in marked] == ["BLOCK_SIZE=16"]
-    with_faster = [*sweep_table, result("tiled", (0.5,))]
+    with_faster = [*sweep, result("tiled", (0.5,))]
     marked = [row for row in rows_of(shown(bench_table.render, with_faster)) if "*" in row[-1]]
     assert [row[1] for row in marked] == ["BLOCK_SIZE=16"]
     assert "the fastest verified row of its method" in shown(bench_table.render, with_faster)
-    alone = shown(bench_table.render, sweep_table[:1])
+    alone = shown(bench_table.render, sweep[:1])
     assert "*" not in alone and "★" not in alone
 
 
-def test_a_failed_row_has_no_times_and_its_reason_below():
+def test_a_failed_row_has_no_times_and_its_reason_is_below():
     text = shown(
         bench_table.render, [result(), result("tiled", status="failed", reason="C[0][0] is [red]wrong[/]")]
     )
@@ -89,18 +87,18 @@ def test_a_failed_row_has_no_times_and_its_reason_below():
     assert "C[0][0] is [red]wrong[/]" in text
 
 
-def test_a_baseline_that_failed_leaves_the_first_timed_row_to_compare_with():
+def test_the_first_timed_row_replaces_a_failed_baseline():
     text = shown(bench_table.render, [result(status="failed", reason="x"), result("tiled")])
     assert rows_of(text)[0][-2:] == ["", "FAILED"]
     assert rows_of(text)[1][-2] == "1.00×" and "over tiled" in text
 
 
-def test_sizes_and_types_get_tables_of_their_own():
+def test_each_size_and_type_has_its_own_table():
     text = shown(bench_table.render, [result(), result(size=2000), result(size=2000, dtype="float64")])
     assert len(re.findall(r"x \d+ \(M x N x K\)", text)) == 3
 
 
-def test_emulated_native_and_padded_rows_are_explained_and_no_others():
+def test_only_emulated_native_and_padded_rows_are_explained():
     assert "†" not in shown(bench_table.render, [result()])
     both = shown(bench_table.render, [result(execution="emulated"), result("cpu-simple", execution="native")])
     assert "naive †" in both and "cpu-simple ‡" in both and "times say nothing about a GPU" in both
@@ -109,11 +107,11 @@ def test_emulated_native_and_padded_rows_are_explained_and_no_others():
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_the_table_of_bench_fits(width):
+def test_the_table_of_bench_fits_the_width(width):
     results = [result(), result("tiled", (0.25, 0.25, 0.25))]
     text = shown(bench_table.render, results, width)
     assert max(map(len, text.splitlines())) <= width
-    assert not re.search(r"\d[.x]?\d*…", text), "a number that is cut off is another number"
+    assert not re.search(r"\d[.x]?\d*…", text), "a number was cut off"
     if width >= 80:
         for row, expected in zip(
             rows_of(text), (["2.00", "1000", "1.00×"], ["0.250", "8000", "8.00×"]), strict=True
@@ -124,7 +122,7 @@ def test_the_table_of_bench_fits(width):
         assert "1.00 2.00 6.00" in text
 
 
-def test_runs_are_left_out_where_they_do_not_fit():
+def test_samples_are_listed_only_if_they_fit():
     assert "1.00 1.00" in shown(bench_table.render, [result(runs=(1.0,) * 10)], 170)
     text = shown(bench_table.render, [result(runs=(1.0,) * 10)], 90)
     assert max(map(len, text.splitlines())) <= 90
@@ -132,13 +130,13 @@ def test_runs_are_left_out_where_they_do_not_fit():
 
 
 @pytest.mark.parametrize("many", [{"runs": (1.0,) * 11}, {"timing": {"ended_by": "noise"}}])
-def test_samples_are_counted_where_they_are_many_or_nobody_said_how_many(many):
+def test_many_samples_are_counted_and_not_listed(many):
     text = shown(bench_table.render, [result(**many)])
     assert "samples" in text and "noise" in text and "runs (ms)" not in text
     assert "1.00 1.00" not in text and "1.00 2.00" not in text
 
 
-def test_samples_median_least_and_noise():
+def test_a_row_has_count_median_minimum_and_noise_of_its_samples():
     text = shown(bench_table.render, [result(runs=(1.0, 2.0, 3.0), timing={"ended_by": "time"})])
     (row,) = rows_of(text)
     assert row[2:6] == ["3 …", "2.00", "1.00", "50%"]
@@ -146,14 +144,14 @@ def test_samples_median_least_and_noise():
     assert "--max-time" not in shown(bench_table.render, [result(timing={"ended_by": "noise"})])
 
 
-def test_a_speed_up_of_many_samples_has_its_interval():
+def test_a_speed_up_of_many_samples_has_an_interval():
     text = shown(bench_table.render, [result(runs=(2.0, 2.2) * 10), result("tiled", (1.0, 1.1) * 10)])
     first, second = rows_of(text)
     assert "1.00×" in first
     assert any(re.fullmatch(r"2\.\d+× \(\d\.\d+–\d\.\d+\)", cell) for cell in second), second
 
 
-def test_times_that_are_in_doubt_are_marked_and_explained():
+def test_throttled_and_short_times_are_marked_and_explained():
     throttled = {"throttled": 2, "throttle_reasons": ("power cap",)}
     text = shown(bench_table.render, [result(timing=throttled), result("tiled")])
     first, second = rows_of(text)
@@ -166,7 +164,7 @@ def test_times_that_are_in_doubt_are_marked_and_explained():
     assert "°" not in shown(bench_table.render, [shared])
 
 
-def test_what_was_not_verified_is_never_the_best():
+def test_rows_that_are_not_verified_are_never_the_best():
     unverified = result(runs=(1.0,), params={"BLOCK_SIZE": 8}, verdict=Verdict(None))
     failed = result(status="failed", reason="x", params={"BLOCK_SIZE": 16})
     right = result(runs=(5.0,), params={"BLOCK_SIZE": 32})
@@ -186,7 +184,7 @@ def render_sweep(top=None):
     return lambda console, view: sweep_table.render(console, view, top)
 
 
-def test_a_sweep_is_shown_fastest_first():
+def test_a_sweep_is_sorted_by_time():
     results = [
         result(runs=(3.0,) * 9, params={"BLOCK_SIZE": 8}),
         result(runs=(9.0,), params={"BLOCK_SIZE": 4}, status="dropped"),
@@ -206,7 +204,7 @@ def test_a_sweep_is_shown_fastest_first():
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_the_table_of_verify_fits(width):
+def test_the_table_of_verify_fits_the_width(width):
     results = [result(size=size, dtype=t) for size in range(33, 39) for t in ("float32", "float64")]
     text = verified(results, width)
     assert max(map(len, text.splitlines())) <= width
@@ -229,35 +227,35 @@ def test_verify_shows_each_outcome_by_its_mark():
     assert "2 of 4 results are right." in text and "Success!" not in text
 
 
-def test_the_report_prints_runs_and_their_mean():
+def test_style_report_prints_samples_and_their_mean():
     text = shown(course_style.render, [result(padded=True)])
     assert "(ms) (1.000000 + 2.000000 + 6.000000) / 3 = 3.000000\nSuccess!" in text
     assert "naive BLOCK_SIZE = 16 (padded)" in text
 
 
-def test_the_report_compares_the_means_of_the_best_and_the_worst_that_it_has_printed():
-    sweep_table = [
+def test_style_report_compares_the_best_and_the_worst_mean():
+    sweep = [
         result(runs=runs, params={"BLOCK_SIZE": size})
         for size, runs in ((8, (3.0, 3.0, 9.0)), (16, (1.0, 1.0, 4.0)), (32, (2.5, 2.5, 2.5)))
     ]
-    text = shown(course_style.render, sweep_table)
+    text = shown(course_style.render, sweep)
     assert "(ms) (1.000000 + 1.000000 + 4.000000) / 3 = 2.000000" in text
     assert "The fastest of 3 is BLOCK_SIZE=16 with 2.000000 ms, 2.5 times as fast as BLOCK_SIZE=8." in text
-    assert "Best" not in shown(course_style.render, sweep_table[:1])
+    assert "The fastest of" not in shown(course_style.render, sweep[:1])
 
 
-def test_one_that_worked_is_not_compared_with_itself():
+def test_style_report_does_not_compare_a_single_result():
     failed = result(status="failed", reason="off", params={"BLOCK_SIZE": 8})
     assert "as fast as" not in shown(course_style.render, [failed, result()])
 
 
-def test_long_lines_of_a_report_are_not_folded():
+def test_style_report_does_not_fold_long_lines():
     text = shown(course_style.render, [result(runs=(1.0,) * 40)], 80)
     assert any(line.startswith("(ms) (") and line.endswith("= 1.000000") for line in text.splitlines())
 
 
-def test_colons_around_a_word_are_text(capsys):
-    # Through the console that commands use: “:100:” and “:x:” are names of emoji.
+def test_colons_around_a_word_are_not_interpreted_as_emoji(capsys):
+    # In the markup of rich, “:100:” and “:x:” are names of emoji. The console is that of the commands.
     failed = result("a:x:b", status="failed", reason="my.cu:100:5: error")
     bench_table.render(console(), results_view(GPU.name, [failed]))
     text = capsys.readouterr().out
@@ -274,7 +272,7 @@ def test_colons_around_a_word_are_text(capsys):
         (999.6, "1000"), (1949.6, "1950"), (123456.7, "123000"), (0.0, "0.00"),
     ],
 )  # fmt: skip
-def test_three_significant_digits(value, text):
+def test_numbers_have_three_significant_digits(value, text):
     assert significant(value) == text
     assert significant(None) == ""
 
@@ -288,7 +286,7 @@ def beside_cublas(**kernel):
     ]
 
 
-def test_beside_cublas_each_row_says_its_share_of_it_and_of_the_ceiling():
+def test_rows_beside_cublas_have_shares_of_cublas_and_of_the_ceiling():
     text = shown(bench_table.render, beside_cublas())
     assert "of cuBLAS" in text and "of FMA ceiling" in text
     tiled, numpy, cublas = rows_of(text)
@@ -297,7 +295,7 @@ def test_beside_cublas_each_row_says_its_share_of_it_and_of_the_ceiling():
     assert cublas[-3:-1] == ["100%", "50%"]
 
 
-def test_without_cublas_the_ceiling_is_said_only_if_more_is_asked_for():
+def test_without_cublas_only_verbose_tables_have_shares_of_the_ceiling():
     rows = beside_cublas()[:2]
     text = shown(bench_table.render, rows)
     assert "of cuBLAS" not in text and "of FMA ceiling" not in text
@@ -306,7 +304,7 @@ def test_without_cublas_the_ceiling_is_said_only_if_more_is_asked_for():
     assert [row[-2] for row in rows_of(text)] == ["40%", ""]
 
 
-def test_a_rate_above_the_ceiling_is_explained_and_no_other():
+def test_only_a_rate_above_the_ceiling_is_explained():
     """2 x 1000^3 operations in 0.1 ms are 20,000 GFLOP/s, in 0.2 ms 10,000: as many as the ceiling."""
     known = {"ended_by": "runs", "fma_ceiling_gflops": 1e4}
     faster, equal = result("bf16x9", (0.1, 0.1), timing=known), result("tiled", (0.2, 0.2), timing=known)
@@ -318,7 +316,7 @@ def test_a_rate_above_the_ceiling_is_explained_and_no_other():
 
 
 @pytest.mark.parametrize("status", ["failed", "skipped"])
-def test_a_cublas_that_has_no_time_is_no_yardstick(status):
+def test_there_are_no_shares_of_cublas_without_its_time(status):
     tiled, _, cublas = beside_cublas()
     failed = result("cublas", status=status, params={}, reason="why")
     assert "of cuBLAS" not in shown(bench_table.render, [tiled, failed])
@@ -326,21 +324,24 @@ def test_a_cublas_that_has_no_time_is_no_yardstick(status):
     assert [row[-3] for row in rows_of(text)] == ["", "100%"]
 
 
-def test_each_table_has_its_own_cublas():
+def test_shares_are_those_of_the_cublas_row_of_the_same_table():
     doubles = [result("tiled", (3.0, 3.0), dtype="float64"), result("cublas", (1.5, 1.5), dtype="float64")]
     text = shown(bench_table.render, [*beside_cublas(), *doubles])
-    assert [row[-2] for row in rows_of(text)[-2:]] == ["50%", "100%"]  # and no column of float32's ceiling
+    assert [row[-2] for row in rows_of(text)[-2:]] == [
+        "50%",
+        "100%",
+    ]  # without the column of the float32 ceiling
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_the_table_beside_cublas_fits(width):
+def test_the_table_with_cublas_fits_the_width(width):
     text = shown(bench_table.render, beside_cublas(), width)
     assert max(map(len, text.splitlines())) <= width
     if width >= 80:
         assert "80%" in rows_of(text)[0]
 
 
-def test_a_sweeps_best_is_a_kernel():
+def test_the_best_row_of_a_sweep_is_never_cublas():
     rows = [result("tiled", (0.5, 0.5)), result("cublas", (0.4, 0.4), params={})]
     text = shown(lambda *given: sweep_table.render(*given, None), rows)
     cublas, tiled = rows_of(text)

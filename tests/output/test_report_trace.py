@@ -1,4 +1,4 @@
-"""The tables of `trace`, from results whose figures are known."""
+"""The tables of `trace` for known results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rows_of(text):
     ]
 
 
-def test_a_row_for_each_access_and_totals():
+def test_the_table_has_a_row_per_access_and_totals():
     rows = rows_of(shown([result()]))
     assert rows[0] == [
         "23", "A load", "sum += A[row * K + k] * B[k * N + col];", "1,000", "32", "4", "12.5%", "0.128",
@@ -68,7 +68,7 @@ def test_a_row_for_each_access_and_totals():
     assert totals["total"][0] == "2,010"
 
 
-def test_shared_memory_has_a_table_of_its_own():
+def test_shared_memory_has_its_own_table():
     text = shown([result(accesses=(A_LOAD, SHARED))])
     assert "global memory (k.cu)" in text and "shared memory (k.cu)" in text and "wavefront: one pass" in text
     assert ["30", "As load", "x += As[k];", "200", "32", "1", "3.1%", "0.0256", "32-way conflict"] in rows_of(
@@ -77,10 +77,10 @@ def test_shared_memory_has_a_table_of_its_own():
     assert "wavefront" not in shown([result()])
 
 
-def test_intensity_and_traffic_against_naive():
+def test_intensities_and_the_comparison_with_naive_are_printed():
     naive = Totals(requests=1, bytes_requested=2 * 257_280, sectors=66_080)
     text = shown([result(naive=naive)])
-    # 2 x 100^3 operations over 256,000 bytes loaded, 1,280 stored, in 33,040 sectors.
+    # There are 2 x 100^3 operations, 256,000 bytes loaded, 1,280 bytes stored and 33,040 sectors.
     assert "7.81 op/B loaded (7.77 with stores); 1.89 op/B moved in sectors" in text
     assert "compared with naive: 0.5× the bytes and 0.5× the sectors" in text
     assert "compared with naive" not in shown([result()])
@@ -109,7 +109,7 @@ SCALED = {
 }
 
 
-def test_remarks():
+def test_remarks_describe_scaling_traced_warps_and_merged_loads():
     (text,) = remarks([result(**SCALED)])
     assert text.startswith(
         "scaled from 3 traced blocks to the grid's 1,024 (interior 2 of 961; corner 1 of 1)"
@@ -123,7 +123,7 @@ def test_remarks():
     assert remarks([result(accesses=[merged], wide_lines=frozenset())]) == []
 
 
-def test_remarks_name_whom_they_are_about():
+def test_remarks_name_the_variants_that_they_apply_to():
     same = remarks([result(**SCALED), result("tiled", **SCALED)])
     assert len(same) == 1 and same[0].startswith("scaled")
     (one,) = remarks([result(**SCALED), result("tiled")])
@@ -134,7 +134,7 @@ def test_remarks_name_whom_they_are_about():
     assert one.startswith("naive at 100x100x100 float32: scaled")
 
 
-def test_a_failed_variant_says_why():
+def test_a_failed_variant_is_printed_with_its_reason():
     failed = result(accesses=(), status="failed", reason="crashed [here]", classes=(), warps=(0, 0))
     text = shown([failed])
     assert text == "failed naive BLOCK_SIZE=16 at 100x100x100 float32: crashed [here]\n"
@@ -142,7 +142,7 @@ def test_a_failed_variant_says_why():
     assert text.startswith("failed naive")
 
 
-def test_what_varies_with_the_size():
+def test_accesses_that_vary_with_the_size_are_named():
     larger = dataclasses.replace(A_LOAD, sectors=36_000)
     text = shown([result(), result(size=101, accesses=(larger, B_LOAD, C_STORE)), result("tiled")])
     assert (
@@ -151,10 +151,11 @@ def test_what_varies_with_the_size():
     )
     text = shown([result(), result(size=101)])
     assert "float32: the sectors and wavefronts per request are the same at each size" in text
-    assert "vary" not in shown([result(), result("tiled", size=101)])
+    different = shown([result(), result("tiled", size=101)])
+    assert "vary with the size" not in different and "the same at each size" not in different
 
 
-def test_side_by_side():
+def test_the_comparison_has_counts_of_both_variants_and_ratios():
     other = dataclasses.replace(A_LOAD, sectors=1000)
     rows = rows_of(
         shown((result(), result("coalesced", (other, B_LOAD, SHARED))), function=render_comparison)

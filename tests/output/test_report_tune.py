@@ -1,4 +1,4 @@
-"""The tables of `tune`: who won, why, and how to measure it again; and what is stored."""
+"""The output of `tune`: the winner, the reason, the command to measure it again, and stored entries."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def printed(*outcomes: Outcome, width: int = 200) -> str:
     return text
 
 
-def test_a_row_has_the_winner_and_a_line_says_why() -> None:
+def test_a_row_has_the_winner_and_a_sentence_gives_the_reason() -> None:
     text = printed(outcome(Ratio(1.1, 1.08, 1.12)))
     assert "The fastest parameters on A [GPU], L2 cold" in text
     (row,) = [line for line in text.splitlines() if "│ tiled" in line]
     cells = [cell.strip() for cell in row.strip("│").split("│")]
-    # 2 x 1000 x 2000 x 500 operations in half a millisecond.
+    # The rate is that of 2 x 1000 x 2000 x 500 operations in half a millisecond.
     assert cells == [
         "tiled", "1000 x 2000 x 500", "float32", "BLOCK_SIZE=16", "30", "0.500", "0%", "4000", "2 of 40",
     ]  # fmt: skip
@@ -99,31 +99,31 @@ def test_a_row_has_the_winner_and_a_line_says_why() -> None:
         ),
     ],
 )
-def test_what_is_said_of_a_search_that_did_not_come_to_its_end(changes: dict[str, Any], words: str) -> None:
+def test_the_sentence_describes_each_end_of_a_search(changes: dict[str, Any], words: str) -> None:
     assert words in tables.sentence(outcome(**changes))
     assert words in printed(outcome(**changes))
 
 
-def test_where_nothing_won_the_row_says_so() -> None:
+def test_a_row_without_a_winner_has_none_as_parameters() -> None:
     text = printed(outcome(winner=None, runner_up=None, choice="no variant was right"))
     (row,) = [line for line in text.splitlines() if "│ tiled" in line]
     assert [cell.strip() for cell in row.strip("│").split("│")][3:8] == ["none", "", "", "", ""]
 
 
-def test_of_many_that_failed_a_few_are_shown() -> None:
+def test_only_the_first_failed_variants_are_shown() -> None:
     text = printed(outcome(failed=5))
     assert "reason 0" in text and "reason 2" in text and "reason 3" not in text
     assert "… and 2 more failed; --json FILE writes all of them" in text
     assert "more failed" not in printed(outcome(failed=3))
 
 
-def test_a_narrow_terminal_gets_fewer_columns_and_whole_ones() -> None:
+def test_a_narrow_terminal_gets_fewer_columns() -> None:
     text = printed(outcome(), width=80)
     (row,) = [line for line in text.splitlines() if "tiled" in line and "1000 x 2000 x 500" in line]
     assert "BLOCK_SIZE=16" in row and "0.500" in row
 
 
-def test_the_command_measures_the_same_again() -> None:
+def test_the_printed_command_measures_the_same_variant_again() -> None:
     assert tables.command(entry()) == "cudamm bench -m tiled -n 64 --dtype float32 -D BLOCK_SIZE=16"
     words = shlex.split(
         tables.command(
@@ -146,7 +146,7 @@ def test_the_command_measures_the_same_again() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_stored_and_what_is_to_be_said_of_it() -> None:
+def test_stored_entries_are_listed_with_a_remark() -> None:
     console = Console(file=io.StringIO(), width=200)
     rows = [
         (entry(), ""),

@@ -1,4 +1,4 @@
-"""The view that tables, plots and the page share: which row is best, what speed-ups are over, which marks."""
+"""The view of results that tables, plots and the page share: best rows, speed-ups and marks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def only(*results: Result, **options: Any) -> ProblemRows:
     return problem
 
 
-def test_rows_of_a_problem_stand_together_in_the_order_of_the_results() -> None:
+def test_rows_are_grouped_by_problem_in_the_order_of_the_results() -> None:
     results = [result(m=8), result("naive"), result("numpy", m=8), result(fmad=False)]
     view = results_view("Some GPU", results)
     assert [[row.label for row in problem.rows] for problem in view.problems] == [
@@ -36,7 +36,7 @@ def test_rows_of_a_problem_stand_together_in_the_order_of_the_results() -> None:
     assert str(view.problems[2].label) == "64 × 64 × 64 (M × N × K), float32, no fused multiply-add"
 
 
-def test_the_best_row_is_verified_and_is_neither_cublas_nor_of_the_host() -> None:
+def test_the_best_row_is_verified_and_is_neither_cublas_nor_a_host_method() -> None:
     problem = only(
         result("naive", 4.0),
         result("numpy", 0.1, execution="native"),
@@ -52,15 +52,15 @@ def test_the_best_row_is_verified_and_is_neither_cublas_nor_of_the_host() -> Non
     assert alone.best is None and alone.top is alone.cublas is alone.rows[0]
 
 
-def test_speed_ups_are_over_a_method_or_else_over_a_row_of_the_same_device() -> None:
+def test_speed_ups_are_over_the_baseline_or_the_first_timed_row() -> None:
     rows = [
         result("numpy", 8.0, execution="native"), result("naive", status="failed", count=0),
         result("naive", 4.0), result(ms=2.0),
     ]  # fmt: skip
 
     def speed_ups(*results: Result, **options: Any) -> list[float | None]:
-        found = [row.speed_up for row in only(*results, **options).rows]
-        return [of.value if isinstance(of, Ratio) else of for of in found]
+        ratios = [row.speed_up for row in only(*results, **options).rows]
+        return [ratio.value if isinstance(ratio, Ratio) else ratio for ratio in ratios]
 
     assert speed_ups(*rows) == [None, None, 1.0, pytest.approx(2)]
     assert speed_ups(*rows, baseline="numpy") == [1.0, None, pytest.approx(2), pytest.approx(4)]
@@ -69,7 +69,7 @@ def test_speed_ups_are_over_a_method_or_else_over_a_row_of_the_same_device() -> 
     assert speed_ups(rows[0]) == [1.0]
 
 
-def test_an_emulated_kernel_has_no_rate_no_speed_up_and_is_never_the_best() -> None:
+def test_an_emulated_kernel_has_no_rate_and_is_never_the_best() -> None:
     problem = only(
         result("naive", 4.0, execution="emulated"),
         result("tiled", 2.0, execution="emulated"),
@@ -82,13 +82,13 @@ def test_an_emulated_kernel_has_no_rate_no_speed_up_and_is_never_the_best() -> N
     assert (problem.kernels_without_gpu, problem.timed_where_they_run) == ([naive, tiled], [numpy])
 
 
-def test_the_best_of_several_rows_is_marked_and_a_row_alone_is_not() -> None:
+def test_only_the_best_of_several_rows_is_marked() -> None:
     problem = only(result("naive", 4.0), result(), result("cublas", 0.5))
     assert [row.signs("result") for row in problem.rows] == ["", " ★", ""]
     assert only(result()).rows[0].signs("result") == ""
 
 
-def test_a_speed_up_has_an_interval_if_there_are_samples_enough() -> None:
+def test_a_speed_up_has_an_interval_if_there_are_enough_samples() -> None:
     few, dropped, many = only(
         result("naive", 4.0), result(count=7), result(status="dropped"), result(ms=2.0)
     ).rows[1:]
@@ -97,14 +97,14 @@ def test_a_speed_up_has_an_interval_if_there_are_samples_enough() -> None:
     assert only(result("naive", 0.0), result(ms=0.0)).rows[1].speed_up is None
 
 
-def test_the_best_of_a_sweep_is_the_best_of_several_rows_of_a_method() -> None:
+def test_the_best_of_several_rows_of_a_method_is_marked() -> None:
     view = results_view("", [result("naive"), result(ms=3.0), result(ms=2.0, verdict=Verdict(None))])
     assert [row.is_best_of_sweep for row in view.rows] == [False, True, False]
     assert BEST_OF_SWEEP in view.marks and view.rows[1].signs("result") == " *"
     assert BEST_OF_SWEEP not in results_view("", [result("naive"), result()]).marks
 
 
-def test_marks_are_those_of_the_rows() -> None:
+def test_the_view_has_the_marks_of_its_rows() -> None:
     throttled = result(timing={"throttled": 1, "throttle_reasons": ("power cap",), "ended_by": "time"})
     host, cpu = result("numpy", execution="native"), result("naive", execution="emulated")
     view = results_view("", [throttled, host, cpu, result("wide", execution="emulated", status="skipped")])
@@ -116,14 +116,14 @@ def test_marks_are_those_of_the_rows() -> None:
     assert view.rows[0].signs("median") == " ~" and view.rows[0].signs("method") == ""
 
 
-def test_a_failed_row_s_time_does_not_stand_for_it() -> None:
-    impossible = only(result("naive", 4.0), result(ms=0.1, status="failed")).rows[1]
-    assert impossible.rate is not None and not impossible.is_timed and not impossible.is_right
+def test_the_time_of_a_failed_row_does_not_count() -> None:
+    failed = only(result("naive", 4.0), result(ms=0.1, status="failed")).rows[1]
+    assert failed.rate is not None and not failed.is_timed and not failed.is_right
 
 
-def test_how_many_rows_ended_how() -> None:
-    ends = ["ok", "failed", "skipped", "dropped", "ok"]
-    view = results_view("", [result(status=status) for status in ends] + [result(verdict=Verdict(None))])
+def test_the_view_counts_the_rows_of_each_outcome() -> None:
+    statuses = ["ok", "failed", "skipped", "dropped", "ok"]
+    view = results_view("", [result(status=status) for status in statuses] + [result(verdict=Verdict(None))])
     assert view.counts == [
         (2, "measured and right"), (1, "not verified"), (1, "failed"), (1, "skipped"),
         (1, "dropped early, clearly slower than the best"),

@@ -1,4 +1,4 @@
-"""What failed or was skipped, in words, as all tables and the page say it."""
+"""The lines on failed and skipped variants, which all tables share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def printed(rows):
     return file.getvalue().splitlines()
 
 
-def test_variants_skipped_for_one_reason_are_one_line():
+def test_variants_skipped_for_one_reason_share_a_line():
     rows = [row("skipped", f"warp-tile TM={tm} requires TM == 3", TM=tm) for tm in (4, 5, 6)]
     rows.insert(1, row("skipped", "warp-tile TM=9 requires TM < 9", TM=9))
     rows.insert(2, row("ok", "", TM=3))
@@ -33,24 +33,24 @@ def test_variants_skipped_for_one_reason_are_one_line():
     assert [len(trouble.rows) for trouble in troubles(rows)] == [3, 1]
 
 
-def test_a_variant_skipped_at_many_sizes_is_one_line_too():
+def test_a_variant_skipped_at_many_sizes_has_one_line():
     rows = [row("skipped", "warp-tile requires M == 1", n) for n in range(2, 9)]
     (line,) = printed(rows)
     assert line.startswith("skipped warp-tile at 2x2x2 float32, 3x3x3 float32, ")
     assert line.endswith("6x6x6 float32 and 2 more: requires M == 1")
 
 
-def test_each_that_failed_has_its_line():
+def test_each_failed_variant_has_its_own_line():
     rows = [row("failed", "crashed", TM=tm) for tm in (4, 5)]
     assert printed(rows) == [f"failed warp-tile TM={tm} at 8x8x8 float32: crashed" for tm in (4, 5)]
 
 
-def test_of_a_variant_that_fails_at_many_sizes_the_first_are_shown():
+def test_only_the_first_five_failures_of_a_variant_are_shown():
     lines = printed([row("failed", f"wrong at {n}", n, TM=4) for n in range(7)])
     assert len(lines) == 6 and lines[-1] == "… and 2 more of warp-tile TM=4; --json FILE writes all of them"
 
 
-def test_other_methods_and_what_best_chose_are_not_put_together():
+def test_different_methods_and_choices_of_best_have_separate_lines():
     tma = Result("tma", {}, 8, 8, 8, "float32", True, "gpu", False, "skipped", "why")
     rows = [row("skipped", "why"), tma, dataclasses.replace(tma, chosen_by="model")]
     assert [trouble.variants for trouble in troubles(rows)] == ["warp-tile", "tma", "best: tma"]

@@ -1,4 +1,4 @@
-"""Drawings of what a warp touches, from offsets that are known."""
+"""Drawings of a warp's accesses with known offsets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def access(periods, rows=1024, columns=1024, **fields):
 
 
 def matrix(*elements, columns=1024):
-    """A period in which lane i touches the i-th of the elements."""
+    """Return a period in which lane i accesses the i-th element."""
     return {lane: 4 * (row * columns + column) for lane, (row, column) in enumerate(elements)}
 
 
@@ -38,42 +38,42 @@ def lines(of, width=120):
     return drawing(of, width).plain.splitlines()
 
 
-def test_a_row_along_the_lanes():
+def test_lanes_along_a_row_are_drawn_along_a_row():
     found = lines(ALONG_A_ROW)
     assert found[1].startswith("0 │ 0¹ 1¹ 2¹") and "31¹ ·  ·  …" in found[1]
     assert found[2].startswith("1 │ 0² 1²") and found[3].startswith("2 │ 0³")
     assert found[4].startswith("3 │ ·") and found[-1] == "… │"
     assert found[0].split()[:3] == ["0", "4", "8"]
-    assert found[0].index("8") + 1 == found[1].index("8¹") + 1  # a column's number stands above its cells
+    assert found[0].index("8") + 1 == found[1].index("8¹") + 1  # the number of a column is above its cells
 
 
-def test_a_column_down_the_lanes_is_cut_in_the_middle():
+def test_a_long_column_of_lanes_is_cut_in_the_middle():
     found = lines(DOWN_A_COLUMN)
     assert [line.split()[0] for line in found[1:]] == ["0", "1", "2", "3", "4", "5", "6", "…", "31", "…"]
     assert found[1].rstrip() == " 0 │ 0¹ 0² 0³ ·  ·  …" and found[9].rstrip() == "31 │31¹31²31³ ·  ·  …"
 
 
-def test_one_address_for_all_lanes():
+def test_lanes_at_one_address_are_drawn_as_a_range():
     found = lines(BROADCAST)
     (row,) = (line for line in found if line.startswith("5 │"))
     assert row.split("│")[1].split()[0] == "0-31¹0-31²"
 
 
-def test_lanes_that_are_not_neighbours():
+def test_lanes_that_are_not_consecutive_are_drawn_with_a_plus():
     of = access([{0: 0, 16: 0, 1: 4, 17: 4, 3: 8}])
     assert lines(of)[1].startswith("0 │0+ 1+  3  ·")
 
 
-def test_an_element_touched_in_several_periods():
+def test_an_element_accessed_in_several_periods_has_a_plus_as_exponent():
     assert "0¹⁺" in lines(access([{0: 0}, {0: 0}]))[1]
 
 
-def test_one_period_has_no_exponents():
+def test_a_single_period_has_no_exponents():
     of = access([matrix(*((row, 0) for row in range(4)), columns=1)], rows=4, columns=1)
     assert [line.rstrip() for line in lines(of)[1:]] == ["0 │0", "1 │1", "2 │2", "3 │3"]
 
 
-def test_a_small_matrix_is_drawn_whole():
+def test_a_small_matrix_is_drawn_completely():
     of = access([matrix((0, 0), (2, 2), columns=3)], rows=3, columns=3)
     assert [line.rstrip() for line in lines(of)[1:]] == ["0 │0 · ·", "1 │· · ·", "2 │· · 1"]
 
@@ -83,7 +83,7 @@ OFFSETS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(OFFSETS, st.integers(40, 160))
 def test_any_accesses_fit_the_width(elements, width):
     of = access([{lane: 4 * e for lane, e in period.items()} for period in elements], rows=64, columns=64)
@@ -91,14 +91,14 @@ def test_any_accesses_fit_the_width(elements, width):
     assert max(map(len, found)) <= width
     assert len({len(line) for line in found[1:] if not line.endswith("… │")}) == 1
     row = min(e for period in elements for e in period.values()) // 64
-    assert any(re.match(rf" *{row} │", line) for line in found)  # the first row touched is drawn
+    assert any(re.match(rf" *{row} │", line) for line in found)  # the first accessed row is drawn
 
 
 @pytest.mark.parametrize("width", [60, 120])
 @pytest.mark.parametrize("of", [DOWN_A_COLUMN, ALONG_A_ROW, BROADCAST])
-def test_widths_of_terminals(of, width):
+def test_drawings_fit_the_terminal_and_contain_the_last_lane(of, width):
     assert max(map(len, lines(of, width))) <= width
-    assert any("31" in line for line in lines(of, width))  # the last lane is always there
+    assert any("31" in line for line in lines(of, width))
 
 
 def test_each_period_has_a_colour_with_contrast():
@@ -108,7 +108,7 @@ def test_each_period_has_a_colour_with_contrast():
 
 
 @pytest.mark.parametrize(
-    ("of", "said"),
+    ("of", "words"),
     [
         (DOWN_A_COLUMN, ["in each time period lanes 0 to 31 at a stride of 4,096 bytes (1 row): 32 sectors",
                          "from one period to the next each lane moves by 4 bytes (1 element)"]),
@@ -132,8 +132,8 @@ def test_each_period_has_a_colour_with_contrast():
           "from one period to the next no lane moves"]),
     ],
 )  # fmt: skip
-def test_what_is_drawn_in_words(of, said):
-    assert sentences(of) == said
+def test_a_drawing_is_described_in_words(of, words):
+    assert sentences(of) == words
 
 
 def shown(watched, width=120):
@@ -142,7 +142,7 @@ def shown(watched, width=120):
     return file.getvalue()
 
 
-def test_a_page():
+def test_the_output_has_titles_drawings_and_notes():
     of_shared = access([{0: 0}], rows=4, columns=32, space="shared", array="As", op="store")
     text = shown(Watched((2, 1, 0), 3, (DOWN_A_COLUMN, of_shared), True))
     assert text.startswith("naive [x]\nwarp 3 of block (2, 1)\n")

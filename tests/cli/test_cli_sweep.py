@@ -129,7 +129,7 @@ def test_top_limits_the_table_and_not_the_file(run, tmp_path):
     ended = run(f"{SWEEP} -n 24 -m cpu-block --block 4,8,16 --top 1 --json out.json")
     rows = rows_of(ended.stdout)
     assert [row[-1] for row in rows] == ["best", "best"]
-    assert ended.stdout.count("2 slower, not shown") == 2
+    assert ended.stdout.count("2 slower (not shown)") == 2
     assert len(saved(tmp_path / "out.json")["results"]) == 6
     run(f"{SWEEP} -m naive --top 0").refused(2, "--top")
 
@@ -163,7 +163,7 @@ def test_a_clearly_slower_variant_is_dropped_unless_full_is_given(run, kernel, t
     assert (best["status"], slow["status"]) == ("ok", "dropped")
     assert len(best["samples_ms"]) == 20 and len(slow["samples_ms"]) < 20
     assert [row[-1] for row in rows_of(ended.stdout)] == ["✓", "dropped"]
-    assert "1 dropped early" in ended.stdout and "--full" in ended.stdout
+    assert "1 row was dropped early" in ended.stdout and "--full" in ended.stdout
     ended = run(f"{SWEEP} --kernel slow.cu --block 16,8")
     assert [row[-1] for row in rows_of(ended.stdout)] == ["✓", "✓"] and "dropped" not in ended.stdout
 

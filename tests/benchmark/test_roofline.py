@@ -49,7 +49,7 @@ A100 = given(19_500, 1_555)
 # Traffic of the kernels.
 
 COUNTED = [method for method in CUDA_METHODS if method.traffic is not None]
-COUNTED_SHAPES = [parse_shape(s) for s in ("96x32x64", "33x70x50", "7x40x1", "130x150x21")]
+COUNTED_SHAPES = [parse_shape(s) for s in ("64x32x40", "33x70x50", "7x40x1", "66x70x21")]
 
 
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)

@@ -35,11 +35,10 @@ def pytest_xdist_auto_num_workers() -> int:
     """Return the number of workers for `-n auto`.
 
     On a machine with a GPU the number is 0: tests measure times there, and parallel tests would disturb the
-    measurements. Elsewhere the number is the number of cores plus one, because tests spend a quarter of the
-    time waiting for timeouts and signals.
+    measurements. Elsewhere it is the number of cores, and 4 at most.
     """
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
-    return 0 if has_gpu else min(4, (os.cpu_count() or 1) + 1)
+    return 0 if has_gpu else min(4, os.cpu_count() or 1)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -15,8 +15,8 @@
 // In `tiled` each multiply-add takes two reads of shared memory, and these reads limit the kernel. Here a thread keeps
 // TM sums, one below the other, and an element of B's tile, once read, serves all of them: TM + 1 reads for TM
 // multiply-adds. The threads of a warp lie in one row, so each read of A's tile is a broadcast. A block computes
-// BM x BN results from tiles that are only BK deep. Its threads have one index: it first distributes the loads over the
-// threads and then the results, each in the order that suits the memory accesses.
+// BM x BN results from tiles that are only BK deep. The block is one-dimensional: threadIdx.x chooses the elements that
+// a thread loads, and then its results, so that neighbouring threads access neighbouring addresses in both.
 
 #define THREADS (BN * BM / TM)
 
@@ -25,7 +25,7 @@ tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // of the thread's first result in the block's tile
+    const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // the thread's first result in the block's tile
 
     element sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {

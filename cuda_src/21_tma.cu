@@ -35,19 +35,19 @@
 // announces the number of bytes to the barrier, the engine counts them as it writes them, and all threads wait for the
 // last byte before they read.
 //
-// When may the next tile overwrite it? When all threads have read it: they meet at __syncthreads once per tile, as in
-// `async-copy`, and then one thread starts the copy of the tile that is STAGES ahead. A second barrier, at which each
-// warp reports that it has read the tile, would let warps drift apart without meeting; on an H200 it was a tenth
-// slower. An extra warp that only starts copies would cost registers: each quarter of a multiprocessor has 16,384 for
-// its warps, and in the quarter with three warps a thread could have only 168.
+// When may a later tile overwrite a tile? When all threads have read it: they meet at __syncthreads once per tile, as
+// in `async-copy`, and then one thread starts the copy of the tile that is STAGES ahead. A second barrier, at which
+// each warp reports that it has read the tile, would let warps drift apart; on an H200 that kernel took 10% longer. An
+// extra warp that only starts copies would be the ninth, so that one quarter of the multiprocessor would hold three
+// warps. These would share the quarter's 16,384 registers: at most 168 registers for a thread.
 //
 // The engine can neither transpose A's tile nor pad its rows. A thread reads 16 bytes along k, and other threads of its
 // warp read the rows below. Four rows of 64 bytes, or eight rows of 32 bytes, would have bank conflicts. Therefore the
-// engine *swizzles* the tile. With two 16-byte pieces in a row it stores piece c at position c ^ (row / 4 % 2); with
-// four pieces in a row, at position c ^ (row / 2 % 4). Then the reads use all banks.
+// engine *swizzles* the tile: it stores a row's 16-byte piece c at position c ^ (row / 4 % 2) if a row has two pieces,
+// at c ^ (row / 2 % 4) if a row has four, and at c ^ (row % 8) if it has eight. Then the reads use all banks.
 //
-// The loop is that of `async-copy`. Rows of a matrix must have a multiple of 16 bytes; cudamm pads other matrices with
-// zeros on the host, which is not timed. In float64 the sums take twice the registers, so choose smaller tiles:
+// The main loop is that of `async-copy`. A row of a matrix must have a multiple of 16 bytes; cudamm pads other matrices
+// with zeros on the host, which is not timed. In float64 the sums take twice the registers, so choose smaller tiles:
 // -D BN=128 -D BK=8 -D WN=64 -D TN=8.
 
 #include <cuda.h>
@@ -75,7 +75,7 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
     return __cvta_generic_to_shared(pointer);
 }
 
-// A phase of the barrier ends after this number of arrivals, and after all announced bytes.
+// Initialise the barrier. A phase of it ends after `arrivals` arrivals, and after all announced bytes.
 __device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
     const unsigned address = shared_address(barrier);
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(address), "r"(arrivals) : "memory");
@@ -87,8 +87,8 @@ __device__ __forceinline__ void barrier_arrive_expect(Barrier *barrier, int byte
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(address), "r"(bytes) : "memory");
 }
 
-// Wait until the phase of this parity has ended. Phases have parity 0, 1, 0, 1, …, and before the first phase a phase
-// of parity 1 counts as ended.
+// Wait until the phase of this parity has ended. Parities alternate and begin with 0. Before the first phase has
+// ended, a wait for parity 1 returns at once.
 __device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
     const unsigned address = shared_address(barrier);
     int ended;
@@ -147,7 +147,7 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
 
     element sum[TM][TN] = {};
     Vector a[TM], b[2][TN / VEC];  // A: VEC values of k of each row; B: this k and the next
-    // The address of each piece of the thread's first row; row i of the thread adds swizzle(i * LANES_Y).
+    // The address of each piece of the thread's first row. For row i, load_a flips the piece by swizzle(i * LANES_Y).
     const Vector *a_piece[ROW_A], *b_tile = &ring[BM * ROW_A + col / VEC];
 #pragma unroll
     for (int piece = 0; piece < ROW_A; ++piece) a_piece[piece] = &ring[row * ROW_A + (piece ^ swizzle(lane_y))];
@@ -183,7 +183,7 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
                 for (int n = 0; n < TN; ++n) {
-                    const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
+                    const int j = i % 2 ? TN - 1 - n : n;  // back in odd rows: b is used again at each turn
                     sum[i][j] += a[i].v[k % VEC] * b[k % 2][j / VEC].v[j % VEC];
                 }
                 if ((k + 1) % VEC == 0) load_a(i, (k + 1) % BK);  // the elements of this row are used up
@@ -198,7 +198,7 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
             const int c = col0 + col + j * LANES_X * VEC;
             if (c >= N) continue;
             Vector result;
-            for (int w = 0; w < VEC; ++w) result.v[w] = sum[i][j * VEC + w] + element(0);  // a copy: see `async-copy`
+            for (int w = 0; w < VEC; ++w) result.v[w] = sum[i][j * VEC + w] + element(0);  // a copy, as in `async-copy`
             *(Vector *)&C[(size_t)r * N + c] = result;
         }
     }

@@ -1,11 +1,11 @@
 """The journal of a run: each result is appended as soon as it is complete, so that a killed run loses none.
 
-The format is JSON Lines. The first line is the document without its results. Every other line is one result:
-its position among the results and its row, as in `[3, {"method": "tiled"}]`. A later line with the same
+The format is JSON Lines. The first line is the document without its results. Each following line contains
+one result: the result's position and its row, as in `[3, {"method": "tiled"}]`. A later line with the same
 position replaces an earlier one.
 
-The journal lies beside the result file until that file is written, and contains everything that the file will
-contain: a resumed run first copies the results of the earlier run into its journal.
+The journal lies beside the result file until that file is written. The journal contains every result so far:
+a resumed run first copies the results of the earlier run into its own journal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 _encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
-def journal_of(path: str | Path) -> Path:
+def journal_path(path: str | Path) -> Path:
     """Return the path of the journal of a result file."""
     target = os.path.realpath(path)
     return Path(f"{target}.journal")
@@ -43,7 +43,10 @@ class Journal:
         self._unwritten_lines += [_encode([position, row]) for position, row in rows.items()]
 
     def append(self, rows: Mapping[int, Row]) -> None:
-        """Write rows, by position, and those added before; if writing fails, the next call writes them."""
+        """Write rows, by position, and all rows that `add` stored.
+
+        Rows that cannot be written are kept for the next call.
+        """
         self.add(rows)
         content = "".join(f"{line}\n" for line in self._unwritten_lines).encode()
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.benchmark.journal import journal_of, read_journal
+from cudamm.benchmark.journal import journal_path, read_journal
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import SCHEMA, Result, result_of
 from cudamm.errors import UsageError
@@ -77,7 +77,7 @@ def load_to_resume(path: str) -> Saved | None:
     Raises:
         UsageError: as for `load`.
     """
-    journal = journal_of(path)
+    journal = journal_path(path)
     if not journal.exists():
         return load(path) if Path(path).exists() else None
     name = f"{path}.journal"
@@ -126,7 +126,7 @@ def _text(path: str) -> str:
             raise UsageError(f"{path} is a folder: name a file in it that --json wrote")
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        if journal_of(path).exists():
+        if journal_path(path).exists():
             raise UsageError(
                 f"{path} is not written yet, and its results so far are in {path}.journal: "
                 f"complete the file with `cudamm bench … --resume {path}`"

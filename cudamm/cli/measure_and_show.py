@@ -50,7 +50,7 @@ def measure_and_show(
     Args:
         show: prints the tables.
         remarks: lines to print below the tables.
-        baseline: method with which speed-ups compare the others; None: the view's default.
+        baseline: method that speed-ups are relative to; None: the default of `results_view`.
     """
     from cudamm.analysis.exact_figures import lacks_figures, with_exact_figures
     from cudamm.benchmark import measure
@@ -86,7 +86,7 @@ def measure_and_show(
         view = results_view(info.name, session.results, baseline or BASELINE)
         session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
-            session.print_remarks([f"{len(kept)} of {len(cases)} were in {outputs.resume} already"])
+            session.print_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
         session.print_remarks(remarks)
         session.finish()
         session.write_picture(lambda _: drawing_of(view))
@@ -110,13 +110,13 @@ def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
 def _resumed(
     path: str | None, info: DeviceInfo, options: dict[str, Any], cases: Cases, settings: Settings
 ) -> tuple[dict[int, Result], dict[int, dict[str, Any]]]:
-    """Return the results of an earlier run to keep, and all its rows, each by position among the cases.
+    """Return the results to keep from an earlier run, and all rows of its file, both by position of the case.
 
-    A failed result and a result of another source are measured again; their rows stay in the file until then.
-    Rows of other cases come last.
+    Failed results, and results of a source that has changed, are measured again; their rows stay in the file
+    until then. Rows of cases that this run does not have come last.
 
     Raises:
-        UsageError: the file is not cudamm's, or is of another device or of other options.
+        UsageError: cudamm did not write the file, or it was measured on another device or with other options.
     """
     from cudamm.benchmark.result_file import load_to_resume
     from cudamm.compile.program import program
@@ -124,7 +124,7 @@ def _resumed(
     saved = None if path is None else load_to_resume(path)
     if saved is None:
         return {}, {}
-    options_then = {"times": True} | saved.document["options"]  # files of 0.1.0 have times, but no option
+    options_then = {"times": True} | saved.document["options"]  # 0.1.0 always timed
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
     for option, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
@@ -132,8 +132,8 @@ def _resumed(
     ):
         if then != now:
             raise UsageError(
-                f"--resume {saved.path}: the file was measured with {option} {then}, and this run has {now}: "
-                "name another file, or measure in the same way"
+                f"--resume {saved.path}: the file has {option} {then}, and this run has {option} {now}: "
+                "name another file, or use the same device and options"
             )
     rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
     kept: dict[int, Result] = {}

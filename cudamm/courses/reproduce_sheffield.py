@@ -145,7 +145,7 @@ def _any_size(outcomes: Sequence[Outcome]) -> Conclusion:
     if outcome is None:
         return Conclusion("any-multiple", None, f"{ANY_SIZE}: it was not run")
     holds = outcome.result.verdict.correct is True
-    text = f"the blocked kernel at {RECTANGLE}: " + ("right" if holds else outcome.result.reason)
+    text = f"the blocked kernel at {RECTANGLE}: " + ("correct" if holds else outcome.result.reason)
     return Conclusion("any-multiple", holds, text)
 
 

@@ -193,8 +193,8 @@ def _latency() -> Conclusion:
         holds = holds and same_result and (ours.load_cycles, ours.instruction_cycles) == their_cycles
         texts.append(
             f"{theirs.warps} warps x {theirs.independent_instructions} independent instructions x "
-            f"{ours.instruction_cycles:g} cycles = {ours.hidden_cycles:g} {'>' if ours.covered else '<'} "
-            f"{ours.load_cycles:g}"
+            f"{ours.instruction_cycles:g} cycles = {ours.hidden_cycles:g} cycles, "
+            f"{'more' if ours.covered else 'fewer'} than the {ours.load_cycles:g} cycles of a load"
         )
     return Conclusion("fewer-threads-hide-better", holds, "; ".join(texts))
 

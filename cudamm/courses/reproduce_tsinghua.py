@@ -142,8 +142,8 @@ def _tile_checks(setting: Setting, outcomes: Sequence[Outcome]) -> list[Conclusi
     else:
         finding = (
             f"TILE_SIZE {best} takes {best_time} ms; "
-            f"TILE_SIZE {first} takes {factor_text(sweep_ms[first] / sweep_ms[best])} times as long, "
-            f"TILE_SIZE {last} {factor_text(sweep_ms[last] / sweep_ms[best])} times"
+            f"TILE_SIZE {first} takes {factor_text(sweep_ms[first] / sweep_ms[best])} times as long, and "
+            f"TILE_SIZE {last} takes {factor_text(sweep_ms[last] / sweep_ms[best])} times as long"
         )
     return [
         Conclusion(has_optimum, best not in (first, last), f"method 2: {finding}"),
@@ -252,8 +252,8 @@ def _flat_sentence(
     ours, theirs = (times_ms[their_flat] / times_ms[last] for times_ms in (sweep_ms, theirs_ms))
     return (
         f"{sentence}: from BLOCK_SIZE {their_flat} to {last} each element is loaded {last // their_flat} "
-        f"times less often, which makes method 3 {factor_text(ours)} times as fast here and made it "
-        f"{factor_text(theirs)} times as fast there"
+        f"times less often, and the speed-up of method 3 is {factor_text(ours)} here, "
+        f"{factor_text(theirs)} in the report"
     )
 
 

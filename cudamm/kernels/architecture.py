@@ -177,7 +177,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 def find_architecture(text: str) -> Architecture:
     """Return the architecture for a name such as `sm_86`, `8.6`, `sm_90a` or `A100`.
 
-    Its name keeps the suffix. Of each architecture one GPU is known by name, the one in the table.
+    The returned name keeps the suffix. One GPU per architecture is known by name, the one in the table.
 
     Raises:
         UsageError: the architecture is unknown; the message contains the nearest known one.

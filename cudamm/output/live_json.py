@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cudamm.benchmark.file_lock import HeldError, locked
-from cudamm.benchmark.journal import Journal, journal_of
+from cudamm.benchmark.journal import Journal, journal_path
 from cudamm.errors import UsageError
 from cudamm.output.output_files import JsonFile, as_usage_errors, is_stream, target_of
 
@@ -15,8 +15,8 @@ from cudamm.output.output_files import JsonFile, as_usage_errors, is_stream, tar
 class LiveJson:
     """A command's JSON document whose results survive a kill: each is written to a journal at once.
 
-    The document itself is written once, at the end; then the journal is removed. Until then no other run can
-    write to the file. A stream has no journal.
+    `write` writes the document once, at the end, and removes the journal. A lock prevents other runs from
+    writing the file until `discard` is called. A stream has no journal.
     """
 
     def __init__(self, path: str, document: dict[str, Any]) -> None:
@@ -45,17 +45,17 @@ class LiveJson:
                     f"--json {path}: another run of cudamm{process} is writing this file: wait until it "
                     "ends, or choose another file"
                 ) from None
-        self._journal = Journal(journal_of(target), document)
+        self._journal = Journal(journal_path(target), document)
 
     def restore(self, records: Mapping[int, dict[str, Any]]) -> None:
-        """Take over records of an earlier file by their positions."""
+        """Add records of an earlier file, by position; the next `append` writes them."""
         if self._journal is not None:
             self._journal.add(records)
 
     def append(self, records: Mapping[int, dict[str, Any]]) -> None:
-        """Add or replace records by their positions; they survive a kill once this method returns.
+        """Add or replace records, by position. The records survive a kill once this method returns.
 
-        If the disk does not accept the records, measuring continues.
+        If the disk accepts no records, the next call writes them again, and no error is raised.
         """
         if self._journal is not None:
             self.is_behind = True
@@ -76,7 +76,7 @@ class LiveJson:
             self._journal.remove()
 
     def discard(self) -> None:
-        """Close the file as it is."""
+        """Close the journal, leave it on the disk, and release the lock; discard an unwritten stream."""
         if self._stream is not None:
             self._stream.discard()
         if self._journal is not None:

@@ -388,8 +388,8 @@ def of_sizes(results: Sequence[TraceResult]) -> list[str]:
         if differ:
             differences = "; ".join(differ)
             lines.append(
-                f"{name}: these sectors or wavefronts per request vary with the size: {differences}; "
-                "those of other accesses do not"
+                f"{name}: sectors or wavefronts per request depend on the size for these accesses: "
+                f"{differences}; for all others they do not"
             )
         else:
             lines.append(f"{name}: the sectors and wavefronts per request are the same at each size")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.benchmark.journal import Journal, journal_of
+from cudamm.benchmark.journal import Journal, journal_path
 from cudamm.benchmark.result import SCHEMA, bench_record_among
 from cudamm.benchmark.result_file import load, load_to_resume, results_of
 from cudamm.errors import UsageError
@@ -191,7 +191,7 @@ def interrupted_file(tmp_path):
     """Write a journal with two rows in the wrong order. Return the path of the missing result file."""
     path = tmp_path / "file.json"
     journal = Journal(
-        journal_of(path), {name: value for name, value in DOCUMENT.items() if name != "results"}
+        journal_path(path), {name: value for name, value in DOCUMENT.items() if name != "results"}
     )
     journal.add({1: ROW | {"method": "naive"}})
     journal.append({0: ROW})
@@ -213,7 +213,7 @@ def test_a_journal_without_its_file_is_refused_with_the_command_to_resume(interr
 
 @pytest.mark.parametrize("cut", range(1, 120, 7))
 def test_an_incomplete_last_line_of_a_journal_is_ignored(interrupted_file, cut):
-    journal = journal_of(interrupted_file)
+    journal = journal_path(interrupted_file)
     journal.write_bytes(journal.read_bytes()[:-cut])
     assert [row["method"] for row in load_to_resume(str(interrupted_file)).rows] == ["naive"]
 
@@ -230,7 +230,7 @@ def test_an_incomplete_last_line_of_a_journal_is_ignored(interrupted_file, cut):
     ],
 )
 def test_a_damaged_journal_is_refused_with_the_line(interrupted_file, number, line, words):
-    journal = journal_of(interrupted_file)
+    journal = journal_path(interrupted_file)
     lines = journal.read_text().splitlines()
     lines[number] = line
     journal.write_text("\n".join(lines) + "\n")

@@ -89,11 +89,11 @@ def test_resume_measures_best_again_if_another_variant_is_chosen(run, tmp_path, 
     line = f"bench --device cpu -m best,naive --block 8 -n 16 {ONCE} --resume out.json"
     assert run(line).status == 0
     launches.clear()
-    assert "2 of 2 were in out.json already" in run(line).stdout and launches == []
+    assert "2 of 2 results were in out.json already" in run(line).stdout and launches == []
     # After tuning, best is the variant of the row of naive. The row of best is measured all the same.
     tune(run)
     launches.clear()
-    assert "1 of 2 were in out.json already" in run(line).stdout
+    assert "1 of 2 results were in out.json already" in run(line).stdout
     assert set(launches) == {"naive"}
     rows = json.loads((tmp_path / "out.json").read_text())["results"]
     assert [(r["method"], r.get("chosen_by")) for r in rows[:2]] == [("naive", "tuned"), ("naive", None)]

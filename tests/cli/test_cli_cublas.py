@@ -185,7 +185,7 @@ def test_a_resumed_run_with_cublas_adds_the_shares(run, numpy_is_cublas) -> None
     result = run(
         "bench -m coalesced,cublas -n 32 --runs 3 --warmup 0 --times --device cpu --resume rows.json"
     )
-    assert result.status == 0 and "1 of 2 were in rows.json already" in result.stdout
+    assert result.status == 0 and "1 of 2 results were in rows.json already" in result.stdout
     rows = json.loads(Path("rows.json").read_text())["results"]
     assert rows[0]["samples_ms"] == row["samples_ms"]
     check_shares(rows)

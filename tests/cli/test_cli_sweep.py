@@ -179,10 +179,10 @@ def test_rows_of_a_resumed_file_are_not_measured_again(run, tmp_path, launches):
     again = run(f"{SWEEP} -m naive --block 8,16 --resume out.json")
     assert (again.status, launches) == (0, [])
     assert rows_of(again.stdout) == rows_of(first.stdout)
-    assert "2 of 2 were in out.json already" in again.stdout
+    assert "2 of 2 results were in out.json already" in again.stdout
     assert saved(path)["results"] == before
     more = run(f"{SWEEP} -m naive --block 4,8,16 --resume out.json")
-    assert more.status == 0 and "2 of 3 were in out.json already" in more.stdout
+    assert more.status == 0 and "2 of 3 results were in out.json already" in more.stdout
     assert launches == ["naive"] * 3  # one verification and two samples
     after = saved(path)["results"]
     assert blocks(after) == [4, 8, 16] and after[1:] == before
@@ -201,7 +201,7 @@ def test_a_journal_of_a_killed_run_can_be_resumed(run, tmp_path, launches):
         run(command).refused(2, "out.json.journal", "`cudamm bench … --resume out.json`")
     del launches[:]
     ended = run(f"{SWEEP} -m naive --block 8,16 --resume out.json")
-    assert ended.status == 0 and "1 of 2 were in out.json already" in ended.stdout
+    assert ended.status == 0 and "1 of 2 results were in out.json already" in ended.stdout
     assert launches == ["naive"] * 3
     assert blocks(saved(path)["results"]) == [8, 16] and saved(path)["results"][0] == before[0]
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.json"]
@@ -269,13 +269,13 @@ def test_dropped_rows_are_measured_again_by_full_and_by_bench(run, tmp_path, lau
 
 
 OTHER_OPTIONS = {
-    "--runs 3": ["runs 2", "this run has 3"],
-    "--runs 2 --seed 1": ["seed 0", "this run has 1"],
-    "--runs 2 --hot": ["cache cold", "this run has hot"],
+    "--runs 3": ["runs 2", "this run has runs 3"],
+    "--runs 2 --seed 1": ["seed 0", "this run has seed 1"],
+    "--runs 2 --hot": ["cache cold", "this run has cache hot"],
     "--runs 2 --no-fmad": ["fmad"],
     "--runs 2 --no-verify": ["verify"],
-    "--runs 2 --warmup 1 --times": ["warmup 0", "this run has 1"],
-    "--until-stable": ["runs 2", "this run has None"],
+    "--runs 2 --warmup 1 --times": ["warmup 0", "this run has warmup 1"],
+    "--until-stable": ["runs 2", "this run has runs None"],
     "--runs 2 --until-stable": ["--runs and --until-stable"],
 }
 
@@ -291,7 +291,7 @@ def test_a_file_of_other_options_is_refused(run, tmp_path, launches):
 
 
 OTHER_FILES = [
-    ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "this run has cpu"]),
+    ({"device": {"kind": "gpu", "name": "Some GPU", "driver": "1"}}, ["kind gpu", "this run has kind cpu"]),
     ({"device": {"kind": "cpu", "name": "Another"}}, ["name Another"]),
     ({"schema": "cudamm.bench/1"}, ["cudamm.bench/1", "another version"]),
     ({"schema": "cudamm.verify/1"}, ["verify"]),
@@ -317,7 +317,7 @@ def test_bench_resumes_a_file_too(run, tmp_path, launches):
     ended = run(f"bench {QUICK} -n 16 -m naive,tiled --resume out.json")
     assert ended.status == 0 and set(launches) == {"tiled"}
     assert [r["method"] for r in saved(tmp_path / "out.json")["results"]] == ["naive", "tiled"]
-    assert re.search(r"1 of 2 were in out\.json already", ended.stdout)
+    assert re.search(r"1 of 2 results were in out\.json already", ended.stdout)
 
 
 def test_refused_combinations_are_one_line_of_output_and_rows_of_the_file(run, tmp_path):

@@ -151,15 +151,15 @@ def test_an_old_file_with_times_is_resumed_with_times_only(run, tmp_path: Path) 
     for row in document["results"]:
         del row["exact"]
     path.write_text(json.dumps(document))
-    run(f"{line} --resume out.json").refused(2, "measured with times True")
-    assert "2 of 2 were in out.json already" in run(f"{line} --times --resume out.json").stdout
+    run(f"{line} --resume out.json").refused(2, "the file has times True")
+    assert "2 of 2 results were in out.json already" in run(f"{line} --times --resume out.json").stdout
     assert all(set(row["exact"]) > FIGURES for row in json.loads(path.read_text())["results"])
 
 
 def test_a_file_without_times_is_resumed_and_compared(run) -> None:
     line = "bench --device cpu -n 16 -m naive,tiled --block 8"
     run(f"{line} --json old.json")
-    assert "2 of 2 were in old.json already" in run(f"{line} --resume old.json").stdout
+    assert "2 of 2 results were in old.json already" in run(f"{line} --resume old.json").stdout
     run(f"{line} --json new.json")
     ended = run("compare old.json new.json")
     assert ended.status == 0 and "2 not compared" in ended.stdout

@@ -30,7 +30,8 @@ def test_the_figures_of_the_lecture_are_computed_exactly(plan):
     assert conclusion_of(report, "registers-cost-a-block").holds is True
     latency = conclusion_of(report, "fewer-threads-hide-better")
     assert latency.holds is True
-    assert "= 384 < 400" in latency.sentence and "= 512 > 400" in latency.sentence
+    assert "= 384 cycles, fewer than the 400" in latency.sentence
+    assert "= 512 cycles, more than the 400" in latency.sentence
 
 
 def test_one_more_register_costs_no_block_on_a_current_gpu(plan):

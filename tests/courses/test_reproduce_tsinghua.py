@@ -91,8 +91,7 @@ def test_the_gain_of_larger_blocks_is_reported_with_numbers(plan, published_ms):
     report = report_of(plan, published_ms | blocks(50.0, 9.0, 3.0, 2.0, 1.5, 1.0))
     sentence = conclusion_of(report, "method-3-flat-from-8").sentence
     assert "from BLOCK_SIZE 8 to 32" in sentence and "4 times less often" in sentence
-    assert "2.00 times as fast here" in sentence or "2.0 times as fast here" in sentence
-    assert "0.99 times as fast there" in sentence
+    assert "the speed-up of method 3 is 2.0 here, 0.99 in the report" in sentence
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from cudamm.benchmark.journal import journal_of, read_journal
+from cudamm.benchmark.journal import journal_path, read_journal
 
 MARK = "CUDAMM_FAULT_TEST"
 FAULTS = Path(__file__).with_name("faults.cu")
@@ -88,7 +88,7 @@ class Workspace:
     def journal_rows(self, name: str = "out.json") -> list[dict[str, Any]]:
         """Return the rows in the journal of a file of results; none if there is no journal."""
         try:
-            return self._checked(read_journal(journal_of(self.folder / name)))
+            return self._checked(read_journal(journal_path(self.folder / name)))
         except FileNotFoundError:
             return []
 

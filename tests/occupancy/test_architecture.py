@@ -110,7 +110,7 @@ def test_an_architecture_is_found_by_the_name_of_its_gpu(text: str, name: str) -
 
 
 @pytest.mark.parametrize("text", ["a10", "geforce", "tesla", "H200"])
-def test_other_names_of_gpus_are_unknown_and_no_architecture_is_suggested(text: str) -> None:
+def test_gpus_outside_the_table_are_refused_without_a_suggestion(text: str) -> None:
     with pytest.raises(UsageError, match=f"unknown architecture “{text}”: choose one of sm_10"):
         find_architecture(text)
 
@@ -129,7 +129,7 @@ def test_a_name_of_thousands_of_digits_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("architecture", ALL, ids=lambda a: a.name)
-def test_the_table_is_consistent(architecture: Architecture) -> None:
+def test_limits_of_an_architecture_do_not_contradict_one_another(architecture: Architecture) -> None:
     assert architecture.threads % 32 == 0 and architecture.threads >= architecture.threads_per_block >= 512
     assert (
         architecture.registers >= architecture.registers_per_block
@@ -160,17 +160,17 @@ def test_resident_warps_are_those_of_the_guide() -> None:
 
 @pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
 def test_blocks_and_registers_are_those_of_nvidias_header(header, architecture: Architecture) -> None:
-    most = architecture.registers_per_thread
+    limit = architecture.registers_per_thread
     without_registers, at_most, too_many = header.ask(
-        architecture, [f"32 {registers} 0 0 0 -1 0 1024" for registers in (0, most, most + 2)]
+        architecture, [f"32 {registers} 0 0 0 -1 0 1024" for registers in (0, limit, limit + 2)]
     )
     assert without_registers[2] == architecture.blocks
     assert at_most[3] > 0
-    # The header's limit is 256 registers from 7.0 on. It ignores that the first Kepler's limit is 63.
+    # The header's limit is 256 registers from 7.0 on. It does not have sm_30's limit of 63 registers.
     assert too_many[3] == 0 or architecture.name == "sm_30"
-    # One byte takes a whole portion and the reserved bytes.
-    (one,) = header.ask(architecture, ["32 0 1 0 0 -1 0 1024"])
-    assert one[6] == architecture.reserved_shared_bytes + architecture.shared_granularity_bytes
+    # One byte of shared memory takes a whole unit of allocation and the reserved bytes.
+    (one_byte,) = header.ask(architecture, ["32 0 1 0 0 -1 0 1024"])
+    assert one_byte[6] == architecture.reserved_shared_bytes + architecture.shared_granularity_bytes
     # A block may have as many bytes of shared memory as the table allows, and not one more.
     fits, too_large = header.ask(
         architecture, [f"32 0 0 {architecture.shared_bytes_per_block + more} 0 -1 0 1024" for more in (0, 1)]

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from cudamm.benchmark.journal import journal_of, read_journal
+from cudamm.benchmark.journal import journal_path, read_journal
 from cudamm.errors import UsageError
 from cudamm.output.live_json import LiveJson
 from cudamm.output.output_files import JsonFile
@@ -54,7 +54,7 @@ def numbers(path: Path) -> list[int]:
 
 
 def in_journal(path: Path) -> list[int]:
-    return [row["number"] for row in read_journal(journal_of(path))["results"]]
+    return [row["number"] for row in read_journal(journal_path(path))["results"]]
 
 
 def assert_only(folder: Path, *names: str) -> None:
@@ -70,7 +70,7 @@ def test_each_record_is_in_the_journal_at_once_and_all_are_in_the_document(tmp_p
         live.append(record(number))
         assert in_journal(path) == expected
         assert_only(tmp_path, ".out.json.lock", "out.json.journal")
-    assert read_journal(journal_of(path)) == DOCUMENT | {"results": [{"number": n} for n in expected]}
+    assert read_journal(journal_path(path)) == DOCUMENT | {"results": [{"number": n} for n in expected]}
     rows = [{"number": number} for number in (1, 2)]
     live.write(rows)
     live.discard()
@@ -151,7 +151,7 @@ def test_all_appended_records_survive_a_kill_at_any_moment(tmp_path: Path, seed:
     writer.wait()
     reader.join(10)
     writer.communicate()
-    found = in_journal(path) if journal_of(path).exists() else []
+    found = in_journal(path) if journal_path(path).exists() else []
     acknowledged = [int(line) for line in printed if line.endswith("\n")]
     assert found == list(range(len(found)))
     assert len(acknowledged) <= len(found) <= len(acknowledged) + 1
@@ -266,7 +266,7 @@ def test_journal_and_file_follow_the_umask(tmp_path: Path, umask: int) -> None:
     try:
         live = LiveJson(str(path), DOCUMENT)
         live.append(record(0))
-        assert stat.S_IMODE(journal_of(path).stat().st_mode) == 0o666 & ~umask
+        assert stat.S_IMODE(journal_path(path).stat().st_mode) == 0o666 & ~umask
         live.write([])
         live.discard()
         assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask

@@ -146,13 +146,14 @@ def test_accesses_that_vary_with_the_size_are_named():
     larger = dataclasses.replace(A_LOAD, sectors=36_000)
     text = shown([result(), result(size=101, accesses=(larger, B_LOAD, C_STORE)), result("tiled")])
     assert (
-        "naive BLOCK_SIZE=16 float32: these sectors or wavefronts per request vary with the size: A load in "
-        "line 23: 32 at 100x100x100, 36 at 101x101x101; those of other accesses do not" in text
+        "naive BLOCK_SIZE=16 float32: sectors or wavefronts per request depend on the size for these "
+        "accesses: A load in line 23: 32 at 100x100x100, 36 at 101x101x101; for all others they do not"
+        in text
     )
     text = shown([result(), result(size=101)])
     assert "float32: the sectors and wavefronts per request are the same at each size" in text
     different = shown([result(), result("tiled", size=101)])
-    assert "vary with the size" not in different and "the same at each size" not in different
+    assert "depend on the size" not in different and "the same at each size" not in different
 
 
 def test_the_comparison_has_counts_of_both_variants_and_ratios():

@@ -25,7 +25,7 @@ WriteKernel = Callable[..., Path]
 FLOAT32 = ELEMENT_TYPES["float32"]
 
 # Parameter lists, and the same types in ctypes.
-ORDERS = {
+CTYPES_OF_PARAMETERS = {
     "int, double *, char, float": [ctypes.c_int, ctypes.c_void_p, ctypes.c_char, ctypes.c_float],
     "char, double, char, short, long long, char": [
         ctypes.c_char, ctypes.c_double, ctypes.c_char, ctypes.c_short, ctypes.c_longlong, ctypes.c_char,
@@ -46,9 +46,9 @@ def offsets_in_c(types: list[type]) -> list[int]:
 
 def kernel(name: str, declared: str) -> str:
     """Return a kernel with the declared parameters. It stores each, so that nvcc removes none."""
-    names = [f"p{position}" for position in range(len(declared.split(",")))]
-    parameters = ", ".join(f"{c} {name}" for c, name in zip(declared.split(","), names, strict=True))
-    stores = " ".join(f"out[{i}] = (long long){name};" for i, name in enumerate(names))
+    typed = [f"{c_type} p{i}" for i, c_type in enumerate(declared.split(","))]
+    parameters = ", ".join(typed)
+    stores = " ".join(f"out[{i}] = (long long)p{i};" for i in range(len(typed)))
     return f"__global__ void {name}({parameters}) {{ {stores} }}\n"
 
 
@@ -57,13 +57,15 @@ def compiled(path: Path, entry: str = "k", arch: str = "sm_90") -> nvcc_compiler
     return nvcc_compiler.compile_for_gpu(program(Variant(method, ()), FLOAT32, True), arch)
 
 
-@pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
-def test_parameters_have_the_offsets_of_a_structs_members(write_kernel: WriteKernel, which: int) -> None:
-    kernels = [kernel(f"k{number}", declared) for number, declared in enumerate(ORDERS)]
+@pytest.mark.parametrize("architecture_index", [0, -1], ids=["oldest", "newest"])
+def test_parameters_have_the_offsets_of_a_structs_members(
+    write_kernel: WriteKernel, architecture_index: int
+) -> None:
+    kernels = [kernel(f"k{number}", declared) for number, declared in enumerate(CTYPES_OF_PARAMETERS)]
     text = "".join(["__device__ volatile long long out[16];\n", *kernels])
     path = write_kernel(text)
-    for number, types in enumerate(ORDERS.values()):
-        cubin = compiled(path, f"k{number}", nvcc_compiler.nvcc().architectures[which])
+    for number, types in enumerate(CTYPES_OF_PARAMETERS.values()):
+        cubin = compiled(path, f"k{number}", nvcc_compiler.nvcc().architectures[architecture_index])
         offsets = parameter_offsets(cubin.image, cubin.kernel)
         assert offsets == offsets_in_c(types)
         # A launch packs each parameter at the offset from which the kernel reads it.
@@ -83,7 +85,7 @@ def test_each_kernel_of_a_file_has_its_own_offsets(write_kernel: WriteKernel) ->
     assert parameter_offsets(found["one"].image, "not_in_the_cubin") == []
 
 
-def parameters_begin(image: bytes, name: str) -> int:
+def parameters_offset(image: bytes, name: str) -> int:
     """Return the offset of a kernel's parameters in constant bank 0, from its attribute PARAM_CBANK (0x0a).
 
     The attribute's value is 8 bytes: a symbol's number, the offset (16 bits) and the length (16 bits).
@@ -99,7 +101,7 @@ def test_tensor_maps_are_at_multiples_of_128_in_constant_memory() -> None:
     """Parameters begin at 0x210 of constant bank 0 on sm_90, so the first map's offset is not 0."""
     (variant,) = variants(find("tma"), {})
     cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), "sm_90")
-    assert parameters_begin(cubin.image, cubin.kernel) == 0x210
+    assert parameters_offset(cubin.image, cubin.kernel) == 0x210
     offsets = parameter_offsets(cubin.image, cubin.kernel)
     assert len(offsets) == len(variant.method.arguments) == 6
     assert [(0x210 + offset) % 128 for offset in offsets[:2]] == [0, 0]
@@ -118,5 +120,5 @@ def test_tensor_maps_are_at_multiples_of_128_on_newer_architectures() -> None:
         pytest.skip("this nvcc compiles for no architecture newer than sm_90")
     (variant,) = variants(find("tma"), {})
     cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), newer[0])
-    begin = parameters_begin(cubin.image, cubin.kernel)
+    begin = parameters_offset(cubin.image, cubin.kernel)
     assert [(begin + offset) % 128 for offset in parameter_offsets(cubin.image, cubin.kernel)[:2]] == [0, 0]

@@ -355,9 +355,10 @@ def _compiled(
     """
     programs = list(dict.fromkeys(case.program for case in planned if case.launch is not None))
     compiled: list[tuple[Program, Any]] = []
-    for source, executable in compile_each(programs, executor.target.compile):
-        compiled.append((source, executable))
-        progress(f"compiling {source.method.name}", len(compiled), len(programs))
+    with compile_each(programs, executor.target.compile) as compiled_programs:
+        for source, executable in compiled_programs:
+            compiled.append((source, executable))
+            progress(f"compiling {source.method.name}", len(compiled), len(programs))
     check_user_kernels(
         [(source, executable) for source, executable in compiled if not _declared_bytes(executable)]
     )

@@ -10,12 +10,13 @@ reaches the L1 cache, whether it hits or misses.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -467,11 +468,12 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         jobs += [] if own_baseline else [(naive_case, baseline_settings)]
         _ = problem.inputs  # computed here, before several threads ask for them at once
         results: list[TraceResult] = []
-        for result in _in_parallel(lambda job: _traced(job[0], job[1], compiled), jobs):
-            if len(results) < len(problem_cases):
-                done += 1
-                progress(f"traced {problem_cases[len(results)].variant}", done, total)
-            results.append(result)
+        with contextlib.closing(_in_parallel(lambda job: _traced(job[0], job[1], compiled), jobs)) as traced:
+            for result in traced:
+                if len(results) < len(problem_cases):
+                    done += 1
+                    progress(f"traced {problem_cases[len(results)].variant}", done, total)
+                results.append(result)
         problem.release()
         naive_result = results[problem_cases.index(own_baseline) if own_baseline else -1]
         naive_totals = naive_result.total("global") if naive_result.status == "ok" else None
@@ -483,13 +485,14 @@ def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Execut
     """Compile each case's program, on all cores."""
     programs = list(dict.fromkeys(case.program for case in cases))
     executables: dict[Program, Executable | KernelError] = {}
-    for program, executable in compile_each(programs, compile_to_observe):
-        executables[program] = executable
-        progress(f"compiled {program.method.name}", len(executables), len(programs))
+    with compile_each(programs, compile_to_observe) as compiled_programs:
+        for program, executable in compiled_programs:
+            executables[program] = executable
+            progress(f"compiled {program.method.name}", len(executables), len(programs))
     return executables
 
 
-def _in_parallel(work: Callable[[Job], T], jobs: Sequence[Job]) -> Iterator[T]:
+def _in_parallel(work: Callable[[Job], T], jobs: Sequence[Job]) -> Generator[T, None, None]:
     """Run `work` on each job in parallel; yield the results in the order of the jobs."""
     pool = ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1))
     try:

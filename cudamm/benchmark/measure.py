@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -55,20 +56,20 @@ def bench(
         executor, cases, settings.fmad, positions,
         each_may_fail=settings.each_may_fail, all_may_be_skipped=bool(kept),
     )  # fmt: skip
-    compiled = compiled_as_ready(planned, report_progress)
     waiting: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
     finished = 0
 
     def report(case: Case) -> None:
         report_progress(case.title, finished, len(planned))
 
-    for problem in list(waiting):
-        benchmark = _Benchmark(executor, settings, _best_ms(problem, kept), report)
-        for result in benchmark.run(_cases_of(problem, waiting, compiled)):
-            finished += 1
-            yield result
-        if not settings.keep_matrices:
-            executor.release()
+    with contextlib.closing(compiled_as_ready(planned, report_progress)) as compiled:
+        for problem in list(waiting):
+            benchmark = _Benchmark(executor, settings, _best_ms(problem, kept), report)
+            for result in benchmark.run(_cases_of(problem, waiting, compiled)):
+                finished += 1
+                yield result
+            if not settings.keep_matrices:
+                executor.release()
 
 
 def _cases_of(

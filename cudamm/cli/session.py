@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -100,8 +100,12 @@ class Session(Generic[R]):
                     stderr.print(f"{done} of {total}: {doing}", markup=False, soft_wrap=True)
 
             try:
-                for result in measure(report_progress):  # results that came before an interrupt are kept
-                    self.keep(result)
+                results = measure(report_progress)
+                with contextlib.ExitStack() as opened:
+                    if isinstance(results, Generator):  # after an interrupt it still has to stop its threads
+                        opened.callback(results.close)
+                    for result in results:  # results that came before an interrupt are kept
+                        self.keep(result)
             except KeyboardInterrupt as interrupt:
                 self._interrupted = interrupt
             except NoDeviceError as error:

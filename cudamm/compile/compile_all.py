@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any, TypeVar
 
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
@@ -24,24 +25,34 @@ def compile_all(
         progress: called with the method's name after each compiled program.
     """
     compiled: dict[Program, Compiled | KernelError] = {}
-    for program, result in compile_each(programs, compile_one):
-        compiled[program] = result
-        progress(program.method.name)
+    with compile_each(programs, compile_one) as compiled_programs:
+        for program, result in compiled_programs:
+            compiled[program] = result
+            progress(program.method.name)
     return compiled
 
 
+@contextlib.contextmanager
 def compile_each(
     programs: Iterable[Program], compile_one: Callable[[Program], Compiled]
-) -> Iterator[tuple[Program, Compiled | KernelError]]:
-    """Yield each distinct program with its result, or its error, as soon as the program is compiled."""
+) -> Iterator[Iterator[tuple[Program, Compiled | KernelError]]]:
+    """Yield an iterator over the distinct programs, each with its result, or its error, once it is compiled.
+
+    After the `with` block no compiler runs. A generator with such a block has to be closed: if the garbage
+    collector ended the block, it could wait for threads inside a function that starts one, and hang.
+    """
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
         futures = {pool.submit(compile_one, program): program for program in dict.fromkeys(programs)}
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except KernelError as error:
-                yield futures[future], error
+        yield ((futures[future], _result_of(future)) for future in as_completed(futures))
     finally:
         # After Ctrl-C no further compiler is started.
         pool.shutdown(cancel_futures=True)
+
+
+def _result_of(future: Future[Any]) -> Any:
+    """Return the result of a compilation, or the KernelError with which it ended."""
+    try:
+        return future.result()
+    except KernelError as error:
+        return error

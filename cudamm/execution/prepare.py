@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.compile_all import compile_each
@@ -67,7 +67,9 @@ def plan_all(
     return planned
 
 
-def compiled_as_ready(planned: Sequence[Case], progress: Progress, *, at_once: bool = True) -> Iterator[Case]:
+def compiled_as_ready(
+    planned: Sequence[Case], progress: Progress, *, at_once: bool = True
+) -> Generator[Case, None, None]:
     """Yield each case as soon as its program is compiled; the other programs compile meanwhile.
 
     Cases on the host come last, because compiling would disturb their times.
@@ -86,15 +88,16 @@ def compiled_as_ready(planned: Sequence[Case], progress: Progress, *, at_once: b
     total = len(waiting)
     for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
-        for source, compiled in compile_each(programs, target.compile):
-            results.append((source, compiled))
-            progress(f"compiling {source.method.name}", len(results), total)
-            ready = [dataclasses.replace(case, compiled=compiled) for case in waiting[source]]
-            is_broken = isinstance(compiled, KernelError) and not source.method.builtin
-            if is_broken or not at_once or ready[0].on_host:
-                deferred += ready
-            else:
-                yield from ready
+        with compile_each(programs, target.compile) as compiled_programs:
+            for source, compiled in compiled_programs:
+                results.append((source, compiled))
+                progress(f"compiling {source.method.name}", len(results), total)
+                ready = [dataclasses.replace(case, compiled=compiled) for case in waiting[source]]
+                is_broken = isinstance(compiled, KernelError) and not source.method.builtin
+                if is_broken or not at_once or ready[0].on_host:
+                    deferred += ready
+                else:
+                    yield from ready
     check_user_kernels(results)
     yield from sorted(deferred, key=lambda case: case.position)
 

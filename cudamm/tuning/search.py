@@ -13,7 +13,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -416,13 +416,14 @@ class _Search:
 
     def _try(self, cases: Sequence[Case], runs: int, best: Case | None = None) -> Iterator[Trial]:
         """Compile cases and measure them together with the best variant so far."""
-        for batch in self._compiled_batches(cases):
-            if isinstance(batch, Trial):
-                yield batch
-            else:
-                yield from self._measure([*batch, *([best] if best else [])], runs)
+        with contextlib.closing(self._compiled_batches(cases)) as batches:
+            for batch in batches:
+                if isinstance(batch, Trial):
+                    yield batch
+                else:
+                    yield from self._measure([*batch, *([best] if best else [])], runs)
 
-    def _compiled_batches(self, cases: Sequence[Case]) -> Iterator[Trial | list[Case]]:
+    def _compiled_batches(self, cases: Sequence[Case]) -> Generator[Trial | list[Case], None, None]:
         """Compile cases; yield a trial for each failure, and lists of compiled cases to be measured.
 
         On a GPU, further cases compile while a list is measured. On the host they do not, because that would
@@ -437,8 +438,7 @@ class _Search:
             cases_of_program: dict[Any, list[Case]] = {}
             for case in cases[first : first + batch_size]:
                 cases_of_program.setdefault(case.program, []).append(case)
-            programs = compile_each(list(cases_of_program), cases[0].target.compile)
-            with contextlib.closing(programs):  # type: ignore[type-var] # it is a generator
+            with compile_each(list(cases_of_program), cases[0].target.compile) as programs:
                 for program, executable in programs:
                     for case in cases_of_program[program]:
                         self._compiled[case.position] = executable

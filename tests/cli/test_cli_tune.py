@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import re
 import shlex
+import threading
 
 import pytest
 
@@ -157,6 +159,18 @@ def test_ctrl_c_before_the_first_result_stores_nothing(run, interrupted_at, data
     ended = run(f"{TUNE} -m naive --block 4,8,16")
     assert (ended.status, ended.stdout) == (130, "")
     assert not (data / "tuned.json").exists()
+
+
+def test_ctrl_c_leaves_no_thread_that_waits_for_compilers(run, interrupted_at):
+    """Otherwise the garbage collector ends the threads later, perhaps inside a function that starts one."""
+    before = set(threading.enumerate())
+    interrupted_at(1)
+    gc.disable()
+    try:
+        assert run(f"{TUNE} -m naive --block 4,8,16").status == 130
+        assert set(threading.enumerate()) <= before
+    finally:
+        gc.enable()
 
 
 def test_a_small_budget_measures_at_least_one_variant(run, data):

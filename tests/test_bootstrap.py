@@ -96,7 +96,8 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with uv."""
     checkout = tmp_path / "checkout"
-    for name in ("bootstrap.py", "pyproject.toml", "cudamm/errors.py", "cudamm/compile/toolkit.py"):
+    compiling = ("cudamm/compile/toolkit.py", "cudamm/compile/process_group.py")
+    for name in ("bootstrap.py", "pyproject.toml", "cudamm/errors.py", *compiling):
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         text = (CHECKOUT / name).read_text()
         # The toolkit of the machine that runs the tests is not found.

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cudamm.compile.process_group import kill_group, start_group
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.case import Case
-from cudamm.execution.process_group import kill_group, start_group
 from cudamm.execution.process_protocol import Failure, Success, answer_to
 
 

@@ -14,9 +14,9 @@ import sys
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from cudamm.compile.process_group import kill_group, start_group
 from cudamm.errors import KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Executor, Facts, SampleBatch
-from cudamm.execution.process_group import kill_group, start_group
 from cudamm.execution.process_protocol import (
     FreeBytes,
     MakeReady,

@@ -155,23 +155,36 @@ def run_to_end(command: Sequence[str], source: str = "") -> subprocess.Completed
         CompilerKilled: the compiler, or a program that it runs, was killed, or took too long.
         NoDeviceError: the compiler does not start, or the disk is full.
     """
-    name = Path(command[0]).name
     with temporary_folder() as folder:
-        try:
-            completed = run_group(
-                command,
-                source,
-                timeout_s=COMPILE_TIMEOUT_S,
-                environment={"LANGUAGE": "en", "TMPDIR": str(folder)},  # messages are parsed below
-                removed=folder,
-                most_bytes=MOST_COMPILER_BYTES,
-            )
-        except subprocess.TimeoutExpired:
-            raise CompilerKilled(
-                f"{name} did not end within {COMPILE_TIMEOUT_S:g} s: does the source make it wait?"
-            ) from None
-        except OSError as error:
-            raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
+        return run_with_folder(command, source, folder)
+
+
+def run_with_folder(
+    command: Sequence[str], source: str, folder: Path, *, is_current: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, as `run_to_end` does, with a given folder for its temporary files.
+
+    Args:
+        folder: a folder for this compiler alone, which is removed if cudamm is killed.
+        is_current: run the compiler in that folder.
+    """
+    name = Path(command[0]).name
+    try:
+        completed = run_group(
+            command,
+            source,
+            timeout_s=COMPILE_TIMEOUT_S,
+            environment={"LANGUAGE": "en", "TMPDIR": str(folder)},  # messages are parsed below
+            working_folder=folder if is_current else None,
+            removed=folder,
+            most_bytes=MOST_COMPILER_BYTES,
+        )
+    except subprocess.TimeoutExpired:
+        raise CompilerKilled(
+            f"{name} did not end within {COMPILE_TIMEOUT_S:g} s: does the source make it wait?"
+        ) from None
+    except OSError as error:
+        raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
     if completed.returncode != 0:
         _raise_if_not_the_source(name, completed)
     return completed

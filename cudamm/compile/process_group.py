@@ -96,6 +96,7 @@ def run_group(
     *,
     timeout_s: float,
     environment: Mapping[str, str] | None = None,
+    working_folder: Path | None = None,
     removed: Path | None = None,
     most_bytes: int | None = None,
     errors: str = "surrogateescape",
@@ -109,6 +110,7 @@ def run_group(
         source: standard input of the command.
         timeout_s: time limit in seconds.
         environment: variables that are added to the environment.
+        working_folder: current folder of the command; None: that of cudamm.
         removed: folder to remove if cudamm is killed.
         most_bytes: limit on the memory of each process; None: no limit.
         errors: what becomes of bytes that are no UTF-8; see `codecs`.
@@ -130,6 +132,7 @@ def run_group(
             stderr=subprocess.PIPE,
             env={**os.environ, **(environment or {})},
             pass_fds=[guarded],
+            cwd=working_folder,
             encoding="utf-8",
             errors=errors,
         )

@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -239,6 +240,8 @@ class ProcessRun(Run):
             raise KernelError(text)
         status = self._exited or 0
         how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+        if status == -signal.SIGSYS:
+            how += ": it tried to start a process"
         raise KernelError(f"the process running the kernel {how}")
 
     def _next_answer(self) -> str:

@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from cudamm.compile.compile_cache import temporary_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.case import Case
+from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import Failure, Success, answer_to
 
 
@@ -65,7 +65,7 @@ def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeo
         case_file, answer_file = folder / "case", folder / "answer"
         case_file.write_bytes(pickle.dumps(case))
         seconds = str(math.ceil(timeout_s) + 10)
-        program = [sys.executable, "-m", module, str(case_file), str(answer_file), seconds]
+        program = module_command(module, str(case_file), str(answer_file), seconds)
         try:
             completed = run_group(
                 [tool, *options, *program],

@@ -125,7 +125,7 @@ def bench(
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in wanted])
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
-    exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
+    exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress, timeout_s)
     by_position = {result.position: result for result in (*measured, *exact)}
     measured = [by_position[position] for position in sorted(by_position)]
     yardsticks = [result for result in measured if result.is_yardstick]
@@ -198,6 +198,7 @@ def trace(
     arch: str | None = TRACE_ARCH,
     fmad: bool = True,
     seed: int = 0,
+    timeout_s: float = 60.0,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[TraceResult]:
@@ -207,7 +208,7 @@ def trace(
     record is a variant on a problem; `to_dicts` returns a row for each load and store of its source.
 
     Args:
-        methods, params, fmad, seed, progress, header: as for `bench`.
+        methods, params, fmad, seed, timeout_s, progress, header: as for `bench`.
         n, shape: as for `bench`; 1024 without both.
         dtype: as for `bench`.
         blocks: number of blocks to trace, at least one of each class; None: all blocks.
@@ -221,6 +222,7 @@ def trace(
     settings = tracing.Settings(
         blocks=None if blocks is None else whole("blocks", blocks, 1),
         arch=None if arch is None else find_architecture(arch).name,
+        timeout_s=timeout_s,
     )
     chosen = selection(methods, params, header)
     wanted, left_out, remarks = traceable_cases(

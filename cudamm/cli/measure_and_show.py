@@ -80,7 +80,7 @@ def measure_and_show(
             results = list(session.results)
             session.collect(
                 lambda report_progress: with_exact_figures(
-                    results, cases, architecture, settings.fmad, report_progress
+                    results, cases, architecture, settings.fmad, report_progress, measuring.timeout_s
                 )
             )
         view = results_view(info.name, session.results, baseline or BASELINE)

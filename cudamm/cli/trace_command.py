@@ -12,7 +12,13 @@ from cudamm.api.defaults import SIZE, TRACE_ARCH
 from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import belongs_to, contradict
 from cudamm.cli.output_options import Outputs, output_options
-from cudamm.cli.shared_options import fmad_option, problem_options, seed_option, selection_options
+from cudamm.cli.shared_options import (
+    fmad_option,
+    problem_options,
+    seed_option,
+    selection_options,
+    timeout_option,
+)
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +54,7 @@ MOST_STEPS = 9
         "--as-written", is_flag=True,
         help="Count shared-memory loads as the source has them, without nvcc's merging.",
     ),
+    timeout_option,
     contradict("every", "blocks"),
     contradict("compare", "methods"),
     contradict("compare", "kernels"),
@@ -79,6 +86,7 @@ def trace_command(
     compare: tuple[str, str] | None,
     arch: str,
     as_written: bool,
+    timeout_s: float,
     fmad: bool,
     seed: int,
     outputs: Outputs,
@@ -113,6 +121,7 @@ def trace_command(
         warp=warp,
         of_block=_block_index(of_block) if of_block is not None else (0, 0, 0),
         steps=steps or Settings.steps,
+        timeout_s=timeout_s,
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.is_named if compare is None else lambda method: True

@@ -22,14 +22,20 @@
 #include "observe.h"
 
 #include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <link.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -518,6 +524,7 @@ void crashed(int signal, siginfo_t* info, void*) {
     const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
                        : signal == SIGABRT                   ? "failed assertion"
+                       : signal == SIGSYS                    ? "attempt to start a process"
                                                              : "illegal instruction";
     fail("crashed: %s%s%s", kind, thread, distance);
 }
@@ -714,16 +721,61 @@ static void die_with_parent() {
     if (poll(&commands, 1, 0) == 1 && commands.revents & POLLHUP) _exit(5);
 }
 
+// Makes each attempt to start a process a fault: such a process could outlive this one. Threads are allowed. On a
+// system without seccomp nothing changes.
+static void forbid_processes() {
+#if defined(__x86_64__)
+    constexpr unsigned architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+    constexpr unsigned architecture = AUDIT_ARCH_AARCH64;
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435  // not in the headers of old systems
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+    const sock_filter load_number = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+    const sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const sock_filter refuse = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
+    std::vector<sock_filter> filter = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
+        allow,
+        load_number,
+        // `clone3` has its flags in memory, which a filter cannot read. Without it, libraries call `clone`.
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+        allow,
+        refuse,
+    };
+    for (const unsigned number : {
+#ifdef SYS_fork
+             (unsigned)SYS_fork, (unsigned)SYS_vfork,
+#endif
+             (unsigned)SYS_execve, (unsigned)SYS_execveat}) {
+        filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
+        filter.push_back(refuse);
+    }
+    filter.push_back(allow);
+    const sock_fprog program = {(unsigned short)filter.size(), filter.data()};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+#endif
+}
+
 int main(int, char** argv) {
     using namespace cudamm;
     die_with_parent();
+    forbid_processes();
     setvbuf(stdout, nullptr, _IONBF, 0);  // the output of a kernel must not be lost if the kernel crashes
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);
     struct sigaction action = {};
     action.sa_sigaction = crashed;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS}) sigaction(signal, &action, nullptr);
     use_signal_stack();
     serve_commands(std::min((unsigned)atoi(argv[3]), most_workers));
     _exit(0);

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, POISON, SHARED, Run
+from cudamm.devices.device import GUARDS, POISON, SHARED, UNSET_LOCALS, Run
 from cudamm.errors import KernelError
 from cudamm.execution.case import Verdict
 from cudamm.execution.wrong_result import adds_to_output, terms_used
@@ -80,7 +80,7 @@ def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> 
 def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:
     error, bound = _errors(product, problem)
     wrong = ~(error <= bound)  # NaN is wrong
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         excess = np.where(wrong & (bound == 0), np.inf, np.where(bound > 0, error / bound, 0))
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), error.shape)
     max_error = float(error[worst]) if np.isfinite(error[worst]) else None
@@ -130,6 +130,8 @@ def _describe(
     )
     if _holds(product, SHARED).any():
         return text + ", read from uninitialised shared memory"
+    if product.dtype.kind == "f" and any(_holds(product, pattern).any() for pattern in UNSET_LOCALS):
+        return text + ", read from a local variable that was never set"
     for name, guard in GUARDS.items():
         if _holds(product, guard).any():
             return text + f", read from beyond the edge of {name}"

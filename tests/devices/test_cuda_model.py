@@ -171,6 +171,49 @@ def test_shared_memory_starts_as_nan_in_every_block(
     assert (actual.view(np.uint32) == SHARED).all()
 
 
+@pytest.mark.parametrize(
+    ("outside", "inside", "read"),
+    [
+        ("", "__shared__ int cells[16];", "cells[i]"),
+        ("", "volatile __shared__ int cell;", "cell"),
+        ("__shared__ int cells[2][16];", "", "cells[1][i]"),
+        ("", "__shared__ int cells[32]; cells[i] = 1; __syncthreads();", "cells[16 + i]"),
+        ("struct Pair { int first, second; };", "__shared__ Pair p[16]; p[i].first = 1;", "p[i].second"),
+        ("__device__ __forceinline__ int f(int i) { __shared__ int s[16]; return s[i]; }", "", "f(i)"),
+        ("template <int N> __device__ int f(int i) { __shared__ int s[N]; return s[i]; }", "", "f<16>(i)"),
+        ("", "extern __shared__ int cells[];", "cells[i]"),
+    ],
+)
+def test_shared_memory_that_no_thread_writes_is_never_zero(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, outside: str, inside: str, read: str
+) -> None:
+    """The host compiler must not replace such a variable by zeros."""
+    path = write_kernel(
+        "// types: int32\n// args: C\n// threads: 16\n// grid: 1\n// shared-bytes: 64\n\n"
+        f"{outside}\n__global__ void k(int *C) {{\n"
+        f"    const int i = threadIdx.x;\n    {inside}\n    C[i] = {read};\n}}\n"
+    )
+    assert (output(open_run, cpu, path, "1x16x1").view(np.uint32) == SHARED).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("variable", ["sum", "sum[2]"])
+def test_a_sum_in_a_variable_that_was_never_set_is_wrong(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, dtype: str, variable: str
+) -> None:
+    path = write_kernel(
+        "// threads: 4, 4\n// grid: ceil(N / 4), ceil(M / 4)\n"
+        "__global__ void k(int M, int N, int K, const element *A, const element *B, element *C) {\n"
+        "    const int x = blockIdx.x * 4 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;\n"
+        f"    element {variable};\n    element &s = *(element *)&sum;\n"
+        "    for (int k = 0; k < K && x < N && y < M; ++k) s += A[y * K + k] * B[k * N + x];\n"
+        "    if (x < N && y < M) C[y * N + x] = s;\n}\n"
+    )
+    reason = verify_one(cpu, path, "5x6x7", dtype).reason
+    assert reason.startswith("30 of 30 elements wrong")
+    assert "read from a local variable that was never set" in reason
+
+
 @pytest.mark.parametrize("shape", ["8x32x16", "13x44x18", "1x4x2"])
 def test_vector_loads_and_stores_are_correct(
     device: Device[Any], verify_one: Kernel, kernels: Path, shape: str

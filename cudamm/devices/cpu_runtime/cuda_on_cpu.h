@@ -33,11 +33,13 @@
 #define __managed__
 #define __grid_constant__
 // This works for both forms: a thread-local `__shared__ float s[16]` in a function is implicitly static, and
-// `extern __shared__ float s[]` refers to an array that a generated file defines.
+// `extern __shared__ float s[]` refers to an array that a generated file defines. Without `used`, a compiler
+// replaces a variable that the kernel reads and never writes by zeros; with it, the kernel reads the poison that
+// the runtime wrote.
 #if defined(CUDAMM_OBSERVED)  // far apart, so that an index past the end of a variable is out of all variables
 #define __shared__ __attribute__((aligned(65536))) thread_local
 #else
-#define __shared__ thread_local
+#define __shared__ __attribute__((used)) thread_local
 #endif
 
 struct uint3 { unsigned x, y, z; };

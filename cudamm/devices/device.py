@@ -107,6 +107,9 @@ class Run(ABC):
     writes outside a matrix.
     """
 
+    undefined_shuffle: str = ""
+    """Description of a shuffle of the last launch whose value is undefined; empty if the device saw none."""
+
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch
         c = np.empty((launch.shape.m, launch.shape.n), a.dtype)

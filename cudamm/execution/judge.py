@@ -29,11 +29,13 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     m, n = problem.shape.m, problem.shape.n
     products: list[Matrix] = []
     launch_ms = 0.0
+    undefined_shuffle = ""
     try:
         for descending in (False, True) if thread_order else (False,):
             run.fill_output()
             launch_ms += run.launch(descending)
             run.check_memory()
+            undefined_shuffle = undefined_shuffle or run.undefined_shuffle
             quick = _quick_verdict(run, problem, variant, fmad)
             if quick is not None:
                 return dataclasses.replace(quick, launch_ms=launch_ms)
@@ -55,6 +57,8 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
             *reasons[:2],
         ]
         verdict = dataclasses.replace(verdict, correct=False)
+    if verdict.correct is False:
+        reasons.append(undefined_shuffle)
     return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
 
 

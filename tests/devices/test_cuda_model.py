@@ -282,6 +282,112 @@ __global__ void k(int *C) {
     assert actual[2, 1::2].tolist() == [20] * 8 + [0] * 8
 
 
+def one_block(write_kernel: Kernel, threads: int, *lines: str) -> Path:
+    """Write a kernel that computes `v` from its lane; the lines begin in line 8."""
+    header = (
+        f"// types: int32\n// args: C\n// threads: {threads}\n// grid: 1\n\n__global__ void k(int *C) {{\n"
+    )
+    start = "    const int t = threadIdx.x, lane = t % 32; int v = 100 + t;\n"
+    path: Path = write_kernel(header + start + "\n".join(lines) + "\n    C[t] = v;\n}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        ("v = __shfl_sync(0x0000ffffu, v, 0);",
+         r"thread \(16,0\) is not in the mask 0x0000ffff that it passes to __shfl_sync in line 8"),
+        ("__syncwarp(0x0000ffffu);", r"\(16,0\) is not in the mask 0x0000ffff .* __syncwarp in line 8"),
+        ("v = __ballot_sync(0u, 1);", r"\(0,0\) is not in the mask 0x00000000 .* __ballot_sync in line 8"),
+        ("v = __any_sync(0xfffffffeu, 1);", r"thread \(0,0\) is not in the mask 0xfffffffe .* __any_sync"),
+        ("if (lane < 16) v = __shfl_sync(~0u, v, 0);\n    else v = __shfl_down_sync(~0u, v, 0);",
+         r"different operations with the mask 0xffffffff, thread \(0,0\) in line 8 of .*__shfl_sync.* and "
+         r"thread \(31,0\) in line 9 of .*__shfl_down_sync"),
+        ("if (lane < 16) v = __all_sync(~0u, v);\n    else __syncwarp();", "different operations with"),
+        ("if (lane < 16) v = __shfl_sync(~0u, v, 0);\n    __syncthreads();",
+         r"stuck: thread \(0,0\) waits in line 8 of .*__shfl_sync with the mask 0xffffffff, for thread "
+         r"\(16,0\), which waits in line 9"),
+    ],
+)  # fmt: skip
+def test_a_warp_operation_with_a_wrong_mask_is_a_fault(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, operation: str, message: str
+) -> None:
+    path = one_block(write_kernel, 32, operation)
+    with open_run(cpu, path, "1x32x1", "int32") as run, pytest.raises(KernelError, match=message):
+        run.launch()
+
+
+@pytest.mark.parametrize(
+    ("threads", "operation", "lane", "reason"),
+    [
+        (48, "v = __shfl_sync(~0u, v, 20);", 20, "has no thread"),
+        (48, "v = __shfl_down_sync(~0u, v, 1);", 16, "has no thread"),
+        (32, "if (lane < 16) v = __shfl_sync(0x0000ffffu, v, 20);", 20, "is not in the mask"),
+        (32, "if (lane >= 16) return;\n    v = __shfl_xor_sync(~0u, v, 16);", 16, "has left the kernel"),
+    ],
+)
+def test_a_shuffle_from_an_absent_lane_returns_a_value_that_is_wrong(
+    cpu: Device[Any],
+    open_run: Kernel,
+    write_kernel: Kernel,
+    threads: int,
+    operation: str,
+    lane: int,
+    reason: str,
+) -> None:
+    """The Programming Guide leaves the value undefined, so a kernel may read it and must not use it."""
+    path = one_block(write_kernel, threads, operation)
+    with open_run(cpu, path, f"1x{threads}x1", "int32") as run:
+        run.launch()
+        assert 0x7FF81A4E in run.product()
+        assert f"reads lane {lane} with __shfl" in run.undefined_shuffle
+        assert f"that lane {reason}" in run.undefined_shuffle
+        assert "in line 8" in run.undefined_shuffle or "in line 9" in run.undefined_shuffle
+
+
+def test_full_masks_are_allowed_in_the_last_warp_of_a_block(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    """A mask may name lanes that do not exist, and an undefined value that is not used does no harm."""
+    path = one_block(
+        write_kernel,
+        40,
+        "    int sum = v;",
+        "    for (int d = 4; d; d /= 2) sum += __shfl_down_sync(~0u, sum, d);",
+        "    const int votes = __ballot_sync(~0u, 1);",
+        "    __syncwarp();",
+        "    v = lane % 8 ? votes : sum;",
+    )
+    t = np.arange(40)
+    expected = np.where(t % 8, np.where(t < 32, -1, 255), 8 * (100 + t) + 28)
+    assert output(open_run, device, path, "1x40x1").tolist() == [expected.tolist()]
+
+
+def test_a_vote_counts_lanes_that_leave_the_kernel_after_it(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    path = one_block(write_kernel, 32, "    v = (int)__ballot_sync(~0u, lane != 3);")
+    assert output(open_run, device, path, "1x32x1").tolist() == [[~8] * 32]
+
+
+def test_a_wrong_product_names_the_shuffle_whose_value_is_undefined(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(
+        "// threads: 48\n// grid: M\n// types: float32\n"
+        "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    float sum = 0;\n    const int row = blockIdx.x;\n"
+        "    for (int k = threadIdx.x; k < K; k += 48) sum += A[row * K + k] * B[k * N];\n"
+        "    for (int d = 16; d; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, d);\n"
+        "    if (threadIdx.x % 32 == 0) atomicAdd(&C[row * N], sum);\n}\n"
+    )
+    reason = verify_one(cpu, path, "3x1x96").reason
+    assert "in line 8 of" in reason
+    assert (
+        "reads lane 16 with __shfl_down_sync and the mask 0xffffffff, but that lane has no thread" in reason
+    )
+
+
 def test_cuda_keywords_that_change_no_result_are_accepted(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:

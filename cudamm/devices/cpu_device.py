@@ -219,12 +219,12 @@ class ProcessRun(Run):
         return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
 
     def _time(self, command: str) -> int:
-        answer = self.ask(command)
-        if not answer.isdecimal():
+        duration, _, self.undefined_shuffle = self.ask(command).partition(" ")
+        if not duration.isdecimal():
             raise KernelError(
-                f"the process running the kernel answered “{answer[:40]}” instead of a duration"
+                f"the process running the kernel answered “{duration[:40]}” instead of a duration"
             )
-        return int(answer)
+        return int(duration)
 
     def ask(self, command: str) -> str:
         """Send a command, and return its answer.

@@ -126,14 +126,14 @@ def _planned(
     try:
         launch = plan(variant, problem.shape, problem.element)
         check(variant, launch, runner.limits)
+        if variant.method.language != "python":
+            check_arguments(source, launch)
     except RequirementError as error:
         return dataclasses.replace(case, skipped=str(error))
     except UsageError as error:
         if not may_fail:
             raise
         return dataclasses.replace(case, compiled=KernelError(f"cannot be launched: {error}"))
-    if variant.method.language != "python":
-        check_arguments(source, launch)
     return dataclasses.replace(case, launch=launch)
 
 

@@ -19,6 +19,9 @@ ChosenBy = Literal["", "tuned", "table", "preference", "model"]
 MOST_VALUES = 10_000
 """Maximum number of values in a list or range; more is taken for a typing error."""
 
+MOST_VARIANTS = 100_000
+"""Maximum number of variants, and of cases, that a command takes; more do not fit in memory."""
+
 
 def chosen_record(chosen_by: ChosenBy | None) -> dict[str, str]:
     """Return the field `chosen_by` of a record; no field if the user chose the variant."""
@@ -123,9 +126,21 @@ def variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> list[Vari
     """Return a variant for each combination of the chosen values.
 
     A parameter without chosen values has its default. Names that the method lacks are ignored.
+
+    Raises:
+        UsageError: there are more than MOST_VARIANTS combinations.
     """
     axes = [[(p.name, value) for value in chosen.get(p.name, (p.default,))] for p in method.parameters]
+    check_count(math.prod(map(len, axes)), f"variants of {method.name}")
     return [Variant(method, values) for values in itertools.product(*axes)]
+
+
+def check_count(count: int, what: str) -> None:
+    """Raise UsageError for more variants or cases than MOST_VARIANTS, before they are made."""
+    if count > MOST_VARIANTS:
+        raise UsageError(
+            f"{count:,} {what} are more than {MOST_VARIANTS:,}: give fewer values, or take larger steps"
+        )
 
 
 def parse_values(text: str, worth_sweeping: Sequence[Value] = ()) -> tuple[Value, ...]:
@@ -137,17 +152,19 @@ def parse_values(text: str, worth_sweeping: Sequence[Value] = ()) -> tuple[Value
     values: list[Value] = []
     for part in text.split(","):
         word = part.strip()
-        match = re.fullmatch(r"(\d+):(\d+)(?::([*+]?)(\d+))?", word)
+        match = re.fullmatch(r"([0-9]{1,30}):([0-9]{1,30})(?::([*+]?)([0-9]{1,30}))?", word)
         if word == "all" and worth_sweeping:
             values += worth_sweeping
         elif match:
             values += _range(word, int(match[1]), int(match[2]), match[3] or "+", int(match[4] or 1))
-        elif re.fullmatch(r"\d{1,18}", word):
+        elif re.fullmatch(r"[0-9]{1,18}", word):
             values.append(int(word))
-        elif re.fullmatch(r"[A-Za-z_][\w ]*\*?|\d*\.\d+f?", word):
+        elif re.fullmatch(r"[A-Za-z_][\w ]*\*?|\d*\.\d+f?", word, re.ASCII):
             values.append(word)
         else:
             raise UsageError(f"“{text}” is not a list of values such as 8,16,32 or 1:64:*2")
+        if len(values) > MOST_VALUES:
+            raise UsageError(f"“{text}” stands for more than {MOST_VALUES:,} values")
     return tuple(dict.fromkeys(values))
 
 
@@ -161,6 +178,6 @@ def _range(text: str, start: int, stop: int, kind: str, step: int) -> list[Value
     while value <= stop:
         values.append(value)
         if len(values) > MOST_VALUES:
-            raise UsageError(f"“{text}” stands for more than {MOST_VALUES} values")
+            break  # the caller refuses them
         value = value * step if kind == "*" else value + step
     return values

@@ -85,7 +85,7 @@ def files(request, kernel, tmp_path):
             for v in ("", ",", "8,", "8;16", "1:", "1:2:3:4")
         ),
         *((f"-m naive --block {v}", [f"“{v}”", "range"]) for v in ("8:4", "1:32:*1", "0:32:*2", "1:32:0")),
-        ("-m naive --block 1:999999999999", ["10000"]),
+        ("-m naive --block 1:999999999999", ["10,000"]),
         ("-m naive --block 99999999999999999999", ["99999999999999999999"]),
         ("-m naive --block 8 --block x", ["BLOCK_SIZE"]),
         ("-m naive --tile 4", ["TILE_SIZE", "naive has BLOCK_SIZE"]),

@@ -24,7 +24,10 @@ MOST_LEVELS = 100
 """Maximum nesting of an expression, which bounds the recursion of its evaluation."""
 
 LARGEST_VALUE = 2**63
-"""Bound of the numerators and denominators in an evaluation: smaller numbers fit `long long`."""
+"""Bound of every number in an evaluation: smaller numbers fit `long long`."""
+
+LARGEST_DENOMINATOR = 2**256
+"""Bound of the denominators in an evaluation; a few products of float64 numbers stay below."""
 
 _BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -228,7 +231,7 @@ def _names(tree: ast.expr) -> frozenset[str]:
 
 def _value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
     value = _unbounded_value(tree, names)
-    if max(abs(value.numerator), value.denominator) >= LARGEST_VALUE:
+    if abs(value) >= LARGEST_VALUE or value.denominator >= LARGEST_DENOMINATOR:
         raise OverflowError
     return value
 

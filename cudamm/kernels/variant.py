@@ -19,8 +19,11 @@ ChosenBy = Literal["", "tuned", "table", "preference", "model"]
 MOST_VALUES = 10_000
 """Maximum number of values in a list or range; more is taken for a typing error."""
 
-MOST_VARIANTS = 100_000
-"""Maximum number of variants, and of cases, that a command takes; more do not fit in memory."""
+MOST_VARIANTS = 1_000_000
+"""Maximum number of variants, and of combinations with problems, before `--where` leaves some out."""
+
+MOST_CASES = 100_000
+"""Maximum number of cases that a command plans; each takes several kilobytes."""
 
 
 def chosen_record(chosen_by: ChosenBy | None) -> dict[str, str]:
@@ -126,20 +129,21 @@ def variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> list[Vari
     """Return a variant for each combination of the chosen values.
 
     A parameter without chosen values has its default. Names that the method lacks are ignored.
-
-    Raises:
-        UsageError: there are more than MOST_VARIANTS combinations.
     """
     axes = [[(p.name, value) for value in chosen.get(p.name, (p.default,))] for p in method.parameters]
-    check_count(math.prod(map(len, axes)), f"variants of {method.name}")
     return [Variant(method, values) for values in itertools.product(*axes)]
 
 
-def check_count(count: int, what: str) -> None:
-    """Raise UsageError for more variants or cases than MOST_VARIANTS, before they are made."""
-    if count > MOST_VARIANTS:
+def count_variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> int:
+    """Return the number of variants that `variants` returns."""
+    return math.prod(len(chosen.get(parameter.name, (parameter.default,))) for parameter in method.parameters)
+
+
+def check_count(count: int, what: str, most: int = MOST_VARIANTS) -> None:
+    """Raise UsageError for too many variants or cases, before they are made."""
+    if count > most:
         raise UsageError(
-            f"{count:,} {what} are more than {MOST_VARIANTS:,}: give fewer values, or take larger steps"
+            f"{count:,} {what} are more than {most:,}: give fewer values, or leave some out with --where"
         )
 
 

@@ -9,7 +9,7 @@ import cloup
 from cloup import option_group
 
 from cudamm.cli.documented_option import option
-from cudamm.cli.fraction import FRACTION, INCREASE
+from cudamm.cli.number_types import INCREASE, SHARE
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.errors import ALL_WELL, FAILED_RESULT, UsageError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @option_group(
     "Comparison",
     option(
-        "--confidence", type=FRACTION, metavar="SHARE", default="95%",
+        "--confidence", type=SHARE, metavar="SHARE", default="95%",
         help="Confidence of each speed-up's interval, such as 95% or 0.95.",
     ),
     option(

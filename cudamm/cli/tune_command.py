@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import TIMED_SIZES
+from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import Duration, WholeNumber
 from cudamm.cli.option_rules import contradict, excludes
 from cudamm.cli.output_options import Output, Outputs, output_options
 from cudamm.cli.shared_options import (
@@ -40,31 +39,13 @@ _NOT_STORED = (
     "cudamm occupancy compare variants"
 )
 
-_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
-
-
-class Duration(click.ParamType[float]):
-    """A duration such as 60s, 2m or 90, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number of seconds. Fail with a usage error for anything else."""
-        if isinstance(value, float):
-            return value
-        match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(s|m|min|h|)\s*", str(value))
-        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-        if seconds <= 0:
-            self.fail(f"“{value}” is not a duration such as 60s or 2m", param, ctx)
-        return seconds
-
 
 @cloup.command()
 @selection_options(where_option, block=EVERY_VALUE, values=EVERY_VALUE)
 @problem_options(
     SIZES_BY_DEVICE, "float32",
     option(
-        "--seed", type=click.IntRange(0), default=0, metavar="N",
+        "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N",
         help="Seed of the random matrices, and of the variants with which the search starts.",
     ),
 )  # fmt: skip

@@ -84,7 +84,16 @@ def parse_method(
         raise UsageError(f"{path} is empty")
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
-    declared = {p.name: p for p in (_parse_parameter(path, text) for text in repeated["param"])}
+    parameters = [_parse_parameter(path, text) for text in repeated["param"]]
+    constants = tuple(_parse_constant(path, text) for text in repeated["constant"])
+    for key, names in (
+        ("param", [p.name for p in parameters]),
+        ("constant", [name for name, _ in constants]),
+    ):
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
+    declared = {p.name: p for p in parameters}
     declared |= {p.name: p for p in overrides.parameters}
     language = _LANGUAGES[path.suffix]
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
@@ -125,7 +134,7 @@ def parse_method(
         grid=parse_list(fields.get("grid", "")),
         shared_bytes=parse(fields.get("shared-bytes", "0")),
         traffic=_parse_traffic(path, fields.get("traffic", "")),
-        constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
+        constants=constants,
         requires=parse_conditions(fields.get("requires", "")),
         needs=_parse_needs(path, fields.get("needs", ""), arguments),
         element_types=types,
@@ -232,11 +241,16 @@ def _is_field(pattern: re.Pattern[str], line: str) -> bool:
     return bool(match and match[1] in (*_ONCE, *_REPEATED))
 
 
+_PARAMETER = r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?"
+
+
 def _parse_parameter(path: Path, text: str) -> Parameter:
     """Parse `BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32`; without `in` the default is the only value to sweep."""
-    match = re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?", text)
+    match = re.fullmatch(_PARAMETER, text, re.ASCII)
     if not match:
         raise UsageError(f"{path}: “param: {text}” must have the form “param: BLOCK_SIZE = 16 in 8, 16, 32”")
+    if any(len(number) > 18 for number in re.findall(r"\d+", text)):
+        raise UsageError(f"{path}: “param: {text}” has a number of more than 18 digits")
     default = int(match[2])
     values = tuple(int(v) for v in match[3].split(",")) if match[3] else (default,)
     if default not in values:
@@ -246,7 +260,7 @@ def _parse_parameter(path: Path, text: str) -> Parameter:
 
 def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
     name, _, expression = (part.strip() for part in text.partition("="))
-    if not re.fullmatch(r"[A-Za-z_]\w*", name) or not expression:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not expression:
         raise UsageError(f"{path}: “constant: {text}” must have the form “constant: block_edge = BLOCK_SIZE”")
     return name, parse(expression)
 
@@ -267,7 +281,7 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
     """Parse an architecture such as `sm_80` or `sm_90a`; a tensor map raises it to at least sm_90."""
     needs = text.strip()
-    if needs and not re.fullmatch(r"sm_\d{2,3}a?", needs):
+    if needs and not re.fullmatch(r"sm_[0-9]{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
     has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
     if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
@@ -277,7 +291,7 @@ def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
 
 def _parse_ceiling(path: Path, text: str) -> Fraction:
     """Parse a fraction such as `16 / 9`, or a whole number."""
-    match = re.fullmatch(r"([1-9]\d*)(?:\s*/\s*([1-9]\d*))?", text.strip())
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:\s*/\s*([1-9][0-9]{0,8}))?", text.strip())
     if not match:
         raise UsageError(f"{path}: “ceiling: {text}” must have the form “ceiling: 16 / 9”")
     return Fraction(int(match[1]), int(match[2] or 1))

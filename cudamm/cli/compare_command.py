@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import cloup
@@ -10,7 +9,7 @@ from cloup import option_group
 
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import INCREASE, SHARE
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 from cudamm.errors import ALL_WELL, FAILED_RESULT, UsageError
 
 if TYPE_CHECKING:
@@ -65,11 +64,7 @@ def compare_command(
     warnings = comparison.check_devices(old, new, force)
     comparisons = comparison.compare(old, new, confidence)
     warnings += comparison.differences(old, new, comparisons)
-    inputs = {os.path.realpath(path) for path in (old_path, new_path)}
-    for name, path in outputs.named.items():
-        if os.path.realpath(path) in inputs:
-            raise UsageError(f"{name} {path} would replace a file to compare: choose another name")
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:
         for warning in warnings:
             messages().print(f"cudamm: {escape(warning)}", soft_wrap=True)
         output.present(

@@ -89,7 +89,6 @@ def measure_and_show(
             session.print_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
         session.print_remarks(remarks)
         session.finish()
-        session.write_picture(lambda _: drawing_of(view))
         return session.exit_status(all(result.status != "failed" for result in session.results))
 
 

@@ -212,5 +212,4 @@ def _show(
         session.show(lambda console, found: tables.render(console, info, roofs, found), draw)
         session.print_remarks(remarks)
         session.save(RooflineResult.record)
-        session.write_picture(draw)
         return session.exit_status(all(result.status != "failed" for result in session.results))

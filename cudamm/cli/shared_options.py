@@ -14,6 +14,7 @@ from cudamm.cli.completion_command import complete_files, complete_methods, comp
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, Decorator
+from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
@@ -87,6 +88,8 @@ def _selection(kernels: Sequence[str], **given: Any) -> Selection:
 
     from cudamm.kernels.selection import Selection
 
+    if "" in kernels:
+        raise UsageError("--kernel needs the name of a file, and its value is empty")
     chosen = {name: given.pop(name) for name in _CHOOSING}
     given["requires"] = _joined(given["requires"])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}

@@ -14,7 +14,7 @@ from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import Duration, WholeNumber
 from cudamm.cli.option_rules import contradict, excludes
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 from cudamm.cli.shared_options import (
     EVERY_VALUE,
     HEADER_FIELDS,
@@ -213,13 +213,13 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
     def is_chosen(entry: Entry) -> bool:
         return is_here(entry) and (names is None or entry.method in names)
 
-    entries = store.forget(is_chosen) if forget else [e for e in store.entries() if is_chosen(e)]
-    for remark in store.remarks:
-        messages().print(f"cudamm: {escape(remark)}", soft_wrap=True)
-    rows = [(entry, state_of(entry)) for entry in entries]
-    count = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
     hint = "" if info.kind == "gpu" else " tune stores what is fastest on a GPU, and this is none."
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:  # opened before anything is removed
+        entries = store.forget(is_chosen) if forget else [e for e in store.entries() if is_chosen(e)]
+        for remark in store.remarks:
+            messages().print(f"cudamm: {escape(remark)}", soft_wrap=True)
+        rows = [(entry, state_of(entry)) for entry in entries]
+        count = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
         output.present(
             lambda console: (
                 console.print(f"{count} of {escape(info.name)} removed", soft_wrap=True)

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
+from cudamm.kernels.included_files import included_files
+from cudamm.kernels.input_file import read_input
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
 
 _LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
@@ -80,8 +82,12 @@ def parse_method(
     overrides = overrides or Overrides()
     if "\0" in source:
         raise UsageError(f"{path} is not text: it contains NUL bytes")
+    if re.search("[\ud800-\udfff]", source):
+        raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
+    if not builtin:
+        included_files(path, source)  # reads them: they are inputs, and must not make a compiler wait
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
@@ -184,18 +190,14 @@ def _read(path: Path, builtin: bool) -> str:
     if path.suffix not in _LANGUAGES or (path.suffix == ".py" and not builtin):
         raise UsageError(f"{path}: the name of a kernel file ends in .cu (or .cpp for a host function)")
     try:
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder, not a kernel file")
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES:,} bytes; is it a kernel file?")
-        source = path.read_text(encoding="utf-8-sig")
+        content = read_input(path, "a kernel file", LARGEST_FILE_BYTES)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise UsageError(f"there is no kernel file {path}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not text (UTF-8)") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    return source
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:

@@ -8,6 +8,7 @@ fields' names override the header of a `--kernel` file, or replace a missing one
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -86,8 +87,7 @@ def parse_method(
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
-    if not builtin:
-        included_files(path, source)  # reads them: they are inputs, and must not make a compiler wait
+    included = () if builtin else tuple(included_files(path, source))
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
@@ -96,7 +96,7 @@ def parse_method(
         ("param", [p.name for p in parameters]),
         ("constant", [name for name, _ in constants]),
     ):
-        twice = [name for name in names if names.count(name) > 1]
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
     declared = {p.name: p for p in parameters}
@@ -129,6 +129,7 @@ def parse_method(
         name=name,
         path=path,
         source=source,
+        included=included,
         language=language,
         summary=summary,
         sources=fields.get("sources", ""),

@@ -156,6 +156,15 @@ def test_the_source_hash_depends_on_code_and_not_on_comments(
     assert source_hash(plain) == source_hash(commented) != source_hash(changed)
 
 
+def test_the_source_hash_depends_on_included_files(write_kernel: Callable[..., Path]) -> None:
+    kernel = write_kernel('#include "edge.h"\n__global__ void k(float *C) {}\n')
+    hashes = []
+    for edge in ("#define EDGE 1\n", "#define EDGE 2\n", "#define EDGE 1  // one\n"):
+        write_kernel(edge, "edge.h")
+        hashes.append(source_hash(read_method(kernel, Overrides({"threads": "1", "grid": "1"}))))
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
 def test_the_source_hash_depends_on_the_constants_of_the_header(write_kernel: Callable[..., Path]) -> None:
     source = find("tiled-dynamic").source
     one = read_method(write_kernel(source, "a.cu"))

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -170,7 +171,7 @@ def test_a_killed_command_leaves_no_process_and_its_journal(workspace):
 def test_a_signal_ends_the_trace_of_an_endless_kernel_at_once(workspace, signal_number):
     process = workspace.start(f"trace -n 32 --kernel {FAULTS} -D FAULT=9")
     deadline = time.monotonic() + 60
-    while not any(".kernel" in line for line in workspace.running_processes()):
+    while not any(re.match(r"\d+ \S+\.kernel \d+ \d+", line) for line in workspace.running_processes()):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal_number)

@@ -248,7 +248,9 @@ def _planned(
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
     if feasible:
-        planned = plan_all(executor, [(check.variant, check.problem) for check in feasible], fmad)
+        planned = plan_all(
+            executor, [(check.variant, check.problem) for check in feasible], fmad, verified=True
+        )
         for position, (check, case) in enumerate(zip(feasible, planned, strict=True)):
             check.case = dataclasses.replace(case, position=position)
     return checks

@@ -454,12 +454,12 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         NoDeviceError: there is no C++ compiler.
     """
     executor = InProcessExecutor(host())
-    planned = plan_all(executor, cases, fmad)
+    planned = plan_all(executor, cases, fmad, verified=False)
     for case in planned:
         _check_watch(case, settings)
     (baseline,) = variants(find(BASELINE), {})
     problems = list(dict.fromkeys(problem for _, problem in cases))
-    naive = plan_all(executor, [(baseline, p) for p in problems], fmad, each_may_fail=True)
+    naive = plan_all(executor, [(baseline, p) for p in problems], fmad, verified=False, each_may_fail=True)
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)

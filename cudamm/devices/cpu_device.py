@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cudamm.compile.host_compiler import Executable, compile_for_host, compiler
+from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
 from cudamm.compile.process_group import STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
 from cudamm.devices.device import (
@@ -89,6 +89,12 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         if program.method.language == "python":
             return PythonFunction(program.method.path, program.method.entry)
         return compile_for_host(program)
+
+    def made_from(self, program: Program) -> list[str]:
+        """Return everything that determines the compiled program, and the number of processes that run it."""
+        if program.method.language == "python":
+            return [program.text, np.__version__, str(self.workers)]
+        return [*made_from(program), str(self.workers)]
 
     def open(
         self, program: Program, compiled: Executable | PythonFunction, launch: Launch, a: Matrix, b: Matrix
@@ -213,12 +219,12 @@ class ProcessRun(Run):
         return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
 
     def _time(self, command: str) -> int:
-        answer = self.ask(command)
-        if not answer.isdecimal():
+        duration, _, self.undefined_shuffle = self.ask(command).partition(" ")
+        if not duration.isdecimal():
             raise KernelError(
-                f"the process running the kernel answered “{answer[:40]}” instead of a duration"
+                f"the process running the kernel answered “{duration[:40]}” instead of a duration"
             )
-        return int(answer)
+        return int(duration)
 
     def ask(self, command: str) -> str:
         """Send a command, and return its answer.

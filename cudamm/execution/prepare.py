@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cudamm.compile.compile_all import compile_each
+from cudamm.compile.compile_all import compile_all, compile_each
 from cudamm.compile.compile_cache import CompilerKilled
+from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program, program
 from cudamm.compile.signature import check_arguments
 from cudamm.devices.device import Target
@@ -16,7 +18,7 @@ from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.execution.case import Case
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.problem import Problem, Shape
-from cudamm.kernels.variant import Variant
+from cudamm.kernels.variant import MOST_CASES, Variant, check_count
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
@@ -26,15 +28,23 @@ Progress = Callable[[str, int, int], None]
 
 
 def prepare(
-    executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+    executor: Executor,
+    cases: Sequence[tuple[Variant, Problem]],
+    fmad: bool,
+    progress: Progress,
+    *,
+    verified: bool,
 ) -> list[Case]:
     """Plan, check and compile every case; nothing is launched.
 
+    Args:
+        verified: the products will be compared with a reference.
+
     Raises:
-        UsageError: a case is impossible on the device, or every case is skipped.
+        UsageError: a case is impossible on the device or cannot be verified, or every case is skipped.
         NoDeviceError: a compiler is missing.
     """
-    planned = plan_all(executor, cases, fmad)
+    planned = plan_all(executor, cases, fmad, verified=verified)
     return sorted(compiled_as_ready(planned, progress, at_once=False), key=lambda case: case.position)
 
 
@@ -44,6 +54,7 @@ def plan_all(
     fmad: bool,
     positions: Sequence[int] | None = None,
     *,
+    verified: bool,
     each_may_fail: bool = False,
     all_may_be_skipped: bool = False,
 ) -> list[Case]:
@@ -51,12 +62,18 @@ def plan_all(
 
     Args:
         positions: positions of the cases among all cases of the command, if `cases` are only some of them.
+        verified: the products will be compared with a reference.
         each_may_fail: if a case is impossible on the device, return it as failed instead of raising.
         all_may_be_skipped: accept that every case is skipped, because other cases were run before.
 
     Raises:
-        UsageError: a case is impossible on the device, or every case is skipped.
+        UsageError: a case is impossible on the device or cannot be verified, every case is skipped, or there
+            are too many cases.
     """
+    check_count(len(cases), "cases", MOST_CASES)
+    if verified:
+        for problem in dict.fromkeys(problem for _, problem in cases):
+            problem.check_verifiable()
     numbered = zip(positions or range(len(cases)), cases, strict=True)
     planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
     to_run = [case for case in planned if not case.skipped]
@@ -65,6 +82,21 @@ def plan_all(
     for problem, launch, on_host in {(c.problem, c.launch, c.on_host): None for c in to_run}:
         _check_memory(executor, on_host, problem, launch.shape if launch else problem.shape)
     return planned
+
+
+def identities(target: Target[Any], cases: Sequence[tuple[Variant, Problem]], fmad: bool) -> list[str]:
+    """Return the identity that each case would have if it were compiled now; empty if it cannot be launched.
+
+    Nothing is compiled; for programs that include files, the preprocessor runs.
+
+    Raises:
+        NoDeviceError: a compiler is missing.
+    """
+    planned = [_planned(target, i, v, p, fmad, may_fail=True) for i, (v, p) in enumerate(cases)]
+    runners = {case.program: case.target for case in planned if case.launch is not None}
+    found = compile_all(runners, lambda source: hash_of(runners[source].made_from(source)))
+    hashes = {source: known for source, known in found.items() if not isinstance(known, KernelError)}
+    return [dataclasses.replace(c, program_identity=hashes.get(c.program, "")).identity for c in planned]
 
 
 def compiled_as_ready(
@@ -88,11 +120,15 @@ def compiled_as_ready(
     total = len(waiting)
     for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
-        with compile_each(programs, target.compile) as compiled_programs:
-            for source, compiled in compiled_programs:
+        with compile_each(programs, functools.partial(_identified, target)) as compiled_programs:
+            for source, made in compiled_programs:
+                identity, compiled = ("", made) if isinstance(made, KernelError) else made
                 results.append((source, compiled))
                 progress(f"compiling {source.method.name}", len(results), total)
-                ready = [dataclasses.replace(case, compiled=compiled) for case in waiting[source]]
+                ready = [
+                    dataclasses.replace(case, compiled=compiled, program_identity=identity)
+                    for case in waiting[source]
+                ]
                 is_broken = isinstance(compiled, KernelError) and not source.method.builtin
                 if is_broken or not at_once or ready[0].on_host:
                     deferred += ready
@@ -100,6 +136,15 @@ def compiled_as_ready(
                     yield from ready
     check_user_kernels(results)
     yield from sorted(deferred, key=lambda case: case.position)
+
+
+def _identified(target: Target[Any], source: Program) -> tuple[str, Any]:
+    """Return the identity of a program, and the compiled program.
+
+    The identity is computed first. A header that changes before the compiler reads it gives a new program
+    with the old identity, whose row is measured again; the other order would keep a row of the old program.
+    """
+    return hash_of(target.made_from(source)), target.compile(source)
 
 
 def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
@@ -126,14 +171,14 @@ def _planned(
     try:
         launch = plan(variant, problem.shape, problem.element)
         check(variant, launch, runner.limits)
+        if variant.method.language != "python":
+            check_arguments(source, launch)
     except RequirementError as error:
         return dataclasses.replace(case, skipped=str(error))
     except UsageError as error:
         if not may_fail:
             raise
         return dataclasses.replace(case, compiled=KernelError(f"cannot be launched: {error}"))
-    if variant.method.language != "python":
-        check_arguments(source, launch)
     return dataclasses.replace(case, launch=launch)
 
 

@@ -18,8 +18,8 @@ from rich.text import Text
 from cudamm.compile.listing import Line
 from cudamm.compile.resources import Resources
 from cudamm.output.console import print_fitting
-from cudamm.output.readable_text import readable
 from cudamm.output.number_format import folded, parameters
+from cudamm.output.readable_text import readable
 
 Language = Literal["cuda", "c++", "python", "ptx", "sass"]
 

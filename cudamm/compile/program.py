@@ -80,6 +80,8 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
 
 
 def _line(name: str) -> str:
+    # A line end in a file name would end the directive; compilers print the name in messages.
+    name = re.sub("[\x00-\x1f\x7f]", "?", name)
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{escaped}"'
 

@@ -52,7 +52,7 @@ class Duration(click.ParamType[float]):
         """Return the number of seconds. Fail with a usage error for anything else."""
         if isinstance(value, float):
             return value
-        match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(s|m|min|h|)\s*", str(value))
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(s|m|min|h|)", str(value).strip())
         seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
         if seconds <= 0:
             self.fail(f"“{value}” is not a duration such as 60s or 2m", param, ctx)

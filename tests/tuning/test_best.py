@@ -14,7 +14,7 @@ import pytest
 from cudamm.errors import CudammError, UsageError
 from cudamm.kernels.architecture import ARCHITECTURES, find_architecture
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.header import read_method
+from cudamm.kernels.header import Overrides, read_method
 from cudamm.kernels.ladder import find, ladder, methods
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ELEMENT_TYPES

@@ -101,6 +101,9 @@ class ScriptedDevice(Device[str]):
     def compile(self, program: Any) -> str:
         return "compiled"
 
+    def made_from(self, program: Any) -> list[str]:
+        return [program.text]
+
     def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
         self.opened += 1
         return ScriptedRun(self, launch, a, b)

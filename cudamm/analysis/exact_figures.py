@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 
 from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, TraceResult, may_be_wide, trace
 from cudamm.benchmark.result import ExactFigures, Result
+from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
@@ -19,9 +21,11 @@ Cases = Sequence[tuple[Variant, Problem]]
 
 
 def lacks_figures(result: Result, architecture: Architecture) -> bool:
-    """Return whether a correct kernel ran without a GPU and has no figures for the given architecture."""
-    is_known = result.exact is not None and result.exact.arch == architecture.name
-    return result.execution == "emulated" and bool(result.verdict.correct) and not is_known
+    """Return whether a correct kernel ran without a GPU, and today's nvcc gave it no figures for a GPU."""
+    if result.execution != "emulated" or not result.verdict.correct:
+        return False
+    exact = result.exact
+    return exact is None or (exact.arch, exact.nvcc) != (architecture.name, _nvcc_build())
 
 
 def with_exact_figures(
@@ -48,7 +52,7 @@ def exact_figures(
     Args:
         cases: cases that the CPU device has executed, grouped by problem.
     """
-    figures = [ExactFigures(architecture.name, architecture.gpu)] * len(cases)
+    figures = [ExactFigures(architecture.name, architecture.gpu, _nvcc_build())] * len(cases)
     settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name)
     try:
         traced = list(trace(cases, settings, fmad, progress))
@@ -61,6 +65,15 @@ def exact_figures(
     except (NoDeviceError, UsageError) as error:
         return [_with_unknown(one, f"registers, shared memory and occupancy: {error}") for one in figures]
     return list(map(_with_occupancy, figures, occupancy))
+
+
+def _nvcc_build() -> str:
+    """Return the build of nvcc, such as `cuda_13.0.r13.0/compiler.36424714_0`; empty if there is no nvcc."""
+    try:
+        build = re.search(r"^Build (\S+)", nvcc().version, re.MULTILINE)
+    except NoDeviceError:
+        return ""
+    return build[1] if build else nvcc().version
 
 
 def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:

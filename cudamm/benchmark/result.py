@@ -79,6 +79,7 @@ class ExactFigures:
     Attributes:
         arch: the architecture, such as `sm_80`; counts of memory depend on it as far as nvcc merges accesses.
         gpu: a GPU of that architecture.
+        nvcc: the build of nvcc that decided registers and merged accesses; empty if there was no nvcc.
         sectors_per_global_load: sectors of 32 bytes of a warp's load from global memory, on average.
         wavefronts_per_shared_load: wavefronts of a warp's load from shared memory, on average.
         operations_per_byte: operations of the product, over the bytes that threads load from global memory.
@@ -89,6 +90,7 @@ class ExactFigures:
 
     arch: str
     gpu: str
+    nvcc: str = ""
     sectors_per_global_load: Amount | None = None
     wavefronts_per_shared_load: Amount | None = None
     operations_per_byte: Amount | None = None
@@ -111,6 +113,7 @@ class Result:
         padded: whether the matrices on the device were padded with zeros; rates count the real size.
         reason: why the case failed or was skipped; empty otherwise.
         source: a hash of the program's text.
+        identity: `Case.identity`; empty if the case was not compiled, and in files of older versions.
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
         exact: exact figures of a kernel that was executed without a GPU; None if they were not computed.
@@ -130,6 +133,7 @@ class Result:
     timing: Timing = UNTIMED
     verdict: Verdict = UNVERIFIED
     source: str = ""
+    identity: str = ""
     position: int = 0
     chosen_by: ChosenBy = ""
     exact: ExactFigures | None = None
@@ -184,6 +188,7 @@ class Result:
         return {
             **self._plain_fields(),
             "source": self.source,
+            "identity": self.identity,
             **dataclasses.asdict(self.timing),
             **{name: getattr(self.statistics, name, None) for name in _STATISTICS},
             "gflops": self.gflops,
@@ -208,7 +213,7 @@ def _field_names(kind: type[Any], excluded: Collection[str]) -> tuple[str, ...]:
 
 
 _PLAIN_FIELDS = _field_names(
-    Result, excluded=("timing", "verdict", "source", "position", "chosen_by", "exact")
+    Result, excluded=("timing", "verdict", "source", "identity", "position", "chosen_by", "exact")
 )
 _VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))
 _STATISTICS = _field_names(Statistics, excluded=("count", "median_error"))
@@ -258,6 +263,7 @@ def result_of_case(
         timing=timing,
         verdict=verdict,
         source=case.program.hash,
+        identity=case.identity,
         position=case.position,
         chosen_by=case.variant.chosen_by,
     )

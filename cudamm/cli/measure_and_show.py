@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cudamm.benchmark.result import Result
     from cudamm.benchmark.sampling_policy import Settings
-    from cudamm.devices.device import DeviceInfo
+    from cudamm.devices.device import Target
     from cudamm.execution.executor import Executor
     from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import Cases
@@ -63,7 +63,7 @@ def measure_and_show(
     architecture = find_architecture(measuring.arch)
     info = executor.target.info
     options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
-    kept, records = _resumed(outputs.resume, info, options, cases, settings)
+    kept, records = _resumed(outputs.resume, executor.target, options, cases, settings)
     remaining = [position for position in range(len(cases)) if position not in kept]
     with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
         session.restore(list(kept.values()), records)
@@ -108,23 +108,25 @@ def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:
 
 
 def _resumed(
-    path: str | None, info: DeviceInfo, options: dict[str, Any], cases: Cases, settings: Settings
+    path: str | None, target: Target[Any], options: dict[str, Any], cases: Cases, settings: Settings
 ) -> tuple[dict[int, Result], dict[int, dict[str, Any]]]:
     """Return the results to keep from an earlier run, and all rows of its file, both by position of the case.
 
-    Failed results, and results of a source that has changed, are measured again; their rows stay in the file
-    until then. Rows of cases that this run does not have come last.
+    Failed results, and results that something else would make today, are measured again: if the kernel, a
+    header, the launch or the compiler has changed. Their rows stay in the file until then. Rows of cases that
+    this run does not have come last.
 
     Raises:
         UsageError: cudamm did not write the file, or it was measured on another device or with other options.
     """
     from cudamm.benchmark.result_file import load_to_resume
-    from cudamm.compile.program import program
+    from cudamm.execution.prepare import identities
 
     saved = None if path is None else load_to_resume(path)
     if saved is None:
         return {}, {}
     options_then = {"times": True} | saved.document["options"]  # 0.1.0 always timed
+    info = target.info
     here = {"kind": info.kind, "name": info.name, "driver": info.properties.get("driver")}
     for option, then, now in (
         *((name, saved.document["device"].get(name), value) for name, value in here.items()),
@@ -136,7 +138,7 @@ def _resumed(
                 "name another file, or use the same device and options"
             )
     rows = {_key(result): (result, row) for result, row in zip(saved.results, saved.rows, strict=True)}
-    kept: dict[int, Result] = {}
+    found: dict[int, Result] = {}
     records: dict[int, dict[str, Any]] = {}
     for position, (variant, problem) in enumerate(cases):
         shape, dtype = str(problem.shape), problem.element.name
@@ -144,11 +146,15 @@ def _resumed(
         if key not in rows:
             continue
         result, records[position] = rows.pop(key)
-        if result.status not in (("ok", "dropped") if settings.drop else ("ok",)):
-            continue
-        if result.source == program(variant, problem.element, settings.fmad).hash:
-            kept[position] = dataclasses.replace(result, position=position)
-    others = (row for _, row in rows.values())
+        if result.status in (("ok", "dropped") if settings.drop else ("ok",)):
+            found[position] = dataclasses.replace(result, position=position)
+    others = [row for _, row in rows.values()]
+    today = identities(target, [cases[position] for position in found], settings.fmad)
+    kept = {
+        position: result
+        for (position, result), identity in zip(found.items(), today, strict=True)
+        if identity and result.identity == identity
+    }
     return kept, records | dict(enumerate(others, len(cases)))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import hashlib
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from cudamm.compile.identity import hash_of
 from cudamm.errors import KernelError, NoDeviceError
 
 TEMPORARY = ".partial-"
@@ -114,9 +114,8 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
 
 def _folder_and_target(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:
     """Return the cache folder, and the path in it that is named by a hash of all of `made_from`."""
-    key = "\0".join([LAYOUT, *made_from]).encode(errors="surrogateescape")
     folder = cache_folder()
-    return folder, folder / f"{hashlib.sha256(key).hexdigest()[:32]}{suffix}"
+    return folder, folder / f"{hash_of([LAYOUT, *made_from], digits=32)}{suffix}"
 
 
 @contextlib.contextmanager

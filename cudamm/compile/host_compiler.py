@@ -17,6 +17,7 @@ from pathlib import Path
 
 from cudamm.compile.compile_cache import cached, preprocessed, run_compiler, run_to_end
 from cudamm.compile.elf import check_elf, sections
+from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.header import without_comments
@@ -58,22 +59,39 @@ def compile_for_host(program: Program) -> Executable:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
-    # The compiler may use all instructions of this machine, including fused multiply-add, but may not
-    # reorder sums. CUDA code casts between pointer types freely and relies on 32-bit ints wrapping around.
-    options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
-               "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
-    if not compiler().is_clang:
-        options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
-    if program.include_folder:
-        options.append(f"-I{program.include_folder}")
-    kernel = _compile(_main_file(program), options, includes=program.include_folder is not None)
+    parts = _parts(program)
+    kernel = parts[0].compiled()
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
         raise KernelError(
             f"does not compile: it declares {static_bytes:,} bytes of static shared memory, more than the "
             f"{STATIC_SHARED_BYTES:,} that a kernel may declare; use dynamic shared memory instead"
         )
-    return _linked([kernel, _compile(_dynamic_shared_file(program), _RUNTIME_OPTIONS)], "runtime.cpp")
+    return _linked(parts)
+
+
+def made_from(program: Program) -> list[str]:
+    """Return everything that determines the executable of `compile_for_host`: texts, options, compiler.
+
+    Raises:
+        NoDeviceError: there is no C++ compiler.
+    """
+    return [text for part in _parts(program) for text in part.made_from]
+
+
+def _parts(program: Program) -> list[_Part]:
+    """Return the parts of an executable that runs a kernel: first the kernel, last the runtime."""
+    # The compiler may use all instructions of this machine, including fused multiply-add, but may not
+    # reorder sums. CUDA code casts between pointer types freely and relies on 32-bit ints wrapping around.
+    options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
+               "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
+    if not compiler().is_clang:
+        options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
+    return [
+        _kernel_part(program, options),
+        _part(_dynamic_shared_file(program), _RUNTIME_OPTIONS),
+        _runtime_part("runtime.cpp"),
+    ]
 
 
 def compile_to_observe(program: Program) -> Executable:
@@ -90,23 +108,26 @@ def compile_to_observe(program: Program) -> Executable:
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
     else:
         options.append("-fno-extern-tls-init")
-    if program.include_folder:
-        options.append(f"-I{program.include_folder}")
-    kernel = _compile(_main_file(program), options, includes=program.include_folder is not None)
-    parts = [kernel, _compile(_dynamic_shared_file(program), [*_RUNTIME_OPTIONS, "-DCUDAMM_OBSERVED"])]
-    wrapped = ["-Wl,--wrap=memcpy"] if compiler().is_clang else []
-    return _linked(parts, "runtime.cpp", "observe.cpp", options=wrapped)
+    parts = [
+        _kernel_part(program, options),
+        _part(_dynamic_shared_file(program), [*_RUNTIME_OPTIONS, "-DCUDAMM_OBSERVED"]),
+        _runtime_part("runtime.cpp"),
+        _runtime_part("observe.cpp"),
+    ]
+    return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
 
 
 _RUNTIME_OPTIONS = ["-O2", "-pthread"]
 
 
-def _linked(parts: list[Path], *runtime: str, options: Sequence[str] = ()) -> Executable:
-    """Link the object files of a kernel with those of the runtime; return the executable."""
-    parts = [*parts, *(_compile((RUNTIME / name).read_text(), _RUNTIME_OPTIONS) for name in runtime)]
-    link = [*compiler().command, "-pthread", *options, *map(str, parts), "-o"]
+def _linked(parts: Sequence[_Part], options: Sequence[str] = ()) -> Executable:
+    """Compile the parts of an executable, and link them."""
+    objects = [part.compiled() for part in parts]
+    link = [*compiler().command, "-pthread", *options, *map(str, objects), "-o"]
     return Executable(
-        cached([*options, *(p.name for p in parts)], ".kernel", lambda path: run_compiler([*link, str(path)]))
+        cached(
+            [*options, *(o.name for o in objects)], ".kernel", lambda path: run_compiler([*link, str(path)])
+        )
     )
 
 
@@ -157,23 +178,58 @@ def _processor() -> str:
     return "\n".join([platform.machine(), *features])
 
 
-def _compile(source: str, options: list[str], includes: bool = False) -> Path:
-    """Compile C++ to an object file in the cache, named by a hash of everything it depends on.
+@dataclass(frozen=True)
+class _Part:
+    """A C++ file of an executable.
+
+    Attributes:
+        command: the compiler with its options, without those for the output.
+        made_from: everything that determines the object file.
+    """
+
+    source: str
+    command: tuple[str, ...]
+    made_from: tuple[str, ...]
+
+    def compiled(self) -> Path:
+        """Compile the file, or take the object file from the cache."""
+
+        def make(target: Path) -> None:
+            run_compiler([*self.command, "-c", "-o", str(target)], self.source)
+            check_elf(target.read_bytes())  # the cache must not keep anything but an object file
+
+        return cached(self.made_from, ".o", make)
+
+
+def _part(source: str, options: Sequence[str], reads_changing_headers: bool = False) -> _Part:
+    """Return a part.
 
     Args:
-        includes: the source includes files of the user; the hash then covers their contents too.
+        reads_changing_headers: the source may include headers that neither cudamm nor the compiler's
+            version determines.
     """
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    command = [*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-"]
-    full_source = preprocessed([*command, "-E"], source) if includes else source
-    headers = [path.read_text() for path in sorted(RUNTIME.rglob("*.h"))]
-    made_from = [full_source, *headers, *command, compiler().version, _processor()]
+    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-")
+    name, *user_options = compiler().command
+    full_source = source
+    if reads_changing_headers or finds_other_headers(user_options):
+        full_source = preprocessed([*command, "-E"], source)
+    identity = compiler_identity(name, compiler().version)
+    return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
 
-    def make(target: Path) -> None:
-        run_compiler([*command, "-c", "-o", str(target)], source)
-        check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
-    return cached(made_from, ".o", make)
+def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
+    folder = [f"-I{program.include_folder}"] if program.include_folder else []
+    return _part(_main_file(program), [*options, *folder], program.may_include)
+
+
+def _runtime_part(name: str) -> _Part:
+    return _part((RUNTIME / name).read_text(), _RUNTIME_OPTIONS)
+
+
+@functools.cache
+def _runtime_headers() -> tuple[str, ...]:
+    return tuple(path.read_text() for path in sorted(RUNTIME.rglob("*.h")))
 
 
 def _static_shared_bytes(object_file: Path) -> int:

@@ -21,7 +21,7 @@ from cudamm.compile.compile_cache import (
     run_to_end,
     temporary_folder,
 )
-from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, nvcc, nvcc_command
+from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, made_from, nvcc, nvcc_command
 from cudamm.compile.program import Program
 from cudamm.compile.toolkit import find_nvdisasm, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
@@ -81,8 +81,7 @@ def ptx(program: Program, arch: str) -> Listing:
             run_compiler([*command, "-o", str(output), str(source)])
             target.write_bytes(output.read_bytes())
 
-    # The cubin depends on included files and on nvcc's environment variables, so its hash covers both.
-    path = cached([program.text, _digest(cubin), nvcc().version, *command], ".ptx", make)
+    path = cached([*made_from(program, arch), "--ptx"], ".ptx", make)
     text = path.read_bytes().decode(errors="replace")
     return Listing("ptx", arch, cubin.kernel, text, _ptx_lines(text, cubin.kernel))
 

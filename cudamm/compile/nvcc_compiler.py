@@ -19,6 +19,7 @@ from cudamm.compile.compile_cache import (
     run_compiler,
     temporary_folder,
 )
+from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, find_kernel, read_resources
 from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
@@ -79,7 +80,7 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
                 report = run_compiler([*command, *_TO_CUBIN, "-o", str(cubin), str(source)])
             except KernelError as error:
                 refuse_broken_nvcc(error)
-                if program.include_folder or not is_lasting(error):
+                if program.may_include or not is_lasting(error):
                     raise
                 # The same text fails again in the same way, so the failure is cached too.
                 target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
@@ -87,8 +88,9 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
             image = cubin.read_bytes()
         target.write_bytes(image + _SEPARATOR + report.encode(errors="replace"))
 
-    made_from = [*identity(program, arch), *_TO_CUBIN]
-    image, _, report = cached(made_from, ".cubin", make).read_bytes().rpartition(_SEPARATOR)
+    image, _, report = (
+        cached([*made_from(program, arch), *_TO_CUBIN], ".cubin", make).read_bytes().rpartition(_SEPARATOR)
+    )
     if not image:
         raise KernelError(report.decode())
     kernel = find_kernel(image, program.method.entry)
@@ -124,13 +126,18 @@ def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
     return program.method.target(arch), [*include_options(compiler.path), fmad, *options, *user_headers]
 
 
-def identity(program: Program, arch: str) -> list[str]:
-    """Return everything that determines a program's machine code: text, headers, compiler, options."""
+def made_from(program: Program, arch: str) -> list[str]:
+    """Return everything that determines a program's machine code: text, headers, compiler, options.
+
+    Raises:
+        KernelError: the program's method needs another architecture.
+        NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
+    """
     command = nvcc_command(program, arch)
-    source = program.text
-    if program.include_folder:
-        source = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
-    return [source, nvcc().version, *command, *_option_variables()]
+    full_source = program.text
+    if program.may_include or finds_other_headers(_user_options()):
+        full_source = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+    return [full_source, *command, *compiler_identity(command[0], nvcc().version)]
 
 
 def refuse_broken_nvcc(error: KernelError) -> None:
@@ -151,9 +158,9 @@ def is_lasting(error: KernelError) -> bool:
     return not isinstance(error, CompilerKilled) and not any(words in str(error) for words in missing)
 
 
-def _option_variables() -> list[str]:
-    """Return the values of the environment variables that contain options for nvcc."""
-    return [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
+def _user_options() -> list[str]:
+    """Return the options for nvcc in the user's environment."""
+    return [value for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS") if (value := os.environ.get(name))]
 
 
 @functools.cache

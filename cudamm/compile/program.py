@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
 from cudamm.kernels.header import without_comments
 from cudamm.kernels.method import ElementType, Method, Value
@@ -32,12 +32,21 @@ class Program:
     @property
     def hash(self) -> str:
         """A hash of the text. Results with equal hashes come from the same program."""
-        return hashlib.sha256(self.text.encode(errors="surrogateescape")).hexdigest()[:16]
+        return hash_of([self.text])
+
+    @property
+    def may_include(self) -> bool:
+        """Whether the text may include files that cudamm did not install, and that may change.
+
+        A word of the preprocessor may be split by a backslash at the end of a line, or be made by a macro.
+        """
+        words = re.search("include|import|embed", self.text.replace("\\\n", ""))
+        return words is not None and not self.method.builtin
 
     @property
     def include_folder(self) -> Path | None:
-        """The folder of the method's file if the text includes files by name in quotes; None otherwise."""
-        includes = re.search(r'^[ \t]*#[ \t]*include[ \t]*"', self.text, re.MULTILINE)
+        """The folder of the method's file if the text includes files other than `<…>`; None otherwise."""
+        includes = re.search(r"^[ \t]*#[ \t]*include[ \t]*[^<\s]", self.text, re.MULTILINE)
         return self.method.path.resolve().parent if includes else None
 
 

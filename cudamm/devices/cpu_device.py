@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cudamm.compile.host_compiler import Executable, compile_for_host, compiler
+from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
 from cudamm.compile.program import Program
 from cudamm.devices.device import (
     GUARD_BYTES,
@@ -86,6 +86,12 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         if program.method.language == "python":
             return PythonFunction(program.method.path, program.method.entry)
         return compile_for_host(program)
+
+    def made_from(self, program: Program) -> list[str]:
+        """Return everything that determines the compiled program, and the number of processes that run it."""
+        if program.method.language == "python":
+            return [program.text, np.__version__, str(self.workers)]
+        return [*made_from(program), str(self.workers)]
 
     def open(
         self, program: Program, compiled: Executable | PythonFunction, launch: Launch, a: Matrix, b: Matrix

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -202,6 +202,15 @@ class Target(ABC, Generic[Compiled]):
     @abstractmethod
     def compile(self, program: Program) -> Compiled:
         """Compile a program. Raises KernelError if it does not compile, NoDeviceError without a compiler."""
+
+    @abstractmethod
+    def made_from(self, program: Program) -> Sequence[str]:
+        """Return everything that determines the compiled program, headers and compiler included.
+
+        Raises:
+            KernelError: the device cannot run the program.
+            NoDeviceError: there is no compiler.
+        """
 
     def resources(self, program: Program) -> Resources | None:
         """Return the resources that the compiler reports for a kernel; None if it does not run on a GPU."""

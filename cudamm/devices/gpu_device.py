@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu
+from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu, made_from
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, parameter_formats
@@ -28,7 +28,13 @@ from cudamm.devices.device import (
     Target,
     region_bytes,
 )
-from cudamm.devices.gpu_library import Library, LibraryFunction, LibraryProduct, missing_package
+from cudamm.devices.gpu_library import (
+    Library,
+    LibraryFunction,
+    LibraryProduct,
+    missing_package,
+    package_version,
+)
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import open_monitor
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
@@ -79,6 +85,12 @@ class GpuTarget(Target[CompiledSource | LibraryFunction]):
         major, minor = map(int, str(self.info.properties["driver_cuda"]).split("."))
         check_driver((major, minor))
         return compile_source(program, self.arch)
+
+    def made_from(self, program: Program) -> list[str]:
+        """Return everything that determines the compiled program; for a library its package's version."""
+        if program.method.package:
+            return [program.text, package_version(program.method)]
+        return made_from(program, self.arch)
 
     def resources(self, program: Program) -> Resources | None:
         """Compile a program with nvcc, and return the resources that ptxas reports; None for a library."""

@@ -28,18 +28,24 @@ class LibraryFunction:
 
 
 def missing_package(method: Method) -> str:
-    """Return a message if the Python package of a method's library is not installed; else empty.
+    """Return a message if the Python package of a method's library is not installed; else empty."""
+    if package_version(method):
+        return ""
+    return (
+        f"{method.name} needs {method.package}, which is not installed (run make setup, "
+        f"or pip install {method.package})"
+    )
+
+
+def package_version(method: Method) -> str:
+    """Return the version of the Python package of a method's library; empty if it is not installed.
 
     The package is not imported, because a library may take seconds to load.
     """
     try:
-        importlib.metadata.version(method.package)
+        return importlib.metadata.version(method.package)
     except importlib.metadata.PackageNotFoundError:
-        return (
-            f"{method.name} needs {method.package}, which is not installed (run make setup, "
-            f"or pip install {method.package})"
-        )
-    return ""
+        return ""
 
 
 class Library:

@@ -21,8 +21,8 @@ from typing import Any
 from cudamm.compile.compile_cache import cached_folder, compile_failure
 from cudamm.compile.nvcc_compiler import (
     Cubin,
-    identity,
     is_lasting,
+    made_from,
     nvcc,
     nvcc_options,
     refuse_broken_nvcc,
@@ -93,7 +93,7 @@ class ModuleSource:
 
         `#include` is replaced by `# include`: at each load PyCUDA runs nvcc's preprocessor on a source that
         contains `#include`, to see whether a header has changed. This is not needed, because the name of the
-        cache's folder already depends on the headers beside the user's file and on nvcc's version. The source
+        cache's folder already depends on the user's headers and on nvcc's version. The source
         is limited to characters of the locale's encoding, in which PyCUDA writes its files.
         """
         encoding = locale.getpreferredencoding(False)
@@ -125,7 +125,7 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
     target, options = nvcc_options(program, arch)
     source = ModuleSource(program.text, str(nvcc().path), tuple(options), target)
     # If a header is wrong, the user may correct the header, so the error must not be cached.
-    source = source.compiled(identity(program, arch), keep_failure=program.include_folder is None)
+    source = source.compiled(made_from(program, arch), keep_failure=not program.may_include)
     image = next(Path(source.cache_dir).glob("*.cubin")).read_bytes()
     kernel = find_kernel(image, program.method.entry)
     return CompiledSource(image, arch, kernel, source)

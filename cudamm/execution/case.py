@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program
 from cudamm.devices.device import Target
 from cudamm.errors import KernelError
@@ -25,6 +26,7 @@ class Case:
         compiled: the compiled program, or the error if it does not compile or cannot be launched; None before
             compiling.
         skipped: the reason why the case is not run; empty if the case is run.
+        program_identity: a hash of everything that determined the compiled program; empty before compiling.
     """
 
     position: int
@@ -36,6 +38,22 @@ class Case:
     launch: Launch | None
     compiled: Any | KernelError
     skipped: str
+    program_identity: str = ""
+
+    @property
+    def identity(self) -> str:
+        """A hash of everything that makes the case's result, except the device and the options of measuring.
+
+        Empty if the case was not compiled, or cannot be launched.
+        """
+        if not self.program_identity or self.launch is None:
+            return ""
+        method, problem = self.variant.method, self.problem
+        made_from = (
+            self.program_identity, method.entry, method.sums_in_k_order, method.ceiling, self.launch,
+            problem.shape, problem.element, problem.seed, self.fmad,
+        )  # fmt: skip
+        return hash_of(map(repr, made_from))
 
     @property
     def title(self) -> str:

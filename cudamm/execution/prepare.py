@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cudamm.compile.compile_all import compile_each
+from cudamm.compile.compile_all import compile_all, compile_each
 from cudamm.compile.compile_cache import CompilerKilled
+from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program, program
 from cudamm.compile.signature import check_arguments
 from cudamm.devices.device import Target
@@ -67,6 +69,21 @@ def plan_all(
     return planned
 
 
+def identities(target: Target[Any], cases: Sequence[tuple[Variant, Problem]], fmad: bool) -> list[str]:
+    """Return the identity that each case would have if it were compiled now; empty if it cannot be launched.
+
+    Nothing is compiled; for programs that include files, the preprocessor runs.
+
+    Raises:
+        NoDeviceError: a compiler is missing.
+    """
+    planned = [_planned(target, i, v, p, fmad, may_fail=True) for i, (v, p) in enumerate(cases)]
+    runners = {case.program: case.target for case in planned if case.launch is not None}
+    found = compile_all(runners, lambda source: hash_of(runners[source].made_from(source)))
+    hashes = {source: known for source, known in found.items() if not isinstance(known, KernelError)}
+    return [dataclasses.replace(c, program_identity=hashes.get(c.program, "")).identity for c in planned]
+
+
 def compiled_as_ready(
     planned: Sequence[Case], progress: Progress, *, at_once: bool = True
 ) -> Generator[Case, None, None]:
@@ -88,11 +105,15 @@ def compiled_as_ready(
     total = len(waiting)
     for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
-        with compile_each(programs, target.compile) as compiled_programs:
-            for source, compiled in compiled_programs:
+        with compile_each(programs, functools.partial(_identified, target)) as compiled_programs:
+            for source, made in compiled_programs:
+                identity, compiled = ("", made) if isinstance(made, KernelError) else made
                 results.append((source, compiled))
                 progress(f"compiling {source.method.name}", len(results), total)
-                ready = [dataclasses.replace(case, compiled=compiled) for case in waiting[source]]
+                ready = [
+                    dataclasses.replace(case, compiled=compiled, program_identity=identity)
+                    for case in waiting[source]
+                ]
                 is_broken = isinstance(compiled, KernelError) and not source.method.builtin
                 if is_broken or not at_once or ready[0].on_host:
                     deferred += ready
@@ -100,6 +121,15 @@ def compiled_as_ready(
                     yield from ready
     check_user_kernels(results)
     yield from sorted(deferred, key=lambda case: case.position)
+
+
+def _identified(target: Target[Any], source: Program) -> tuple[str, Any]:
+    """Return the identity of a program, and the compiled program.
+
+    The identity is computed first. A header that changes before the compiler reads it gives a new program
+    with the old identity, whose row is measured again; the other order would keep a row of the old program.
+    """
+    return hash_of(target.made_from(source)), target.compile(source)
 
 
 def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import hashlib
 import json
 import math
 import os
@@ -27,6 +26,7 @@ from cudamm import __version__
 from cudamm.benchmark.file_lock import locked
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import Amount, Cache, Size
+from cudamm.compile.identity import hash_of
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.kernels.header import Overrides, read_method, without_comments
@@ -134,7 +134,7 @@ def source_hash(method: Method) -> str:
     parts += [
         f"{i}:{expression}" for i, expressions in enumerate(launch_expressions) for expression in expressions
     ]
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
+    return hash_of(parts)
 
 
 def today() -> str:

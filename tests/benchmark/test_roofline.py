@@ -273,6 +273,9 @@ class _Device(Device[str]):
     def compile(self, program: Any) -> str:
         return "compiled"
 
+    def made_from(self, program: Any) -> list[str]:
+        return [program.text]
+
     def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
         return _Run(self, launch, a, b)
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from cudamm.compile.nvcc_compiler import nvcc
+
 SMALL_TILES = "-D BM=64 -D BN=64 -D TM=4 -D TN=8"
 """Parameters of vectorized and stream-k with which the kernels compile in half the time of the default."""
 FIGURES = {
@@ -59,6 +61,7 @@ def test_exact_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_pat
             "shared_bytes_per_block": occupancy["shared_bytes_per_block"],
             "occupancy": occupancy["occupancy"],
             "unknown": [],
+            "nvcc": re.search(r"^Build (\S+)", nvcc().version, re.MULTILINE)[1],
         }
 
 

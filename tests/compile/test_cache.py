@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import compile_cache, host_compiler, nvcc_compiler
+from cudamm.compile import compile_cache, host_compiler, listing, nvcc_compiler
 from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.header import Overrides, read_method
@@ -247,7 +247,7 @@ def test_a_killed_compiler_is_no_compile_error_of_the_kernel(
     with pytest.raises(compile_cache.CompilerKilled, match=words) as raised:
         host_compiler.compile_for_host(program_of(write_kernel(source)))
     assert isinstance(raised.value, KernelError)
-    assert list(own_cache.iterdir()) == []
+    assert list(own_cache.glob("*")) == []
 
 
 @pytest.mark.usefixtures("needs_nvcc")
@@ -310,3 +310,54 @@ def test_a_driver_older_than_nvcc_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     message = str(raised.value)
     assert f"CUDA {major}.{minor}" in message and f"CUDA {major - 1}.9" in message
     assert "update the driver" in message and "\n" not in message
+
+
+# ---- What a compiled program is made from
+
+
+KERNEL = "__global__ void k(float *C) { C[0] = VALUE; }\n"
+
+
+@pytest.mark.parametrize("variable", ["CPATH", "CPLUS_INCLUDE_PATH", "CXX"])
+@pytest.mark.parametrize("source", ["#include <value.h>\n", "#inc\\\nlude <value.h>\n", '#include "one.h"\n'])
+def test_a_changed_header_changes_what_a_program_is_made_from(
+    write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, source: str
+) -> None:
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (tmp_path / "one.h").write_text("#include <value.h>\n")
+    monkeypatch.setenv(variable, f"g++ -I{headers}" if variable == "CXX" else str(headers))
+    host_compiler.compiler.cache_clear()
+    made_from = []
+    for text in ("#define VALUE 1\n", "#define VALUE 2\n", "#define VALUE 1\n"):
+        (headers / "value.h").write_text(text)
+        made_from.append(host_compiler.made_from(program_of(write_kernel(source + KERNEL))))
+    monkeypatch.undo()
+    host_compiler.compiler.cache_clear()
+    assert made_from[0] != made_from[1] and made_from[0] == made_from[2]
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+def test_a_changed_header_changes_the_machine_code(
+    own_cache: Path, write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    kernel = program_of(write_kernel("#include <value.h>\n" + KERNEL))
+    images = []
+    for text in ("#define VALUE 1\n", "#define VALUE 2\n"):
+        (tmp_path / "value.h").write_text(text)
+        images.append(
+            (nvcc_compiler.compile_for_gpu(kernel, "sm_80").image, listing.ptx(kernel, "sm_80").text)
+        )
+    assert images[0][0] != images[1][0] and images[0][1] != images[1][1]
+
+
+def test_a_compiler_that_is_a_script_is_identified_by_its_text(
+    compiler: Callable[[str], Path], write_kernel: WriteKernel
+) -> None:
+    kernel = program_of(write_kernel("__global__ void k(float *C) {}"))
+    made_from = []
+    for script in ('exec g++ "$@"', 'exec g++ -O0 "$@"'):
+        compiler(script)
+        made_from.append(host_compiler.made_from(kernel))
+    assert made_from[0] != made_from[1]

@@ -141,7 +141,7 @@ def with_scripted_clock(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> L
     monkeypatch.setattr(search, "compile_each", lambda *given: contextlib.nullcontext(in_order(*given)))
     monkeypatch.setattr(
         "cudamm.execution.prepare.compile_each",
-        lambda programs, compiled: contextlib.nullcontext((p, "compiled") for p in programs),
+        lambda programs, compiled: contextlib.nullcontext((p, ("", "compiled")) for p in programs),
     )
     return device
 

@@ -70,6 +70,7 @@ class Line:
         fresh: whether a new interpreter runs the command, with the imports that this takes.
         files: contents of files that are written before, by name.
         signals: signals to send: seconds after the start, and the signal's number.
+        to_all: whether signals go to all processes of the command, as those of a terminal do.
         answer_s: time in which the command must end after the last signal.
     """
 
@@ -80,6 +81,7 @@ class Line:
     fresh: bool = False
     files: dict[str, bytes] = field(default_factory=dict)
     signals: tuple[tuple[float, int], ...] = ()
+    to_all: bool = False
     answer_s: float = 60.0
 
     @property
@@ -124,8 +126,9 @@ class Arena:
 
     def fill(self) -> None:
         """Write the files that commands read, and remove all others."""
-        shutil.rmtree(self.folder)
-        self.folder.mkdir()
+        for folder in (self.folder, self.temporary):
+            shutil.rmtree(folder)
+            folder.mkdir()
         gpu = json.loads((ROOT / "tests" / "output" / "data" / "gpu.json").read_text())
         gpu["results"] = gpu["results"][:3]
         emulated = Path(__file__).with_name("emulated.json").read_text()
@@ -166,6 +169,7 @@ class Arena:
             "stderr": str(self._stderr),
             "fresh": line.fresh,
             "signals": line.signals,
+            "to_all": line.to_all,
             "answer_s": line.answer_s,
         }
         assert self._server.stdin is not None and self._server.stdout is not None

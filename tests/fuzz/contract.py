@@ -91,11 +91,11 @@ def _of_messages(line: Line, ended: Ended) -> list[str]:
         found.append(f"standard error has {match.group().strip()!r}")
     lines = [text for text in ended.stderr.splitlines() if text.strip()]
     if ended.status in (2, 3) and not ended.hung:
-        errors = [text for text in lines if text.startswith("cudamm: ")]
+        others = [text for text in lines if not text.startswith("cudamm: ")]
         if not lines or not lines[-1].startswith("cudamm: "):
             found.append(f"status {ended.status} without a last line that says why")
-        elif len(lines) > 1 and "-v" not in line.words and "--verbose" not in line.words:
-            found.append(f"status {ended.status} with {len(lines)} lines, {len(errors)} of them cudamm's")
+        elif others and not {"-v", "--verbose"} & set(line.words):
+            found.append(f"status {ended.status} with lines that are not cudamm's, such as {others[0]!r}")
         if lines and (match := CONTROL.search(lines[-1])):
             found.append(f"the message contains {match.group()!r}")
     return found

@@ -29,6 +29,9 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 5.0
 """Time in which the processes of a command that has ended must end, in seconds."""
 
+HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that wait until the forked process calls cudamm."""
+
 MOST_ADDRESSES = 6 << 30
 """Limit of a command's address space in bytes, which protects the machine."""
 
@@ -36,8 +39,6 @@ MOST_ADDRESSES = 6 << 30
 def become_the_command(request: dict[str, Any]) -> None:
     """Give this process the folder, environment and standard streams of a request."""
     os.setsid()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["folder"])
     os.environ.clear()
@@ -47,6 +48,7 @@ def become_the_command(request: dict[str, Any]) -> None:
     os.dup2(_standard_output(request), 1)
     os.dup2(os.open(request["stderr"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
     os.closerange(3, 256)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK if request["fresh"] else ())
     sys.argv = ["cudamm", *request["words"]]
     if request["fresh"]:
         arguments = [sys.executable, __file__, "fresh", *request["words"]]
@@ -79,7 +81,7 @@ def watch(pid: int, request: dict[str, Any]) -> dict[str, Any]:
     for after_s, number in request["signals"]:
         if poll.poll(max(0.0, (begin + after_s - time.monotonic()) * 1000)):
             break
-        os.kill(pid, number)
+        (os.killpg if request["to_all"] else os.kill)(pid, number)
         sent.append(number)
         answer_s = time.monotonic()
     hung = not poll.poll(request["answer_s"] * 1000)
@@ -156,10 +158,12 @@ def serve() -> None:
     gc.freeze()
     for line in requests:
         request = json.loads(line)
+        signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
         pid = os.fork()
         if pid == 0:
             become_the_command(request)
             return
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
         answers.write(json.dumps(watch(pid, request)).encode() + b"\n")
         answers.flush()
     os._exit(0)
@@ -169,6 +173,10 @@ def run_and_exit() -> None:
     """Run cudamm, and end without the interpreter's shutdown, which takes longer than most commands."""
     from cudamm.cli import main
 
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGINT)
     try:
         main()
     except SystemExit as end:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any
 
 from arena import Arena, Line
 from attacks import ATTACKS
@@ -42,10 +43,31 @@ def one_round(name: str, number: int, arena: Arena, known: set[str]) -> tuple[in
         attacked = attack(arena, line)
         if attacked.violations and kind(attacked) not in known:
             known.add(kind(attacked))
-            findings.append(attacked)
+            findings.append(simplest(arena, attacked))
 
     examples()
     return count, findings
+
+
+def simplest(arena: Arena, attacked: Attacked) -> Attacked:
+    """Return the same finding with as few words as possible; a slow one stays as it is."""
+    if attacked.ended.seconds > 1:
+        return attacked
+    for change in ({"environment": {}, "fresh": False}, {"stdout": "file"}):
+        attacked = _if_the_same(arena, attacked, change)
+    for size in (2, 1):
+        for i in range(len(attacked.line.words) - size, 0, -1):
+            words = attacked.line.words
+            if i + size <= len(words):
+                kept = words[:i] + words[i + size :]
+                outputs = {name: path for name, path in attacked.line.outputs.items() if path in kept}
+                attacked = _if_the_same(arena, attacked, {"words": kept, "outputs": outputs})
+    return attacked
+
+
+def _if_the_same(arena: Arena, attacked: Attacked, change: dict[str, Any]) -> Attacked:
+    other = attack(arena, Line(**vars(attacked.line) | change))
+    return other if other.violations and kind(other) == kind(attacked) else attacked
 
 
 def kind(attacked: Attacked) -> str:
@@ -112,7 +134,7 @@ def report(pipes: list[Connection]) -> int:
             for found in findings:
                 if kind(found) not in kinds:
                     kinds.add(kind(found))
-                    print(f"\nFINDING in {name} (seed {number}): {'; '.join(found.violations)}")
+                    print(f"\nFINDING in {name} (seed {number}): {'; '.join(found.violations)[:500]}")
                     show(found)
     for name in filter(counts.get, ATTACKS):
         print(f"{counts[name]:7} examples of {name}")
@@ -137,7 +159,7 @@ def repeat(text: str, cache: str) -> int:
         arena = Arena(Path(folder) / "arena", Path(cache))
         attacked = attack(arena, Line.from_json(text))
         arena.close()
-    print("; ".join(attacked.violations) or "it keeps to the contract")
+    print("; ".join(attacked.violations) or "It keeps to the contract.")
     show(attacked)
     return 1 if attacked.violations else 0
 

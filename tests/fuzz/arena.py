@@ -65,7 +65,8 @@ class Line:
 
     Attributes:
         words: the command and its arguments.
-        outputs: names of the output files by option, if the line was generated.
+        groups: numbers of words, after the command, that belong together; the first group begins the line.
+        outputs: names of the output files by option.
         stdout: `file`, `closed pipe` or `/dev/full`.
         fresh: whether a new interpreter runs the command, with the imports that this takes.
         files: contents of files that are written before, by name.
@@ -76,6 +77,7 @@ class Line:
 
     words: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
+    groups: tuple[int, ...] = ()
     outputs: dict[str, str] = field(default_factory=dict)
     stdout: str = "file"
     fresh: bool = False
@@ -100,6 +102,7 @@ class Line:
         """Return the line that `as_json` wrote."""
         values = json.loads(text)
         values["words"] = tuple(values["words"])
+        values["groups"] = tuple(values.get("groups", ()))
         values["files"] = {
             name: content.encode("latin-1") for name, content in values.get("files", {}).items()
         }

@@ -139,6 +139,7 @@ def command_lines(draw: st.DrawFn, name: str) -> Line:
     return Line(
         (name, *(word for part in parts for word in part.words)),
         environment,
+        tuple(len(part.words) for part in parts),
         dict(part.output for part in parts if part.output is not None),
         draw(st.sampled_from(["file"] * 10 + ["closed pipe", "/dev/full"])),
         fresh=bool(environments.READ_BY_INTERPRETER & set(environment)),

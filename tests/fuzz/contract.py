@@ -12,6 +12,7 @@ import stat
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arena import Arena, Ended, Line, Snapshot
 
@@ -23,8 +24,11 @@ PATIENCE_S = 5.0
 QUICK = {"list", "report", "compare", "completion", "devices", "doctor"}
 """Commands that run no kernel of the user's: they have to end by themselves."""
 
-ANSWER_S = 2.0
-"""Time in which a command answers a signal. The contract's second, and one for a busy machine."""
+QUICK_S = 20.0
+"""Time in which they have to end: a pipe may stay silent for ten seconds."""
+
+ANSWER_S = 5.0
+"""Time in which a command answers a signal: the contract's second, and four for a busy machine."""
 
 MOST_BYTES = 1 << 30
 """Memory that a command with small sizes may take."""
@@ -53,8 +57,10 @@ def attack(arena: Arena, line: Line, patience_s: float = PATIENCE_S) -> Attacked
     for name, content in line.files.items():
         (arena.folder / name).write_bytes(content)
     before = arena.snapshot()
+    if line.command in QUICK:
+        patience_s = max(patience_s, QUICK_S)
     if not line.signals:
-        line = Line(**vars(line) | {"signals": ((patience_s, signal.SIGINT),), "answer_s": ANSWER_S + 1})
+        line = Line(**vars(line) | {"signals": ((patience_s, signal.SIGINT),), "answer_s": 2 * ANSWER_S})
     ended = arena.run(line)
     after = arena.snapshot()
     found = [
@@ -183,6 +189,36 @@ def _refuse(name: str) -> None:
 
 
 def _of_remains(arena: Arena) -> list[str]:
-    return [f"the temporary folder has {path.name}" for path in arena.temporary.iterdir()] + [
-        f"the cache has {path.name}" for path in arena.cache.glob(".partial*")
-    ]
+    return [f"the temporary folder has {path.name}" for path in arena.temporary.iterdir()]
+
+
+def simplest(arena: Arena, attacked: Attacked) -> Attacked:
+    """Return the same finding with as few options as possible; a slow one stays as it is."""
+    if attacked.ended.seconds > 1:
+        return attacked
+    for change in ({"environment": {}, "fresh": False}, {"stdout": "file"}):
+        attacked = _if_the_same(arena, attacked, change)
+    for i in range(len(attacked.line.groups) - 1, 0, -1):
+        line = attacked.line
+        start = 1 + sum(line.groups[:i])
+        dropped = line.words[start : start + line.groups[i]]
+        change = {
+            "words": line.words[:start] + line.words[start + line.groups[i] :],
+            "groups": line.groups[:i] + line.groups[i + 1 :],
+            "outputs": {option: path for option, path in line.outputs.items() if path not in dropped},
+        }
+        attacked = _if_the_same(arena, attacked, change)
+    return attacked
+
+
+def _if_the_same(arena: Arena, attacked: Attacked, change: dict[str, Any]) -> Attacked:
+    other = attack(arena, Line(**vars(attacked.line) | change))
+    return other if other.violations and kind(other) == kind(attacked) else attacked
+
+
+def kind(attacked: Attacked) -> str:
+    """Return what makes two findings the same: the command, and the last line of the error or the breach."""
+    lines = attacked.ended.stderr.strip().splitlines() or [""]
+    last = lines[-1] if "Traceback" in attacked.ended.stderr else ""
+    breach = re.sub(r"[\d.]+", "0", re.sub(r"'.*'", "", attacked.violations[0]))
+    return f"{attacked.line.command}: {breach[:60]} {last[:60]}"

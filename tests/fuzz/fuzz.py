@@ -13,11 +13,11 @@ import tempfile
 import time
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
 
 from arena import Arena, Line
 from attacks import ATTACKS
-from contract import Attacked, attack
+from command_lines import BASES
+from contract import Attacked, attack, kind, simplest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 EXAMPLES_A_ROUND = 40
@@ -47,34 +47,6 @@ def one_round(name: str, number: int, arena: Arena, known: set[str]) -> tuple[in
 
     examples()
     return count, findings
-
-
-def simplest(arena: Arena, attacked: Attacked) -> Attacked:
-    """Return the same finding with as few words as possible; a slow one stays as it is."""
-    if attacked.ended.seconds > 1:
-        return attacked
-    for change in ({"environment": {}, "fresh": False}, {"stdout": "file"}):
-        attacked = _if_the_same(arena, attacked, change)
-    for size in (2, 1):
-        for i in range(len(attacked.line.words) - size, 0, -1):
-            words = attacked.line.words
-            if i + size <= len(words):
-                kept = words[:i] + words[i + size :]
-                outputs = {name: path for name, path in attacked.line.outputs.items() if path in kept}
-                attacked = _if_the_same(arena, attacked, {"words": kept, "outputs": outputs})
-    return attacked
-
-
-def _if_the_same(arena: Arena, attacked: Attacked, change: dict[str, Any]) -> Attacked:
-    other = attack(arena, Line(**vars(attacked.line) | change))
-    return other if other.violations and kind(other) == kind(attacked) else attacked
-
-
-def kind(attacked: Attacked) -> str:
-    """Return what makes two findings the same: the command, and the last line of the error or the breach."""
-    lines = attacked.ended.stderr.strip().splitlines() or [""]
-    last = lines[-1] if "Traceback" in attacked.ended.stderr else ""
-    return f"{attacked.line.command}: {attacked.violations[0][:60]} {last[:60]}"
 
 
 def work(pipe: Connection, first_seed: int, until: float, cache: str, names: list[str]) -> None:
@@ -108,6 +80,7 @@ def main() -> int:
         if given_.repeat:
             return repeat(given_.repeat, cache)
         print(f"seed {given_.seed}, {given_.seconds:g} s, {given_.workers} workers", flush=True)
+        fill_cache(Path(cache))
         until = time.monotonic() + given_.seconds
         pipes = []
         for i in range(given_.workers):
@@ -117,6 +90,16 @@ def main() -> int:
             theirs.close()
             pipes.append(pipe)
         return report(pipes)
+
+
+def fill_cache(cache: Path) -> None:
+    """Compile what the command lines need, so that none waits for a compiler longer than its patience."""
+    with tempfile.TemporaryDirectory(prefix="cudamm-fuzz-") as folder:
+        arena = Arena(Path(folder) / "arena", cache)
+        for name, bases in BASES.items():
+            for words in bases:
+                arena.run(Line((name, *words)))
+        arena.close()
 
 
 def report(pipes: list[Connection]) -> int:

@@ -73,8 +73,7 @@ def random_kill(numbers: random.Random, command: str, answer_s: float, cold_shar
     moment_s = longest_s * numbers.random() ** 2  # more often early: most commands are short
     line = Line(
         tuple(words),
-        {},
-        outputs,
+        outputs=outputs,
         fresh=numbers.random() < 0.3,
         signals=((moment_s, int(number)),),
         to_all=number in (signal.SIGINT, signal.SIGHUP) and numbers.random() < 0.5,

@@ -110,4 +110,4 @@ def lines() -> st.SearchStrategy[Line]:
 def _line(words: tuple[str, ...], content: bytes) -> Line:
     options = {"--csv", "--markdown", "--svg", "--json", "--resume"}
     outputs = {word: words[i + 1] for i, word in enumerate(words) if word in options}
-    return Line(words, {}, outputs, files={"edited.json": content})
+    return Line(words, outputs=outputs, files={"edited.json": content})

@@ -34,6 +34,17 @@ __global__ void mine(int M, int N, int K, const float *A, const float *B, float 
 HOSTILE_NAMES = (b"not-utf8-\xff.cu", b"new\nline.cu", b"escape\x1b[31m.cu", b"-dash.cu", "blüte ☃.cu".encode())
 """Names of kernel files that programs mishandle."""
 
+NO_COMPILER = """\
+#!/bin/sh
+case "$*" in
+*-version*) echo "Build compiler of the tests, release 13.0, V13.0.1"; exit 0 ;;
+*list-gpu*) for n in 75 80 86 90 100; do echo "sm_$n"; done; exit 0 ;;
+esac
+echo "error: this compiler compiles nothing" >&2
+exit 1
+"""
+"""A compiler, or nvcc, that fails at once: most of what a command does, it does without compiled kernels."""
+
 FOREIGN = 'open("executed-foreign-code", "w").close()\n'
 """A module that would take the place of one of Python's if the current folder were on Python's path."""
 
@@ -113,17 +124,24 @@ class Line:
 class Arena:
     """A folder with files, in which a server runs command lines."""
 
-    def __init__(self, base: Path, cache: Path | None = None) -> None:
+    def __init__(self, base: Path, cache: Path | None = None, *, compiles: bool = True) -> None:
         """Make the folders.
 
         Args:
             cache: the cache of compiled programs; by default one of the arena's own.
+            compiles: whether there are compilers; otherwise each program fails to compile at once.
         """
         self.folder, self.temporary = base / "work", base / "temporary"
         self.data, self.cache = base / "data", cache or base / "cache"
         self._stdout, self._stderr = base / "stdout", base / "stderr"
         for folder in (self.folder, self.temporary, self.data):
             folder.mkdir(parents=True)
+        self._tools = None if compiles else base / "tools"
+        if self._tools is not None:
+            self._tools.mkdir()
+            for name in ("g++", "nvcc"):
+                (self._tools / name).write_text(NO_COMPILER)
+                (self._tools / name).chmod(0o755)
         self._server: subprocess.Popen[bytes] | None = None
         self.fill()
 
@@ -186,7 +204,9 @@ class Arena:
     def environment(self) -> dict[str, str]:
         """Return the environment of commands, without what a user's shell says about looks."""
         removed = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PYTHONIOENCODING", "CXX")
+        path = os.pathsep.join(filter(None, (str(self._tools or ""), os.environ.get("PATH"))))
         return {name: value for name, value in os.environ.items() if name not in removed} | {
+            "PATH": path,
             "CUDA_VISIBLE_DEVICES": "",
             "CUDAMM_CACHE": str(self.cache),
             "XDG_DATA_HOME": str(self.data),

@@ -163,7 +163,7 @@ def _measure(executor: InProcessExecutor, cases: list[tuple[Variant, Problem]], 
     def measure(state: Any) -> None:
         index, cache = state.get_int64("case"), TURNS[state.get_int64("turn")]
         requested, row = [cases[index]], rows[index]
-        (case,) = prepare(executor, requested, True, _ignore_progress)
+        (case,) = prepare(executor, requested, True, _ignore_progress, verified=True)
         # The generators stay unfinished, so that the run and its matrices stay allocated.
         settings = Settings(cache=cache, max_noise=MAX_NOISE)
         benches = [bench(executor, requested, settings, _ignore_progress) for _ in range(1 + PLACES)]

@@ -177,7 +177,7 @@ def open_run() -> Callable[..., Any]:
 
         (variant,) = variants(_method(method), {name: (value,) for name, value in values.items()})
         with InProcessExecutor(device) as executor:
-            (case,) = prepare(executor, [(variant, _problem(shape, dtype, 0))], True, _silent)
+            (case,) = prepare(executor, [(variant, _problem(shape, dtype, 0))], True, _silent, verified=True)
             with executor.open(case) as run:
                 yield run
 

@@ -96,7 +96,9 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with uv."""
     checkout = tmp_path / "checkout"
-    for name in ("bootstrap.py", "pyproject.toml", "cudamm/errors.py", "cudamm/compile/toolkit.py"):
+    packages = ("cudamm/__init__.py", "cudamm/compile/__init__.py", "cudamm/occupancy/__init__.py")
+    modules = ("cudamm/errors.py", "cudamm/compile/process_group.py", "cudamm/compile/toolkit.py")
+    for name in ("bootstrap.py", "pyproject.toml", *packages, *modules):
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         text = (CHECKOUT / name).read_text()
         # The toolkit of the machine that runs the tests is not found.

@@ -19,7 +19,7 @@ from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
-from cudamm.devices.observe import Watch, observe
+from cudamm.devices.observe import TIMEOUT_S, Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.execution.case import Case
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
@@ -171,12 +171,14 @@ def check_all(
     limit: SharedLimit,
     progress: Progress,
     sanitize: Sanitize | None = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> Iterator[CheckResult]:
     """Check each variant in each element type at all of its sizes; yield each result when it is complete.
 
     Args:
         executor: an executor on the CPU device, which verifies the products.
         sanitize: runs compute-sanitizer on a variant; None: compute-sanitizer is not run.
+        timeout_s: time limit of a watched launch in seconds.
 
     Raises:
         UsageError: the request is impossible; raised before the first launch.
@@ -193,7 +195,7 @@ def check_all(
             progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
             if check.case is not None:
                 case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
-                _check_size(executor, case, limit, check)
+                _check_size(executor, case, limit, check, timeout_s)
         yield _result(variant, dtype, group, sanitize)
 
 
@@ -246,13 +248,17 @@ def _planned(
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
     if feasible:
-        planned = plan_all(executor, [(check.variant, check.problem) for check in feasible], fmad)
+        planned = plan_all(
+            executor, [(check.variant, check.problem) for check in feasible], fmad, verified=True
+        )
         for position, (check, case) in enumerate(zip(feasible, planned, strict=True)):
             check.case = dataclasses.replace(case, position=position)
     return checks
 
 
-def _check_size(executor: Executor, case: Case, limit: SharedLimit, check: _SizeCheck) -> None:
+def _check_size(
+    executor: Executor, case: Case, limit: SharedLimit, check: _SizeCheck, timeout_s: float
+) -> None:
     """Verify and watch a case, and store what was found in `check`."""
     if case.skipped or case.launch is None:
         check.skipped = case.skipped
@@ -265,7 +271,7 @@ def _check_size(executor: Executor, case: Case, limit: SharedLimit, check: _Size
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
         verdict = executor.verify(case, thread_order=True)
-        observation = _observed(case, case.launch)
+        observation = _observed(case, case.launch, timeout_s)
     except KernelError as error:
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
@@ -319,12 +325,14 @@ def _sanitized(sanitize: Sanitize | None, checks: Sequence[_SizeCheck]) -> tuple
     return sanitize(largest.variant, largest.problem)
 
 
-def _observed(case: Case, launch: Launch) -> Observation:
+def _observed(case: Case, launch: Launch, timeout_s: float) -> Observation:
     """Observe all blocks of a launch, or some blocks of a large one."""
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
-    return observe(case.program, launch, *inputs, blocks=blocks, watch=watch, checked=True)
+    return observe(
+        case.program, launch, *inputs, blocks=blocks, watch=watch, checked=True, timeout_s=timeout_s
+    )
 
 
 def _chosen_blocks(launch: Launch) -> list[int] | None:

@@ -29,31 +29,39 @@ def lacks_figures(result: Result, architecture: Architecture) -> bool:
 
 
 def with_exact_figures(
-    results: Sequence[Result], cases: Cases, architecture: Architecture, fmad: bool, progress: Progress
+    results: Sequence[Result],
+    cases: Cases,
+    architecture: Architecture,
+    fmad: bool,
+    progress: Progress,
+    timeout_s: float,
 ) -> Iterator[Result]:
     """Yield, with their figures, the results that lack figures for the given architecture.
 
     Args:
         cases: all cases of the run, at the positions that the results contain.
+        timeout_s: time limit of a traced launch in seconds.
     """
     lacking = [result for result in results if lacks_figures(result, architecture)]
     if not lacking:
         return
-    figures = exact_figures([cases[result.position] for result in lacking], architecture, fmad, progress)
+    chosen = [cases[result.position] for result in lacking]
+    figures = exact_figures(chosen, architecture, fmad, progress, timeout_s)
     for result, exact in zip(lacking, figures, strict=True):
         yield dataclasses.replace(result, exact=exact)
 
 
 def exact_figures(
-    cases: Cases, architecture: Architecture, fmad: bool, progress: Progress
+    cases: Cases, architecture: Architecture, fmad: bool, progress: Progress, timeout_s: float
 ) -> list[ExactFigures]:
     """Return the figures of each case, in order.
 
     Args:
         cases: cases that the CPU device has executed, grouped by problem.
+        timeout_s: time limit of a traced launch in seconds.
     """
     figures = [ExactFigures(architecture.name, architecture.gpu, _nvcc_build())] * len(cases)
-    settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name)
+    settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name, timeout_s=timeout_s)
     try:
         traced = list(trace(cases, settings, fmad, progress))
     except UsageError as error:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -26,11 +26,12 @@ from cudamm.benchmark.result import Status
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import Executable, compile_to_observe
 from cudamm.compile.merged_accesses import Lines, merged_lines
+from cudamm.compile.process_group import thread_pool
 from cudamm.compile.program import Program
 from cudamm.devices.device import padded
 from cudamm.devices.find_device import host
 from cudamm.devices.observation import BANK_BYTES, BANKS, SECTOR_BYTES, Access, Observation, Op, Space
-from cudamm.devices.observe import Watch, observe
+from cudamm.devices.observe import TIMEOUT_S, Watch, observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.in_process_executor import InProcessExecutor
@@ -92,6 +93,7 @@ class Settings:
         warp: number of the warp whose accesses are recorded element by element; None: no warp.
         of_block: index of that warp's block, in x, y and z.
         steps: number of time periods to record.
+        timeout_s: time limit of a launch in seconds.
     """
 
     blocks: int | None = None
@@ -99,6 +101,7 @@ class Settings:
     warp: int | None = None
     of_block: Extents = (0, 0, 0)
     steps: int = 3
+    timeout_s: float = TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -451,12 +454,12 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         NoDeviceError: there is no C++ compiler.
     """
     executor = InProcessExecutor(host())
-    planned = plan_all(executor, cases, fmad)
+    planned = plan_all(executor, cases, fmad, verified=False)
     for case in planned:
         _check_watch(case, settings)
     (baseline,) = variants(find(BASELINE), {})
     problems = list(dict.fromkeys(problem for _, problem in cases))
-    naive = plan_all(executor, [(baseline, p) for p in problems], fmad, each_may_fail=True)
+    naive = plan_all(executor, [(baseline, p) for p in problems], fmad, verified=False, each_may_fail=True)
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)
@@ -494,11 +497,8 @@ def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Execut
 
 def _in_parallel(work: Callable[[Job], T], jobs: Sequence[Job]) -> Generator[T, None, None]:
     """Run `work` on each job in parallel; yield the results in the order of the jobs."""
-    pool = ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1))
-    try:
+    with thread_pool(min(len(jobs), os.cpu_count() or 1)) as pool:
         yield from pool.map(work, jobs)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C no waiting job is started
 
 
 def _check_watch(case: Case, settings: Settings) -> None:
@@ -552,15 +552,24 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
     every_warp = settings.blocks is None
 
     def observe_class(block_class: BlockClass) -> Observation:
-        return observe(case.program, launch, a, b, blocks=block_class.traced, every_warp=every_warp)
+        return observe(
+            case.program,
+            launch,
+            a,
+            b,
+            blocks=block_class.traced,
+            every_warp=every_warp,
+            timeout_s=settings.timeout_s,
+        )
 
     # A class may be one block, and then runs on one core: classes are observed in parallel.
-    for block_class, observation in zip(classes, _in_parallel(observe_class, classes), strict=True):
-        if observation.ended:
-            raise KernelError(observation.ended)
-        traced_warps, warps = observation.warps
-        factor = Fraction(block_class.blocks, len(block_class.traced)) * Fraction(warps, traced_warps or 1)
-        observations.append((factor, observation))
+    with contextlib.closing(_in_parallel(observe_class, classes)) as observed:
+        for block_class, observation in zip(classes, observed, strict=True):
+            if observation.ended:
+                raise KernelError(observation.ended)
+            traced_warps, warps = observation.warps
+            share = Fraction(block_class.blocks, len(block_class.traced))
+            observations.append((share * Fraction(warps, traced_warps or 1), observation))
     accesses = combined(observations)
     wide_lines: frozenset[int] | None = None
     if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
@@ -652,9 +661,12 @@ def _watched(case: Case, launch: Launch, settings: Settings) -> Watched:
     x, y, z = settings.of_block
     block, warp = x + launch.grid[0] * (y + launch.grid[1] * z), settings.warp or 0
     watch = Watch(block, warp, MOST_REQUESTS)
-    observation = observe(case.program, launch, a, b, blocks=[block], every_warp=False, watch=watch)
+    watched = functools.partial(
+        observe, case.program, launch, a, b, blocks=[block], watch=watch, timeout_s=settings.timeout_s
+    )
+    observation = watched(every_warp=False)
     if not observation.requests and observation.warps[0] < observation.warps[1]:  # this warp was not traced
-        observation = observe(case.program, launch, a, b, blocks=[block], watch=watch)
+        observation = watched()
     return watched_of(
         observation, launch, case.problem.element.size_bytes, settings.of_block, warp, settings.steps
     )

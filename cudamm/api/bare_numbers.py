@@ -8,10 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cudamm.errors import UsageError
+from cudamm.kernels.expression import LARGEST_VALUE
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
     from cudamm.occupancy.configurations import Numbers
+
+LARGEST = 2**31 - 1
+"""Largest number of threads, registers, bytes of shared memory or blocks along one axis."""
 
 
 def bare_numbers(
@@ -71,7 +75,8 @@ def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
     """Return the numbers of a list such as 8,16,32 or a range such as 32:1024:32.
 
     Raises:
-        UsageError: a value is no whole number, or is below `least`. The message names the option.
+        UsageError: a value is no whole number, is below `least`, or exceeds 32 bits. The message names the
+            option.
     """
     from cudamm.kernels.variant import parse_values
 
@@ -79,9 +84,9 @@ def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
         values = parse_values(text)
     except UsageError as error:
         raise UsageError(f"--{option}: {error}") from None
-    wrong = [value for value in values if not isinstance(value, int) or value < least]
+    wrong = [value for value in values if not isinstance(value, int) or not least <= value <= LARGEST]
     if wrong:
-        raise UsageError(f"--{option} {wrong[0]} is not a whole number of at least {least}")
+        raise UsageError(f"--{option} {wrong[0]} is not a whole number between {least} and {LARGEST:,}")
     return tuple(value for value in values if isinstance(value, int))
 
 
@@ -99,10 +104,13 @@ def _grid(text: str) -> int:
     """Return the number of blocks of a grid that is given by its extents."""
     extents = text.split(",")
     if len(extents) > 3 or not all(
-        re.fullmatch(r"\s*\d{1,10}\s*", e) and 0 < int(e) < 2**31 for e in extents
+        re.fullmatch(r"\s*[0-9]{1,10}\s*", e) and 0 < int(e) <= LARGEST for e in extents
     ):
         raise UsageError(f"--grid {text} is not one to three numbers of blocks, such as 64,64")
-    return math.prod(map(int, extents))
+    blocks = math.prod(map(int, extents))
+    if blocks >= LARGEST_VALUE:
+        raise UsageError(f"--grid {text} has {blocks:,} blocks: the number has to be below 2^63")
+    return blocks
 
 
 def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
@@ -117,9 +125,9 @@ def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
             value = parse(text).whole({"threads": threads})
         except UsageError as error:
             raise UsageError(f"--shared: {error}") from None
-        if not 0 <= value < 2**31:
+        if not 0 <= value <= LARGEST:
             raise UsageError(
-                f"--shared {text} is {value} bytes at {threads} threads: it must be 0 to {2**31 - 1}"
+                f"--shared {text} is {value} bytes at {threads} threads: it must be 0 to {LARGEST}"
             )
         return value
 

@@ -20,6 +20,7 @@ from cudamm.kernels.chosen_cases import (
     unsupported_on,
 )
 from cudamm.kernels.selection import Selection
+from cudamm.kernels.variant import MOST_CASES, check_count
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
 from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
 from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
@@ -130,6 +131,7 @@ def occupancy_request(
     chosen, left_out = cases_of_supported_types(variants, swept.is_named, sizes or (SIZE,), dtypes, seed=0)
     names_of_archs = [architecture.name for architecture in architectures]
     chosen, remarks = supported_cases(chosen, swept.is_named, unsupported_on(names_of_archs))
+    check_count(len(chosen) * len(architectures), "cases", MOST_CASES)
     if not is_asked(variants):
         groups = [(architectures, chosen)]
         return dataclasses.replace(request, groups=groups, left_out=left_out, remarks=remarks)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import SupportsIndex, TypedDict
 
 from cudamm.errors import UsageError
+from cudamm.kernels.expression import LARGEST_VALUE
 from cudamm.kernels.method import Value
 from cudamm.kernels.selection import Selection, is_kernel_file
 
@@ -94,7 +95,7 @@ def sizes(n: Sizes | None, shape: Shapes | None) -> tuple[str, ...]:
     for extents in given:
         if not isinstance(extents, Sequence) or isinstance(extents, str) or len(extents) != 3:
             raise UsageError(f"shape={shape!r}: it has to be (m, n, k), or a list of such")
-        shapes.append("x".join(map(str, extents)))
+        shapes.append("x".join(_text_of("shape", extent) for extent in extents))
     return (*texts("n", n), *shapes)
 
 
@@ -102,7 +103,7 @@ def texts(name: str, values: object) -> tuple[str, ...]:
     """Return one value or several as texts; none for None.
 
     Raises:
-        UsageError: the sequence called `name` is empty.
+        UsageError: the sequence called `name` is empty, or contains a number that is too large.
     """
     if values is None:
         return ()
@@ -111,12 +112,26 @@ def texts(name: str, values: object) -> tuple[str, ...]:
     listed: list[object] = list(values)
     if not listed:
         raise UsageError(f"{name} is empty")
-    return tuple(str(int(value) if isinstance(value, bool) else value) for value in listed)
+    return tuple(_text_of(name, value) for value in listed)
 
 
 def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) -> int:
     """Return a whole number. Raises UsageError if it is too small or too large."""
     number = operator.index(value)
     if not least <= number <= most:
-        raise UsageError(f"{name}={number}: it has to be between {least} and {most}")
+        raise UsageError(f"{name}={_text_of(name, number)}: it has to be between {least} and {most}")
     return number
+
+
+def real(name: str, value: float, most: float) -> float:
+    """Return a number. Raises UsageError if it is NaN, negative or too large."""
+    if not 0 <= value <= most:  # true for NaN too
+        raise UsageError(f"{name}={value:g}: it has to be between 0 and {most:g}")
+    return float(value)
+
+
+def _text_of(name: str, value: object) -> str:
+    """Return a value as text. Raises UsageError for a whole number that no option accepts."""
+    if isinstance(value, int) and abs(value) >= LARGEST_VALUE:  # Python writes at most 4,300 digits
+        raise UsageError(f"{name}: a number of {value.bit_length()} bits is too large")
+    return str(int(value) if isinstance(value, bool) else value)

@@ -12,7 +12,17 @@ from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
 from cudamm.api.chosen_baseline import chosen_baseline
-from cudamm.api.defaults import OCCUPANCY_ARCH, TIMED_SIZES, TRACE_ARCH, VERIFIED_SIZES
+from cudamm.api.defaults import (
+    LARGEST_SEED,
+    MOST_RUNS,
+    MOST_SECONDS,
+    MOST_SMS,
+    MOST_WARMUP,
+    OCCUPANCY_ARCH,
+    TIMED_SIZES,
+    TRACE_ARCH,
+    VERIFIED_SIZES,
+)
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
     KernelHeader,
@@ -21,6 +31,7 @@ from cudamm.api.python_values import (
     Shapes,
     Sizes,
     Texts,
+    real,
     selection,
     texts,
     whole,
@@ -108,24 +119,24 @@ def bench(
     variants = chosen.variants()
     settings = Settings(
         fmad=fmad,
-        runs=None if runs is None else whole("runs", runs, 1),
-        warmup=None if warmup is None else whole("warmup", warmup, 0),
+        runs=None if runs is None else whole("runs", runs, 1, MOST_RUNS),
+        warmup=None if warmup is None else whole("warmup", warmup, 0, MOST_WARMUP),
         verify=verify,
         cache="cold" if cold else "hot",
-        max_noise=max_noise,
-        max_time_s=max_time_s,
+        max_noise=real("max_noise", max_noise, 1),
+        max_time_s=real("max_time_s", max_time_s, MOST_SECONDS),
         times=times,
     )
     architecture = find_architecture(arch)
-    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
-    with WorkerExecutor(device, timeout_s) as worker:
+    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
+    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS)) as worker:
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
         wanted, left_out = cases_of_supported_types(variants, chosen.is_named, sizes, dtypes, seed)
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in wanted])
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
-    exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress)
+    exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress, timeout_s)
     by_position = {result.position: result for result in (*measured, *exact)}
     measured = [by_position[position] for position in sorted(by_position)]
     yardsticks = [result for result in measured if result.is_yardstick]
@@ -168,12 +179,12 @@ def verify(
         NoDeviceError: the device or a compiler is missing.
     """
     chosen = selection(methods, params, header)
-    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0)
+    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True
     )
-    with WorkerExecutor(device, timeout_s) as worker:
+    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS)) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
@@ -198,6 +209,7 @@ def trace(
     arch: str | None = TRACE_ARCH,
     fmad: bool = True,
     seed: int = 0,
+    timeout_s: float = 60.0,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[TraceResult]:
@@ -207,7 +219,7 @@ def trace(
     record is a variant on a problem; `to_dicts` returns a row for each load and store of its source.
 
     Args:
-        methods, params, fmad, seed, progress, header: as for `bench`.
+        methods, params, fmad, seed, timeout_s, progress, header: as for `bench`.
         n, shape: as for `bench`; 1024 without both.
         dtype: as for `bench`.
         blocks: number of blocks to trace, at least one of each class; None: all blocks.
@@ -221,10 +233,12 @@ def trace(
     settings = tracing.Settings(
         blocks=None if blocks is None else whole("blocks", blocks, 1),
         arch=None if arch is None else find_architecture(arch).name,
+        timeout_s=timeout_s,
     )
     chosen = selection(methods, params, header)
     wanted, left_out, remarks = traceable_cases(
-        chosen.variants(), chosen.is_named, sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0),
+        chosen.variants(), chosen.is_named, sizes_of(n, shape), texts("dtype", dtype),
+        whole("seed", seed, 0, LARGEST_SEED),
         arch or TRACE_ARCH,
     )  # fmt: skip
     traced = list(tracing.trace(wanted, settings, fmad, progress or _no_progress))
@@ -285,7 +299,7 @@ def occupancy(
     request = occupancy_request(
         chosen, numbers, sizes_of(n, shape), texts("dtype", dtype),
         names=texts("arch", arch), device_spec=device,
-        multiprocessors=None if sms is None else whole("sms", sms, 1),
+        multiprocessors=None if sms is None else whole("sms", sms, 1, MOST_SMS),
         carveout_percent=None if carveout is None else whole("carveout", carveout, 0, 100),
         fmad=fmad, suggest=suggest, questions=Questions(why),
     )  # fmt: skip

@@ -15,6 +15,12 @@ from pathlib import Path
 
 from filelock import FileLock, SoftFileLock, Timeout
 
+from cudamm.errors import UsageError
+from cudamm.kernels.input_file import read_input
+
+_LARGEST_BYTES = 1000
+"""Largest lock file that is read: it contains the number of a process, and perhaps a host name."""
+
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)
 """Errors of a file system that cannot lock a file; filelock handles ENOSYS itself."""
 
@@ -69,6 +75,6 @@ def locked(path: Path, *, wait: bool = True, remove: bool = False) -> Iterator[N
 
 def _process(path: Path) -> int | None:
     try:
-        return int(path.read_text().split()[0])
-    except (OSError, ValueError, IndexError):
+        return int(read_input(path, "a lock file", _LARGEST_BYTES, rewritten=True).split()[0])
+    except (OSError, UsageError, ValueError, IndexError):
         return None

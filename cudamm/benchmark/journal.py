@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
+from cudamm.kernels.input_file import read_input
+
+LARGEST_FILE_BYTES = 1 << 28
+"""Largest file of results or journal that is read: about 200,000 rows."""
 
 Row = dict[str, Any]
 
@@ -28,6 +32,11 @@ def journal_path(path: str | Path) -> Path:
     """Return the path of the journal of a result file."""
     target = os.path.realpath(path)
     return Path(f"{target}.journal")
+
+
+def partial_journal_path(journal: Path) -> Path:
+    """Return the path under which a journal is begun."""
+    return journal.with_name(f".{journal.name}.partial")
 
 
 class Journal:
@@ -60,7 +69,7 @@ class Journal:
 
     def _begin(self, content: bytes) -> None:
         """Replace an older journal with a new one; until the new one is complete, the older one stays."""
-        partial = self._path.with_name(f".{self._path.name}.partial")
+        partial = partial_journal_path(self._path)
         stream = FileIO(partial, "w")
         try:
             _write(stream, content)
@@ -98,9 +107,10 @@ def read_journal(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: the journal does not exist or cannot be read.
+        UsageError: it is not a regular file, or is too large.
         DamagedError: a complete line is damaged.
     """
-    lines = path.read_bytes().split(b"\n")[:-1]
+    lines = read_input(path, "a journal", LARGEST_FILE_BYTES, rewritten=True).split(b"\n")[:-1]
     head: Row = {}
     rows: dict[int, Row] = {}
     for number, line in enumerate(lines, 1):

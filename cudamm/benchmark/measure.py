@@ -54,7 +54,7 @@ def bench(
     """
     planned = plan_all(
         executor, cases, settings.fmad, positions,
-        each_may_fail=settings.each_may_fail, all_may_be_skipped=bool(kept),
+        verified=settings.verify, each_may_fail=settings.each_may_fail, all_may_be_skipped=bool(kept),
     )  # fmt: skip
     waiting: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
     finished = 0

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.benchmark.journal import journal_path, read_journal
+from cudamm.benchmark.journal import LARGEST_FILE_BYTES, journal_path, read_journal
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import SCHEMA, Result, result_of
 from cudamm.errors import UsageError
+from cudamm.kernels.input_file import read_input
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,16 @@ class _Document:
     results: list[dict[str, Any]]
 
 
-def load(path: str) -> Saved:
+def load(path: str, *, rewritten: bool = False) -> Saved:
     """Read a result file.
+
+    Args:
+        rewritten: the command continues the file's run, and writes the file again.
 
     Raises:
         UsageError: the file cannot be read, is damaged, is of another kind or of another version of cudamm.
     """
-    text = _text(path)
+    text = _text(path, rewritten)
     try:
         document = parse_json(text)
     except DamagedError as error:
@@ -77,12 +81,11 @@ def load_to_resume(path: str) -> Saved | None:
     Raises:
         UsageError: as for `load`.
     """
-    journal = journal_path(path)
-    if not journal.exists():
-        return load(path) if Path(path).exists() else None
     name = f"{path}.journal"
     try:
-        return _saved(name, read_journal(journal))
+        if not journal_path(path).exists():
+            return load(path, rewritten=True) if Path(path).exists() else None
+        return _saved(name, read_journal(journal_path(path)))
     except OSError as error:
         raise UsageError(f"{name}: it cannot be read ({error.strerror})") from None
     except DamagedError as error:
@@ -118,13 +121,17 @@ def _damaged(path: str, reason: str) -> UsageError:
     return UsageError(f"{path} is damaged: {reason}; measure again")
 
 
-def _text(path: str) -> str:
+def _text(path: str, rewritten: bool) -> str:
     if not path:
         raise UsageError("the name of the result file is empty: name a file that --json wrote")
     try:
         if Path(path).is_dir():
             raise UsageError(f"{path} is a folder: name a file in it that --json wrote")
-        return Path(path).read_text(encoding="utf-8-sig")
+        # A file that the command writes again cannot be a pipe.
+        content = read_input(
+            path, "a file of results", LARGEST_FILE_BYTES, streams=not rewritten, rewritten=rewritten
+        )
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         if journal_path(path).exists():
             raise UsageError(

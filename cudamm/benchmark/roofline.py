@@ -33,7 +33,7 @@ from cudamm.kernels.architecture import Architecture, find_architecture
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
-from cudamm.kernels.variant import ChosenBy, Traffic, Variant, chosen_record
+from cudamm.kernels.variant import MOST_CASES, ChosenBy, Traffic, Variant, check_count, chosen_record
 
 SCHEMA = "cudamm.roofline/1"
 
@@ -356,6 +356,7 @@ def bounds(cases: Cases, roofline: Roofline, fmad: bool) -> Iterator[RooflineRes
             for the problem, no GPU can launch it, or the requirements of no case are met.
     """
     roofline.check(cases)
+    check_count(len(cases), "cases", MOST_CASES)
     results = []
     for position, (variant, problem) in enumerate(cases):
         program(variant, problem.element, fmad)  # refuses an element type that the method does not have

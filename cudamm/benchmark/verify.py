@@ -21,7 +21,7 @@ def verify_all(
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
-    for case in in_turn(prepare(executor, cases, fmad, progress), progress):
+    for case in in_turn(prepare(executor, cases, fmad, progress, verified=True), progress):
         if case.skipped:
             yield result_of_case(case, "skipped", case.skipped)
             continue

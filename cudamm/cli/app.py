@@ -19,6 +19,8 @@ from cloup.constraints import ConstraintViolated
 
 from cudamm import __version__
 from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
+from cudamm.kernels.input_file import remembered_inputs
+from cudamm.output.readable_text import readable
 
 COMMANDS = {
     "Run": {
@@ -76,7 +78,8 @@ class _App(cloup.Group):
         try:
             if sys.stdout is None:
                 raise UsageError("standard output is closed; send it to a file or to /dev/null")
-            status = super().main(args, **extra)
+            with remembered_inputs():
+                status = super().main(args, **extra)
             sys.stdout.flush()
         except CudammError as error:
             _end(str(error), error.exit_status)
@@ -123,7 +126,7 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 def _end(message: str, status: int) -> NoReturn:
     # The terminal may be closed. Python's flush at exit must not fail as well: it would change the status.
     try:
-        click.echo(f"cudamm: {' '.join(message.split())}", err=True)
+        click.echo(f"cudamm: {readable(' '.join(message.split()))}", err=True)
     except OSError:
         _discard(sys.stderr, sys.__stderr__)
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-import click
 from cloup import option_group
 
-from cudamm.api.defaults import OCCUPANCY_ARCH
+from cudamm.api.defaults import MOST_SMS, OCCUPANCY_ARCH
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import Decorator, one_target
 from cudamm.errors import NoDeviceError, UsageError
 
@@ -27,11 +27,11 @@ def architecture_options(*others: Decorator) -> Decorator:
             help="Architecture such as sm_86, 8.6 or A100, a list of them, or all. Repeatable.",
         ),
         option(
-            "--sms", type=click.IntRange(1, 100_000), metavar="N", show_default="the architecture's GPU",
+            "--sms", type=WholeNumber(1, MOST_SMS), metavar="N", show_default="the architecture's GPU",
             help="Number of multiprocessors (SMs) of the GPU.",
         ),
         option(
-            "--carveout", type=click.IntRange(0, 100), metavar="PERCENT", show_default="100",
+            "--carveout", type=WholeNumber(0, 100), metavar="PERCENT", show_default="100",
             help="Preferred share of an SM's largest shared memory; the rest is L1 cache.",
         ),
         *others,

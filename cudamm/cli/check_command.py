@@ -107,7 +107,9 @@ def check_command(
         chosen, remarks = fitted(chosen, selection.is_named, target.lacks, on_host(target, arch))
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(
-                lambda report_progress: check_all(worker, chosen, fmad, limit, report_progress, sanitize)
+                lambda report_progress: check_all(
+                    worker, chosen, fmad, limit, report_progress, sanitize, timeout_s
+                )
             )
             session.show(check_text.render)
             session.print_remarks(remarks)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import cloup
 from cloup import option_group
 
 from cudamm.cli.documented_option import option
-from cudamm.cli.fraction import FRACTION, INCREASE
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.number_types import INCREASE, SHARE
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 from cudamm.errors import ALL_WELL, FAILED_RESULT, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 @option_group(
     "Comparison",
     option(
-        "--confidence", type=FRACTION, metavar="SHARE", default="95%",
+        "--confidence", type=SHARE, metavar="SHARE", default="95%",
         help="Confidence of each speed-up's interval, such as 95% or 0.95.",
     ),
     option(
@@ -65,11 +64,7 @@ def compare_command(
     warnings = comparison.check_devices(old, new, force)
     comparisons = comparison.compare(old, new, confidence)
     warnings += comparison.differences(old, new, comparisons)
-    inputs = {os.path.realpath(path) for path in (old_path, new_path)}
-    for name, path in outputs.named.items():
-        if os.path.realpath(path) in inputs:
-            raise UsageError(f"{name} {path} would replace a file to compare: choose another name")
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:
         for warning in warnings:
             messages().print(f"cudamm: {escape(warning)}", soft_wrap=True)
         output.present(

@@ -6,7 +6,7 @@ import dataclasses
 
 import cloup
 
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 
 
 @cloup.command()
@@ -25,7 +25,7 @@ def devices_command(outputs: Outputs) -> None:
     from cudamm.output.document import environment
 
     infos, missing = every()
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:
         output.present(
             lambda console: tables.render(console, infos, missing),
             {"schema": SCHEMA, "environment": environment()},

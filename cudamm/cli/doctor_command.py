@@ -5,7 +5,7 @@ from __future__ import annotations
 import cloup
 from cloup import option_group
 
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 from cudamm.cli.shared_options import device_option
 
 
@@ -29,7 +29,7 @@ def doctor_command(device_spec: str, outputs: Outputs) -> int:
     from cudamm.errors import NoDeviceError
     from cudamm.output import doctor_table as tables
 
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:
         findings = examine(device_spec)
         output.present(
             lambda console: tables.render(console, findings),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cloup
 from cloup import option_group
 
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 from cudamm.cli.shared_options import methods_option
 
 
@@ -30,7 +30,7 @@ def list_command(methods: tuple[str, ...], outputs: Outputs) -> None:
 
     named = {variant.method for variant in Selection(methods).variants()}
     chosen = [method for method in (*every_method(), BEST) if method in named]
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:
         output.present(
             lambda console: tables.render(console, chosen, CpuDevice.limits.arch),
             tables.document(),

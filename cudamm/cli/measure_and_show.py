@@ -80,7 +80,7 @@ def measure_and_show(
             results = list(session.results)
             session.collect(
                 lambda report_progress: with_exact_figures(
-                    results, cases, architecture, settings.fmad, report_progress
+                    results, cases, architecture, settings.fmad, report_progress, measuring.timeout_s
                 )
             )
         view = results_view(info.name, session.results, baseline or BASELINE)
@@ -89,7 +89,6 @@ def measure_and_show(
             session.print_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
         session.print_remarks(remarks)
         session.finish()
-        session.write_picture(lambda _: drawing_of(view))
         return session.exit_status(all(result.status != "failed" for result in session.results))
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
 from cloup import option_group
 
-from cudamm.api.defaults import OCCUPANCY_ARCH
+from cudamm.api.defaults import MOST_RUNS, MOST_SECONDS, MOST_WARMUP, OCCUPANCY_ARCH
 from cudamm.cli.documented_option import option
-from cudamm.cli.fraction import FRACTION
+from cudamm.cli.number_types import SHARE, DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, contradict
 from cudamm.cli.shared_options import cold_option, device_options, fields_of, gathered
 
@@ -57,7 +56,7 @@ def measuring_options(command: Command) -> Command:
     options = option_group(
         "Measuring",
         option(
-            "--runs", type=click.IntRange(1, 100_000), metavar="N", show_default="as --until-stable decides",
+            "--runs", type=WholeNumber(1, MOST_RUNS), metavar="N", show_default="as --until-stable decides",
             help="Number of samples per variant.",
         ),
         option(
@@ -66,16 +65,16 @@ def measuring_options(command: Command) -> Command:
         ),
         contradict("runs", "until_stable"),
         option(
-            "--max-noise", type=FRACTION, default="0.5%", metavar="SHARE",
+            "--max-noise", type=SHARE, default="0.5%", metavar="SHARE",
             help="The median is stable if the noise, or the median's standard error, is below this share.",
         ),
         option(
-            "--max-time", "max_time_s", type=click.FloatRange(0, 86_400), default=2.0, metavar="SECONDS",
+            "--max-time", "max_time_s", type=DecimalNumber(0, MOST_SECONDS), default=2.0, metavar="SECONDS",
             help="End the sampling of a variant after this time, stable or not.",
         ),
         cold_option,
         option(
-            "--warmup", type=click.IntRange(0), metavar="N", show_default="as many as take 100 ms",
+            "--warmup", type=WholeNumber(0, MOST_WARMUP), metavar="N", show_default="as many as take 100 ms",
             help="Number of launches before the first sample.",
         ),
         option("--verify/--no-verify", default=True, help="Verify each variant before timing it, or not."),

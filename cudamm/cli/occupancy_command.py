@@ -6,13 +6,13 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import click
 import cloup
 from cloup import option_group
 
 from cudamm.api.bare_numbers import bare_numbers, whole_numbers
 from cudamm.cli.arch_options import architecture_options
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.cli.shared_options import (
@@ -45,9 +45,7 @@ MOST_CURVES = 8
         show_default="0",
         help="Bytes of shared memory per block, or an expression such as '8*threads'.",
     ),
-    option(
-        "--barriers", type=click.IntRange(0, 16), metavar="N", show_default="1", help="Barriers per block."
-    ),
+    option("--barriers", type=WholeNumber(0, 16), metavar="N", show_default="1", help="Barriers per block."),
 )
 @problem_options("1024, which decides the number of waves")
 @architecture_options(device_option)
@@ -150,9 +148,8 @@ def occupancy_command(
             tables.render(console, found, sources)
             drawings.render(console, shown)
 
-        session.show(render)
+        session.show(render, lambda found: drawings.drawing_of(shown), draw_in_terminal=False)
         session.print_remarks(request.remarks)
-        session.write_picture(lambda found: drawings.drawing_of(shown))
         session.save(OccupancyResult.record)
         # A kernel that cannot run is a failure; bare numbers that cannot run are an answer.
         return session.exit_status(numbers is not None or not any(r.reason for r in session.results))
@@ -162,6 +159,6 @@ def _cycles(option: str, text: str | None) -> Fraction | None:
     """Return a number of cycles, exactly as written. Raise UsageError for anything else."""
     if text is None:
         return None
-    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", text) or not Fraction(text):
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}", text) or not Fraction(text):
         raise UsageError(f"--{option} {text} is not a number of cycles, such as 400 or 0.25")
     return Fraction(text)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cloup import option_group
 
@@ -17,9 +19,20 @@ from cudamm.cli.documented_option import option
 from cudamm.cli.option_rules import Decorator, contradict
 from cudamm.cli.shared_options import fields_of, gathered
 from cudamm.errors import UsageError
+from cudamm.output.output_files import (
+    JsonFile,
+    OutputFile,
+    check_named,
+    is_stream,
+    print_document,
+    write_then_print,
+)
 
 if TYPE_CHECKING:
-    from cudamm.output.output_files import OutputFile
+    from rich.console import Console
+
+    from cudamm.output.plots.chart import Drawing
+    from cudamm.output.plots.plot import Plot
     from cudamm.output.text_formats import Render
 
 
@@ -29,6 +42,7 @@ class Outputs:
 
     Attributes:
         resume: a file of results, whose run the command continues.
+        page: the page of `report`.
         quiet: print nothing on standard error but errors and warnings.
         verbose: print a line on standard error for each step.
     """
@@ -39,34 +53,64 @@ class Outputs:
     svg: str | None = None
     resume: str | None = None
     plot: str | None = None
+    page: str | None = None
     quiet: bool = False
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        """Raise UsageError if two of the files are the same."""
-        seen: dict[str, str] = {}
-        for option_name, path in self.named.items():
+        """Raise UsageError if a name is empty, or if two of the files are the same."""
+        options: dict[str, str] = {}
+        for option_name, path in self._named.items():
+            check_named(option_name, path)
             key = path if path == "-" else os.path.realpath(path)
-            if seen.get(key) == "--json" and option_name == "--resume":
+            if options.get(key) == "--json" and option_name == "--resume":
                 continue  # the run continues in its own file
-            if key in seen:
+            if key in options:
                 name = "standard output" if path == "-" else path
-                raise UsageError(f"{seen[key]} and {option_name} are both {name}: choose two files")
-            seen[key] = option_name
+                raise UsageError(f"{options[key]} and {option_name} are both {name}: choose two files")
+            options[key] = option_name
+        self._check_files_beside(options)
+
+    @staticmethod
+    def _check_files_beside(options: Mapping[str, str]) -> None:
+        """Raise UsageError if a file is the journal or the lock file of another one."""
+        for path, option_name in options.items():
+            if option_name not in ("--json", "--resume") or path == "-":
+                continue
+            from cudamm.output.live_json import files_beside
+
+            for beside in files_beside(Path(path)):
+                if str(beside) in options:
+                    raise UsageError(
+                        f"{options[str(beside)]} is a file that cudamm writes beside {option_name} "
+                        f"{Path(path).name}: choose another name"
+                    )
 
     @property
-    def named(self) -> dict[str, str]:
-        """Return the named files by their options, without that of `--plot`."""
+    def _named(self) -> dict[str, str]:
+        """Return the named files by their options."""
         paths = {
             "--json": self.json, "--resume": self.resume, "--csv": self.csv, "--markdown": self.markdown,
-            "--svg": self.svg,
+            "--svg": self.svg, "--plot": self.plot, "-o": self.page,
         }  # fmt: skip
         return {name: path for name, path in paths.items() if path is not None}
 
     @property
-    def json_path(self) -> str | None:
-        """Return the path of the JSON document: a continued run writes to its own file, if none is named."""
-        return self.resume if self.json is None else self.json
+    def texts(self) -> dict[str, str]:
+        """Return the named files with the results in other forms than JSON and the page, by form."""
+        paths = {"csv": self.csv, "markdown": self.markdown, "svg": self.svg}
+        return {form: path for form, path in paths.items() if path is not None}
+
+    @property
+    def documents(self) -> list[tuple[str, str]]:
+        """Return the JSON documents, each as its option and path.
+
+        A continued run writes its own file, unless `--json` names another file. A stream is no such file.
+        """
+        named = [("--json", self.json)] if self.json is not None else []
+        if self.resume is not None and (self.json is None or self.json == "-" or is_stream(self.json)):
+            named.append(("--resume", self.resume))
+        return named
 
 
 def _file_option(name: str, help_text: str) -> Decorator:
@@ -99,8 +143,12 @@ def output_options(*others: Decorator) -> Decorator:
     return _gathered_outputs(json, *_TEXT_FILES, *others, *_STREAMS)
 
 
-def text_file_options(*others: Decorator) -> Decorator:
-    """Add `others`, `--csv`, `--markdown` and `--svg`; the command receives them as `outputs`."""
+def page_options(*others: Decorator) -> Decorator:
+    """Add `others`, `--csv`, `--markdown` and `--svg`; the command receives them as `outputs`.
+
+    Args:
+        others: more options for the group "Output", with `-o` for the page.
+    """
     return _gathered_outputs(*others, *_TEXT_FILES)
 
 
@@ -108,85 +156,152 @@ def _gathered_outputs(*options: Decorator) -> Decorator:
     return gathered("outputs", Outputs, fields_of(Outputs), option_group("Output", *options))
 
 
-class TextFiles:
-    """CSV, Markdown and SVG files that are opened before the measuring."""
+class Document(Protocol):
+    """A JSON document that is open: a file, or standard output."""
 
-    def __init__(self, outputs: Outputs) -> None:
-        """Open the files. Raise UsageError if one cannot be written."""
-        from cudamm.output.output_files import OutputFile
+    is_standard_output: bool
 
-        self._paths = {name: path for name in ("csv", "markdown", "svg") if (path := getattr(outputs, name))}
-        self.take_standard_output = "-" in self._paths.values()
+    def discard(self) -> None:
+        """Close the document, and remove what was not written."""
+
+
+D = TypeVar("D", bound=Document)
+Opened = TypeVar("Opened", bound="Output[Any]")
+
+
+class Output(Generic[D]):
+    """What a command puts out: files, which are opened before the measuring, and tables.
+
+    Attributes:
+        documents: the JSON documents.
+    """
+
+    def __init__(self, outputs: Outputs, open_document: Callable[[str, str], D]) -> None:
+        """Open the files.
+
+        Args:
+            open_document: opens a JSON document, given its path and the option that names it.
+
+        Raises:
+            UsageError: a file cannot be written.
+            NoDeviceError: the library that draws charts is missing.
+        """
+        self.documents: list[D] = []
+        self._texts = outputs.texts | ({"page": outputs.page} if outputs.page is not None else {})
         self._files: dict[str, OutputFile] = {}
+        self._plot: Plot | None = None
         with contextlib.ExitStack() as opened:
-            for name, path in self._paths.items():
+            if outputs.plot is not None:
+                from cudamm.output.plots.plot import Plot
+
+                self._plot = opened.enter_context(Plot(outputs.plot))
+            for form, path in self._texts.items():
                 if path != "-":
-                    self._files[name] = OutputFile(f"--{name}", path)
-                    opened.callback(self._files[name].discard)
+                    self._files[form] = OutputFile("-o" if form == "page" else f"--{form}", path)
+                    opened.callback(self._files[form].discard)
+            for option_name, path in outputs.documents:
+                self.documents.append(open_document(path, option_name))
+                opened.callback(self.documents[-1].discard)
             self._opened = opened.pop_all()
 
-    def __enter__(self) -> TextFiles:
+    def __enter__(self: Opened) -> Opened:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Remove the files that were opened but not written."""
         self._opened.close()
 
-    def write(self, render: Render, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write the records as CSV, and what `render` prints in the other formats.
+    @property
+    def _takes_standard_output(self) -> bool:
+        """Return whether one of the documents and forms goes to standard output."""
+        return "-" in self._texts.values() or any(d.is_standard_output for d in self.documents)
+
+    def deliver(
+        self,
+        write_document: Callable[[D], None],
+        render: Render,
+        records: Iterable[Mapping[str, Any]],
+        draw: Callable[[], Drawing] | None = None,
+        *,
+        draw_in_terminal: bool = True,
+        page: Callable[[], str] = str,
+        prints_tables: bool = True,
+    ) -> None:
+        """Write the files, whole or not at all; then print the tables, or the form for standard output.
+
+        Args:
+            write_document: writes one of the JSON documents.
+            render: prints the tables.
+            records: rows of the CSV file.
+            draw: returns the charts of `--plot`.
+            draw_in_terminal: print the charts below the tables if `--plot` names the terminal.
+            page: returns the page of `report`.
+            prints_tables: print the tables if no other form goes to standard output.
 
         Raises:
-            UsageError: the disk is full.
+            UsageError: a file cannot be written; everything else is written and printed.
         """
         from cudamm.output import text_formats
-
-        formats = {
-            "csv": lambda: text_formats.csv_of(records),
-            "markdown": lambda: text_formats.markdown(render),
-            "svg": lambda: text_formats.svg(render, _command_line()),
-        }
-        for name in self._paths:
-            text = formats[name]()
-            if name in self._files:
-                self._files[name].write([text.encode()])
-            else:
-                sys.stdout.write(text)
-
-
-class Output:
-    """Output of a command that has all its results at once: tables on the terminal, and files."""
-
-    def __init__(self, outputs: Outputs) -> None:
-        """Open the files. Raise UsageError if one cannot be written."""
-        from cudamm.output.output_files import JsonFile
-
-        with contextlib.ExitStack() as opened:
-            self._text_files = opened.enter_context(TextFiles(outputs))
-            self._json = JsonFile(outputs.json) if outputs.json is not None else None
-            if self._json is not None:
-                opened.callback(self._json.discard)
-            self._opened = opened.pop_all()
-
-    def __enter__(self) -> Output:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
-
-    def present(self, render: Render, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
-        """Print the tables, unless a file goes to standard output, and write the files.
-
-        Raises:
-            UsageError: the disk is full.
-        """
         from cudamm.output.console import console
 
+        plot = self._plot
+        drawing = functools.cache(draw) if draw is not None else None
+
+        def render_all(console: Console) -> None:
+            render(console)
+            if plot is not None and drawing is not None and draw_in_terminal:
+                plot.show(console, drawing())
+
+        forms: dict[str, Callable[[], str]] = {
+            "csv": lambda: text_formats.csv_of(records),
+            "markdown": lambda: text_formats.markdown(render_all),
+            "svg": lambda: text_formats.svg(render_all, _command_line()),
+            "page": page,
+        }
+
+        def write_text(form: str) -> None:
+            self._files[form].write_text(forms[form]())
+
+        def write_drawing() -> None:
+            if plot is not None and drawing is not None:
+                plot.write(drawing())
+
+        def print_all() -> None:
+            for document in self.documents:
+                if document.is_standard_output:
+                    write_document(document)
+            for form, path in self._texts.items():
+                if path == "-":
+                    print_document(forms[form]())
+            if prints_tables and not self._takes_standard_output:
+                render_all(console())
+
+        in_files = [document for document in self.documents if not document.is_standard_output]
+        write_then_print(
+            [
+                *(functools.partial(write_document, document) for document in in_files),
+                *(functools.partial(write_text, form) for form in self._files),
+                write_drawing,
+            ],
+            print_all,
+        )
+
+
+class AllAtOnce(Output[JsonFile]):
+    """The output of a command that has all its results at once."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        """Open the files. Raises UsageError if a file cannot be written."""
+        super().__init__(outputs, JsonFile)
+
+    def present(self, render: Render, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
+        """Write the files, then print the tables.
+
+        Raises:
+            UsageError: a file cannot be written.
+        """
         rows = list(records)
-        if not (self._text_files.take_standard_output or (self._json and self._json.is_standard_output)):
-            render(console())
-        if self._json:
-            self._json.write(document, rows)
-        self._text_files.write(render, rows)
+        self.deliver(lambda file: file.write(document, rows), render, rows)
 
 
 _FILES = ("--json", "--csv", "--markdown", "--svg")

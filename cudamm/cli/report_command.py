@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 import cloup
 
 from cudamm.cli.documented_option import option
-from cudamm.cli.output_options import Outputs, text_file_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, page_options
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
-    from cudamm.benchmark.result import Result
     from cudamm.benchmark.result_file import Saved
     from cudamm.occupancy.occupancy_result import OccupancyResult
     from cudamm.output.page.page_kernels import Kernel
@@ -27,9 +26,9 @@ STREAMS = ("/dev/", "/proc/")
 
 @cloup.command()
 @cloup.argument("path", metavar="RESULTS.json")
-@text_file_options(
+@page_options(
     option(
-        "-o", "--output", metavar="FILE", show_default="the name of RESULTS.json, ending in .html",
+        "-o", "--output", "page", metavar="FILE", show_default="the name of RESULTS.json, ending in .html",
         help="Write the page to FILE; - for standard output.",
     ),
     option(
@@ -37,7 +36,7 @@ STREAMS = ("/dev/", "/proc/")
         help="Add the occupancy of kernels that ran on a GPU, or not; it needs nvcc.",
     ),
 )  # fmt: skip
-def report_command(path: str, output: str | None, occupancy: bool, outputs: Outputs) -> None:
+def report_command(path: str, occupancy: bool, outputs: Outputs) -> None:
     """\b
     cudamm report results.json                  write results.html
     cudamm report sweep.json -o handed-in.html  write handed-in.html
@@ -51,64 +50,46 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     With --csv, --markdown or --svg, the table of bench is written in that format instead of the page. Add -o
     to write the page too.
     """
+    from rich.text import Text
+
+    from cudamm.benchmark.result import bench_record_among
     from cudamm.benchmark.result_file import load, results_of
-    from cudamm.output.output_files import OutputFile
+    from cudamm.output import bench_table
+    from cudamm.output.console import console
     from cudamm.output.page.page import page
     from cudamm.output.page.page_kernels import kernel_of
     from cudamm.output.results_view import results_view
 
     saved = load(path)
     results = results_of(saved)
-    if outputs.named:
-        _write_text_files(saved, results, outputs, output)
-        if output is None:
-            return
-    target = _target(path, output)
-    file = OutputFile("-o", target)
-    try:
+    view = results_view(saved.document["device"]["name"], results)
+    if outputs.page is None and not outputs.texts:
+        outputs = dataclasses.replace(outputs, page=_page_path(path))
+
+    @functools.cache
+    def page_text() -> str:
         kernels = [kernel_of(result) for result in results]
         found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
-        view = results_view(saved.document["device"]["name"], results)
-        text = page(saved, view, kernels, found, why_not)
-        content = text.encode()
-        file.write([content])
-    finally:
-        file.discard()
-    if output != "-":
-        click.echo(f"{target}: {len(results)} rows, {max(1, len(content) // 1000)} kB")
+        return page(saved, view, kernels, found, why_not)
+
+    with AllAtOnce(outputs) as output:
+        output.deliver(
+            lambda file: None,
+            lambda console: bench_table.render(console, view),
+            [bench_record_among(result, results) for result in results],
+            page=page_text,
+            prints_tables=False,
+        )
+    if outputs.page not in (None, "-") and "-" not in outputs.texts.values():
+        size = max(1, len(page_text().encode()) // 1000)
+        console().print(Text(f"{outputs.page}: {len(results)} rows, {size} kB"), soft_wrap=True)
 
 
-def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
-    """Write the table as CSV, Markdown and SVG. Raise UsageError if one would replace the file of results."""
-    from cudamm.benchmark.result import bench_record_among
-    from cudamm.cli.output_options import TextFiles
-    from cudamm.output import bench_table
-    from cudamm.output.results_view import results_view
-
-    for name, path in outputs.named.items():
-        if path != "-" and Path(path).exists() and Path(path).samefile(saved.path):
-            raise UsageError(f"{name} {path} would replace the file of results: choose another name")
-        if page is not None and os.path.realpath(path) == os.path.realpath(page):
-            raise UsageError(
-                f"{name} and -o are both {'standard output' if path == '-' else path}: choose two files"
-            )
-    with TextFiles(outputs) as files:
-        view = results_view(saved.document["device"]["name"], results)
-        records = [bench_record_among(result, results) for result in results]
-        files.write(lambda console: bench_table.render(console, view), records)
-
-
-def _target(path: str, output: str | None) -> str:
-    """Return the page's path. Raise UsageError if the page would replace the file of results."""
-    if output == "-":
-        return "/dev/stdout"
-    given = Path(path)
-    if output is None and (path.startswith(STREAMS) or not given.is_file()):
+def _page_path(path: str) -> str:
+    """Return the path of a page that is named after its file of results. Raise UsageError for a stream."""
+    if path.startswith(STREAMS) or not Path(path).is_file():
         raise UsageError(f"the page cannot be named after {path}: name the page with -o FILE")
-    target = given.with_suffix(".html") if output is None else Path(output)
-    if target.exists() and target.samefile(given):
-        raise UsageError(f"-o {target} would replace the file of results: choose another name")
-    return str(target) if output is None else output
+    return str(Path(path).with_suffix(".html"))
 
 
 def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:

@@ -94,5 +94,4 @@ def reproduce_command(
 
             session.show(tables.render, draw)
             session.save(Reproduction.record)
-            session.write_picture(draw)
             return session.exit_status(all(found.is_right for found in session.results))

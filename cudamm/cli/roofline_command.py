@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import click
 import cloup
 from cloup import option_group
 from cloup.constraints import IsSet
 
+from cudamm.api.defaults import MOST_RUNS, MOST_SMS
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Decorator, all_with, belongs_to, contradict, one_target
 from cudamm.cli.output_options import PLOT, Outputs, output_options
 from cudamm.cli.shared_options import (
@@ -35,21 +36,15 @@ if TYPE_CHECKING:
 
 DEFAULT_SIZE = "1024"
 
-LARGEST_NUMBER = 1e9
+LARGEST_NUMBER = 1_000_000_000
 """Largest accepted rate in GFLOP/s or GB/s, or clock in MHz, far above that of any device."""
 
 _BY_NUMBERS = "an A100: --peak 19500 --bandwidth 1555"
 _BY_CLOCKS = "an A100: --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120"
 
 
-def _positive(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= LARGEST_NUMBER:  # true for NaN too
-        raise click.BadParameter(f"{value:g} is not above 0 and at most {LARGEST_NUMBER:,.0f}")
-    return value
-
-
 def _number(flag: str, metavar: str, text: str) -> Decorator:
-    return option(flag, type=float, callback=_positive, metavar=metavar, help=text)
+    return option(flag, type=DecimalNumber(0, LARGEST_NUMBER, above=True), metavar=metavar, help=text)
 
 
 def _data_sheet(**given: object) -> DataSheet:
@@ -75,13 +70,13 @@ _roofs_options: Decorator = gathered(
             help="Calculate the roofs of another GPU, of an architecture such as sm_86, from its clocks.",
         ),
         option(
-            "--sms", type=click.IntRange(1, 100_000), metavar="N", show_default="the architecture's GPU",
+            "--sms", type=WholeNumber(1, MOST_SMS), metavar="N", show_default="the architecture's GPU",
             help="Number of multiprocessors, for --arch.",
         ),
         _number("--clock", "MHZ", "Clock of the multiprocessors, for --arch."),
         _number("--memory-clock", "MHZ", "Clock of the memory, for --arch; it transfers twice per cycle."),
         option(
-            "--bus-width", type=click.IntRange(8, 100_000), metavar="BITS",
+            "--bus-width", type=WholeNumber(8, 100_000), metavar="BITS",
             help="Bus width of the memory, for --arch.",
         ),
     ),
@@ -114,7 +109,7 @@ _roofs_options: Decorator = gathered(
 @option_group(
     "Measuring",
     option(
-        "--runs", type=click.IntRange(1, 100_000), metavar="N", show_default="until the median is stable",
+        "--runs", type=WholeNumber(1, MOST_RUNS), metavar="N", show_default="until the median is stable",
         help="Number of samples per variant.",
     ),
     cold_option,
@@ -217,5 +212,4 @@ def _show(
         session.show(lambda console, found: tables.render(console, info, roofs, found), draw)
         session.print_remarks(remarks)
         session.save(RooflineResult.record)
-        session.write_picture(draw)
         return session.exit_status(all(result.status != "failed" for result in session.results))

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cudamm.benchmark.result import Result
-from cudamm.cli.output_options import Outputs, TextFiles
+from cudamm.cli.output_options import Output, Outputs
 from cudamm.devices.device import DeviceInfo
-from cudamm.errors import ALL_WELL, FAILED_RESULT, Interrupted, NoDeviceError, UsageError
-from cudamm.output.console import console, messages
+from cudamm.errors import ALL_WELL, FAILED_RESULT, CudammError, Interrupted, UsageError
+from cudamm.output.console import messages
 from cudamm.output.document import document
 from cudamm.output.live_json import LiveJson
 from cudamm.output.output_files import JsonFile
@@ -24,7 +24,6 @@ from cudamm.output.text_formats import Render
 
 if TYPE_CHECKING:
     from cudamm.output.plots.chart import Drawing
-    from cudamm.output.plots.plot import Plot
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
@@ -50,25 +49,15 @@ class Session(Generic[R]):
         self._schema = schema
         self._device = device
         self._interrupted: KeyboardInterrupt | None = None
-        self._lost: NoDeviceError | None = None
+        self._failure: CudammError | None = None
         self._outputs = outputs
         self._printed: list[Render] = []
-        self._plot: Plot | None = None
-        self._json: JsonFile | LiveJson | None = None
-        with contextlib.ExitStack() as opened:
-            if outputs.plot is not None:
-                from cudamm.output.plots.plot import Plot
+        self._draw: Callable[[list[R]], Drawing] | None = None
+        self._draws_in_terminal = True
+        self._output: Output[JsonFile | LiveJson] = Output(outputs, self._opened)
 
-                self._plot = opened.enter_context(Plot(outputs.plot, outputs.named))
-            self._text_files = opened.enter_context(TextFiles(outputs))
-            path = outputs.json_path
-            if path is not None:
-                self._json = self._opened(path)
-                opened.callback(self._json.discard)
-            self._files = opened.pop_all()
-
-    def _opened(self, path: str) -> JsonFile | LiveJson:
-        return JsonFile(path)
+    def _opened(self, path: str, option: str) -> JsonFile | LiveJson:
+        return JsonFile(path, option)
 
     def __enter__(self: S) -> S:
         return self
@@ -76,11 +65,15 @@ class Session(Generic[R]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._files.close()
+        self._output.__exit__()
 
     def collect(self, measure: Callable[[ReportProgress], Iterator[R]]) -> None:
-        """Measure everything, and show progress meanwhile. Do nothing after Ctrl-C or a lost device."""
-        if self._interrupted is not None or self._lost is not None:
+        """Measure everything, and show progress meanwhile. Do nothing after Ctrl-C or an error.
+
+        An error after the first result ends the measuring; `exit_status` raises it when the results are
+        written and printed.
+        """
+        if self._interrupted is not None or self._failure is not None:
             return
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -108,10 +101,10 @@ class Session(Generic[R]):
                         self.keep(result)
             except KeyboardInterrupt as interrupt:
                 self._interrupted = interrupt
-            except NoDeviceError as error:
+            except CudammError as error:
                 if not self.results:
                     raise
-                self._lost = error  # the GPU failed meanwhile: its results so far are kept
+                self._failure = error  # such as a GPU that failed meanwhile
 
     def keep(self, result: R) -> None:
         """Add a result."""
@@ -121,50 +114,30 @@ class Session(Generic[R]):
         self,
         render: Callable[[Console, list[R]], None],
         draw: Callable[[list[R]], Drawing] | None = None,
+        *,
+        draw_in_terminal: bool = True,
     ) -> None:
-        """Print the tables, and the charts if `--plot` names the terminal.
+        """Have the tables printed, and the charts of `--plot` drawn, when the files are written.
 
-        Nothing is printed if a file goes to standard output.
+        Args:
+            draw_in_terminal: false if `render` prints the charts itself.
         """
-        if self._device.note and not self._outputs.quiet:
-            messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
-
-        def render_all(console: Console) -> None:
-            render(console, self.results)
-            if self._plot is not None and draw is not None:
-                self._plot.show(console, draw(self.results))
-
-        self._print(render_all)
-
-    def write_picture(self, draw: Callable[[list[R]], Drawing]) -> None:
-        """Write the file of `--plot`. Call this last: a full disk must not cost the results."""
-        if self._plot is not None and self.results:
-            self._plot.write(draw(self.results))
+        self._draw, self._draws_in_terminal = draw, draw_in_terminal
+        self._printed.append(lambda console: render(console, self.results))
 
     def print_remarks(self, remarks: Sequence[str]) -> None:
-        """Print remarks below the tables, unless a file goes to standard output."""
+        """Have remarks printed below the tables."""
 
         def render(console: Console) -> None:
             for remark in remarks:
                 console.print(escape(remark), soft_wrap=True)
 
-        self._print(render)
-
-    def _print(self, render: Render) -> None:
-        if not self.results:
-            return
         self._printed.append(render)
-        if not (self._text_files.take_standard_output or (self._json and self._json.is_standard_output)):
-            with self._ignoring_a_closed_terminal():
-                render(console())
 
-    def _write_text_files(self, rows: Iterable[dict[str, Any]]) -> None:
-        if self.results:
-            self._text_files.write(self._print_again, rows)
-
-    def _print_again(self, console: Console) -> None:
-        for printed in self._printed:
-            printed(console)
+    def _render(self, console: Console) -> None:
+        with self._ignoring_a_closed_terminal():
+            for render in self._printed:
+                render(console)
 
     @contextlib.contextmanager
     def _ignoring_a_closed_terminal(self) -> Iterator[None]:
@@ -182,31 +155,53 @@ class Session(Generic[R]):
     def write(
         self, rows: Sequence[dict[str, Any]], csv_rows: Iterable[dict[str, Any]] | None = None, **head: Any
     ) -> None:
-        """Write the files. Call this after the tables: a full disk must not cost them.
+        """Write the files, then print the tables.
 
         Args:
             rows: rows of the JSON document.
             csv_rows: rows of the CSV file, if they differ.
             head: other fields of the JSON document.
         """
-        # An interrupt before the first result must not replace an older file by an empty one.
-        if isinstance(self._json, JsonFile) and (self.results or not self._interrupted):
-            self._json.write(document(self._schema, self._device) | head, rows)
-        self._write_text_files(rows if csv_rows is None else csv_rows)
+
+        def write_document(file: JsonFile | LiveJson) -> None:
+            if isinstance(file, JsonFile):
+                file.write(document(self._schema, self._device) | head, rows)
+
+        self._deliver(write_document, rows if csv_rows is None else csv_rows)
+
+    def _deliver(
+        self, write_document: Callable[[JsonFile | LiveJson], None], csv_rows: Iterable[dict[str, Any]]
+    ) -> None:
+        if self._device.note and not self._outputs.quiet:
+            messages().print(f"cudamm: {escape(self._device.note)}", soft_wrap=True)
+        if not self.results:
+            # An interrupt before the first result must not replace an older file by an empty one.
+            for file in () if self._interrupted else self._output.documents:
+                write_document(file)
+            return
+        draw = self._draw
+        self._output.deliver(
+            write_document,
+            self._render,
+            csv_rows,
+            (lambda: draw(self.results)) if draw is not None else None,
+            draw_in_terminal=self._draws_in_terminal,
+        )
 
     def exit_status(self, all_well: bool) -> int:
         """Return the exit status.
 
         Raises:
             Interrupted: after Ctrl-C.
-            NoDeviceError: the device was lost.
+            CudammError: an error that ended the measuring, such as a lost device.
         """
         count = len(self.results)
         progress = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
         if self._interrupted is not None:
             raise Interrupted(self._interrupted, progress)
-        if self._lost is not None:
-            raise NoDeviceError(f"{self._lost}; {progress}")
+        if self._failure is not None:
+            self._failure.args = (f"{self._failure}; {progress}",)
+            raise self._failure
         return ALL_WELL if all_well else FAILED_RESULT
 
 
@@ -234,8 +229,12 @@ class LiveSession(Session[Result]):
         self._restored: dict[int, dict[str, Any]] = {}
         super().__init__(schema, outputs, device)
 
-    def _opened(self, path: str) -> LiveJson:
-        return LiveJson(path, document(self._schema, self._device, self._options))
+    def _opened(self, path: str, option: str) -> LiveJson:
+        return LiveJson(path, document(self._schema, self._device, self._options), option)
+
+    @property
+    def _live_documents(self) -> list[LiveJson]:
+        return [file for file in self._output.documents if isinstance(file, LiveJson)]
 
     def restore(self, results: Sequence[Result], records: Mapping[int, dict[str, Any]]) -> None:
         """Take over the results of an earlier run.
@@ -246,27 +245,27 @@ class LiveSession(Session[Result]):
         """
         self.results += results
         self._restored = dict(records)
-        if isinstance(self._json, LiveJson):
-            self._json.restore(records)
+        for file in self._live_documents:
+            file.restore(records)
 
     def keep(self, result: Result) -> None:
         """Put a result at its position, in place of an earlier one. A result of cuBLAS changes all rows."""
         first = bisect.bisect_left(self.results, result.position, key=lambda r: r.position)
         end = bisect.bisect_right(self.results, result.position, key=lambda r: r.position)
         self.results[first:end] = [result]
-        if isinstance(self._json, LiveJson):
-            self._json.append(self._records(self.results if result.is_yardstick else [result]))
+        if self._live_documents:
+            records = self._records(self.results if result.is_yardstick else [result])
+            for file in self._live_documents:
+                file.append(records)
 
     def finish(self) -> None:
-        """Write the files. Call this after the tables: a full disk must not cost them."""
-        if self.results or not self._interrupted:
-            self._write_json()
-        self._write_text_files(self._records(self.results).values())
+        """Write the files, then print the tables."""
+        self._deliver(self._write_document, self._records(self.results).values())
 
-    def _write_json(self) -> None:
-        if isinstance(self._json, LiveJson):
+    def _write_document(self, file: JsonFile | LiveJson) -> None:
+        if isinstance(file, LiveJson):
             records = self._restored | self._records(self.results)
-            self._json.write(records[position] for position in sorted(records))
+            file.write(records[position] for position in sorted(records))
 
     def _records(self, results: Sequence[Result]) -> dict[int, dict[str, Any]]:
         """Return the rows of results by position."""
@@ -275,8 +274,9 @@ class LiveSession(Session[Result]):
 
     def __exit__(self, *error: Any) -> None:
         try:
-            if isinstance(self._json, LiveJson) and self._json.is_behind:  # an error prevented `finish`
-                with contextlib.suppress(UsageError):
-                    self._write_json()
+            for file in self._live_documents:
+                if file.is_behind:  # an error prevented `finish`
+                    with contextlib.suppress(UsageError):
+                        self._write_document(file)
         finally:
             super().__exit__(*error)

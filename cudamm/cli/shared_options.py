@@ -7,13 +7,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
 from cloup import option_group
 
-from cudamm.api.defaults import TIMED_SIZES
+from cudamm.api.defaults import LARGEST_SEED, MOST_SECONDS, TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, Decorator
+from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
@@ -87,6 +88,8 @@ def _selection(kernels: Sequence[str], **given: Any) -> Selection:
 
     from cudamm.kernels.selection import Selection
 
+    if "" in kernels:
+        raise UsageError("--kernel needs the name of a file, and its value is empty")
     chosen = {name: given.pop(name) for name in _CHOOSING}
     given["requires"] = _joined(given["requires"])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
@@ -193,7 +196,7 @@ where_option = option(
     help="Only variants that meet this condition, such as 'BM*BN<=8192'. Repeatable.",
 )  # fmt: skip
 seed_option = option(
-    "--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random matrices."
+    "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N", help="Seed of the random matrices."
 )
 cold_option = option(
     "--cold/--hot", default=True,
@@ -205,7 +208,7 @@ device_option = option(
     help="gpu, gpu:1, cpu, or auto: the first GPU, or the CPU device if there is no GPU.",
 )  # fmt: skip
 timeout_option = option(
-    "--timeout", "timeout_s", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
+    "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), default=60.0,
     metavar="SECONDS", help="Time without an answer after which a variant counts as hung.",
 )  # fmt: skip
 device_options = option_group("Device", device_option, timeout_option)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-import click
 import cloup
 
 from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
+from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
 from cudamm.cli.shared_options import (
     EVERY_VALUE,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @output_options(
     option(
         "--top",
-        type=click.IntRange(1),
+        type=WholeNumber(1, 1_000_000),
         metavar="K",
         show_default="all",
         help="Show only the K fastest of each problem.",

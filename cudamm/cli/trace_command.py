@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
 import cloup
 from cloup import option_group
 
 from cudamm.api.defaults import SIZE, TRACE_ARCH
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import belongs_to, contradict
 from cudamm.cli.output_options import Outputs, output_options
-from cudamm.cli.shared_options import fmad_option, problem_options, seed_option, selection_options
+from cudamm.cli.shared_options import (
+    fmad_option,
+    problem_options,
+    seed_option,
+    selection_options,
+    timeout_option,
+)
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 9
 
+LARGEST_BLOCK = 2**31 - 1
+"""Largest number of a block or a warp: the largest extent of a grid."""
+
 
 @cloup.command()
 @selection_options(fmad_option)
@@ -31,7 +40,7 @@ MOST_STEPS = 9
 @option_group(
     "Tracing",
     option(
-        "--blocks", type=click.IntRange(1), metavar="N", show_default="8",
+        "--blocks", type=WholeNumber(1, LARGEST_BLOCK), metavar="N", show_default="8",
         help="Number of blocks to trace, at least one of each class. Counts are scaled up to the grid.",
     ),
     option("--all", "every", is_flag=True, help="Trace every block of the grid."),
@@ -48,6 +57,7 @@ MOST_STEPS = 9
         "--as-written", is_flag=True,
         help="Count shared-memory loads as the source has them, without nvcc's merging.",
     ),
+    timeout_option,
     contradict("every", "blocks"),
     contradict("compare", "methods"),
     contradict("compare", "kernels"),
@@ -55,12 +65,12 @@ MOST_STEPS = 9
 @option_group(
     "Drawing",
     option(
-        "--warp", type=click.IntRange(0), metavar="W",
+        "--warp", type=WholeNumber(0, LARGEST_BLOCK), metavar="W",
         help="Draw which elements the threads of warp W of a block access.",
     ),
     option("--of-block", metavar="X,Y,Z", show_default="0,0", help="Index of the block of --warp."),
     option(
-        "--steps", type=click.IntRange(1, MOST_STEPS), metavar="N", show_default="3",
+        "--steps", type=WholeNumber(1, MOST_STEPS), metavar="N", show_default="3",
         help="Number of requests of each load and store that --warp draws.",
     ),
     contradict("compare", "warp"),
@@ -79,6 +89,7 @@ def trace_command(
     compare: tuple[str, str] | None,
     arch: str,
     as_written: bool,
+    timeout_s: float,
     fmad: bool,
     seed: int,
     outputs: Outputs,
@@ -113,6 +124,7 @@ def trace_command(
         warp=warp,
         of_block=_block_index(of_block) if of_block is not None else (0, 0, 0),
         steps=steps or Settings.steps,
+        timeout_s=timeout_s,
     )
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.is_named if compare is None else lambda method: True

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import TIMED_SIZES
+from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import Duration, WholeNumber
 from cudamm.cli.option_rules import contradict, excludes
-from cudamm.cli.output_options import Output, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
 from cudamm.cli.shared_options import (
     EVERY_VALUE,
     HEADER_FIELDS,
@@ -40,31 +39,13 @@ _NOT_STORED = (
     "cudamm occupancy compare variants"
 )
 
-_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
-
-
-class Duration(click.ParamType[float]):
-    """A duration such as 60s, 2m or 90, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number of seconds. Fail with a usage error for anything else."""
-        if isinstance(value, float):
-            return value
-        match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(s|m|min|h|)\s*", str(value))
-        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-        if seconds <= 0:
-            self.fail(f"“{value}” is not a duration such as 60s or 2m", param, ctx)
-        return seconds
-
 
 @cloup.command()
 @selection_options(where_option, block=EVERY_VALUE, values=EVERY_VALUE)
 @problem_options(
     SIZES_BY_DEVICE, "float32",
     option(
-        "--seed", type=click.IntRange(0), default=0, metavar="N",
+        "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N",
         help="Seed of the random matrices, and of the variants with which the search starts.",
     ),
 )  # fmt: skip
@@ -232,13 +213,13 @@ def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forge
     def is_chosen(entry: Entry) -> bool:
         return is_here(entry) and (names is None or entry.method in names)
 
-    entries = store.forget(is_chosen) if forget else [e for e in store.entries() if is_chosen(e)]
-    for remark in store.remarks:
-        messages().print(f"cudamm: {escape(remark)}", soft_wrap=True)
-    rows = [(entry, state_of(entry)) for entry in entries]
-    count = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
     hint = "" if info.kind == "gpu" else " tune stores what is fastest on a GPU, and this is none."
-    with Output(outputs) as output:
+    with AllAtOnce(outputs) as output:  # opened before anything is removed
+        entries = store.forget(is_chosen) if forget else [e for e in store.entries() if is_chosen(e)]
+        for remark in store.remarks:
+            messages().print(f"cudamm: {escape(remark)}", soft_wrap=True)
+        rows = [(entry, state_of(entry)) for entry in entries]
+        count = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
         output.present(
             lambda console: (
                 console.print(f"{count} of {escape(info.name)} removed", soft_wrap=True)

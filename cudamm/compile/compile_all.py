@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from typing import Any, TypeVar
 
+from cudamm.compile.process_group import thread_pool
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
 
@@ -38,16 +39,12 @@ def compile_each(
 ) -> Iterator[Iterator[tuple[Program, Compiled | KernelError]]]:
     """Yield an iterator over the distinct programs, each with its result, or its error, once it is compiled.
 
-    After the `with` block no compiler runs. A generator with such a block has to be closed: if the garbage
-    collector ended the block, it could wait for threads inside a function that starts one, and hang.
+    After the `with` block no compiler runs. A generator with such a block has to be closed, as
+    for `thread_pool`.
     """
-    pool = ThreadPoolExecutor(os.cpu_count() or 1)
-    try:
+    with thread_pool(os.cpu_count() or 1) as pool:
         futures = {pool.submit(compile_one, program): program for program in dict.fromkeys(programs)}
         yield ((futures[future], _result_of(future)) for future in as_completed(futures))
-    finally:
-        # After Ctrl-C no further compiler is started.
-        pool.shutdown(cancel_futures=True)
 
 
 def _result_of(future: Future[Any]) -> Any:

@@ -7,24 +7,24 @@ import errno
 import functools
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import platformdirs
 
 from cudamm.compile.identity import hash_of
+from cudamm.compile.owned_folder import owned_folder
+from cudamm.compile.process_group import run_group
 from cudamm.errors import KernelError, NoDeviceError
 
-TEMPORARY = ".partial-"
-"""Prefix of the names of files that are still being written."""
+COMPILE_TIMEOUT_S = 600
+"""Time limit of a compiler in seconds: a source can make it loop, or wait for a pipe that stays empty."""
 
-STALE_S = 24 * 60 * 60
-"""Age of a partial file, in seconds, at which its run must have been killed: no compiler runs that long."""
+_MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+MOST_COMPILER_BYTES = min(16 << 30, max(4 << 30, _MEMORY_BYTES // 4))
+"""Limit on the memory of a compiler, in bytes: a source that includes /dev/zero would take all of it."""
 
 LAYOUT = "2"
 """Version of the layout of the cached files. A file of another layout is never read."""
@@ -64,18 +64,13 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
     if target.is_file():
         return target
     try:
-        _remove_stale(folder)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=TEMPORARY, suffix=suffix)
-        os.close(handle)
-        partial = Path(name)
-        try:
+        with owned_folder(folder) as temporary:
+            partial = temporary / f"partial{suffix}"
             make(partial)
             partial.chmod(0o755)
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
             partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
     return target
@@ -93,9 +88,9 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
     if target.is_dir():
         return target
     try:
-        _remove_stale(folder)
-        partial = Path(tempfile.mkdtemp(dir=folder, prefix=TEMPORARY))
-        try:
+        with owned_folder(folder) as temporary:
+            partial = temporary / "partial"
+            partial.mkdir()
             make(partial)
             for path in partial.iterdir():
                 with path.open("rb") as file:
@@ -105,8 +100,6 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
             except OSError:
                 if not target.is_dir():  # another process was faster
                     raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise _unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
     return target
@@ -122,8 +115,8 @@ def _folder_and_target(made_from: Sequence[str], suffix: str) -> tuple[Path, Pat
 def temporary_folder() -> Iterator[Path]:
     """Yield a temporary folder for a compiler. Raises NoDeviceError if it cannot be written to."""
     try:
-        with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
-            yield Path(folder)
+        with owned_folder() as folder:
+            yield folder
     except OSError as error:
         raise _unwritable("the temporary folder", _temporary_files_folder(), error, "TMPDIR") from None
 
@@ -139,18 +132,6 @@ def _unwritable(purpose: str, folder: Path, error: OSError, variable: str) -> No
     return NoDeviceError(
         f"nothing can be written to {purpose} {folder} ({error.strerror or error}); {remedy}"
     )
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove partial files that killed runs have left behind."""
-    for path in folder.glob(f"{TEMPORARY}*"):
-        with contextlib.suppress(OSError):  # another run removed the file, or another user owns it
-            if time.time() - path.lstat().st_mtime <= STALE_S:
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
 
 
 def run_compiler(command: Sequence[str], source: str = "") -> str:
@@ -170,20 +151,37 @@ def run_to_end(command: Sequence[str], source: str = "") -> subprocess.Completed
     """Run a compiler to its end; return its exit status and its streams, decoded whatever their encoding.
 
     Raises:
-        CompilerKilled: the compiler, or a program that it runs, was killed.
+        CompilerKilled: the compiler, or a program that it runs, was killed, or took too long.
         NoDeviceError: the compiler does not start, or the disk is full.
+    """
+    with temporary_folder() as folder:
+        return run_with_folder(command, source, folder)
+
+
+def run_with_folder(
+    command: Sequence[str], source: str, folder: Path, *, is_current: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, as `run_to_end` does, with a given folder for its temporary files.
+
+    Args:
+        folder: a folder for this compiler alone, which is removed if cudamm is killed.
+        is_current: run the compiler in that folder.
     """
     name = Path(command[0]).name
     try:
-        completed = subprocess.run(
+        completed = run_group(
             command,
-            input=source,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            check=False,
-            env={**os.environ, "LANGUAGE": "en"},  # messages are parsed below
+            source,
+            timeout_s=COMPILE_TIMEOUT_S,
+            environment={"LANGUAGE": "en", "TMPDIR": str(folder)},  # messages are parsed below
+            working_folder=folder if is_current else None,
+            removed=folder,
+            most_bytes=MOST_COMPILER_BYTES,
         )
+    except subprocess.TimeoutExpired:
+        raise CompilerKilled(
+            f"{name} did not end within {COMPILE_TIMEOUT_S:g} s: does the source make it wait?"
+        ) from None
     except OSError as error:
         raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
     if completed.returncode != 0:

@@ -51,6 +51,12 @@ class _Compiler:
     def is_clang(self) -> bool:
         return "clang" in self.version
 
+    @property
+    def fills_locals(self) -> bool:
+        """Whether the compiler can fill local variables with a pattern: Clang, and GCC since version 12."""
+        gcc_version = re.search(r"\) (\d+)\.", self.version)
+        return self.is_clang or (gcc_version is not None and int(gcc_version[1]) >= 12)
+
 
 def compile_for_host(program: Program) -> Executable:
     """Compile a program, or take it from the cache.
@@ -87,6 +93,8 @@ def _parts(program: Program) -> list[_Part]:
                "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
     if not compiler().is_clang:
         options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
+    if compiler().fills_locals:  # a read of a variable that was never set must not give zero by chance
+        options.append("-ftrivial-auto-var-init=pattern")
     return [
         _kernel_part(program, options),
         _part(_dynamic_shared_file(program), _RUNTIME_OPTIONS),

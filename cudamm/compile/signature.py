@@ -1,4 +1,4 @@
-"""Read the parameter types of a kernel from its source, and check a launch's arguments against them."""
+"""Read the types of a kernel's parameters and constants, and check a launch's arguments against them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ TENSOR_MAP_LETTER = "T"
 TENSOR_MAP_BYTES = 128
 """Size of a `CUtensorMap`, in bytes."""
 
+_STORAGE = r"\b(static|extern|inline|__constant__|__device__)\b"
 _QUALIFIERS = r"\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct|std::)"
 
 
@@ -69,6 +70,38 @@ def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
         packed += f"{gap}x" if gap else ""
         packed += f"{TENSOR_MAP_BYTES}s" if letter == TENSOR_MAP_LETTER else letter
     return packed
+
+
+def constant_format(code: str, name: str, element: ElementType) -> tuple[str, str]:
+    """Return the struct letter of a symbol in constant memory, and its declaration without qualifiers.
+
+    A symbol that the code does not declare, because an included file does, counts as an int.
+
+    Args:
+        code: C source without comments.
+
+    Raises:
+        UsageError: the symbol is not one whole number.
+    """
+    statements = re.split("[;{}]", re.sub(r"^[ \t]*#.*$", "", code, flags=re.MULTILINE))
+    for statement in statements:
+        words = re.findall(r"\w+", statement)
+        if "__constant__" not in words or name not in words:
+            continue
+        plain = re.sub(rf"=[^,]*|\b(alignas|__align__)\s*\([^)]*\)|{_STORAGE}|{_QUALIFIERS}", " ", statement)
+        first, *others = split_at_commas(plain)
+        c_type = first.split()[:-1]
+        declared = next((part for part in (first, *others) if name in re.findall(r"\w+", part)), "")
+        if declared:
+            is_simple = re.fullmatch(r"[\w\s]+", declared)
+            letter = _resolve(code, c_type, element) if is_simple else ""
+            if letter in ("", TENSOR_MAP_LETTER, "f", "d"):
+                raise UsageError(
+                    f"“constant: {name}” cannot be set: it has to be one whole number, and is declared as "
+                    f"“{' '.join(statement.split())}”"
+                )
+            return letter, " ".join((*c_type, name))
+    return "i", f"int {name}"
 
 
 def _letter(code: str, words: list[str], element: ElementType) -> str:
@@ -122,10 +155,11 @@ _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 def check_arguments(program: Program, launch: Launch) -> None:
-    """Check the number and the types of a launch's arguments against the kernel's parameters.
+    """Check a launch's arguments against the kernel's parameters, and its constants against their symbols.
 
     Raises:
-        UsageError: the number of arguments, or the type of one, does not match.
+        UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
+            its type.
     """
     method = program.method
     formats = parameter_formats(program.text, method.entry, program.element)
@@ -135,13 +169,35 @@ def check_arguments(program: Program, launch: Launch) -> None:
             f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given "
             f"({given}); list its arguments with --args"
         )
+    code = without_comments(program.text)
+    declared = _parameters(code, method.entry)
     for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
+        text = method.arguments[position - 1]
         expected, types = _ARGUMENT_TYPES.get(letter, ("a whole number", int))
         if not isinstance(argument, types):
             raise UsageError(
                 f"argument {position} of {method.entry} must be {expected}, not "
-                f"{method.arguments[position - 1]} ({given}); list its arguments with --args"
+                f"{text} ({given}); list its arguments with --args"
             )
+        if isinstance(argument, int | float) and not _fits(letter, argument):
+            shown = text if text == str(argument) else f"{text} = {argument}"
+            raise UsageError(
+                f"argument {position} of {method.entry}, {shown}, does not fit its parameter "
+                f"“{declared[position - 1]}”"
+            )
+    for name, value in launch.constants:
+        letter, symbol = constant_format(code, name, program.element)
+        if not _fits(letter, value):
+            raise UsageError(f"{method.name}: the constant {name} = {value} does not fit “{symbol}”")
+
+
+def _fits(letter: str, value: float) -> bool:
+    """Return whether a type, given by its letter of the struct module, can hold a number."""
+    try:
+        struct.pack("<f" if letter == "f" else letter, value)  # a native float takes any double
+    except (struct.error, OverflowError):
+        return False
+    return letter != "?" or value in (0, 1)
 
 
 def _parameters(code: str, entry: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Find NVIDIA's compiler nvcc, its disassembler, its profiler, and the header files of its toolkit.
 
-This module imports only the standard library and `cudamm.errors`, because bootstrap.py loads this file
+This module and those that it imports need only the standard library, because bootstrap.py loads this file
 before any package is installed.
 """
 
@@ -14,6 +14,7 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from cudamm.compile.process_group import run_group
 from cudamm.errors import NoDeviceError
 
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
@@ -198,9 +199,7 @@ def run_nvcc(nvcc: Path, *options: str) -> str:
         NoDeviceError: `nvcc` does not start, fails, or exceeds the time limit.
     """
     try:
-        completed = subprocess.run(
-            [nvcc, *options], capture_output=True, text=True, errors="replace", timeout=NVCC_TIMEOUT_S
-        )
+        completed = run_group([nvcc, *options], timeout_s=NVCC_TIMEOUT_S, errors="replace")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoDeviceError(f"{nvcc} cannot be run: {error}") from error
     if completed.returncode != 0:

@@ -12,15 +12,18 @@ import mmap
 import os
 import platform
 import re
+import select
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
+from cudamm.compile.process_group import STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
 from cudamm.devices.device import (
     GUARD_BYTES,
@@ -125,11 +128,29 @@ class ProcessRun(Run):
     """A kernel in a process of its own, which takes the commands listed in `runtime.cpp`."""
 
     def __init__(
-        self, method: Method, executable: Executable, launch: Launch, a: Matrix, b: Matrix, workers: int
+        self,
+        method: Method,
+        executable: Executable,
+        launch: Launch,
+        a: Matrix,
+        b: Matrix,
+        workers: int,
+        *,
+        timeout_s: float | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
+        """Start the process.
+
+        Args:
+            workers: number of the operating system's threads that run blocks.
+            timeout_s: time limit for an answer in seconds; None if another process watches over this one.
+            inherited: open files that the process inherits.
+        """
         super().__init__(launch, a, b)
         self._native = method.runs_on_host
+        self._timeout_s = timeout_s
         self._exited: int | None = None
+        self._received = b""
         lengths = {
             name: -(-region_bytes(matrix) // PAGE_BYTES) * PAGE_BYTES
             for name, matrix in self.matrices.items()
@@ -146,7 +167,7 @@ class ProcessRun(Run):
                 self._regions[name] = region
                 offset += length
             self.load(a, b)
-            self._start(executable, workers)
+            self._start(executable, workers, inherited)
             try:
                 self._prepare(lengths)
             except BaseException:
@@ -157,22 +178,21 @@ class ProcessRun(Run):
         finally:
             os.close(self._file)
 
-    def _start(self, executable: Executable, workers: int) -> None:
+    def _start(self, executable: Executable, workers: int, inherited: Sequence[int]) -> None:
         answers, child_end = os.pipe()
+        self._answers = os.fdopen(answers, "rb", buffering=0)
         try:
-            self._process = subprocess.Popen(
+            self._process = start_group(
                 [executable.path, str(child_end), str(self._file), str(workers)],
                 stdin=subprocess.PIPE,
                 stdout=2,  # the output of a kernel must not mix with the tables on standard output
-                pass_fds=[child_end, self._file],
-                start_new_session=True,  # Ctrl-C must reach only the parent process
+                pass_fds=[child_end, self._file, *inherited],
             )
         except BaseException:
-            os.close(answers)
+            self._answers.close()
             raise
         finally:
             os.close(child_end)
-        self._answers = os.fdopen(answers, encoding="utf-8", errors="replace")
 
     def _prepare(self, lengths: dict[MatrixName, int]) -> None:
         offset = 0
@@ -199,25 +219,26 @@ class ProcessRun(Run):
         return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
 
     def _time(self, command: str) -> int:
-        answer = self.ask(command)
-        if not answer.isdecimal():
+        duration, _, self.undefined_shuffle = self.ask(command).partition(" ")
+        if not duration.isdecimal():
             raise KernelError(
-                f"the process running the kernel answered “{answer[:40]}” instead of a duration"
+                f"the process running the kernel answered “{duration[:40]}” instead of a duration"
             )
-        return int(answer)
+        return int(duration)
 
     def ask(self, command: str) -> str:
-        """Send a command, and return its answer. Raises KernelError after a fault, or if the process died."""
+        """Send a command, and return its answer.
+
+        Raises:
+            KernelError: the kernel failed, the process died, or the answer takes too long.
+        """
         stdin = self._process.stdin
         assert stdin is not None  # noqa: S101 - the process was started with a pipe
-        try:
+        with contextlib.suppress(BrokenPipeError):
             if self._exited is None:
                 stdin.write(command.encode() + b"\n")
                 stdin.flush()
-            answer = self._answers.readline().rstrip("\n")
-        except BrokenPipeError:
-            answer = self._answers.readline().rstrip("\n")
-        kind, _, text = answer.partition(" ")
+        kind, _, text = self._next_answer().partition(" ")
         if kind == "ok":
             return text
         self._stop()
@@ -225,16 +246,43 @@ class ProcessRun(Run):
             raise KernelError(text)
         status = self._exited or 0
         how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+        if status == -signal.SIGSYS:
+            how += ": it tried to start a process"
         raise KernelError(f"the process running the kernel {how}")
+
+    def _next_answer(self) -> str:
+        """Return the next line from the process; empty if it has ended. Raises KernelError, as `ask` does."""
+        deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        waiting = select.poll()
+        waiting.register(self._answers, select.POLLIN)
+        while b"\n" not in self._received:
+            if waiting.poll(STEP_S * 1000):
+                received = self._answers.read(65536)
+                if not received:
+                    break
+                self._received += received
+            elif self._process.poll() is not None:  # a process that it started has the other end of the pipe
+                break
+            elif deadline is not None and time.monotonic() > deadline:
+                self.close()
+                raise KernelError(
+                    f"no answer within {self._timeout_s:g} s (--timeout): it hangs, or needs longer than that"
+                )
+            else:
+                stop_if_asked()
+        line, _, self._received = self._received.partition(b"\n")
+        return line.decode(errors="replace")
 
     def _stop(self) -> None:
         if self._exited is None:
             # After reporting a fault the process ends by itself, and its exit status is needed.
-            try:
-                self._exited = self._process.wait(timeout=1)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._exited = self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=1)
+            self._kill()
+
+    def _kill(self) -> None:
+        kill_group(self._process)
+        self._exited = self._process.wait()
 
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
         self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
@@ -248,10 +296,9 @@ class ProcessRun(Run):
         return self._regions[name][: region_bytes(self.matrices[name])]
 
     def close(self) -> None:
-        """Kill the process; views of the shared memory stay valid."""
+        """Kill the process, and those that it started; views of the shared memory stay valid."""
         if self._exited is None:
-            self._process.kill()
-            self._exited = self._process.wait()
+            self._kill()
         if self._process.stdin:
             with contextlib.suppress(BrokenPipeError):  # the process died before it read the last command
                 self._process.stdin.close()

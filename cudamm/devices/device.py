@@ -38,6 +38,13 @@ Processors propagate the bits of a NaN, so the bits of a wrong result show which
 SHARED = np.uint32(0x7FF85EED)
 """Bits that fill shared memory on the CPU device before each block; equal to `poison` in `runtime.cpp`."""
 
+UNSET_LOCALS = (np.uint32(0xFEFEFEFE), np.uint32(0xFFFFFFFF))
+"""Bits with which GCC and Clang fill the local variables of a kernel for the CPU device.
+
+GCC's pattern is -1.7e38 as float32, -5.3e303 as float64: adding a product's terms does not change the bits.
+Clang fills real numbers with a NaN.
+"""
+
 GUARD_BYTES = 64 * 1024
 """Size of the guard before each matrix and of the guard behind it, in bytes: several rows of a matrix."""
 
@@ -99,6 +106,9 @@ class Run(ABC):
     reveals elements that the kernel does not write. After the launch the guards are checked, which reveals
     writes outside a matrix.
     """
+
+    undefined_shuffle: str = ""
+    """Description of a shuffle of the last launch whose value is undefined; empty if the device saw none."""
 
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch

@@ -320,7 +320,8 @@ class _Kernel:
             self.function = self.module.get_function(compiled.kernel)
             for name, value in launch.constants:
                 address, size = self.module.get_global(name)
-                cuda.memcpy_htod(address, np.array([value], dtype=f"i{size}"))
+                kind = "i" if value < 0 else "u"  # `unsigned` holds more than `int`
+                cuda.memcpy_htod(address, np.array([value], dtype=f"{kind}{size}"))
             max_threads = self.function.max_threads_per_block
             if math.prod(launch.block) > max_threads:
                 raise KernelError(

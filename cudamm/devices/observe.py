@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import struct
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,9 @@ MOST_CALLS = 10_000_000
 
 The limit applies if no thread waits for another, and not every warp is requested.
 """
+
+TIMEOUT_S = 60.0
+"""Time limit of a launch in seconds, unless another is given."""
 
 DYNAMIC = "cudamm_dynamic_shared"
 """Name of the array of the dynamic shared memory in an executable."""
@@ -65,6 +67,7 @@ def observe(
     every_warp: bool = True,
     watch: Watch | None = None,
     checked: bool = False,
+    timeout_s: float = TIMEOUT_S,
 ) -> Observation:
     """Launch a kernel once, and return its memory accesses.
 
@@ -76,9 +79,11 @@ def observe(
             evenly spread warps of a block with much work are traced; `Observation.warps` has their number.
         watch: a warp whose first requests are kept.
         checked: also find faults: races, accesses out of bounds, and reads of uninitialised memory.
+        timeout_s: time limit of the launch in seconds.
 
     Raises:
-        KernelError: the program does not compile, or its process died before it wrote a report.
+        KernelError: the program does not compile, its process died before it wrote a report, or the launch
+            takes too long.
         NoDeviceError: there is no C++ compiler, or no addr2line.
         UsageError: the method is no kernel, or its grid lacks one of `blocks`.
     """
@@ -95,28 +100,39 @@ def observe(
     shared = _shared_arrays(executable.path, program)
     workers = 1 if checked else len(os.sched_getaffinity(0))
     ended = ""
-    run = ProcessRun(program.method, executable, launch, a, b, workers)
-    with tempfile.TemporaryDirectory(prefix="cudamm") as folder, run:
-        report = Path(folder, "report")
-        run.fill_output()
-        for name, offset, size_bytes in shared:
-            run.ask(f"shared {name} {offset} {size_bytes}")
-        for name, offset, size_bytes in [] if checked else _device_variables(executable.path, program):
-            run.ask(f"device {name} {offset} {size_bytes}")
-        run.ask(f"observe {int(checked)} {0 if every_warp else MOST_CALLS}")
-        if watch is not None:
-            run.ask(f"watch {watch.block} {watch.warp} {watch.most}")
-        run.ask(f"into {report}")
-        if blocks is not None:
-            run.ask(f"blocks {' '.join(map(str, blocks))}")
-        try:
-            run.ask(run.launch_command())
-            run.ask("report")
-        except KernelError as error:
-            ended = str(error)
-            if not report.exists():
-                raise
-        lines = report.read_text().splitlines()
+    # The report is a file in memory, of which nothing is left if this process is killed.
+    with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:
+        path = f"/proc/self/fd/{report.fileno()}"
+        run = ProcessRun(
+            program.method,
+            executable,
+            launch,
+            a,
+            b,
+            workers,
+            timeout_s=timeout_s,
+            inherited=[report.fileno()],
+        )
+        with run:
+            run.fill_output()
+            for name, offset, size_bytes in shared:
+                run.ask(f"shared {name} {offset} {size_bytes}")
+            for name, offset, size_bytes in [] if checked else _device_variables(executable.path, program):
+                run.ask(f"device {name} {offset} {size_bytes}")
+            run.ask(f"observe {int(checked)} {0 if every_warp else MOST_CALLS}")
+            if watch is not None:
+                run.ask(f"watch {watch.block} {watch.warp} {watch.most}")
+            run.ask(f"into {path}")
+            if blocks is not None:
+                run.ask(f"blocks {' '.join(map(str, blocks))}")
+            try:
+                run.ask(run.launch_command())
+                run.ask("report")
+            except KernelError as error:
+                ended = str(error)
+                if not os.fstat(report.fileno()).st_size:
+                    raise
+        lines = report.read().splitlines()
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     return _observation(lines, executable.path, program, sizes, ended)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.compile.compile_cache import cached_folder, compile_failure
+from cudamm.compile.compile_cache import cached_folder, compile_failure, run_to_end, run_with_folder
 from cudamm.compile.nvcc_compiler import (
     Cubin,
     is_lasting,
@@ -69,7 +69,9 @@ class ModuleSource:
         def compile_into(folder: Path) -> None:
             from pycuda.compiler import compile as compile_with_pycuda
             from pycuda.driver import CompileError
+            from pytools import prefork
 
+            prefork.forker = _Forker()
             try:
                 image = compile_with_pycuda(**self._arguments() | {"cache_dir": str(folder)})
             except CompileError as error:
@@ -138,6 +140,28 @@ def prepare_to_load() -> None:
     characterize.platform_bits()
     with contextlib.suppress(NoDeviceError):  # without nvcc no kernel is compiled or loaded
         compiler.get_nvcc_version(str(nvcc().path))
+
+
+class _Forker:
+    """Runs the commands of PyCUDA in this process, in the place of the class of that name in `pytools`."""
+
+    def call_capture_output(
+        self, command: Sequence[str], folder: str | None = None, error_on_nonzero: bool = True
+    ) -> tuple[int, bytes, bytes]:
+        """Run a command as cudamm runs its compilers: see `process_group`."""
+        try:
+            if folder is None:
+                completed = run_to_end(command)
+            else:
+                completed = run_with_folder(command, "", Path(folder), is_current=True)
+        except BaseException:
+            if folder is not None:  # PyCUDA has made it, and does not remove it after an error
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        if error_on_nonzero and completed.returncode != 0:
+            raise OSError(f"{command[0]} ended with status {completed.returncode}")
+        stdout, stderr = (s.encode(errors="surrogateescape") for s in (completed.stdout, completed.stderr))
+        return completed.returncode, stdout, stderr
 
 
 def _remove_leftovers(message: str) -> None:

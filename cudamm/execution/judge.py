@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, POISON, SHARED, Run
+from cudamm.devices.device import GUARDS, POISON, SHARED, UNSET_LOCALS, Run
 from cudamm.errors import KernelError
 from cudamm.execution.case import Verdict
 from cudamm.execution.wrong_result import adds_to_output, terms_used
@@ -29,11 +29,13 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     m, n = problem.shape.m, problem.shape.n
     products: list[Matrix] = []
     launch_ms = 0.0
+    undefined_shuffle = ""
     try:
         for descending in (False, True) if thread_order else (False,):
             run.fill_output()
             launch_ms += run.launch(descending)
             run.check_memory()
+            undefined_shuffle = undefined_shuffle or run.undefined_shuffle
             quick = _quick_verdict(run, problem, variant, fmad)
             if quick is not None:
                 return dataclasses.replace(quick, launch_ms=launch_ms)
@@ -55,6 +57,8 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
             *reasons[:2],
         ]
         verdict = dataclasses.replace(verdict, correct=False)
+    if verdict.correct is False:
+        reasons.append(undefined_shuffle)
     return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
 
 
@@ -80,7 +84,7 @@ def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> 
 def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:
     error, bound = _errors(product, problem)
     wrong = ~(error <= bound)  # NaN is wrong
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         excess = np.where(wrong & (bound == 0), np.inf, np.where(bound > 0, error / bound, 0))
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), error.shape)
     max_error = float(error[worst]) if np.isfinite(error[worst]) else None
@@ -130,6 +134,8 @@ def _describe(
     )
     if _holds(product, SHARED).any():
         return text + ", read from uninitialised shared memory"
+    if product.dtype.kind == "f" and any(_holds(product, pattern).any() for pattern in UNSET_LOCALS):
+        return text + ", read from a local variable that was never set"
     for name, guard in GUARDS.items():
         if _holds(product, guard).any():
             return text + f", read from beyond the edge of {name}"

@@ -18,7 +18,7 @@ from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.execution.case import Case
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.problem import Problem, Shape
-from cudamm.kernels.variant import Variant
+from cudamm.kernels.variant import MOST_CASES, Variant, check_count
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
@@ -28,15 +28,23 @@ Progress = Callable[[str, int, int], None]
 
 
 def prepare(
-    executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, progress: Progress
+    executor: Executor,
+    cases: Sequence[tuple[Variant, Problem]],
+    fmad: bool,
+    progress: Progress,
+    *,
+    verified: bool,
 ) -> list[Case]:
     """Plan, check and compile every case; nothing is launched.
 
+    Args:
+        verified: the products will be compared with a reference.
+
     Raises:
-        UsageError: a case is impossible on the device, or every case is skipped.
+        UsageError: a case is impossible on the device or cannot be verified, or every case is skipped.
         NoDeviceError: a compiler is missing.
     """
-    planned = plan_all(executor, cases, fmad)
+    planned = plan_all(executor, cases, fmad, verified=verified)
     return sorted(compiled_as_ready(planned, progress, at_once=False), key=lambda case: case.position)
 
 
@@ -46,6 +54,7 @@ def plan_all(
     fmad: bool,
     positions: Sequence[int] | None = None,
     *,
+    verified: bool,
     each_may_fail: bool = False,
     all_may_be_skipped: bool = False,
 ) -> list[Case]:
@@ -53,12 +62,18 @@ def plan_all(
 
     Args:
         positions: positions of the cases among all cases of the command, if `cases` are only some of them.
+        verified: the products will be compared with a reference.
         each_may_fail: if a case is impossible on the device, return it as failed instead of raising.
         all_may_be_skipped: accept that every case is skipped, because other cases were run before.
 
     Raises:
-        UsageError: a case is impossible on the device, or every case is skipped.
+        UsageError: a case is impossible on the device or cannot be verified, every case is skipped, or there
+            are too many cases.
     """
+    check_count(len(cases), "cases", MOST_CASES)
+    if verified:
+        for problem in dict.fromkeys(problem for _, problem in cases):
+            problem.check_verifiable()
     numbered = zip(positions or range(len(cases)), cases, strict=True)
     planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
     to_run = [case for case in planned if not case.skipped]
@@ -156,14 +171,14 @@ def _planned(
     try:
         launch = plan(variant, problem.shape, problem.element)
         check(variant, launch, runner.limits)
+        if variant.method.language != "python":
+            check_arguments(source, launch)
     except RequirementError as error:
         return dataclasses.replace(case, skipped=str(error))
     except UsageError as error:
         if not may_fail:
             raise
         return dataclasses.replace(case, compiled=KernelError(f"cannot be launched: {error}"))
-    if variant.method.language != "python":
-        check_arguments(source, launch)
     return dataclasses.replace(case, launch=launch)
 
 

@@ -10,16 +10,16 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cudamm.compile.compile_cache import temporary_folder
+from cudamm.compile.process_group import run_group
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.case import Case
-from cudamm.execution.process_group import kill_group, start_group
+from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import Failure, Success, answer_to
 
 
@@ -61,33 +61,25 @@ def run_under(tool: Path, options: Sequence[str], module: str, case: Case, timeo
     Raises:
         NoDeviceError: the tool cannot be run.
     """
-    with tempfile.TemporaryDirectory(prefix="cudamm-") as folder:
-        case_file, answer_file = Path(folder, "case"), Path(folder, "answer")
+    with temporary_folder() as folder:
+        case_file, answer_file = folder / "case", folder / "answer"
         case_file.write_bytes(pickle.dumps(case))
         seconds = str(math.ceil(timeout_s) + 10)
-        program = [sys.executable, "-m", module, str(case_file), str(answer_file), seconds]
+        program = module_command(module, str(case_file), str(answer_file), seconds)
         try:
-            process = start_group(
-                [str(tool), *options, *program],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=os.environ | {"LC_ALL": "C"},  # numbers must not depend on the locale
-                text=True,
-                encoding="utf-8",
+            completed = run_group(
+                [tool, *options, *program],
+                timeout_s=timeout_s,
+                environment={"LC_ALL": "C"},  # numbers must not depend on the locale
+                removed=folder,
                 errors="replace",
             )
+        except subprocess.TimeoutExpired:
+            return None
         except OSError as error:
             raise NoDeviceError(f"{tool} cannot be run: {error.strerror}") from None
-        with process:
-            try:
-                stdout, stderr = process.communicate(timeout=timeout_s)
-            except BaseException as error:
-                kill_group(process)
-                if isinstance(error, subprocess.TimeoutExpired):
-                    return None
-                raise
         answer = pickle.loads(answer_file.read_bytes()) if answer_file.exists() else None  # noqa: S301 - from `answer_case`
-        return Ended(process.returncode, stdout, stderr, answer)
+        return Ended(completed.returncode, completed.stdout, completed.stderr, answer)
 
 
 def answer_case(arguments: Sequence[str], work: Callable[[Case], Any]) -> None:

@@ -10,13 +10,13 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from cudamm.compile.process_group import kill_group, start_group
 from cudamm.errors import KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Executor, Facts, SampleBatch
-from cudamm.execution.process_group import kill_group, start_group
+from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
     FreeBytes,
     MakeReady,
@@ -68,7 +68,7 @@ class WorkerExecutor(Executor):
         arguments = [self._spec, str(child_end.fileno()), str(os.getpid()), *expected]
         try:
             self._process = start_group(
-                [sys.executable, "-m", module, *arguments],
+                module_command(module, *arguments),
                 stdout=2,  # the output of a kernel must not mix with the tables on standard output
                 pass_fds=[child_end.fileno()],
             )

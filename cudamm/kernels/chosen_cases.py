@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import Expression, parse_condition
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
-from cudamm.kernels.variant import Variant
+from cudamm.kernels.variant import Variant, check_count
 
 if TYPE_CHECKING:
     from cudamm.kernels.problem import Problem
@@ -31,25 +31,26 @@ def cases(
         all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
 
     Raises:
-        UsageError: a size is malformed, or an element type does not exist.
+        UsageError: a size is malformed, an element type does not exist, or there are too many cases.
     """
     from cudamm.kernels.problem import Problem, parse_shape  # imports NumPy, which commands load late
 
     shapes = list(dict.fromkeys(parse_shape(size) for size in sizes))
     elements = [_element(name) for name in dict.fromkeys(dtypes)]
 
-    def types_of(variant: Variant) -> list[ElementType]:
+    def types_of(method: Method) -> list[ElementType]:
         if elements:
             return elements
-        supported = [ELEMENT_TYPES[name] for name in variant.method.element_types]
+        supported = [ELEMENT_TYPES[name] for name in method.element_types]
         return supported if all_types else supported[:1]
 
+    check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
     problems = {(s, e): Problem(s, e, seed) for s in shapes for e in elements or ELEMENT_TYPES.values()}
     return [
         (variant, problem)
         for (_, element), problem in problems.items()
         for variant in variants
-        if element in types_of(variant)
+        if element in types_of(variant.method)
     ]
 
 

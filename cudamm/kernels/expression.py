@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +18,16 @@ from fractions import Fraction
 from cudamm.errors import UsageError
 
 LARGEST_TEXT = 500
-"""Maximum length of an expression in characters; bounds the recursion depth of the parser."""
+"""Maximum length of an expression in characters."""
+
+MOST_LEVELS = 100
+"""Maximum nesting of an expression, which bounds the recursion of its evaluation."""
+
+LARGEST_VALUE = 2**63
+"""Bound of every number in an evaluation: smaller numbers fit `long long`."""
+
+LARGEST_DENOMINATOR = 2**256
+"""Bound of the denominators in an evaluation; a few products of float64 numbers stay below."""
 
 _BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -65,7 +75,8 @@ class Expression:
         """Return the exact value; a comparison is 1 or 0.
 
         Raises:
-            UsageError: a name is unknown, a divisor is 0, or a function gets the wrong number of arguments.
+            UsageError: a name is unknown, a divisor is 0, a number is too large, or a function gets the wrong
+                number of arguments.
         """
         try:
             return _value(self._tree, names)
@@ -74,6 +85,8 @@ class Expression:
             raise UsageError(f"“{self.text}”: unknown name {error.args[0]} (known: {known})") from None
         except ZeroDivisionError:
             raise UsageError(f"“{self.text}” divides by zero") from None
+        except OverflowError:
+            raise UsageError(f"“{self.text}” is too large: every number has to be below 2^63") from None
         except (TypeError, ValueError):
             raise UsageError(f"“{self.text}”: wrong number of arguments to a function") from None
 
@@ -168,6 +181,11 @@ def split_at_commas(text: str) -> list[str]:
 def _tree(text: str) -> ast.expr:
     if len(text) > LARGEST_TEXT:
         raise UsageError(f"an expression of {len(text)} characters is too long (at most {LARGEST_TEXT})")
+    for number in re.findall(r"(?<![\w.])[0-9]\w*", text):
+        if not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", number):
+            raise UsageError(f"“{text.strip()}”: {number} is not a whole number")
+    if not text.isascii():
+        raise UsageError(f"“{text.strip()}” is not arithmetic")
     try:
         # C's operators are accepted too.
         return ast.parse(text.strip().replace("&&", " and ").replace("||", " or "), mode="eval").body
@@ -176,7 +194,12 @@ def _tree(text: str) -> ast.expr:
 
 
 def _check(tree: ast.expr, text: str) -> None:
-    """Raise UsageError for a node that `_value` cannot evaluate."""
+    """Raise UsageError for a node that `_value` cannot evaluate, and for nodes that are nested too deeply."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MOST_LEVELS):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise UsageError(f"“{text.strip()}” is nested too deeply (at most {MOST_LEVELS} levels)")
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=bool()):
@@ -207,6 +230,13 @@ def _names(tree: ast.expr) -> frozenset[str]:
 
 
 def _value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
+    value = _unbounded_value(tree, names)
+    if abs(value) >= LARGEST_VALUE or value.denominator >= LARGEST_DENOMINATOR:
+        raise OverflowError
+    return value
+
+
+def _unbounded_value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
     match tree:
         case ast.Constant(value=int(number)):
             return Fraction(number)

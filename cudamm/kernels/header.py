@@ -15,6 +15,8 @@ from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
+from cudamm.kernels.included_files import included_files
+from cudamm.kernels.input_file import read_input
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
 
 _LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
@@ -80,11 +82,24 @@ def parse_method(
     overrides = overrides or Overrides()
     if "\0" in source:
         raise UsageError(f"{path} is not text: it contains NUL bytes")
+    if re.search("[\ud800-\udfff]", source):
+        raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
+    if not builtin:
+        included_files(path, source)  # reads them: they are inputs, and must not make a compiler wait
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
-    declared = {p.name: p for p in (_parse_parameter(path, text) for text in repeated["param"])}
+    parameters = [_parse_parameter(path, text) for text in repeated["param"]]
+    constants = tuple(_parse_constant(path, text) for text in repeated["constant"])
+    for key, names in (
+        ("param", [p.name for p in parameters]),
+        ("constant", [name for name, _ in constants]),
+    ):
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
+    declared = {p.name: p for p in parameters}
     declared |= {p.name: p for p in overrides.parameters}
     language = _LANGUAGES[path.suffix]
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
@@ -125,7 +140,7 @@ def parse_method(
         grid=parse_list(fields.get("grid", "")),
         shared_bytes=parse(fields.get("shared-bytes", "0")),
         traffic=_parse_traffic(path, fields.get("traffic", "")),
-        constants=tuple(_parse_constant(path, text) for text in repeated["constant"]),
+        constants=constants,
         requires=parse_conditions(fields.get("requires", "")),
         needs=_parse_needs(path, fields.get("needs", ""), arguments),
         element_types=types,
@@ -175,18 +190,14 @@ def _read(path: Path, builtin: bool) -> str:
     if path.suffix not in _LANGUAGES or (path.suffix == ".py" and not builtin):
         raise UsageError(f"{path}: the name of a kernel file ends in .cu (or .cpp for a host function)")
     try:
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder, not a kernel file")
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise UsageError(f"{path} is larger than {LARGEST_FILE_BYTES:,} bytes; is it a kernel file?")
-        source = path.read_text(encoding="utf-8-sig")
+        content = read_input(path, "a kernel file", LARGEST_FILE_BYTES)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise UsageError(f"there is no kernel file {path}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not text (UTF-8)") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    return source
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
@@ -232,11 +243,16 @@ def _is_field(pattern: re.Pattern[str], line: str) -> bool:
     return bool(match and match[1] in (*_ONCE, *_REPEATED))
 
 
+_PARAMETER = r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?"
+
+
 def _parse_parameter(path: Path, text: str) -> Parameter:
     """Parse `BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32`; without `in` the default is the only value to sweep."""
-    match = re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(\d+)(?:\s+in\s+(\d+(?:\s*,\s*\d+)*))?", text)
+    match = re.fullmatch(_PARAMETER, text, re.ASCII)
     if not match:
         raise UsageError(f"{path}: “param: {text}” must have the form “param: BLOCK_SIZE = 16 in 8, 16, 32”")
+    if any(len(number) > 18 for number in re.findall(r"\d+", text)):
+        raise UsageError(f"{path}: “param: {text}” has a number of more than 18 digits")
     default = int(match[2])
     values = tuple(int(v) for v in match[3].split(",")) if match[3] else (default,)
     if default not in values:
@@ -246,7 +262,7 @@ def _parse_parameter(path: Path, text: str) -> Parameter:
 
 def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
     name, _, expression = (part.strip() for part in text.partition("="))
-    if not re.fullmatch(r"[A-Za-z_]\w*", name) or not expression:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not expression:
         raise UsageError(f"{path}: “constant: {text}” must have the form “constant: block_edge = BLOCK_SIZE”")
     return name, parse(expression)
 
@@ -267,7 +283,7 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
     """Parse an architecture such as `sm_80` or `sm_90a`; a tensor map raises it to at least sm_90."""
     needs = text.strip()
-    if needs and not re.fullmatch(r"sm_\d{2,3}a?", needs):
+    if needs and not re.fullmatch(r"sm_[0-9]{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
     has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
     if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
@@ -277,7 +293,7 @@ def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
 
 def _parse_ceiling(path: Path, text: str) -> Fraction:
     """Parse a fraction such as `16 / 9`, or a whole number."""
-    match = re.fullmatch(r"([1-9]\d*)(?:\s*/\s*([1-9]\d*))?", text.strip())
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:\s*/\s*([1-9][0-9]{0,8}))?", text.strip())
     if not match:
         raise UsageError(f"{path}: “ceiling: {text}” must have the form “ceiling: 16 / 9”")
     return Fraction(int(match[1]), int(match[2] or 1))

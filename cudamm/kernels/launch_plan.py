@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -183,14 +185,11 @@ def _argument(variant: Variant, text: str, names: dict[str, int]) -> Argument:
         return text  # type: ignore[return-value]
     if text.startswith(TENSOR_MAP):
         return _tensor_map(variant, text, names)
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
+    if re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+(?=[eE])|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        if not math.isfinite(float(text)):
+            raise UsageError(f"{variant}: {text} in --args is larger than every float")
         return float(text)
-    except ValueError:
-        return parse(text).whole(names)
+    return parse(text).whole(names)
 
 
 def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap:

@@ -148,6 +148,10 @@ class Problem:
         tolerance = rows * (columns @ np.abs(x)) * (2 * (self.shape.k + self.shape.n + 8) * 2.0**-53)
         return x, expected, tolerance
 
+    def check_verifiable(self) -> None:
+        """Raise UsageError if k is too large for any error bound; nothing is computed."""
+        gamma(self.element, self.shape.k)
+
     def prepare(self) -> None:
         """Compute everything that `is_product` and `error_factors` need."""
         _ = self._probe

@@ -13,7 +13,7 @@ from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
 from cudamm.kernels.header import Overrides, kernels_in, parse_method, read_method, without_comments
 from cudamm.kernels.method import Method, Parameter, Value
-from cudamm.kernels.variant import Variant, parse_values, variants
+from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 
 AUTO = "auto"
 """Value of `--block` that adds the block size of highest occupancy to the default one."""
@@ -44,7 +44,8 @@ class Selection:
         """Return the chosen variants, in order.
 
         Raises:
-            UsageError: a method, parameter or value does not exist, or the kernel file is wrong.
+            UsageError: a method, parameter or value does not exist, the kernel file is wrong, or there are
+                too many variants.
         """
         methods = self._methods()
         given = self._given_values()
@@ -65,7 +66,9 @@ class Selection:
                 p.name: _values(p.name, given[p.name], p.values) for p in method.parameters if p.name in given
             }
 
-        return [variant for method in methods for variant in variants(method, values_of(method))]
+        values = [(method, values_of(method)) for method in methods]
+        check_count(sum(count_variants(*of_method) for of_method in values), "variants")
+        return [variant for of_method in values for variant in variants(*of_method)]
 
     @property
     def words(self) -> list[str]:

@@ -19,6 +19,12 @@ ChosenBy = Literal["", "tuned", "table", "preference", "model"]
 MOST_VALUES = 10_000
 """Maximum number of values in a list or range; more is taken for a typing error."""
 
+MOST_VARIANTS = 1_000_000
+"""Maximum number of variants, and of combinations with problems, before `--where` leaves some out."""
+
+MOST_CASES = 100_000
+"""Maximum number of cases that a command plans; each takes several kilobytes."""
+
 
 def chosen_record(chosen_by: ChosenBy | None) -> dict[str, str]:
     """Return the field `chosen_by` of a record; no field if the user chose the variant."""
@@ -128,6 +134,19 @@ def variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> list[Vari
     return [Variant(method, values) for values in itertools.product(*axes)]
 
 
+def count_variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> int:
+    """Return the number of variants that `variants` returns."""
+    return math.prod(len(chosen.get(parameter.name, (parameter.default,))) for parameter in method.parameters)
+
+
+def check_count(count: int, what: str, most: int = MOST_VARIANTS) -> None:
+    """Raise UsageError for too many variants or cases, before they are made."""
+    if count > most:
+        raise UsageError(
+            f"{count:,} {what} are more than {most:,}: give fewer values, or leave some out with --where"
+        )
+
+
 def parse_values(text: str, worth_sweeping: Sequence[Value] = ()) -> tuple[Value, ...]:
     """Parse `8,16,32`, a range `1:64:*2` or `8:64:8` (ends included), or `all`: the values worth sweeping.
 
@@ -137,17 +156,19 @@ def parse_values(text: str, worth_sweeping: Sequence[Value] = ()) -> tuple[Value
     values: list[Value] = []
     for part in text.split(","):
         word = part.strip()
-        match = re.fullmatch(r"(\d+):(\d+)(?::([*+]?)(\d+))?", word)
+        match = re.fullmatch(r"([0-9]{1,30}):([0-9]{1,30})(?::([*+]?)([0-9]{1,30}))?", word)
         if word == "all" and worth_sweeping:
             values += worth_sweeping
         elif match:
             values += _range(word, int(match[1]), int(match[2]), match[3] or "+", int(match[4] or 1))
-        elif re.fullmatch(r"\d{1,18}", word):
+        elif re.fullmatch(r"[0-9]{1,18}", word):
             values.append(int(word))
-        elif re.fullmatch(r"[A-Za-z_][\w ]*\*?|\d*\.\d+f?", word):
+        elif re.fullmatch(r"[A-Za-z_][\w ]*\*?|\d*\.\d+f?", word, re.ASCII):
             values.append(word)
         else:
             raise UsageError(f"“{text}” is not a list of values such as 8,16,32 or 1:64:*2")
+        if len(values) > MOST_VALUES:
+            raise UsageError(f"“{text}” stands for more than {MOST_VALUES:,} values")
     return tuple(dict.fromkeys(values))
 
 
@@ -161,6 +182,6 @@ def _range(text: str, start: int, stop: int, kind: str, step: int) -> list[Value
     while value <= stop:
         values.append(value)
         if len(values) > MOST_VALUES:
-            raise UsageError(f"“{text}” stands for more than {MOST_VALUES} values")
+            break  # the caller refuses them
         value = value * step if kind == "*" else value + step
     return values

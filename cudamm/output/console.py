@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Table
+
+from cudamm.output.readable_text import readable
 
 WIDTH_OF_FILES = 240
 """Columns if standard output is no terminal: wide enough that no table is folded."""
 
 
+class ReadableConsole(Console):
+    """A console that prints a replacement for each control character in names, results and messages."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield what is printed, in segments; the console's own control codes stay."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(readable(segment.text), segment.style)
+
+
+class _Messages(ReadableConsole):
+    """Standard error. A terminal that is closed or full must not cost a command its results."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        with contextlib.suppress(OSError):
+            super().print(*objects, **options)
+
+
 def console() -> Console:
     """Return standard output, in colour if it is a terminal that supports colour."""
-    found = _console()
-    return found if found.is_terminal else _console(width=WIDTH_OF_FILES)
+    found = ReadableConsole(**_options())
+    return found if found.is_terminal else ReadableConsole(width=WIDTH_OF_FILES, **_options())
 
 
 def messages() -> Console:
     """Return standard error, for progress and remarks."""
-    return _console(stderr=True)
+    return _Messages(stderr=True, **_options())
 
 
-def _console(**options: Any) -> Console:
+def _options() -> dict[str, Any]:
+    # File names and compilers' messages are shown as they are: no emoji for “:100:”.
+    options: dict[str, Any] = {"highlight": False, "emoji": False}
     if os.environ.get("NO_COLOR"):
         options["color_system"] = None  # not even bold
-    # File names and compilers' messages are shown as they are: no emoji for “:100:”.
-    return Console(highlight=False, emoji=False, **options)
+    return options
 
 
 def print_fitting(console: Console, tables: Iterable[Table]) -> None:

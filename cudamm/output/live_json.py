@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from cudamm.benchmark.file_lock import HeldError, locked
-from cudamm.benchmark.journal import Journal, journal_path
+from cudamm.benchmark.journal import Journal, journal_path, partial_journal_path
 from cudamm.errors import UsageError
-from cudamm.output.output_files import JsonFile, as_usage_errors, is_stream, target_of
+from cudamm.output.output_files import JsonFile, as_usage_errors, check_replaceable, is_stream, target_of
+
+
+def files_beside(target: Path) -> list[Path]:
+    """Return the lock file and the journals that are written beside a result file."""
+    return [_lock_path(target), journal_path(target), partial_journal_path(journal_path(target))]
+
+
+def _lock_path(target: Path) -> Path:
+    return target.with_name(f".{target.name}.lock")
 
 
 class LiveJson:
@@ -19,30 +30,37 @@ class LiveJson:
     writing the file until `discard` is called. A stream has no journal.
     """
 
-    def __init__(self, path: str, document: dict[str, Any]) -> None:
+    def __init__(self, path: str, document: dict[str, Any], option: str = "--json") -> None:
         """Open the document; `-` is standard output.
+
+        Args:
+            option: the option that names the file.
 
         Raises UsageError if `path` cannot be written, or another run is writing it.
         """
         self.is_standard_output = path == "-"
-        self._path, self._document = path, document
+        self._path, self._document, self._option = path, document, option
         self._stream: JsonFile | None = None
         self._journal: Journal | None = None
         self._closing = contextlib.ExitStack()
         self.is_behind = False
         """True if the journal has records that the document does not have yet."""
-        target = None if self.is_standard_output else target_of("--json", path)
+        target = None if self.is_standard_output else target_of(option, path)
         if target is None or is_stream(path):
-            self._stream = JsonFile(path)
+            self._stream = JsonFile(path, option)
             return
-        with as_usage_errors("--json", path):
+        with as_usage_errors(option, path):
+            for beside in files_beside(target):
+                with contextlib.suppress(FileNotFoundError):
+                    os.lstat(beside)  # raises if the name is too long
+                check_replaceable(option, path, beside)
             try:
-                lock = locked(target.with_name(f".{target.name}.lock"), wait=False, remove=True)
+                lock = locked(_lock_path(target), wait=False, remove=True)
                 self._closing.enter_context(lock)
             except HeldError as error:
                 process = f" (process {error.process})" if error.process else ""
                 raise UsageError(
-                    f"--json {path}: another run of cudamm{process} is writing this file: wait until it "
+                    f"{option} {path}: another run of cudamm{process} is writing this file: wait until it "
                     "ends, or choose another file"
                 ) from None
         self._journal = Journal(journal_path(target), document)
@@ -66,7 +84,7 @@ class LiveJson:
         if self._stream is not None:
             self._stream.write(self._document, records)
         else:
-            file = JsonFile(self._path)
+            file = JsonFile(self._path, self._option)
             try:
                 file.write(self._document, records)
             finally:

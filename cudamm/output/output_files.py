@@ -5,13 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from cudamm.errors import UsageError
+from cudamm.kernels.input_file import replaced_input
+from cudamm.output.readable_text import readable
+
+SOURCE_NAMES = (".cu", ".cuh", ".h", ".hpp", ".hh", ".cpp", ".cc", ".c", ".cxx", ".py", ".inc")
+"""Endings of the names of source files, which no output ever replaces."""
 
 OWN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 """Names of streams that the process already has open, even if such a stream is a file."""
@@ -50,8 +56,13 @@ class OutputFile:
             elif self._partial is not None:
                 with self._partial.open("wb") as stream:
                     stream.writelines(parts)
+                check_replaceable(self._option, self._path, self._target)  # it may be new since the start
                 self._partial.chmod(_usual_mode(self._target))
                 self._partial.replace(self._target)
+
+    def write_text(self, text: str) -> None:
+        """Write a whole file of text, in UTF-8, without characters that no reader accepts."""
+        self.write([readable(text).encode()])
 
     def discard(self) -> None:
         """Remove the opened file if it was not written."""
@@ -64,10 +75,10 @@ class OutputFile:
 class JsonFile:
     """A command's JSON document, in a file or on standard output."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, option: str = "--json") -> None:
         """Open the file; `-` is standard output. Raises UsageError if `path` cannot be written."""
         self.is_standard_output = path == "-"
-        self._file = None if self.is_standard_output else OutputFile("--json", path)
+        self._file = None if self.is_standard_output else OutputFile(option, path)
 
     def write(self, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
         """Write the document with its results, one on a line. Raises UsageError if the disk is full."""
@@ -84,12 +95,12 @@ class JsonFile:
 
 def target_of(option: str, path: str) -> Path:
     """Return the file that an option names. Raises UsageError if it cannot be written."""
-    if not path:
-        raise UsageError(f"{option} needs the name of a file")
+    check_named(option, path)
     target = Path(path)
     with as_usage_errors(option, path):
         if target.is_dir() or path.endswith("/"):
             raise UsageError(f"{option} {path}: that is a folder; name a file in it")
+        check_replaceable(option, path, target)
         if is_stream(path):
             return target
         target = target.resolve()
@@ -98,10 +109,67 @@ def target_of(option: str, path: str) -> Path:
     return target
 
 
+def check_named(option: str, path: str) -> None:
+    """Raise UsageError if the value of an option that names a file is empty."""
+    if not path:
+        raise UsageError(f"{option} needs the name of a file, and its value is empty")
+
+
+def check_replaceable(option: str, path: str, target: Path) -> None:
+    """Raise UsageError if `target`, which an option names by `path`, is an input or a source file.
+
+    Args:
+        target: the file itself, or a file beside it that the command writes too.
+    """
+    name = replaced_input(target)
+    if name is not None:
+        raise UsageError(
+            f"{option} {path} would replace {name}, which this command reads: choose another name"
+        )
+    ends_like_source = {target.suffix.lower(), target.resolve().suffix.lower()}.intersection(SOURCE_NAMES)
+    if ends_like_source and target.is_file():
+        raise UsageError(
+            f"{option} {path} would replace a source file: choose another name, or remove that file first"
+        )
+
+
+def print_document(text: str) -> None:
+    """Write a document to standard output as a file would contain it: in UTF-8, in every locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(readable(text).encode())
+    sys.stdout.buffer.flush()
+
+
+def write_then_print(writings: Sequence[Callable[[], None]], prints: Callable[[], None]) -> None:
+    """Write every file, then print; a file that cannot be written costs neither the others nor the tables.
+
+    Standard output comes last, because its reader may go away.
+
+    Raises:
+        UsageError: the first error of a file, once everything else is done.
+    """
+    errors: list[UsageError] = []
+    for write in writings:
+        try:
+            write()
+        except UsageError as error:
+            errors.append(error)
+    try:
+        prints()
+    except OSError:
+        if not errors:
+            raise
+    if errors:
+        raise errors[0]
+
+
 def is_stream(path: str) -> bool:
     """Return whether the path is a pipe, a terminal or /dev/null, which cannot be replaced."""
-    target = Path(path)
-    return (target.exists() and not target.is_file()) or path.startswith(OWN_STREAMS)
+    try:
+        is_file = stat.S_ISREG(Path(path).stat().st_mode)
+    except OSError:  # missing, or a name that is too long
+        is_file = True
+    return not is_file or path.startswith(OWN_STREAMS)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-from cudamm.output.console import WIDTH_OF_FILES
+from cudamm.output.console import WIDTH_OF_FILES, ReadableConsole
 
 Render = Callable[[Console], None]
 """Prints everything on a console."""
@@ -63,7 +63,7 @@ def svg(render: Render, title: str, width: int = WIDTH_OF_PICTURES) -> str:
         title: the text at the top of the picture.
         width: width of the terminal, in columns.
     """
-    console = Console(
+    console = ReadableConsole(
         record=True, file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor",
         highlight=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
@@ -75,7 +75,7 @@ def svg(render: Render, title: str, width: int = WIDTH_OF_PICTURES) -> str:
 def plain_text(render: Render) -> str:
     """Return everything that is printed, as in a file: without colours."""
     text = io.StringIO()
-    render(Console(file=text, width=WIDTH_OF_FILES, **_AS_TEXT))
+    render(ReadableConsole(file=text, width=WIDTH_OF_FILES, **_AS_TEXT))
     return text.getvalue()
 
 

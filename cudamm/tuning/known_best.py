@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.errors import CudammError, UsageError
+from cudamm.kernels.input_file import read_input
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ElementType
@@ -137,7 +138,9 @@ class _Table:
 
 def _read(path: Path) -> list[Row]:
     try:
-        document = read_as(dict[str, Any], parse_json(path.read_text(encoding="utf-8")))
+        document = read_as(
+            dict[str, Any], parse_json(read_input(path, "a table", tuned_store.LARGEST_FILE_BYTES).decode())
+        )
         if document.get("schema") != tuned_store.SCHEMA:
             raise CudammError(f"its schema is not {tuned_store.SCHEMA}")
         table = read_as(_Table, document)

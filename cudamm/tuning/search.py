@@ -35,9 +35,6 @@ from cudamm.kernels.variant import Variant
 
 SCHEMA = "cudamm.tune/1"
 
-MOST_VARIANTS = 100_000
-"""Maximum number of variants of one method on one problem; planning more would take too long."""
-
 ALL_TRIED = 96
 """Maximum number of launchable variants that are all tried."""
 
@@ -215,15 +212,10 @@ def tasks_of(executor: Executor, cases: Sequence[tuple[Variant, Problem]]) -> li
     tasks: list[Task] = []
     first_position = 0
     for (method, problem), variants in groups.items():
-        if len(variants) > MOST_VARIANTS:
-            raise UsageError(
-                f"{method.name} has {len(variants):,} variants, more than {MOST_VARIANTS:,}: "
-                "name fewer values with -D, or leave some out with --where"
-            )
         positions = range(first_position, first_position + len(variants))
         first_position += len(variants)
         pairs = [(variant, problem) for variant in variants]
-        planned = plan_all(executor, pairs, True, positions, each_may_fail=True)
+        planned = plan_all(executor, pairs, True, positions, verified=True, each_may_fail=True)
         launchable = tuple(case for case in planned if case.launch is not None)
         if not launchable:
             reason = next((str(case.compiled) for case in planned if not case.skipped), planned[0].skipped)

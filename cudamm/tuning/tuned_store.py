@@ -30,6 +30,7 @@ from cudamm.compile.identity import hash_of
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.kernels.header import Overrides, read_method, without_comments
+from cudamm.kernels.input_file import read_input, remember_input
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Shape
@@ -37,6 +38,7 @@ from cudamm.kernels.variant import Variant
 
 SCHEMA = "cudamm.tuned/1"
 FILE_NAME = "tuned.json"
+LARGEST_FILE_BYTES = 1 << 24
 
 DType = Annotated[str, Meta(pattern=f"^({'|'.join(ELEMENT_TYPES)})$")]
 
@@ -219,6 +221,7 @@ class Store:
         """
         self.path = data_folder() / FILE_NAME
         self.remarks: list[str] = []
+        remember_input(self.path)
         with self._file_errors(), self._locked():
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".tuned-")
             os.close(handle)
@@ -334,7 +337,7 @@ def _read(path: Path) -> tuple[list[Entry], str]:
         UsageError: the file cannot be read, or another version of cudamm wrote it.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_input(path, "the store of parameters", LARGEST_FILE_BYTES).decode()
     except FileNotFoundError:
         return [], ""
     except UnicodeDecodeError:

@@ -181,7 +181,7 @@ def case(cpu):
         chosen = read_method(method) if isinstance(method, Path) else find(method)
         (variant,) = variants(chosen, {"BLOCK_SIZE": (8,)})
         problem = Problem(parse_shape(size), ELEMENT_TYPES["float32"])
-        (prepared,) = prepare(InProcessExecutor(cpu), [(variant, problem)], True, silent)
+        (prepared,) = prepare(InProcessExecutor(cpu), [(variant, problem)], True, silent, verified=True)
         return prepared
 
     return make

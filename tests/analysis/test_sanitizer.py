@@ -118,7 +118,7 @@ def prepared(cpu, kernels):
         (variant,) = variants(read_method(path) if path.exists() else find(name), {})
         with InProcessExecutor(cpu) as executor:
             problem = Problem(parse_shape("20x16x16"), ELEMENT_TYPES["float32"])
-            (case,) = prepare(executor, [(variant, problem)], True, lambda *_: None)
+            (case,) = prepare(executor, [(variant, problem)], True, lambda *_: None, verified=True)
         return case
 
     return prepare_one

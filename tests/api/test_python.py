@@ -235,6 +235,23 @@ def test_a_remark_contains_the_variant_chosen_for_best() -> None:
         (lambda: cudamm.bench("tiled", shape=(1, 2)), "shape=(1, 2): it has to be (m, n, k)"),
         (lambda: cudamm.bench("tiled", runs=0), "runs=0: it has to be between 1 and"),
         (lambda: cudamm.bench("tiled", seed=-1), "seed=-1: it has to be between 0 and"),
+        (lambda: cudamm.bench("tiled", seed=10**5000), "seed: a number of 16610 bits is too large"),
+        (lambda: cudamm.bench("tiled", n=10**5000), "n: a number of 16610 bits is too large"),
+        (lambda: cudamm.bench("tiled", shape=(1, 1, 10**5000)), "shape: a number of 16610 bits is too large"),
+        (
+            lambda: cudamm.bench("tiled", timeout_s=float("nan")),
+            "timeout_s=nan: it has to be between 0 and 86400",
+        ),
+        (
+            lambda: cudamm.bench("tiled", max_time_s=float("inf")),
+            "max_time_s=inf: it has to be between 0 and",
+        ),
+        (
+            lambda: cudamm.bench("tiled", max_noise=float("nan")),
+            "max_noise=nan: it has to be between 0 and 1",
+        ),
+        (lambda: cudamm.verify("tiled", timeout_s=-1), "timeout_s=-1: it has to be between 0 and 86400"),
+        (lambda: cudamm.occupancy(threads=10**400), "threads: a number of 1329 bits is too large"),
         (lambda: cudamm.bench("tiled", params={"BLOCK_SIZE": []}), "BLOCK_SIZE is empty"),
         (lambda: cudamm.bench("tiled", device="tpu"), "unknown device tpu"),
         (lambda: cudamm.bench("tiled", n=8, device="cpu", baseline="nope"), "nope is not measured"),

@@ -85,7 +85,7 @@ def files(request, kernel, tmp_path):
             for v in ("", ",", "8,", "8;16", "1:", "1:2:3:4")
         ),
         *((f"-m naive --block {v}", [f"“{v}”", "range"]) for v in ("8:4", "1:32:*1", "0:32:*2", "1:32:0")),
-        ("-m naive --block 1:999999999999", ["10000"]),
+        ("-m naive --block 1:999999999999", ["10,000"]),
         ("-m naive --block 99999999999999999999", ["99999999999999999999"]),
         ("-m naive --block 8 --block x", ["BLOCK_SIZE"]),
         ("-m naive --tile 4", ["TILE_SIZE", "naive has BLOCK_SIZE"]),
@@ -197,7 +197,54 @@ def test_a_wrong_command_line_is_refused_in_one_line(run, launches, options, wor
         ("bench -m naive --runs 0", ["--runs: 0 is not between 1 and 100000"]),
         ("bench -m naive --runs x", ["--runs: 'x' is not a whole number"]),
         ("bench -m naive --timeout 0", ["--timeout: 0.0 is not above 0 and at most 86400"]),
-        ("trace -m naive --warp -1", ["--warp: -1 is less than 0"]),
+        ("trace -m naive --warp -1", ["--warp: -1 is not between 0 and 2147483647"]),
+        *(
+            (f"bench -m naive {option} {text}", [f"{option}: '{text}' is not a number"])
+            for option in ("--timeout", "--max-time")
+            for text in ("nan", "inf", "1e400", "1_0", "１２")
+        ),
+        *(
+            (f"bench -m naive {option} {text}", [f"{option}: '{text[:20]}", "is not a whole number"])
+            for option in ("--runs", "--warmup", "--seed")
+            for text in ("1_0", "１２", "9" * 5000)
+        ),
+        ("bench -m naive --max-noise nan", ["“nan” is not a share"]),
+        ("bench -m naive --max-noise 1_0%", ["“1_0%” is not a share"]),
+        ("sweep -m naive --top 99999999999999999999", ["--top: 99999999999999999999 is not between"]),
+        ("bench -m naive --seed 9223372036854775808", ["--seed: 9223372036854775808 is not between"]),
+        ("roofline --peak nan --bandwidth 1", ["--peak: 'nan' is not a number"]),
+        ("roofline --peak 1 --bandwidth inf", ["--bandwidth: 'inf' is not a number"]),
+        ("roofline --arch sm_80 --clock 1e400 --bandwidth 1", ["--clock: '1e400' is not a number"]),
+        ("roofline -m naive --kernel my.cu --traffic 10^400,1", ["not arithmetic"]),
+        (f"roofline --peak 1 --bandwidth 1 --kernel my.cu --traffic {'9' * 400},1", ["too large"]),
+        ("compare a b --fail-on nan", ["“nan” is not a share"]),
+        ("tune -m naive --budget nan", ["“nan” is not a duration"]),
+        ("tune -m naive --budget १s", ["is not a duration"]),
+        *(
+            (f"{command} --kernel my.cu {option} {'9' * 400}", ["too large"])
+            for command in ("bench --device cpu -n 16", "occupancy")
+            for option in ("--threads", "--grid", "--shared-bytes")
+        ),
+        *((f"occupancy --threads {text}", ["--threads"]) for text in ("9" * 400, "4294967297", "１２")),
+        *(
+            (f"occupancy --threads 32 --registers {text}", ["--registers"])
+            for text in ("9" * 400, "4294967297")
+        ),
+        *(
+            (f"occupancy --threads 32 --shared {text}", ["--shared"])
+            for text in ("9" * 400, "9" * 18, "9*" * 99 + "threads")
+        ),
+        *(
+            (f"occupancy --threads 32 --grid {text}", ["--grid"])
+            for text in ("9" * 400, ",".join(["2147483647"] * 3))
+        ),
+        *((f"occupancy --threads 32 --ilp {text}", ["--ilp"]) for text in ("9" * 400, "9" * 18)),
+        (f"occupancy --threads 32 --ilp 1 --load-cycles {'9' * 400}", ["--load-cycles"]),
+        (f"trace -m naive --warp 0 --of-block {'9' * 400}", ["--of-block"]),
+        (
+            "bench -m tiled-padded --block 1:10000 -D PAD=1:10000",
+            ["100,000,000 variants", "1,000,000"],
+        ),
         ("--nope", ["--nope"]),
         ("bench --device tpu", ["tpu", "auto, cpu, gpu"]),
         ("bench --device gpu:", ["gpu:", "cpu"]),
@@ -230,6 +277,14 @@ def test_a_syntax_error_from_a_parameters_value_names_the_kernel_file(run):
     result = run("bench --device cpu -n 16 --kernel my.cu -D sum=3")
     result.refused(2, "my.cu")
     assert "<stdin>" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["bench", "verify", "sweep", "check"])
+def test_a_product_without_an_error_bound_is_refused_before_the_other_sizes_run(run, launches, command):
+    run(f"{command} --device cpu -m naive -n 16 -n 1x1x16777216").refused(
+        2, "rounding K = 16,777,216 terms", "--dtype float64"
+    )
+    assert launches == []
 
 
 def test_matrices_beyond_free_memory_are_refused(run, launches, monkeypatch):

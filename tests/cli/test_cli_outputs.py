@@ -99,7 +99,7 @@ def test_output_files_that_cannot_be_written_are_refused_before_measuring(
 
 def test_an_output_may_not_replace_an_input_file(run, tmp_path, comparison) -> None:
     before = (tmp_path / "old.json").read_bytes()
-    run(f"{comparison} --csv old.json").refused(2, "--csv old.json", "would replace a file to compare")
+    run(f"{comparison} --csv old.json").refused(2, "--csv old.json would replace old.json")
     run(f"{BENCH} --resume old.json --csv old.json").refused(2, "--resume and --csv are both old.json")
     assert (tmp_path / "old.json").read_bytes() == before
 

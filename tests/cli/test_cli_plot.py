@@ -95,12 +95,12 @@ def test_a_resumed_run_draws_the_rows_of_the_file_too(run, tmp_path):
     [
         ("--plot x.jpg", ["--plot x.jpg", ".png, .svg, .pdf"]),
         ("--plot png", [".png, .svg, .pdf"]),
-        ("--plot ''", [".png, .svg, .pdf"]),
+        ("--plot ''", ["--plot needs the name of a file"]),
         ("--plot nowhere/x.png", ["nowhere/x.png", "cannot be written"]),
         ("--plot same.svg --json same.svg", ["--plot", "--json", "same"]),
         ("--plot ./same.svg --json same.svg", ["--plot", "--json", "same"]),
         ("--plot same.svg --resume same.svg", ["--plot", "--resume"]),
-        ("--plot - --json -", ["--plot -", "--json -", "standard output"]),
+        ("--plot - --json -", ["--plot", "--json", "standard output"]),
     ],
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_measuring(

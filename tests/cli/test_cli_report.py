@@ -50,13 +50,13 @@ def test_the_page_never_replaces_the_file_of_results(run, results, tmp_path, nam
     (tmp_path / "link.json").symlink_to("results.json")
     (tmp_path / "hard.json").hardlink_to(results)
     before = results.read_bytes()
-    run(f"report results.json -o {name}").refused(2, "would replace the file of results")
+    run(f"report results.json -o {name}").refused(2, f"-o {name} would replace results.json")
     assert results.read_bytes() == before
 
 
 def test_a_file_of_results_may_be_named_html(run, results, tmp_path):
     results.rename(tmp_path / "results.html")
-    run("report results.html").refused(2, "would replace the file of results", "-o results.html")
+    run("report results.html").refused(2, "-o results.html would replace results.html")
     assert run("report results.html --no-occupancy -o page.html").status == 0
 
 
@@ -226,7 +226,7 @@ def test_a_table_and_a_page_are_both_written_if_both_are_named(run, results, tmp
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--csv results.json", "--csv results.json would replace the file of results"),
+        ("--csv results.json", "--csv results.json would replace results.json"),
         ("--markdown - -o -", "--markdown and -o are both standard output"),
         ("--svg page.html -o page.html", "--svg and -o are both page.html"),
         ("--svg a --csv a", "are both a"),

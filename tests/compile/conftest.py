@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return a list to which each compiler command with an output file is added."""
     calls: list[list[str]] = []
-    run = subprocess.run
+    run = compile_cache.run_group
 
     def recorded_run(command, *args, **kwargs):
         words = [str(word) for word in command]
@@ -34,5 +33,5 @@ def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             calls.append(words)
         return run(command, *args, **kwargs)
 
-    monkeypatch.setattr(subprocess, "run", recorded_run)
+    monkeypatch.setattr(compile_cache, "run_group", recorded_run)
     return calls

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from cudamm.compile import compile_cache, host_compiler, listing, nvcc_compiler
+from cudamm.compile.owned_folder import PREFIX
 from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.header import Overrides, read_method
@@ -50,7 +51,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     host_compiler.compiler.cache_clear()
 
 
-def raise_disk_full(*arguments: object, **named: object) -> None:
+def raise_disk_full(*arguments: object, **named: object) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -130,10 +131,10 @@ def test_a_cache_folder_without_write_permission_is_reported(
         compile_cache.cached(["one"], ".o", make)
 
 
-@pytest.mark.parametrize("at", ["mkstemp", "make", "fsync"])
+@pytest.mark.parametrize("at", ["mkdtemp", "make", "fsync"])
 def test_a_full_disk_is_reported(own_cache: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
-    if at == "mkstemp":
-        monkeypatch.setattr(tempfile, "mkstemp", raise_disk_full)
+    if at == "mkdtemp":
+        monkeypatch.setattr(tempfile, "mkdtemp", raise_disk_full)
     if at == "fsync":
         monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(NoDeviceError) as raised:
@@ -152,7 +153,12 @@ def test_a_full_temporary_folder_is_reported(
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
     nvcc_compiler.nvcc()  # writes a temporary file too, so it runs before the patch
     monkeypatch.setenv("TMPDIR", "/small")
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", raise_disk_full)
+    mkdtemp = tempfile.mkdtemp
+
+    def mkdtemp_in_cache(*, prefix: str, dir: Path) -> str:
+        return mkdtemp(prefix=prefix, dir=dir) if dir == own_cache else raise_disk_full()
+
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp_in_cache)
     with pytest.raises(NoDeviceError, match=r"the temporary folder /small \(No space left.*set TMPDIR"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []
@@ -194,16 +200,38 @@ for number in range(10):
     assert len(list(own_cache.iterdir())) == 10
 
 
-def test_partial_files_of_killed_runs_are_removed_after_a_day(own_cache: Path) -> None:
-    compile_cache.cache_folder()
-    old, new, other = (own_cache / name for name in (".partial-old.o", ".partial-new.o", "other"))
-    for path, age_h in ((old, 25), (new, 23), (other, 1000)):
-        path.touch()
-        os.utime(path, times=(time.time() - age_h * 3600,) * 2)
-    names: list[str] = []
-    cached_file = compile_cache.cached(["one"], ".o", lambda path: (names.append(path.name), make(path)))
-    assert {path.name for path in own_cache.iterdir()} == {new.name, other.name, cached_file.name}
-    assert names[0].startswith(".partial-")
+def test_the_next_run_removes_the_folders_of_a_killed_run_and_no_others(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both the cache folder and the folder of temporary files contain folders of a run that still runs."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    (temporary / f"{PREFIX}of-the-user").mkdir()
+    code = f"""
+import sys, time
+from pathlib import Path
+from cudamm.compile.owned_folder import owned_folder
+with owned_folder(Path({str(compile_cache.cache_folder())!r})) as one, owned_folder() as two:
+    (one / "file").touch(), (two / "file").touch()
+    print("made", flush=True)
+    time.sleep(60)
+"""
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    runs = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=-1) for _ in range(2)]
+    for run in runs:
+        assert run.stdout is not None and run.stdout.readline() == b"made\n"
+    killed, alive = runs
+    killed.kill()
+    killed.communicate()
+    assert [len(list(folder.iterdir())) for folder in (own_cache, temporary)] == [2, 3]
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    cached_file = compile_cache.cached(["one"], ".o", make)
+    with compile_cache.temporary_folder() as own:
+        assert len(list(temporary.iterdir())) == 3  # the user's, the living run's and the new one
+    assert not own.exists()
+    assert len(list(own_cache.iterdir())) == 2 and cached_file.exists()
+    alive.kill()
+    alive.communicate()
 
 
 # ---- Compilers that are killed
@@ -257,9 +285,9 @@ def test_a_killed_program_of_nvcc_is_reported(
 ) -> None:
     """The system kills a program like this when memory runs out. The message is the real nvcc's."""
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
-    run = subprocess.run
+    run = compile_cache.run_group
 
-    def run_with_killer(command, *arguments, **named):
+    def run_with_killer(command: list[str], *arguments: Any, **named: Any) -> Any:
         if "-cubin" not in command:
             return run(command, *arguments, **named)
         killer = f"""
@@ -284,7 +312,7 @@ sys.exit(nvcc.returncode)
 """
         return run([sys.executable, "-c", killer, *command], *arguments, **named)
 
-    monkeypatch.setattr(subprocess, "run", run_with_killer)
+    monkeypatch.setattr(compile_cache, "run_group", run_with_killer)
     with pytest.raises(compile_cache.CompilerKilled, match="killed: is there too little memory"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []

@@ -7,10 +7,14 @@ import struct
 
 import pytest
 
-from cudamm.compile.signature import packed_formats, parameter_formats
+from cudamm.compile.program import program
+from cudamm.compile.signature import check_arguments, packed_formats, parameter_formats
 from cudamm.errors import UsageError
 from cudamm.kernels.ladder import ladder
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Shape
+from cudamm.kernels.selection import Selection
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 
@@ -177,3 +181,105 @@ def test_parameters_are_packed_at_the_offsets_of_the_cubin(letters: str, offsets
 def test_a_tensor_map_after_another_parameter_is_refused() -> None:
     with pytest.raises(UsageError, match="k: tensor maps must come before its other parameters"):
         formats("int M, const __grid_constant__ CUtensorMap a")
+
+
+KERNEL = """// A kernel.
+//
+// args:     {argument}, C
+// threads:  1
+// grid:     1
+{constant}
+
+{declarations}
+__global__ void k({parameter}, float *C) {{ }}
+"""
+
+
+def check(parameter: str, argument: str, constant: str = "", declarations: str = "") -> None:
+    """Check the launch of a kernel with one argument beside C, and one constant."""
+    source = KERNEL.format(
+        parameter=parameter, argument=argument, declarations=declarations,
+        constant=f"// constant: {constant}" if constant else "//",
+    )  # fmt: skip
+    (variant,) = Selection((), kernels=(source,)).variants()
+    check_arguments(program(variant, FLOAT32, True), plan(variant, Shape(32, 32, 32), FLOAT32))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "argument"),
+    [
+        ("int x", "4294967328"),
+        ("int x", "K * 134217729"),
+        ("int x", "0 - 2147483649"),
+        ("unsigned x", "-1"),
+        ("unsigned int x", "4294967296"),
+        ("short x", "32768"),
+        ("unsigned char x", "256"),
+        ("char x", "128"),
+        ("bool x", "2"),
+        ("size_t x", "-1"),
+        ("float x", "1e39"),
+        ("float x", "-1.0e39"),
+    ],
+)
+def test_a_number_beyond_the_range_of_its_parameter_is_refused(parameter: str, argument: str) -> None:
+    with pytest.raises(UsageError, match=rf"argument 1 of k, .*does not fit its parameter “{parameter}”"):
+        check(parameter, argument)
+
+
+@pytest.mark.parametrize(
+    "argument", ["1e400", "nan", "inf", "9223372036854775808", "1_000", "１２", "9" * 400]
+)
+def test_arguments_that_are_no_finite_numbers_are_refused(argument: str) -> None:
+    with pytest.raises(UsageError):
+        check("double x", argument)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "argument"),
+    [
+        ("int x", "2147483647"),
+        ("int x", "-2147483648"),
+        ("unsigned x", "4294967295"),
+        ("long long x", "K * 134217729"),
+        ("size_t x", "9223372036854775807"),
+        ("bool x", "1"),
+        ("float x", "3.4e38"),
+        ("float x", ".5"),
+        ("float x", "1e3"),
+        ("float x", "7"),
+        ("double x", "1e300"),
+    ],
+)
+def test_the_largest_numbers_of_a_parameter_are_accepted(parameter: str, argument: str) -> None:
+    check(parameter, argument)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "value"),
+    [
+        ("__constant__ int edge;", "K * 134217729"),
+        ("static __constant__ __align__(8) const unsigned edge = 3;", "0 - 1"),
+        ("__device__ __constant__ short a, edge;", "40000"),
+        ("typedef unsigned char byte;\n__constant__ byte edge;", "256"),
+        ('#include "edge.h"', "K * 134217729"),
+    ],
+)
+def test_a_constant_beyond_the_range_of_its_symbol_is_refused(declaration: str, value: str) -> None:
+    with pytest.raises(UsageError, match=r"the constant edge = -?\d+ does not fit “.*edge”"):
+        check("int x", "1", f"edge = {value}", declaration)
+
+
+@pytest.mark.parametrize(
+    "declaration", ["float edge", "element edge", "int edge[4]", "int *edge", "Pair edge"]
+)
+def test_a_constant_that_is_not_a_whole_number_is_refused(declaration: str) -> None:
+    with pytest.raises(UsageError, match=r"“constant: edge” cannot be set"):
+        check("int x", "1", "edge = 1", f"__constant__ {declaration};")
+
+
+@pytest.mark.parametrize(
+    "declaration", ["long long edge", "unsigned a = 3, edge", "alignas(8) size_t edge", "uint32_t edge"]
+)
+def test_constants_within_the_range_of_their_symbol_are_accepted(declaration: str) -> None:
+    check("int x", "1", "edge = 4294967295", f"__constant__ {declaration};")

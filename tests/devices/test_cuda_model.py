@@ -171,6 +171,49 @@ def test_shared_memory_starts_as_nan_in_every_block(
     assert (actual.view(np.uint32) == SHARED).all()
 
 
+@pytest.mark.parametrize(
+    ("outside", "inside", "read"),
+    [
+        ("", "__shared__ int cells[16];", "cells[i]"),
+        ("", "volatile __shared__ int cell;", "cell"),
+        ("__shared__ int cells[2][16];", "", "cells[1][i]"),
+        ("", "__shared__ int cells[32]; cells[i] = 1; __syncthreads();", "cells[16 + i]"),
+        ("struct Pair { int first, second; };", "__shared__ Pair p[16]; p[i].first = 1;", "p[i].second"),
+        ("__device__ __forceinline__ int f(int i) { __shared__ int s[16]; return s[i]; }", "", "f(i)"),
+        ("template <int N> __device__ int f(int i) { __shared__ int s[N]; return s[i]; }", "", "f<16>(i)"),
+        ("", "extern __shared__ int cells[];", "cells[i]"),
+    ],
+)
+def test_shared_memory_that_no_thread_writes_is_never_zero(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, outside: str, inside: str, read: str
+) -> None:
+    """The host compiler must not replace such a variable by zeros."""
+    path = write_kernel(
+        "// types: int32\n// args: C\n// threads: 16\n// grid: 1\n// shared-bytes: 64\n\n"
+        f"{outside}\n__global__ void k(int *C) {{\n"
+        f"    const int i = threadIdx.x;\n    {inside}\n    C[i] = {read};\n}}\n"
+    )
+    assert (output(open_run, cpu, path, "1x16x1").view(np.uint32) == SHARED).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("variable", ["sum", "sum[2]"])
+def test_a_sum_in_a_variable_that_was_never_set_is_wrong(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, dtype: str, variable: str
+) -> None:
+    path = write_kernel(
+        "// threads: 4, 4\n// grid: ceil(N / 4), ceil(M / 4)\n"
+        "__global__ void k(int M, int N, int K, const element *A, const element *B, element *C) {\n"
+        "    const int x = blockIdx.x * 4 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;\n"
+        f"    element {variable};\n    element &s = *(element *)&sum;\n"
+        "    for (int k = 0; k < K && x < N && y < M; ++k) s += A[y * K + k] * B[k * N + x];\n"
+        "    if (x < N && y < M) C[y * N + x] = s;\n}\n"
+    )
+    reason = verify_one(cpu, path, "5x6x7", dtype).reason
+    assert reason.startswith("30 of 30 elements wrong")
+    assert "read from a local variable that was never set" in reason
+
+
 @pytest.mark.parametrize("shape", ["8x32x16", "13x44x18", "1x4x2"])
 def test_vector_loads_and_stores_are_correct(
     device: Device[Any], verify_one: Kernel, kernels: Path, shape: str
@@ -237,6 +280,112 @@ __global__ void k(int *C) {
     assert actual[1].tolist() == parted[::-1].tolist()
     assert actual[2, ::2].tolist() == [*range(2, 32, 2), 30]
     assert actual[2, 1::2].tolist() == [20] * 8 + [0] * 8
+
+
+def one_block(write_kernel: Kernel, threads: int, *lines: str) -> Path:
+    """Write a kernel that computes `v` from its lane; the lines begin in line 8."""
+    header = (
+        f"// types: int32\n// args: C\n// threads: {threads}\n// grid: 1\n\n__global__ void k(int *C) {{\n"
+    )
+    start = "    const int t = threadIdx.x, lane = t % 32; int v = 100 + t;\n"
+    path: Path = write_kernel(header + start + "\n".join(lines) + "\n    C[t] = v;\n}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        ("v = __shfl_sync(0x0000ffffu, v, 0);",
+         r"thread \(16,0\) is not in the mask 0x0000ffff that it passes to __shfl_sync in line 8"),
+        ("__syncwarp(0x0000ffffu);", r"\(16,0\) is not in the mask 0x0000ffff .* __syncwarp in line 8"),
+        ("v = __ballot_sync(0u, 1);", r"\(0,0\) is not in the mask 0x00000000 .* __ballot_sync in line 8"),
+        ("v = __any_sync(0xfffffffeu, 1);", r"thread \(0,0\) is not in the mask 0xfffffffe .* __any_sync"),
+        ("if (lane < 16) v = __shfl_sync(~0u, v, 0);\n    else v = __shfl_down_sync(~0u, v, 0);",
+         r"different operations with the mask 0xffffffff, thread \(0,0\) in line 8 of .*__shfl_sync.* and "
+         r"thread \(31,0\) in line 9 of .*__shfl_down_sync"),
+        ("if (lane < 16) v = __all_sync(~0u, v);\n    else __syncwarp();", "different operations with"),
+        ("if (lane < 16) v = __shfl_sync(~0u, v, 0);\n    __syncthreads();",
+         r"stuck: thread \(0,0\) waits in line 8 of .*__shfl_sync with the mask 0xffffffff, for thread "
+         r"\(16,0\), which waits in line 9"),
+    ],
+)  # fmt: skip
+def test_a_warp_operation_with_a_wrong_mask_is_a_fault(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, operation: str, message: str
+) -> None:
+    path = one_block(write_kernel, 32, operation)
+    with open_run(cpu, path, "1x32x1", "int32") as run, pytest.raises(KernelError, match=message):
+        run.launch()
+
+
+@pytest.mark.parametrize(
+    ("threads", "operation", "lane", "reason"),
+    [
+        (48, "v = __shfl_sync(~0u, v, 20);", 20, "has no thread"),
+        (48, "v = __shfl_down_sync(~0u, v, 1);", 16, "has no thread"),
+        (32, "if (lane < 16) v = __shfl_sync(0x0000ffffu, v, 20);", 20, "is not in the mask"),
+        (32, "if (lane >= 16) return;\n    v = __shfl_xor_sync(~0u, v, 16);", 16, "has left the kernel"),
+    ],
+)
+def test_a_shuffle_from_an_absent_lane_returns_a_value_that_is_wrong(
+    cpu: Device[Any],
+    open_run: Kernel,
+    write_kernel: Kernel,
+    threads: int,
+    operation: str,
+    lane: int,
+    reason: str,
+) -> None:
+    """The Programming Guide leaves the value undefined, so a kernel may read it and must not use it."""
+    path = one_block(write_kernel, threads, operation)
+    with open_run(cpu, path, f"1x{threads}x1", "int32") as run:
+        run.launch()
+        assert 0x7FF81A4E in run.product()
+        assert f"reads lane {lane} with __shfl" in run.undefined_shuffle
+        assert f"that lane {reason}" in run.undefined_shuffle
+        assert "in line 8" in run.undefined_shuffle or "in line 9" in run.undefined_shuffle
+
+
+def test_full_masks_are_allowed_in_the_last_warp_of_a_block(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    """A mask may name lanes that do not exist, and an undefined value that is not used does no harm."""
+    path = one_block(
+        write_kernel,
+        40,
+        "    int sum = v;",
+        "    for (int d = 4; d; d /= 2) sum += __shfl_down_sync(~0u, sum, d);",
+        "    const int votes = __ballot_sync(~0u, 1);",
+        "    __syncwarp();",
+        "    v = lane % 8 ? votes : sum;",
+    )
+    t = np.arange(40)
+    expected = np.where(t % 8, np.where(t < 32, -1, 255), 8 * (100 + t) + 28)
+    assert output(open_run, device, path, "1x40x1").tolist() == [expected.tolist()]
+
+
+def test_a_vote_counts_lanes_that_leave_the_kernel_after_it(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    path = one_block(write_kernel, 32, "    v = (int)__ballot_sync(~0u, lane != 3);")
+    assert output(open_run, device, path, "1x32x1").tolist() == [[~8] * 32]
+
+
+def test_a_wrong_product_names_the_shuffle_whose_value_is_undefined(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    path = write_kernel(
+        "// threads: 48\n// grid: M\n// types: float32\n"
+        "__global__ void k(int M, int N, int K, const float *A, const float *B, float *C) {\n"
+        "    float sum = 0;\n    const int row = blockIdx.x;\n"
+        "    for (int k = threadIdx.x; k < K; k += 48) sum += A[row * K + k] * B[k * N];\n"
+        "    for (int d = 16; d; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, d);\n"
+        "    if (threadIdx.x % 32 == 0) atomicAdd(&C[row * N], sum);\n}\n"
+    )
+    reason = verify_one(cpu, path, "3x1x96").reason
+    assert "in line 8 of" in reason
+    assert (
+        "reads lane 16 with __shfl_down_sync and the mask 0xffffffff, but that lane has no thread" in reason
+    )
 
 
 def test_cuda_keywords_that_change_no_result_are_accepted(

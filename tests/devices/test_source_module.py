@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -71,9 +70,9 @@ def compiled_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         folder = Path(tempfile.mkdtemp())
         (folder / "kernel.cu").write_text(source)
         command = [nvcc, "--cubin", *options, "-arch", arch, "kernel.cu"]
-        completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if completed.returncode:
-            raise CompileError(f"nvcc compilation of {folder}/kernel.cu failed", completed.stderr)
+        status, _, stderr = prefork.forker.call_capture_output(command, str(folder), False)  # type: ignore[attr-defined]
+        if status:
+            raise CompileError(f"nvcc compilation of {folder}/kernel.cu failed", stderr.decode())
         image = (folder / "kernel.cubin").read_bytes()
         if "PYCUDA_DISABLE_CACHE" in os.environ:
             return image
@@ -82,7 +81,9 @@ def compiled_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     package, compiler, driver = (ModuleType(f"pycuda{part}") for part in ("", ".compiler", ".driver"))
     compiler.compile, driver.CompileError = compile_it, CompileError  # type: ignore[attr-defined]
-    for module in (package, compiler, driver):
+    pytools, prefork = ModuleType("pytools"), ModuleType("pytools.prefork")
+    pytools.prefork = prefork  # type: ignore[attr-defined]
+    for module in (package, compiler, driver, pytools, prefork):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     return sources
 
@@ -149,6 +150,21 @@ def test_a_failure_names_the_line_is_cached_and_leaves_no_files(
         with pytest.raises(KernelError, match=r'kernel\.cu\(6\).*"missing" is undefined'):
             compiled(method)
     assert len(compiled_sources) == 1 and not list(temporary.iterdir())
+
+
+def test_an_interrupted_compilation_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def interrupt(*_: Any, **__: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cudamm.compile.compile_cache.run_group", interrupt)
+    monkeypatch.setattr("cudamm.devices.source_module.identity", lambda *_: ["one"])
+    with pytest.raises(KeyboardInterrupt):
+        compiled(find("naive"))
+    assert not list(temporary.iterdir())
 
 
 def test_a_missing_header_is_not_cached(write_kernel: Callable[..., Path]) -> None:

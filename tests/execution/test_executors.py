@@ -38,7 +38,7 @@ def executor(request: pytest.FixtureRequest, cpu: Device[Any]) -> Iterator[Execu
 def case_of(executor: Executor, method: Method) -> Case:
     """Prepare a method. Its case has position 0."""
     (variant,) = variants(method, {"BLOCK_SIZE": (4,)})
-    (case,) = prepare(executor, [(variant, PROBLEM)], True, silent)
+    (case,) = prepare(executor, [(variant, PROBLEM)], True, silent, verified=True)
     return case
 
 

@@ -93,7 +93,7 @@ def test_the_product_agrees_with_a_plain_sum(device: Device[Any], method: Method
     (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
     problem = Problem(Shape(17, 31, 13), ELEMENT_TYPES[dtype], seed=9)
     with InProcessExecutor(device) as executor:
-        (case,) = prepare(executor, [(variant, problem)], False, silent)
+        (case,) = prepare(executor, [(variant, problem)], False, silent, verified=True)
         with executor.open(case) as run:
             run.fill_output()
             run.launch()

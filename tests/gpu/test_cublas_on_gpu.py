@@ -61,7 +61,7 @@ def test_cublas_is_right_on_every_shape(gpu: Any, element: Any) -> None:
 def test_the_product_is_that_of_numpy_and_the_guards_are_unchanged(gpu: Any, dtype: str) -> None:
     problem = Problem(Shape(67, 131, 41), ELEMENT_TYPES[dtype], seed=5)
     with InProcessExecutor(gpu) as executor:
-        (case,) = prepare(executor, [(CUBLAS, problem)], True, silent)
+        (case,) = prepare(executor, [(CUBLAS, problem)], True, silent, verified=True)
         with executor.open(case) as run:
             guards = {
                 name: (run.region(name)[:GUARD_BYTES], run.region(name)[-GUARD_BYTES:]) for name in "ABC"
@@ -82,7 +82,7 @@ def test_cublas_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
     n = 512
     problem = Problem(Shape(n, n, n), FLOAT32)
     with InProcessExecutor(gpu) as executor:
-        (case,) = prepare(executor, [(CUBLAS, problem)], True, silent)
+        (case,) = prepare(executor, [(CUBLAS, problem)], True, silent, verified=True)
         with executor.open(case) as run:
             a = np.full((n, n), 1 + 2.0**-12, np.float32)
             run.load(a, np.eye(n, dtype=np.float32))

@@ -363,7 +363,9 @@ def test_the_reference_of_a_large_problem_is_the_product_of_numpy(gpu, element):
 @pytest.mark.parametrize("element", [FLOAT32, ELEMENT_TYPES["int32"]], ids=["float32", "int32"])
 def test_errors_and_bounds_are_those_computed_on_the_host(gpu, element, size):
     problem = Problem(parse_shape(size), element)
-    (case,) = prepare(InProcessExecutor(gpu), [(variants(find("tiled"), {})[0], problem)], True, silent)
+    (case,) = prepare(
+        InProcessExecutor(gpu), [(variants(find("tiled"), {})[0], problem)], True, silent, verified=True
+    )
     executor = InProcessExecutor(gpu)
     with executor.open(case) as run:
         verdict = verify(run, problem, case.variant, fmad=True, thread_order=False)

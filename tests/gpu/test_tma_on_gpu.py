@@ -124,7 +124,7 @@ def test_a_box_arrives_with_zeros_beyond_the_edge_of_the_matrix(
     (variant,) = variants(method, values)
     problem = Problem(Shape(40, 24, 24), FLOAT32)
     with InProcessExecutor(hopper) as executor:
-        (case,) = prepare(executor, [(variant, problem)], True, silent)
+        (case,) = prepare(executor, [(variant, problem)], True, silent, verified=True)
         with executor.open(case) as run:
             run.fill_output()
             run.launch()

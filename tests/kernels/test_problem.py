@@ -169,8 +169,12 @@ def test_a_k_too_large_for_any_bound_is_refused(monkeypatch: pytest.MonkeyPatch)
     zero = np.zeros((1, 1), np.float32)
     for problem in (too_large, largest):
         monkeypatch.setitem(problem.__dict__, "inputs", (zero, zero))  # the real inputs have 64 MB each
-    with pytest.raises(UsageError, match=r"no error bound.*--dtype float64 or --no-verify"):
+    refusal = r"no error bound.*--dtype float64 or --no-verify"
+    with pytest.raises(UsageError, match=refusal):
         _ = too_large.error_bound
+    with pytest.raises(UsageError, match=refusal):
+        Problem(too_large.shape, FLOAT32).check_verifiable()
+    largest.check_verifiable()
     assert largest.error_bound.shape == (1, 1)
 
 

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudamm.errors import RequirementError, UsageError
+from cudamm.kernels.chosen_cases import cases
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import MOST_VALUES, Variant, parse_values, variants
 
 FLOAT32 = ELEMENT_TYPES["float32"]
@@ -86,6 +88,9 @@ def test_lists_and_ranges_of_values_are_read(text: str, values: tuple) -> None:
         ("1:8:*0", "empty or endless"),
         ("0:8:*2", "empty or endless"),
         (f"1:{MOST_VALUES + 1}", "more than"),
+        (f"1:{MOST_VALUES},{MOST_VALUES + 1}:{2 * MOST_VALUES}", "more than"),
+        ("१६", "is not a list"),
+        ("9" * 5000, "is not a list"),
         ("0:99999999999999999999", "more than"),
     ],
 )
@@ -174,3 +179,31 @@ def test_a_text_value_is_not_a_number_in_a_requirement(write_kernel: WriteKernel
     variant = Variant(requiring(write_kernel, "M % T == 0").method, (("T", "float"),))
     with pytest.raises(UsageError, match="unknown name T"):
         variant.padded(FLOAT32, 5, 5, 5)
+
+
+@pytest.mark.parametrize(
+    ("selection", "count"),
+    [
+        (Selection(("tiled",), block="1:400", swept=()), None),
+        (
+            Selection(("tiled-coarse",), block="1:10000", defines=("COARSE=1:10000",)),
+            "100,000,000 variants",
+        ),
+        (Selection(("tiled,tiled-padded",), block="1:10000", defines=("PAD=0:99",)), "1,010,000 variants"),
+    ],
+)
+def test_products_of_values_are_counted_before_they_are_built(
+    selection: Selection, count: str | None
+) -> None:
+    if count is None:
+        assert selection.variants()
+    else:
+        with pytest.raises(UsageError, match=f"{count}.* more than 1,000,000"):
+            selection.variants()
+
+
+def test_cases_are_counted_before_they_are_built() -> None:
+    variants = Selection(("tiled",), block="1:10000").variants()
+    sizes = [str(size) for size in range(1, 102)]
+    with pytest.raises(UsageError, match="1,010,000 cases are more than 1,000,000"):
+        cases(variants, sizes, ("float32",), seed=0)

@@ -346,8 +346,8 @@ def test_a_method_without_a_variant_that_can_be_launched_is_refused(tmp_path: Pa
 
 
 def test_too_many_variants_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_VARIANTS", 10)
-    with pytest.raises(UsageError, match="12 variants, more than 10"):
+    monkeypatch.setattr("cudamm.execution.prepare.MOST_CASES", 10)
+    with pytest.raises(UsageError, match="12 cases are more than 10"):
         plane(tmp_path, Landscape(bowl(1, 1)), range(1, 5), range(1, 4))
 
 

@@ -33,11 +33,13 @@
 #define __managed__
 #define __grid_constant__
 // This works for both forms: a thread-local `__shared__ float s[16]` in a function is implicitly static, and
-// `extern __shared__ float s[]` refers to an array that a generated file defines.
+// `extern __shared__ float s[]` refers to an array that a generated file defines. Without `used`, a compiler
+// replaces a variable that the kernel reads and never writes by zeros; with it, the kernel reads the poison that
+// the runtime wrote.
 #if defined(CUDAMM_OBSERVED)  // far apart, so that an index past the end of a variable is out of all variables
 #define __shared__ __attribute__((aligned(65536))) thread_local
 #else
-#define __shared__ thread_local
+#define __shared__ __attribute__((used)) thread_local
 #endif
 
 struct uint3 { unsigned x, y, z; };
@@ -90,10 +92,13 @@ struct Place {
 extern __thread Place place __attribute__((tls_model("initial-exec")));
 
 void wait_for_block(int line, const char* file);
-void wait_for_warp(unsigned mask, int line, const char* file);
+// Waits until all lanes of the mask that have not left the kernel execute the same operation with the same mask.
+void wait_for_warp(unsigned mask, const char* operation, int line, const char* file);
 // Publishes this thread's value of `bytes` bytes to its warp, and replaces it by the value of the warp's thread
-// `lane`, if there is such a thread.
-void exchange(unsigned mask, void* value, size_t bytes, int lane, int line, const char* file);
+// `lane`. If that thread does not take part, the value is undefined: a NaN, or an integer that is far off.
+void exchange(unsigned mask, void* value, size_t bytes, int lane, const char* operation, int line, const char* file);
+// Returns the lanes of the mask that took part and passed `predicate`, one bit each.
+unsigned vote(unsigned mask, bool predicate, const char* operation, int line, const char* file);
 int lane();
 unsigned active_mask();
 // Asynchronous copies of the running thread, see cuda_pipeline.h.
@@ -120,45 +125,48 @@ inline void __syncthreads(CUDAMM_HERE) { cudamm::wait_for_block(line, file); }
 inline int __syncthreads_count(int p, CUDAMM_HERE) { return cudamm::block_sum(p != 0, line, file); }
 inline int __syncthreads_or(int p, CUDAMM_HERE) { return cudamm::block_sum(p != 0, line, file) != 0; }
 inline int __syncthreads_and(int p, CUDAMM_HERE) { return cudamm::block_sum(p == 0, line, file) == 0; }
-inline void __syncwarp(unsigned mask = 0xffffffffu, CUDAMM_HERE) { cudamm::wait_for_warp(mask, line, file); }
+inline void __syncwarp(unsigned mask = 0xffffffffu, CUDAMM_HERE) {
+    cudamm::wait_for_warp(mask, "__syncwarp", line, file);
+}
 inline unsigned __activemask() { return cudamm::active_mask(); }
 
 template <class T>
 inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CUDAMM_HERE) {
     const int lane = cudamm::lane();
-    cudamm::exchange(mask, &value, sizeof value, (lane & ~(width - 1)) | (source & (width - 1)), line, file);
+    const int read = (lane & ~(width - 1)) | (source & (width - 1));
+    cudamm::exchange(mask, &value, sizeof value, read, "__shfl_sync", line, file);
     return value;
 }
 template <class T>
 inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDAMM_HERE) {
     const int lane = cudamm::lane(), source = lane - (int)delta;
-    cudamm::exchange(mask, &value, sizeof value, source < (lane & ~(width - 1)) ? lane : source, line, file);
+    const int read = source < (lane & ~(width - 1)) ? lane : source;
+    cudamm::exchange(mask, &value, sizeof value, read, "__shfl_up_sync", line, file);
     return value;
 }
 template <class T>
 inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDAMM_HERE) {
     const int lane = cudamm::lane(), source = lane + (int)delta;
-    cudamm::exchange(mask, &value, sizeof value, source > (lane | (width - 1)) ? lane : source, line, file);
+    const int read = source > (lane | (width - 1)) ? lane : source;
+    cudamm::exchange(mask, &value, sizeof value, read, "__shfl_down_sync", line, file);
     return value;
 }
 template <class T>
 inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, CUDAMM_HERE) {
     const int lane = cudamm::lane(), source = lane ^ bits;
-    cudamm::exchange(mask, &value, sizeof value, source > (lane | (width - 1)) ? lane : source, line, file);
+    const int read = source > (lane | (width - 1)) ? lane : source;
+    cudamm::exchange(mask, &value, sizeof value, read, "__shfl_xor_sync", line, file);
     return value;
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, CUDAMM_HERE) {
-    unsigned votes = 0;
-    for (int lane = 0; lane < 32; ++lane) {
-        if (!(mask >> lane & 1)) continue;
-        int vote = predicate != 0;
-        cudamm::exchange(mask, &vote, sizeof vote, lane, line, file);
-        votes |= (unsigned)vote << lane;
-    }
-    return votes & mask & cudamm::active_mask();
+    return cudamm::vote(mask, predicate, "__ballot_sync", line, file);
 }
-inline int __any_sync(unsigned mask, int p, CUDAMM_HERE) { return __ballot_sync(mask, p, line, file) != 0; }
-inline int __all_sync(unsigned mask, int p, CUDAMM_HERE) { return __ballot_sync(mask, !p, line, file) == 0; }
+inline int __any_sync(unsigned mask, int predicate, CUDAMM_HERE) {
+    return cudamm::vote(mask, predicate, "__any_sync", line, file) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, CUDAMM_HERE) {
+    return cudamm::vote(mask, !predicate, "__all_sync", line, file) == 0;
+}
 
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

@@ -5,11 +5,12 @@
 //
 //     buffer NAME OFFSET LENGTH DATA BYTES                   ok    (a part of the shared file, with guards)
 //     constant NAME VALUE                                    ok
-//     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS
+//     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS [UNDEFINED]
 //     call ARGUMENT...                                       ok NANOSECONDS    (a host function, without a grid)
 //     blocks INDEX...                                        ok                (launch only these blocks)
 //
-// A traced kernel also accepts the commands of observe.cpp.
+// UNDEFINED describes the first shuffle whose value CUDA leaves undefined. It is no fault, because a kernel may ignore
+// the value. A traced kernel also accepts the commands of observe.cpp.
 //
 // An ARGUMENT is @BUFFER, a whole number, or a real number. After a fault the answer is `failed TEXT`, and the
 // process ends, because its memory may be damaged.
@@ -22,14 +23,20 @@
 #include "observe.h"
 
 #include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <link.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -50,6 +57,7 @@ const Observing* observing = nullptr;
 namespace {
 
 constexpr unsigned poison = 0x7ff85eedu;  // fills shared memory: NaN as float and, repeated, as double
+constexpr unsigned undefined_value = 0x7ff81a4eu;  // a shuffle's value from a lane that does not take part: a NaN
 constexpr size_t stack_bytes = 576 * 1024;  // a thread on a GPU has at most 512 KB of local memory
 constexpr size_t page_bytes = 4096;
 constexpr size_t fence_bytes = buffer_surroundings;  // unmapped memory on both sides of a buffer: accesses crash
@@ -151,6 +159,7 @@ enum class Waits : unsigned char { no, at_block, at_warp, paused, done };
 
 struct Worker {
     const Launch* launch;
+    unsigned long long block;  // index of the running block, counted along x first
     unsigned threads;  // number of threads of a block
     uint3 index_of[most_threads];
 
@@ -163,6 +172,8 @@ struct Worker {
     Waits waits[most_threads];
     unsigned wait_epoch[most_threads];  // epoch in which the thread reached the block's barrier
     unsigned mask[most_threads];  // lanes that the thread waits for at a warp's barrier
+    unsigned participants[most_threads];  // lanes that were released from a warp's barrier together with the thread
+    const char* operation[most_threads];  // name of the function with which the thread waits at a warp's barrier
     int line[most_threads];  // line and file of the barrier at which the thread waits
     const char* file[most_threads];
 
@@ -215,9 +226,19 @@ struct Worker {
             if (ready(next)) return next;
         return next_ready(thread);
     }
+    // Returns whether a lane waits at a warp's barrier with this mask.
+    bool waits_with(unsigned thread, unsigned lanes) const {
+        return waits[thread] == Waits::at_warp && mask[thread] == lanes;
+    }
     [[noreturn]] void stuck() const {
         unsigned t = 0;
         while (waits[t] == Waits::done) ++t;
+        const unsigned warp = t & ~31u;
+        for (unsigned o = warp; waits[t] == Waits::at_warp && o < std::min(warp + 32, threads); ++o)
+            if (mask[t] >> (o - warp) & 1 && waits[o] != Waits::done && !waits_with(o, mask[t]))
+                fail("block %s is stuck: thread %s waits in line %d of %s, where it executes %s with the mask 0x%08x, for "
+                     "thread %s, which waits in line %d of %s", block_text().text, thread_text(t).text, line[t], file[t],
+                     operation[t], mask[t], thread_text(o).text, line[o], file[o]);
         fail("block %s is stuck: thread %s waits in line %d of %s for threads that wait elsewhere or have left",
              block_text().text, thread_text(t).text, line[t], file[t]);
     }
@@ -318,21 +339,34 @@ void Worker::wait(unsigned thread) {
 // Releases the lanes at a warp's barrier if each lane in their mask has reached it or has left the kernel.
 void Worker::release_warp(unsigned thread) {
     const unsigned warp = thread & ~31u, lanes = mask[thread];
+    unsigned waiting = 0;
     for (unsigned t = warp; t < std::min(warp + 32, threads); ++t) {
-        const bool in_mask = lanes >> (t - warp) & 1, waiting = waits[t] == Waits::at_warp && mask[t] == lanes;
-        if (in_mask && !waiting && waits[t] != Waits::done) return;
+        if (waits_with(t, lanes)) waiting |= 1u << (t - warp);
+        else if (lanes >> (t - warp) & 1 && waits[t] != Waits::done) return;
     }
-    for (unsigned t = warp; t < std::min(warp + 32, threads); ++t)
-        if (waits[t] == Waits::at_warp && mask[t] == lanes) {
-            waits[t] = Waits::no;
-            --waiting_at_warp;
-        }
+    for (unsigned t = warp; t < std::min(warp + 32, threads); ++t) {
+        if (!(waiting >> (t - warp) & 1)) continue;
+        if (operation[t] != operation[thread] && strcmp(operation[t], operation[thread]))
+            fail("block %s: threads of a warp meet in different operations with the mask 0x%08x, thread %s in line %d of %s "
+                 "(%s) and thread %s in line %d of %s (%s)", block_text().text, lanes, thread_text(t).text, line[t],
+                 file[t], operation[t], thread_text(thread).text, line[thread], file[thread], operation[thread]);
+        waits[t] = Waits::no;
+        participants[t] = waiting;
+        --waiting_at_warp;
+    }
 }
 
-void fill(char* memory, size_t bytes) {
-    for (; bytes >= 4; memory += 4, bytes -= 4) memcpy(memory, &poison, 4);
-    memcpy(memory, &poison, bytes);
+void fill(char* memory, size_t bytes, unsigned word) {
+    for (; bytes >= 4; memory += 4, bytes -= 4) memcpy(memory, &word, 4);
+    memcpy(memory, &word, bytes);
 }
+
+// The first shuffle of a launch whose value is undefined, in the block with the lowest index.
+struct UndefinedShuffle {
+    std::mutex mutex;
+    unsigned long long block = ~0ull;
+    char text[512] = "";
+} undefined_shuffle;
 
 // Finds this thread's copy of the kernel's static `__shared__` variables.
 std::vector<std::pair<char*, size_t>> find_static_shared() {
@@ -369,10 +403,11 @@ void Worker::begin(const Launch& l) {
 }
 
 void Worker::run_block(unsigned long long index) {
+    block = index;
     place.block_index = index_in(launch->grid, index);
-    for (const auto& part : static_shared) fill(part.first, part.second);
+    for (const auto& part : static_shared) fill(part.first, part.second, poison);
     char* const dynamic = (char*)cudamm_dynamic_shared;
-    if (dynamic_shared_bytes) fill(dynamic, launch->shared_bytes + dynamic_shared_guard);
+    if (dynamic_shared_bytes) fill(dynamic, launch->shared_bytes + dynamic_shared_guard, poison);
     memset(waits, 0, threads * sizeof *waits);
     memset(fiber_of, 0, threads * sizeof *fiber_of);
     copies.clear();
@@ -467,14 +502,15 @@ unsigned active_mask() {
     return mask;
 }
 
-void wait_for_warp(unsigned mask, int line, const char* file) {
+void wait_for_warp(unsigned mask, const char* operation, int line, const char* file) {
     Worker& w = *worker;
     const unsigned thread = w.running->thread;
     w.line[thread] = line;
     w.file[thread] = file;
+    w.operation[thread] = operation;
     if (!(mask >> thread % 32 & 1))
-        fail("block %s: thread %s is not in the mask 0x%08x it passes in line %d of %s", w.block_text().text,
-             w.thread_text(thread).text, mask, line, file);
+        fail("block %s: thread %s is not in the mask 0x%08x that it passes to %s in line %d of %s", w.block_text().text,
+             w.thread_text(thread).text, mask, operation, line, file);
     w.waits[thread] = Waits::at_warp;
     w.mask[thread] = mask;
     ++w.waiting_at_warp;
@@ -483,13 +519,40 @@ void wait_for_warp(unsigned mask, int line, const char* file) {
     w.wait(thread);
 }
 
-void exchange(unsigned mask, void* value, size_t bytes, int lane, int line, const char* file) {
+void exchange(unsigned mask, void* value, size_t bytes, int lane, const char* operation, int line, const char* file) {
     Worker& w = *worker;
     const unsigned thread = w.running->thread, source = (thread & ~31u) + lane;
     memcpy(w.exchanged[thread], value, bytes);
-    wait_for_warp(mask, line, file);
-    if (source < w.threads) memcpy(value, w.exchanged[source], bytes);
-    wait_for_warp(mask, line, file);
+    wait_for_warp(mask, operation, line, file);
+    if (lane >= 0 && lane < 32 && w.participants[thread] >> lane & 1) {
+        memcpy(value, w.exchanged[source], bytes);
+    } else {
+        fill((char*)value, bytes, undefined_value);
+        std::lock_guard<std::mutex> lock(undefined_shuffle.mutex);
+        if (w.block < undefined_shuffle.block) {
+            undefined_shuffle.block = w.block;
+            const bool named = lane >= 0 && lane < 32 && mask >> lane & 1;
+            snprintf(undefined_shuffle.text, sizeof undefined_shuffle.text,
+                     "in line %d of %s, thread %s of block %s reads lane %d with %s and the mask 0x%08x, but that lane %s, so "
+                     "the value is undefined", line, file, w.thread_text(thread).text, w.block_text().text, lane, operation,
+                     mask, !named ? "is not in the mask" : source >= w.threads ? "has no thread" : "has left the kernel");
+        }
+    }
+    wait_for_warp(mask, operation, line, file);
+}
+
+unsigned vote(unsigned mask, bool predicate, const char* operation, int line, const char* file) {
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread;
+    w.exchanged[thread][0] = predicate;
+    wait_for_warp(mask, operation, line, file);
+    unsigned votes = 0;
+    for (unsigned lanes = w.participants[thread]; lanes; lanes &= lanes - 1) {
+        const unsigned lane = __builtin_ctz(lanes);
+        votes |= (unsigned)w.exchanged[(thread & ~31u) + lane][0] << lane;
+    }
+    wait_for_warp(mask, operation, line, file);
+    return votes;
 }
 
 namespace {
@@ -518,6 +581,7 @@ void crashed(int signal, siginfo_t* info, void*) {
     const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
                        : signal == SIGABRT                   ? "failed assertion"
+                       : signal == SIGSYS                    ? "attempt to start a process"
                                                              : "illegal instruction";
     fail("crashed: %s%s%s", kind, thread, distance);
 }
@@ -656,8 +720,10 @@ void serve_commands(unsigned worker_count) {
             }
             if (!pool) pool = new Pool(worker_count);
             const long long start = now_ns();
+            undefined_shuffle.block = ~0ull;
+            undefined_shuffle.text[0] = 0;
             pool->run(launch);
-            ok("%lld", now_ns() - start);
+            ok("%lld %s", now_ns() - start, undefined_shuffle.text);
         } else {
             fail("unknown command %s", command);
         }
@@ -714,16 +780,61 @@ static void die_with_parent() {
     if (poll(&commands, 1, 0) == 1 && commands.revents & POLLHUP) _exit(5);
 }
 
+// Makes each attempt to start a process a fault: such a process could outlive this one. Threads are allowed. On a
+// system without seccomp nothing changes.
+static void forbid_processes() {
+#if defined(__x86_64__)
+    constexpr unsigned architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+    constexpr unsigned architecture = AUDIT_ARCH_AARCH64;
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435  // not in the headers of old systems
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+    const sock_filter load_number = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+    const sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const sock_filter refuse = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
+    std::vector<sock_filter> filter = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
+        allow,
+        load_number,
+        // `clone3` has its flags in memory, which a filter cannot read. Without it, libraries call `clone`.
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+        allow,
+        refuse,
+    };
+    for (const unsigned number : {
+#ifdef SYS_fork
+             (unsigned)SYS_fork, (unsigned)SYS_vfork,
+#endif
+             (unsigned)SYS_execve, (unsigned)SYS_execveat}) {
+        filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
+        filter.push_back(refuse);
+    }
+    filter.push_back(allow);
+    const sock_fprog program = {(unsigned short)filter.size(), filter.data()};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+#endif
+}
+
 int main(int, char** argv) {
     using namespace cudamm;
     die_with_parent();
+    forbid_processes();
     setvbuf(stdout, nullptr, _IONBF, 0);  // the output of a kernel must not be lost if the kernel crashes
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);
     struct sigaction action = {};
     action.sa_sigaction = crashed;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS}) sigaction(signal, &action, nullptr);
     use_signal_stack();
     serve_commands(std::min((unsigned)atoi(argv[3]), most_workers));
     _exit(0);

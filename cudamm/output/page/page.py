@@ -6,7 +6,6 @@ import base64
 import hashlib
 import importlib.resources
 import json
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -26,13 +25,12 @@ from cudamm.output.occupancy_tables import UNUSED
 from cudamm.output.page.page_charts import page_charts
 from cudamm.output.page.page_kernels import Kernel
 from cudamm.output.page.page_sources import STATES, method_sources
+from cudamm.output.readable_text import REPLACEMENT, readable
 from cudamm.output.result_marks import EMULATED
 from cudamm.output.results_view import ResultsView
 
 MOST_DRAWN = 100
 """Maximum number of samples that a line shows. Of more samples, evenly spaced ones are shown."""
-_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that HTML does not allow: control characters and halves of surrogate pairs."""
 
 
 def page(
@@ -72,7 +70,7 @@ def page(
         version=__version__,
         uplot=_own("uPlot.md").partition("\n")[0].removeprefix("# "),
     )  # fmt: skip
-    return _NO_TEXT.sub("\ufffd", text.replace("\r\n", "\n"))
+    return readable(text.replace("\r\n", "\n").replace("\r", REPLACEMENT))
 
 
 def _templates() -> jinja2.Environment:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from cudamm.output.readable_text import readable
 from cudamm.output.results_view import ResultRow
 
 Scale = Literal["linear", "log2", "log10"]
@@ -153,6 +155,22 @@ class Drawing:
     charts: tuple[Chart, ...]
     caption: str
     columns: int = 0
+
+
+def readable_drawing(drawing: Drawing) -> Drawing:
+    """Return a drawing without characters in its texts that a picture cannot contain."""
+    return Drawing(tuple(map(_readable, drawing.charts)), readable(drawing.caption), drawing.columns)
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_readable, value))
+    if isinstance(value, LineChart | BarChart | HeatMap | Axis | Series | Point | Bar | Cell):
+        changes = {f.name: _readable(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return dataclasses.replace(value, **changes)
+    return value
 
 
 def caption(device: str, remarks: Iterable[str] = (), date: str | None = None) -> str:

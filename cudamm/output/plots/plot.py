@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +11,7 @@ from rich.text import Text
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.output.console import messages
 from cudamm.output.output_files import OutputFile
-from cudamm.output.plots.chart import Drawing
+from cudamm.output.plots.chart import Drawing, readable_drawing
 
 KINDS = (".png", ".svg", ".pdf")
 TERMINAL = "-"
@@ -28,22 +27,19 @@ class Plot:
         is_terminal: whether it is drawn with characters, on standard output.
     """
 
-    def __init__(self, path: str, others: Mapping[str, str | None] | None = None) -> None:
+    def __init__(self, path: str) -> None:
         """Open what `--plot` names.
 
         Args:
             path: a name that ends in .png, .svg or .pdf, or `-` for the terminal.
-            others: files that the same command writes, by their options; None for one not given.
 
         Raises:
-            UsageError: `path` cannot be written, names no picture, or is one of the others.
+            UsageError: `path` cannot be written, or names no picture.
             NoDeviceError: the library that draws it is not installed.
         """
         self.is_terminal = path == TERMINAL
         self._path = path
         self._file: OutputFile | None = None
-        for option, other in (others or {}).items():
-            _check_different(path, option, other)
         if self.is_terminal:
             check_terminal()
             return
@@ -52,10 +48,7 @@ class Plot:
             raise UsageError(
                 f"--plot {path}: the name must end in {', '.join(KINDS)}, or be - for the terminal"
             )
-        try:
-            import matplotlib.figure  # noqa: F401
-        except ImportError:
-            raise NoDeviceError("--plot needs matplotlib: pip install 'cudamm[plot]'") from None
+        _import_matplotlib()
         self._file = OutputFile("--plot", path)
 
     def __enter__(self) -> Plot:
@@ -74,7 +67,7 @@ class Plot:
         from cudamm.output.plots import terminal_charts
 
         if self.is_terminal and self._has_charts(drawing):
-            terminal_charts.render(console, drawing)
+            terminal_charts.render(console, readable_drawing(drawing))
 
     def write(self, drawing: Drawing) -> None:
         """Write the file; do nothing for the terminal, or if the drawing has no charts.
@@ -85,7 +78,7 @@ class Plot:
             return
         from cudamm.output.plots import matplotlib_picture
 
-        self._file.write([matplotlib_picture.contents(drawing, self._kind[1:])])
+        self._file.write([matplotlib_picture.contents(readable_drawing(drawing), self._kind[1:])])
 
     def _has_charts(self, drawing: Drawing) -> bool:
         """Return whether there is anything to draw; if not, report it on standard error."""
@@ -97,21 +90,25 @@ class Plot:
         return bool(drawing.charts)
 
 
+def _import_matplotlib() -> None:
+    """Import matplotlib for a picture file. Raise NoDeviceError if it is not installed.
+
+    MPLBACKEND chooses how windows are shown, and may name a module that this Python lacks, such as Jupyter's.
+    Picture files need no window.
+    """
+    named = os.environ.pop("MPLBACKEND", None)
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise NoDeviceError("--plot needs matplotlib: pip install 'cudamm[plot]'") from None
+    finally:
+        if named is not None:
+            os.environ["MPLBACKEND"] = named
+
+
 def check_terminal() -> None:
     """Raise NoDeviceError if plotext is not installed."""
     try:
         import plotext  # noqa: F401
     except ImportError:
         raise NoDeviceError("curves in the terminal need plotext: pip install 'cudamm[plot]'") from None
-
-
-def _check_different(path: str, option: str, other: str | None) -> None:
-    """Raise UsageError if two options name the same target."""
-    if other is None:
-        return
-    if path == other == TERMINAL:
-        raise UsageError(
-            f"--plot - and {option} - both write to standard output: name a file for one of them"
-        )
-    if TERMINAL not in (path, other) and os.path.realpath(path) == os.path.realpath(other):
-        raise UsageError(f"--plot and {option} are the same file, {path}")

@@ -5,7 +5,11 @@ PYTHON ?= python3
 # Further arguments for `cudamm bench` or pytest, as in: make bench ARGS=--help
 ARGS ?=
 
-.PHONY: setup bench test check pictures clean
+# Duration of `make fuzz` in seconds, and number of signals that `make kills` sends.
+SECONDS ?= 3600
+N ?= 200
+
+.PHONY: setup bench test fuzz kills check pictures clean
 
 # bootstrap.py does nothing if .venv is up to date.
 setup:
@@ -16,6 +20,14 @@ bench: setup
 
 test: setup
 	@.venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
+
+# Attacks every command with random input. ARGS=--help lists more options.
+fuzz: setup
+	@.venv/bin/python tests/fuzz/fuzz.py --seconds $(SECONDS) $(ARGS)
+
+# Sends signals at random moments of every command.
+kills: setup
+	@CUDAMM_KILLS=$(N) .venv/bin/python -m pytest -s tests/fuzz/test_kills.py $(ARGS)
 
 check: setup
 	.venv/bin/python -m ruff check .

@@ -1,0 +1,140 @@
+"""Signals at random moments of every command."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import signal
+from dataclasses import dataclass
+
+from arena import Arena, Ended, Line, Snapshot
+from contract import UNWANTED, why_not_whole
+
+from cudamm.benchmark.journal import journal_path, read_journal
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+
+KERNEL_OPTIONS = "--kernel mine.cu --block all -n 64"
+COMMANDS = {
+    "bench": (f"{KERNEL_OPTIONS} -m naive --runs 3", "-m tiled --block all -n 64 --times --max-time 5 --max-noise 0.0001%"),
+    "verify": (KERNEL_OPTIONS,),
+    "sweep": (f"{KERNEL_OPTIONS} --runs 3", "-m tiled -n 64 --times --max-time 5 --max-noise 0.0001%"),
+    "tune": (KERNEL_OPTIONS,),
+    "trace": (f"{KERNEL_OPTIONS} --all", "-m tiled -n 256 --all"),
+    "check": (KERNEL_OPTIONS, "-m tiled -n 100"),
+    "occupancy": ("-m tiled,naive --block all", "--threads 1:1024 --registers 1:255 --arch sm_86"),
+    "roofline": ("--peak 19500 --bandwidth 1555",),
+    "profile": ("-m naive",),
+    "show": ("-m naive,tiled --block all", "-m tiled --ptx"),
+    "report": ("gpu.json -o out.html",),
+    "compare": ("old.json new.json",),
+    "list": ("",),
+    "reproduce": ("sjtu -n 64", "cmu -n 64"),
+    "devices": ("",),
+    "doctor": ("",),
+    "completion": ("bash",),
+}
+"""Command lines that take a second or two, so that a signal comes in time."""
+
+WITHOUT_JSON = {"show", "report", "completion"}
+RESUMING = {"bench", "sweep"}
+
+LONGEST_S = {"bench": 4.0, "sweep": 4.0, "reproduce": 6.0, "trace": 3.0, "check": 3.0, "verify": 3.0, "tune": 3.0}
+"""Time within which the signal is sent, in seconds; a second for the others."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A signal at a moment of a command.
+
+    Attributes:
+        is_cold: whether the cache of compiled programs is empty, so that compilers run.
+    """
+
+    line: Line
+    is_cold: bool
+
+
+def random_kill(numbers: random.Random, command: str, answer_s: float, cold_share: float) -> Kill:
+    """Return a signal at a random moment of a command."""
+    number = numbers.choice(SIGNALS)
+    words = [command, *numbers.choice(COMMANDS[command]).split()]
+    outputs = {}
+    if command not in WITHOUT_JSON and numbers.random() < 0.7:
+        outputs["--json"] = "out.json"
+        if command in RESUMING and numbers.random() < 0.5:
+            outputs = {"--resume": "out.json"}
+        words += [word for pair in outputs.items() for word in pair]
+    if command == "report":
+        outputs["--output"] = "out.html"
+    is_cold = numbers.random() < cold_share
+    longest_s = LONGEST_S.get(command, 1.0) * (3 if is_cold else 1)
+    moment_s = longest_s * numbers.random() ** 2  # more often early: most commands are short
+    line = Line(
+        tuple(words),
+        outputs=outputs,
+        fresh=numbers.random() < 0.3,
+        signals=((moment_s, int(number)),),
+        to_all=number in (signal.SIGINT, signal.SIGHUP) and numbers.random() < 0.5,
+        answer_s=answer_s,
+    )
+    return Kill(line, is_cold)
+
+
+def breaches(arena: Arena, kill: Kill) -> list[str]:
+    """Kill a command, and return what it lost or left."""
+    if kill.is_cold:
+        shutil.rmtree(arena.cache, ignore_errors=True)
+    before = arena.snapshot()
+    ended = arena.run(kill.line)
+    found = [*_of_the_end(kill.line, ended), *_lost(arena, kill.line, before)]
+    if _is_sigkill(kill.line):  # the next command that writes the same file removes what it finds
+        arena.run(Line((*"bench -m numpy -n 8 --runs 1 --json".split(), "out.json")))
+    after = arena.snapshot()
+    found += [f"left the file {name!r}" for name in after if name not in before and name not in _expected(kill.line)]
+    found += [f"the temporary folder has {path.name}" for path in arena.temporary.iterdir()]
+    found += [f"the cache has {path.name}" for path in arena.cache.glob(".partial*")]
+    for path in arena.cache.glob(".partial*"):
+        path.unlink()
+    if before != after or found:
+        arena.fill()
+    return found
+
+
+def _is_sigkill(line: Line) -> bool:
+    return line.signals[0][1] == signal.SIGKILL
+
+
+def _expected(line: Line) -> set[str]:
+    """Return the names of files that may be new."""
+    return {*line.outputs.values(), *(f"{name}.journal" for name in line.outputs.values()), "out.json"}
+
+
+def _of_the_end(line: Line, ended: Ended) -> list[str]:
+    """Return what is wrong about how a command ended."""
+    number = line.signals[0][1]
+    found = []
+    if ended.hung:
+        found.append(f"no answer within {line.answer_s:g} s")
+    elif ended.status not in {0, 1, 2, 3, -number, 128 + number}:
+        found.append(f"status {ended.status}")
+    if ended.left:
+        found.append(f"left processes: {ended.left}")
+    before_main = line.fresh and ended.status == -number  # Python is still importing, and answers in its own way
+    if (match := UNWANTED.search(ended.stderr)) and not before_main:
+        found.append(f"standard error has {match.group().strip()!r}")
+    return found
+
+
+def _lost(arena: Arena, line: Line, before: Snapshot) -> list[str]:
+    """Return which files were harmed, or are in pieces."""
+    after = arena.snapshot()
+    found = [f"the file {name!r} was changed" for name in before if after.get(name) != before[name]]
+    for option, name in line.outputs.items():
+        path = arena.folder / name
+        if path.exists() and (why := why_not_whole(option, name, path.read_bytes())):
+            found.append(f"{name}: {why}")
+        with contextlib.suppress(FileNotFoundError):
+            read_journal(journal_path(path))  # DamagedError if it is damaged
+    return found

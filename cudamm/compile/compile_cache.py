@@ -18,7 +18,7 @@ from pathlib import Path
 
 import platformdirs
 
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import KernelError, NoDeviceError, signal_name
 
 TEMPORARY = ".partial-"
 """Prefix of the names of files that are still being written."""
@@ -195,7 +195,7 @@ def run_to_end(command: Sequence[str], source: str = "") -> subprocess.Completed
 def _raise_if_not_the_source(name: str, completed: subprocess.CompletedProcess[str]) -> None:
     """Raise if a compiler failed for another reason than its source: it was killed, or the disk is full."""
     if completed.returncode < 0:
-        killer = signal.Signals(-completed.returncode).name
+        killer = signal_name(-completed.returncode)
         raise CompilerKilled(f"{name} was killed by {killer}{_HINT if killer == 'SIGKILL' else ''}")
     _check_messages(name, completed.stderr)
     if completed.returncode in _SHELLS_KILLED:

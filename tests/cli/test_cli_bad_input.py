@@ -329,7 +329,13 @@ def setenv(monkeypatch):
 @pytest.mark.parametrize("command", ["bench", "verify"])
 @pytest.mark.parametrize(
     ("name", "value", "words"),
-    [("CXX", "nonexistent", ["nonexistent", "install"]), ("PATH", "", ["C++", "g++"])],
+    [
+        ("CXX", "nonexistent", ["nonexistent", "install"]),
+        ("CXX", "  ", ["$CXX is blank"]),
+        ("CXX", "g++ 'x", ["$CXX is g++ 'x", "no closing quotation"]),
+        ("CXX", "/", ["$CXX is /, which was not found"]),
+        ("PATH", "", ["C++", "g++"]),
+    ],
 )
 def test_a_missing_compiler_ends_with_3(run, setenv, command, name, value, words):
     setenv(name, value)

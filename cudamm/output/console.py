@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,8 +30,14 @@ def messages() -> Console:
 def _console(**options: Any) -> Console:
     if os.environ.get("NO_COLOR"):
         options["color_system"] = None  # not even bold
+    # Rich takes every number for a size, also 0, 2,000,000,000 and ².
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("COLUMNS", "LINES") or re.fullmatch("[1-9][0-9]{0,3}", value)
+    }
     # File names and compilers' messages are shown as they are: no emoji for “:100:”.
-    return Console(highlight=False, emoji=False, **options)
+    return Console(highlight=False, emoji=False, _environ=environment, **options)
 
 
 def print_fitting(console: Console, tables: Iterable[Table]) -> None:

@@ -45,7 +45,7 @@ def sections(image: bytes) -> list[Section]:
     """
     try:
         return list(_sections(image))
-    except (struct.error, IndexError, ValueError):
+    except (struct.error, IndexError, ValueError, OverflowError):
         raise KernelError("the compiler made a damaged object file") from None
 
 

@@ -102,7 +102,7 @@ def compare(old: Saved, new: Saved, confidence: float) -> list[Comparison]:
     Raises:
         UsageError: no variant is in both files.
     """
-    old_rows, new_rows = _by_variant(old.rows), _by_variant(new.rows)
+    old_rows, new_rows = _by_variant(old.complete_rows), _by_variant(new.complete_rows)
     if not old_rows.keys() & new_rows.keys():
         raise UsageError(
             f"no variant is in both {old.path} and {new.path}: method, parameters, sizes, type, fmad and "

@@ -34,6 +34,8 @@ def read_as(kind: type[T], value: Any) -> T:
         field = path.rstrip("`").removeprefix(".")
         reason = reason.removeprefix("Object ")
         raise DamagedError(f"{f'`{field}`: ' if field else ''}{reason[0].lower()}{reason[1:]}") from None
+    except UnicodeEncodeError:
+        raise DamagedError("a text in it is not valid Unicode") from None
 
 
 def parse_json(text: str) -> Any:

@@ -31,6 +31,9 @@ Count = Annotated[int, Meta(ge=0, lt=10**15)]
 Amount = Annotated[float, Meta(ge=0, lt=1e15)]
 """A time, clock or rate. 10¹⁵ ms are 30,000 years; sums of such times stay finite."""
 
+LEAST_AMOUNT = 1e-12
+"""Least amount above 0, so that the quotient of two amounts stays finite. Light takes 10⁻⁹ ms for 0.3 mm."""
+
 Status = Literal["ok", "failed", "skipped", "dropped"]
 """Outcome of a case. `dropped`: correct, but so slow that a sweep stopped measuring it."""
 
@@ -67,6 +70,18 @@ class Timing:
     retaken: Count = 0
     event_floor_ms: Amount | None = None
     fma_ceiling_gflops: Amount | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError, which `read_as` reports, for an amount between 0 and LEAST_AMOUNT."""
+        for name in ("clock_mhz", "event_floor_ms", "fma_ceiling_gflops"):
+            _check_amount(name, getattr(self, name) or 0.0)
+        for sample in self.samples_ms:
+            _check_amount("samples_ms", sample)
+
+
+def _check_amount(name: str, amount: float) -> None:
+    if 0 < amount < LEAST_AMOUNT:
+        raise ValueError(f"`{name}`: {amount:g} is less than {LEAST_AMOUNT:g}")
 
 
 UNTIMED = Timing([], "hot")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,18 @@ from typing import Any
 
 from cudamm.benchmark.journal import LARGEST_FILE_BYTES, journal_path, read_journal
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
-from cudamm.benchmark.result import SCHEMA, Result, result_of
+from cudamm.benchmark.result import SCHEMA, Result, Timing, result_of
 from cudamm.errors import UsageError
+from cudamm.execution.case import Verdict
 from cudamm.kernels.input_file import read_input
+
+_DEFAULTS = {
+    field.name: field.default
+    for record in (Verdict, Timing, Result)
+    for field in dataclasses.fields(record)
+    if field.default is not dataclasses.MISSING
+}
+"""Defaults of the fields that a row may lack."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,11 @@ class Saved:
     path: str
     document: dict[str, Any]
     rows: list[dict[str, Any]]
+
+    @property
+    def complete_rows(self) -> list[dict[str, Any]]:
+        """Return the rows with the defaults of the fields that they lack."""
+        return [_DEFAULTS | row for row in self.rows]
 
     @functools.cached_property
     def results(self) -> list[Result]:

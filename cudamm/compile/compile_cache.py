@@ -17,7 +17,7 @@ import platformdirs
 from cudamm.compile.identity import hash_of
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import run_group
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import KernelError, NoDeviceError, signal_name
 
 COMPILE_TIMEOUT_S = 600
 """Time limit of a compiler in seconds: a source can make it loop, or wait for a pipe that stays empty."""
@@ -192,7 +192,7 @@ def run_with_folder(
 def _raise_if_not_the_source(name: str, completed: subprocess.CompletedProcess[str]) -> None:
     """Raise if a compiler failed for another reason than its source: it was killed, or the disk is full."""
     if completed.returncode < 0:
-        killer = signal.Signals(-completed.returncode).name
+        killer = signal_name(-completed.returncode)
         raise CompilerKilled(f"{name} was killed by {killer}{_HINT if killer == 'SIGKILL' else ''}")
     _check_messages(name, completed.stderr)
     if completed.returncode in _SHELLS_KILLED:

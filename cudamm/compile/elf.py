@@ -31,13 +31,25 @@ _NO_CONTENTS = 8  # SHT_NOBITS
 
 
 def check_elf(image: bytes) -> None:
-    """Raise KernelError if an image is no 64-bit ELF file, although the compiler reported success."""
+    """Raise KernelError if an image is no complete 64-bit ELF file, although its compiler succeeded."""
     if image[:5] != b"\x7fELF\x02":
         raise KernelError("the compiler made no object file")
+    sections(image)
 
 
-def sections(image: bytes) -> Iterator[Section]:
-    """Yield every section of a 64-bit ELF file in this machine's byte order."""
+def sections(image: bytes) -> list[Section]:
+    """Return every section of a 64-bit ELF file in this machine's byte order.
+
+    Raises:
+        KernelError: the file is damaged.
+    """
+    try:
+        return list(_sections(image))
+    except (struct.error, IndexError, ValueError, OverflowError):
+        raise KernelError("the compiler made a damaged object file") from None
+
+
+def _sections(image: bytes) -> Iterator[Section]:
     (offset,) = struct.unpack_from("=Q", image, 0x28)
     entry_bytes, count, names_index = struct.unpack_from("=HHH", image, 0x3A)
     headers = [struct.unpack_from("=IIQQQQ", image, offset + i * entry_bytes) for i in range(count)]

@@ -148,7 +148,12 @@ def compiler() -> _Compiler:
     """
     chosen = os.environ.get("CXX")
     for name in [chosen] if chosen else ["g++", "c++", "clang++"]:
-        command = shlex.split(name)
+        try:
+            command = shlex.split(name)
+        except ValueError as error:
+            raise NoDeviceError(f"$CXX is {name}, which is no command: {str(error).lower()}") from None
+        if not command:
+            raise NoDeviceError("$CXX is blank: unset it, or name a C++ compiler")
         if not shutil.which(command[0]):
             continue
         return _Compiler(tuple(command), _version(command))

@@ -79,6 +79,8 @@ def ptx(program: Program, arch: str) -> Listing:
             source, output = folder / "kernel.cu", folder / "kernel.ptx"
             source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
             run_compiler([*command, "-o", str(output), str(source)])
+            if not output.is_file():
+                raise KernelError("nvcc made no PTX")
             target.write_bytes(output.read_bytes())
 
     path = cached([*made_from(program, arch), "--ptx"], ".ptx", make)

@@ -19,10 +19,11 @@ from cudamm.compile.compile_cache import (
     run_compiler,
     temporary_folder,
 )
+from cudamm.compile.elf import check_elf
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, find_kernel, read_resources
-from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
+from cudamm.compile.toolkit import find_nvcc, include_options, release_in, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
 
 
@@ -56,10 +57,7 @@ class _Nvcc:
     @property
     def release(self) -> tuple[int, int]:
         """The release of the compiler's CUDA toolkit, such as (13, 0)."""
-        found = re.search(r"\brelease (\d+)\.(\d+)", self.version)
-        if found is None:
-            raise NoDeviceError(f"{self.path} --version names no CUDA release; is it NVIDIA's compiler?")
-        return int(found[1]), int(found[2])
+        return release_in(self.version, self.path)
 
 
 def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
@@ -85,7 +83,8 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
                 # The same text fails again in the same way, so the failure is cached too.
                 target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
                 return
-            image = cubin.read_bytes()
+            image = cubin.read_bytes() if cubin.is_file() else b""
+        check_elf(image)
         target.write_bytes(image + _SEPARATOR + report.encode(errors="replace"))
 
     image, _, report = (
@@ -174,8 +173,12 @@ def nvcc() -> _Nvcc:
     if path is None:
         raise NoDeviceError("nvcc was not found: run make setup, or install the CUDA toolkit")
     listed = run_nvcc(path, "--list-gpu-code")
-    architectures = sorted(re.findall(r"\bsm_\d+\b", listed), key=lambda arch: int(arch[3:]))
-    return _Nvcc(path, run_nvcc(path, "--version"), tuple(dict.fromkeys(architectures)))
+    architectures = sorted(re.findall(r"\bsm_[0-9]{2,3}\b", listed), key=lambda arch: int(arch[3:]))
+    if not architectures:
+        raise NoDeviceError(f"{path} --list-gpu-code names no architecture; is it NVIDIA's compiler?")
+    version = run_nvcc(path, "--version")
+    release_in(version, path)
+    return _Nvcc(path, version, tuple(dict.fromkeys(architectures)))
 
 
 def check_architecture(arch: str) -> None:

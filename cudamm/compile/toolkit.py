@@ -103,8 +103,12 @@ def _newest_first(folders: Iterator[Path]) -> list[Path]:
 
 def nvcc_version(nvcc: Path) -> tuple[int, int]:
     """Return the release of the CUDA toolkit that `nvcc` belongs to, such as (13, 0)."""
-    output = run_nvcc(nvcc, "--version")
-    release = re.search(r"\brelease (\d+)\.(\d+)", output)
+    return release_in(run_nvcc(nvcc, "--version"), nvcc)
+
+
+def release_in(version: str, nvcc: Path) -> tuple[int, int]:
+    """Return the release that `nvcc --version` printed. Raise NoDeviceError if there is none."""
+    release = re.search(r"\brelease ([0-9]{1,4})\.([0-9]{1,4})\b", version)
     if release is None:
         raise NoDeviceError(f"{nvcc} --version names no CUDA release; is it NVIDIA's compiler?")
     return int(release[1]), int(release[2])

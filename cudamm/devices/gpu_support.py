@@ -229,9 +229,14 @@ class Support:
             rates = {"fma_gflops": self._fma_gflops(), "copy_gbytes_per_s": self._copy_gbytes_per_s()}
             path.write_text(json.dumps(rates))
 
-        path = cached(["ceilings", key, SOURCE.read_text()], ".json", measure)
-        rates = json.loads(path.read_bytes())
-        return Ceilings(rates["fma_gflops"], rates["copy_gbytes_per_s"])
+        made_from = ["ceilings", key, SOURCE.read_text()]
+        path = cached(made_from, ".json", measure)
+        found = read_ceilings(path)
+        if found is None:  # the file was damaged
+            path.unlink()
+            found = read_ceilings(cached(made_from, ".json", measure))
+        assert found is not None  # noqa: S101 - this process has just written the file
+        return found
 
     def _fma_gflops(self) -> float:
         function, steps = self._function("multiply_add", "Pif"), 2000
@@ -280,3 +285,14 @@ def _module(arch: str) -> Any:
         return source.compiled([text, compiler.version, str(compiler.path), *options, arch]).load()
     except KernelError as error:
         raise NoDeviceError(f"nvcc does not work: {error}") from None
+
+
+def read_ceilings(path: Path) -> Ceilings | None:
+    """Return the ceilings in a file of the cache; None if the file is damaged."""
+    try:
+        rates = json.loads(path.read_bytes())
+        ceilings = Ceilings(float(rates["fma_gflops"]), float(rates["copy_gbytes_per_s"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+    is_possible = all(1 <= rate <= 1e9 for rate in (ceilings.fma_gflops, ceilings.copy_gbytes_per_s))
+    return ceilings if is_possible else None

@@ -334,7 +334,7 @@ def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
     """Return the line of the kernel's file for each return address; 0 if the code is from another file.
 
     Raises:
-        NoDeviceError: there is no addr2line.
+        NoDeviceError: there is no addr2line, or it does not work.
     """
     if not addresses:
         return {}
@@ -343,7 +343,12 @@ def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
     # The line is that of the call, which is the instruction before the return address.
     completed = run_to_end([tool, "-i", "-a", "-e", str(path), *(hex(address - 1) for address in ordered)])
     line_of: dict[int, int] = {}
-    for address, places in zip(ordered, _source_places(completed.stdout), strict=True):
+    places_of_addresses = list(_source_places(completed.stdout))
+    if len(places_of_addresses) != len(ordered):
+        raise NoDeviceError(
+            f"{tool} found {len(places_of_addresses)} of {len(ordered)} addresses; is it that of binutils?"
+        )
+    for address, places in zip(ordered, places_of_addresses, strict=True):
         own_lines = [line for file, line in places if Path(file).name == name]
         line_of[address] = own_lines[0] if own_lines else 0
     return line_of
@@ -359,7 +364,7 @@ def _source_places(text: str) -> Iterator[list[tuple[str, int]]]:
             places = []
         elif places is not None:
             file, _, number = line.partition(" (")[0].rpartition(":")
-            places.append((file, int(number) if number.isdigit() else 0))
+            places.append((file, int(number) if re.fullmatch("[0-9]{1,9}", number) else 0))
     if places is not None:
         yield places
 

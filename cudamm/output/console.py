@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,6 +53,12 @@ def _options() -> dict[str, Any]:
     options: dict[str, Any] = {"highlight": False, "emoji": False}
     if os.environ.get("NO_COLOR"):
         options["color_system"] = None  # not even bold
+    # Rich takes every number for a size, also 0, 2,000,000,000 and ².
+    options["_environ"] = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("COLUMNS", "LINES") or re.fullmatch("[1-9][0-9]{0,3}", value)
+    }
     return options
 
 

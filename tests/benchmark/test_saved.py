@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.benchmark.comparison import compare, differences
 from cudamm.benchmark.journal import Journal, journal_path
 from cudamm.benchmark.result import SCHEMA, bench_record_among
 from cudamm.benchmark.result_file import load, load_to_resume, results_of
@@ -240,3 +241,45 @@ def test_a_damaged_journal_is_refused_with_the_line(interrupted_file, number, li
 
 def test_there_is_nothing_to_resume_without_file_and_journal(tmp_path):
     assert load_to_resume(str(tmp_path / "file.json")) is None
+
+
+@pytest.mark.parametrize("field", ["clock_mhz", "event_floor_ms", "fma_ceiling_gflops", "samples_ms"])
+@pytest.mark.parametrize("amount", [5e-324, 1e-300, 1e-13])
+def test_amounts_too_small_to_compute_with_are_refused(message_of, field, amount):
+    value = [1.0, amount] if field == "samples_ms" else amount
+    message = message_of(DOCUMENT | {"results": [ROW | {field: value}]})
+    assert f"damaged: result 1, `{field}`: {amount:g} is less than 1e-12; measure again" in message
+
+
+def test_the_least_and_the_largest_amounts_have_finite_rates_and_ratios(tmp_path):
+    path = tmp_path / "file.json"
+    sizes = {"m": 10**9, "n": 10**9, "k": 10**9}
+    extremes = {"samples_ms": [1e-12, 9e14], "clock_mhz": 1e-12, "fma_ceiling_gflops": 1e-12}
+    path.write_text(json.dumps(DOCUMENT | {"results": [ROW | sizes | extremes]}))
+    saved = load(str(path))
+    json.dumps(bench_record_among(saved.results[0], saved.results), allow_nan=False)
+    (comparison,) = compare(saved, saved, 0.95)
+    json.dumps(comparison.record(), allow_nan=False)
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped", "ok"])
+def test_rows_of_older_versions_that_lack_fields_are_compared(tmp_path, status):
+    path = tmp_path / "file.json"
+    older = {name: value for name, value in ROW.items() if name not in ("reason", "source", "throttled")}
+    path.write_text(json.dumps(DOCUMENT | {"results": [older | {"status": status}]}))
+    saved = load(str(path))
+    (comparison,) = compare(saved, saved, 0.95)
+    assert comparison.record()["old_reason"] == ""
+    assert differences(saved, saved, [comparison]) is not None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"event_floor_ms": "x"}, {"throttle_reasons": 5}, {"samples_ms": [None]}, {"samples_ms": [-1]},
+        {"samples_ms": [1e308]}, {"samples_ms": {}}, {"launches_per_sample": 10**30}, {"status": "fine"},
+        {"status": "\ud800"}, {"params": []}, {"params": {"X": [1]}}, {"m": 10**10}, {"m": None}, {"fmad": 5},
+    ],
+)  # fmt: skip
+def test_a_wrong_value_in_a_row_is_refused_with_the_place(message_of, damage):
+    assert "damaged: result 1, " in message_of(DOCUMENT | {"results": [ROW | damage]})

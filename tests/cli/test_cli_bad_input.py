@@ -7,6 +7,7 @@ import pytest
 from cudamm.compile.compile_cache import cache_folder
 from cudamm.compile.host_compiler import compiler
 from cudamm.errors import NoDeviceError
+from cudamm.output.console import console, messages
 
 GRID = '--threads 16,16 --grid "ceil(N/16),ceil(M/16)"'
 
@@ -329,7 +330,13 @@ def setenv(monkeypatch):
 @pytest.mark.parametrize("command", ["bench", "verify"])
 @pytest.mark.parametrize(
     ("name", "value", "words"),
-    [("CXX", "nonexistent", ["nonexistent", "install"]), ("PATH", "", ["C++", "g++"])],
+    [
+        ("CXX", "nonexistent", ["nonexistent", "install"]),
+        ("CXX", "  ", ["$CXX is blank"]),
+        ("CXX", "g++ 'x", ["$CXX is g++ 'x", "no closing quotation"]),
+        ("CXX", "/", ["$CXX is /, which was not found"]),
+        ("PATH", "", ["C++", "g++"]),
+    ],
 )
 def test_a_missing_compiler_ends_with_3(run, setenv, command, name, value, words):
     setenv(name, value)
@@ -359,3 +366,11 @@ def test_a_file_name_that_is_not_utf_8_causes_no_traceback(run, kernel, tmp_path
     result = run("bench --device cpu -n 16 --runs 1 --times --warmup 0 --kernel \udcff.cu")
     assert "Traceback" not in result.stderr
     assert result.status in (0, 2)
+
+
+@pytest.mark.parametrize("columns", ["²", "0", "-7", "x", "2000000000", "9" * 30, ""])
+def test_an_impossible_width_of_the_terminal_is_ignored(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", columns)
+    for made in (console(), messages()):
+        assert 20 <= made.width < 10_000

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.compile import nvcc_compiler
-from cudamm.compile.elf import sections
+from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.program import Program, program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, NoDeviceError
@@ -329,3 +329,27 @@ def test_a_host_compiler_that_nvcc_cannot_use_is_no_error_of_the_kernel(
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}" if compiler == "too new" else str(folder))
     with pytest.raises(NoDeviceError, match=r"nvcc does not work: .*(gcc|host compiler|GNU)"):
         nvcc_compiler.compile_for_gpu(program_of(write_kernel(f"// {compiler}\n{PLAIN}")), "sm_90")
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("", "--list-gpu-code names no architecture"),
+        ("echo garbage", "--list-gpu-code names no architecture"),
+        ("exit 1", "ended with status 1: no output"),
+        ("echo sm_80", "names no CUDA release"),
+    ],
+)
+def test_an_nvcc_that_prints_nothing_useful_is_refused(tmp_path, monkeypatch, script, words):
+    fake = tmp_path / "nvcc"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr("cudamm.compile.nvcc_compiler.find_nvcc", lambda: fake)
+    with pytest.raises(NoDeviceError, match=words):
+        nvcc_compiler.nvcc.__wrapped__()
+
+
+@pytest.mark.parametrize("image", [b"", b"garbage", b"\x7fELF\x02", b"\x7fELF\x02" + b"\xff" * 100])
+def test_a_damaged_object_file_is_an_error_of_its_row(image):
+    with pytest.raises(KernelError, match=r"the compiler made (no|a damaged) object file"):
+        check_elf(image)

@@ -103,6 +103,8 @@ def test_version_is_the_release(tmp_path: Path, with_shell: None) -> None:
 def test_a_program_that_prints_no_cuda_release_is_refused(tmp_path: Path, with_shell: None) -> None:
     with pytest.raises(NoDeviceError, match="names no CUDA release"):
         toolkit.nvcc_version(make_nvcc(tmp_path / "nvcc", "clang version 18"))
+    with pytest.raises(NoDeviceError, match="names no CUDA release"):
+        toolkit.nvcc_version(make_nvcc(tmp_path / "nvcc", f"release {'9' * 5000}.0"))
 
 
 def test_an_nvcc_that_fails_is_reported_with_its_message(tmp_path: Path, with_shell: None) -> None:

@@ -53,7 +53,7 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     """
     from cudamm.benchmark.result_file import load, results_of
     from cudamm.output.output_files import OutputFile
-    from cudamm.output.page.page import page
+    from cudamm.output.page.page import MOST_ROWS, page
     from cudamm.output.page.page_kernels import kernel_of
     from cudamm.output.results_view import results_view
 
@@ -66,9 +66,9 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
     target = _target(path, output)
     file = OutputFile("-o", target)
     try:
-        kernels = [kernel_of(result) for result in results]
-        found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
         view = results_view(saved.document["device"]["name"], results)
+        kernels = [kernel_of(row.result) for row in view.shortened(MOST_ROWS).rows]
+        found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
         text = page(saved, view, kernels, found, why_not)
         content = text.encode()
         file.write([content])
@@ -80,7 +80,7 @@ def report_command(path: str, output: str | None, occupancy: bool, outputs: Outp
 
 def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, page: str | None) -> None:
     """Write the table as CSV, Markdown and SVG. Raise UsageError if one would replace the file of results."""
-    from cudamm.benchmark.result import bench_record_among
+    from cudamm.benchmark.result import bench_record_among, yardsticks_of
     from cudamm.cli.output_options import TextFiles
     from cudamm.output import bench_table
     from cudamm.output.results_view import results_view
@@ -94,7 +94,8 @@ def _write_text_files(saved: Saved, results: list[Result], outputs: Outputs, pag
             )
     with TextFiles(outputs) as files:
         view = results_view(saved.document["device"]["name"], results)
-        records = [bench_record_among(result, results) for result in results]
+        yardsticks = yardsticks_of(results)
+        records = [bench_record_among(result, yardsticks) for result in results]
         files.write(lambda console: bench_table.render(console, view), records)
 
 

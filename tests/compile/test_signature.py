@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import struct
+import time
 
 import pytest
 
@@ -177,3 +179,14 @@ def test_parameters_are_packed_at_the_offsets_of_the_cubin(letters: str, offsets
 def test_a_tensor_map_after_another_parameter_is_refused() -> None:
     with pytest.raises(UsageError, match="k: tensor maps must come before its other parameters"):
         formats("int M, const __grid_constant__ CUtensorMap a")
+
+
+@pytest.mark.parametrize("repeated", ["foo x, ", "typedef ", "typedef a ", "using foo = ", " "])
+def test_the_time_to_read_a_signature_grows_with_its_length_only(repeated: str) -> None:
+    source = f"typedef int foo;\n__global__ void k(foo m) {{}}\n{repeated * (200_000 // len(repeated))}"
+    start = time.process_time()
+    parameter_formats(source, "k", ELEMENT_TYPES["float32"])
+    parameters = f"__global__ void k({(repeated * (200_000 // len(repeated))).rstrip(', ')})"
+    with contextlib.suppress(UsageError):
+        parameter_formats(f"typedef int foo;\n{parameters}", "k", ELEMENT_TYPES["float32"])
+    assert time.process_time() - start < 2

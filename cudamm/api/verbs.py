@@ -40,7 +40,7 @@ from cudamm.api.python_values import sizes as sizes_of
 from cudamm.api.result_sequence import Results
 from cudamm.api.traceable_cases import traceable_cases
 from cudamm.benchmark import measure
-from cudamm.benchmark.result import Result, bench_record_among
+from cudamm.benchmark.result import Result, bench_record_among, yardsticks_of
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import DeviceInfo
@@ -139,7 +139,7 @@ def bench(
     exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress, timeout_s)
     by_position = {result.position: result for result in (*measured, *exact)}
     measured = [by_position[position] for position in sorted(by_position)]
-    yardsticks = [result for result in measured if result.is_yardstick]
+    yardsticks = yardsticks_of(measured)
 
     def render(console: Console, results: Sequence[Result]) -> None:
         bench_table.render(console, results_view(info.name, results, compared_with or BASELINE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -237,21 +237,33 @@ CUBLAS = "cublas"
 """Name of the method with which other methods are compared."""
 
 
-def share_of_cublas(row: Result, rows: Iterable[Result]) -> float | None:
+Yardsticks = Mapping[tuple[int, int, int, str], Result]
+"""The first result of cuBLAS for each problem, by sizes and element type."""
+
+
+def yardsticks_of(results: Iterable[Result]) -> Yardsticks:
+    """Return the first result of cuBLAS for each problem."""
+    found: dict[tuple[int, int, int, str], Result] = {}
+    for r in results:
+        if r.is_yardstick:
+            found.setdefault((r.m, r.n, r.k, r.dtype), r)
+    return found
+
+
+def share_of_cublas(row: Result, yardsticks: Yardsticks) -> float | None:
     """Return a row's rate over that of cuBLAS on the same problem; above 1 if the row is faster.
 
-    Return None if cuBLAS is not among the rows, or if one of the two has no time or a wrong product.
+    Return None if there is no cuBLAS row, or if one of the two has no time or a wrong product.
     """
-    problem = row.m, row.n, row.k, row.dtype
-    cublas = next((r for r in rows if r.is_yardstick and (r.m, r.n, r.k, r.dtype) == problem), None)
+    cublas = yardsticks.get((row.m, row.n, row.k, row.dtype))
     if cublas is None or cublas.status != "ok" or row.status not in ("ok", "dropped"):
         return None
     return cublas.median_ms / row.median_ms if cublas.median_ms and row.median_ms else None
 
 
-def bench_record_among(row: Result, rows: Iterable[Result]) -> dict[str, Any]:
+def bench_record_among(row: Result, yardsticks: Yardsticks) -> dict[str, Any]:
     """Return the row of a `cudamm.bench/2` file, with the fields that depend on other rows."""
-    return row.bench_record() | {"share_of_cublas": share_of_cublas(row, rows)}
+    return row.bench_record() | {"share_of_cublas": share_of_cublas(row, yardsticks)}
 
 
 def result_of_case(

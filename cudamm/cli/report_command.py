@@ -52,23 +52,24 @@ def report_command(path: str, occupancy: bool, outputs: Outputs) -> None:
     """
     from rich.text import Text
 
-    from cudamm.benchmark.result import bench_record_among
+    from cudamm.benchmark.result import bench_record_among, yardsticks_of
     from cudamm.benchmark.result_file import load, results_of
     from cudamm.output import bench_table
     from cudamm.output.console import console
-    from cudamm.output.page.page import page
+    from cudamm.output.page.page import MOST_ROWS, page
     from cudamm.output.page.page_kernels import kernel_of
     from cudamm.output.results_view import results_view
 
     saved = load(path)
     results = results_of(saved)
     view = results_view(saved.document["device"]["name"], results)
+    yardsticks = yardsticks_of(results)
     if outputs.page is None and not outputs.texts:
         outputs = dataclasses.replace(outputs, page=_page_path(path))
 
     @functools.cache
     def page_text() -> str:
-        kernels = [kernel_of(result) for result in results]
+        kernels = [kernel_of(row.result) for row in view.shortened(MOST_ROWS).rows]
         found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
         return page(saved, view, kernels, found, why_not)
 
@@ -76,7 +77,7 @@ def report_command(path: str, occupancy: bool, outputs: Outputs) -> None:
         output.deliver(
             lambda file: None,
             lambda console: bench_table.render(console, view),
-            [bench_record_among(result, results) for result in results],
+            (bench_record_among(result, yardsticks) for result in results),
             page=page_text,
             prints_tables=False,
         )

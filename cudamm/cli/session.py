@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cudamm.benchmark.result import Result
+from cudamm.benchmark.result import Result, Yardsticks, yardsticks_of
 from cudamm.cli.output_options import Output, Outputs
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import ALL_WELL, FAILED_RESULT, CudammError, Interrupted, UsageError
@@ -213,7 +213,7 @@ class LiveSession(Session[Result]):
         schema: str,
         outputs: Outputs,
         device: DeviceInfo,
-        record: Callable[[Result, Sequence[Result]], dict[str, Any]],
+        record: Callable[[Result, Yardsticks], dict[str, Any]],
         options: dict[str, Any] | None = None,
     ) -> None:
         """Open the files.
@@ -269,7 +269,7 @@ class LiveSession(Session[Result]):
 
     def _records(self, results: Sequence[Result]) -> dict[int, dict[str, Any]]:
         """Return the rows of results by position."""
-        yardsticks = [result for result in self.results if result.is_yardstick]
+        yardsticks = yardsticks_of(self.results)
         return {result.position: self._record(result, yardsticks) for result in results}
 
     def __exit__(self, *error: Any) -> None:

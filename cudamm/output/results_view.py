@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cudamm.benchmark.result import Result, Status, share_of_cublas
+from cudamm.benchmark.result import Result, Status, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.output.best_row import best_candidates, best_of_several, best_row
 from cudamm.output.number_format import parameters, rate_unit, variant
@@ -223,6 +223,12 @@ class ProblemRows:
     best: ResultRow | None
     cublas: ResultRow | None
 
+    def shortened(self, most_rows: int) -> ProblemRows:
+        """Return the problem with its first rows, and with its best row, its baseline and cuBLAS."""
+        kept = [*self.rows[:most_rows], self.best, self.baseline, self.cublas]
+        places = {id(row) for row in kept}
+        return dataclasses.replace(self, rows=tuple(row for row in self.rows if id(row) in places))
+
     @property
     def top(self) -> ResultRow | None:
         """Return the best row, or the row of cuBLAS if there is no other."""
@@ -335,6 +341,21 @@ class ResultsView:
         """Return the rows of all problems."""
         return [row for problem in self.problems for row in problem.rows]
 
+    def shortened(self, most_rows: int) -> ResultsView:
+        """Return a view with about `most_rows` rows and troubles at most; itself if it has no more.
+
+        Of each problem it contains the first rows, the best row, the baseline and cuBLAS.
+        """
+        if len(self.rows) <= most_rows:
+            return self
+        problems = self.problems[:most_rows]
+        each = max(1, most_rows // len(problems))
+        return dataclasses.replace(
+            self,
+            problems=tuple(problem.shortened(each) for problem in problems),
+            troubles=self.troubles[:most_rows],
+        )
+
     @property
     def counts(self) -> list[tuple[int, str]]:
         """Return the number of rows for each outcome, in words. Outcomes without rows are left out."""
@@ -371,7 +392,7 @@ def results_view(device: str, results: Iterable[Result], baseline: str = BASELIN
 
 def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str) -> ProblemRows:
     over = baseline_of(results, baseline)
-    yardstick = [result for result in results if result.is_yardstick][:1]
+    yardsticks = yardsticks_of(results)
     plain = [ResultRow(result) for result in results]
     leader = best_row(plain)
     sweeps = (list(group) for _, group in itertools.groupby(plain, key=lambda row: row.label))
@@ -381,7 +402,7 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
             row,
             baseline=over,
             leader=None if leader is None else leader.result,
-            share_of_cublas=share_of_cublas(row.result, yardstick),
+            share_of_cublas=share_of_cublas(row.result, yardsticks),
             is_best=row is leader,
             is_marked_best=row is leader and len(best_candidates(plain)) > 1,
             is_best_of_sweep=row in of_sweeps,

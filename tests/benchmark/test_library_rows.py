@@ -10,7 +10,7 @@ import pytest
 from scripted_device import ScriptedDevice, silent
 
 from cudamm.benchmark.measure import bench
-from cudamm.benchmark.result import Result, bench_record_among, result_of, share_of_cublas
+from cudamm.benchmark.result import Result, bench_record_among, result_of, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Ceilings, Device
@@ -79,7 +79,7 @@ def test_the_share_of_cublas_is_a_ratio_of_medians(cache: Any) -> None:
     settings = Settings(runs=3, warmup=0, cache=cache)
     results = measured(gpu({8: 4.0, 16: 2.5}, 2.0), settings, cases(8, 16))
     assert {r.timing.cache for r in results} == {cache}
-    records = [bench_record_among(result, results) for result in results]
+    records = [bench_record_among(result, yardsticks_of(results)) for result in results]
     assert [record["share_of_cublas"] for record in records] == [0.5, 0.8, 1.0]
     assert [record["share_of_fma_ceiling"] for record in records] == [None] * 3  # the ceiling is unknown
 
@@ -87,11 +87,14 @@ def test_the_share_of_cublas_is_a_ratio_of_medians(cache: Any) -> None:
 def test_there_is_no_share_of_cublas_at_other_sizes_and_types_or_if_one_failed() -> None:
     (kernel, library) = measured(gpu({16: 4.0}, 2.0), Settings(runs=2, warmup=0), cases(16))
     for other in ({"m": 5}, {"n": 6}, {"k": 7}, {"dtype": "float64"}):
-        assert share_of_cublas(dataclasses.replace(kernel, **other), [kernel, library]) is None
-    assert share_of_cublas(kernel, [kernel]) is None
+        assert share_of_cublas(dataclasses.replace(kernel, **other), yardsticks_of([kernel, library])) is None
+    assert share_of_cublas(kernel, yardsticks_of([kernel])) is None
     failed = dataclasses.replace(library, status="failed")
-    assert share_of_cublas(kernel, [kernel, failed]) is None
-    assert share_of_cublas(dataclasses.replace(kernel, status="failed"), [kernel, library]) is None
+    assert share_of_cublas(kernel, yardsticks_of([kernel, failed])) is None
+    assert (
+        share_of_cublas(dataclasses.replace(kernel, status="failed"), yardsticks_of([kernel, library]))
+        is None
+    )
 
 
 def test_the_share_of_the_ceiling_is_of_float32_and_stored_with_the_row() -> None:
@@ -101,7 +104,7 @@ def test_the_share_of_the_ceiling_is_of_float32_and_stored_with_the_row() -> Non
     assert kernel.gflops == pytest.approx(240 / 0.24 / 1e6)  # 2 x 4 x 5 x 6 operations
     assert kernel.share_of_fma_ceiling == pytest.approx(0.5)
     assert library.share_of_fma_ceiling == pytest.approx(0.6)
-    restored = result_of(bench_record_among(kernel, [kernel, library]), 0)
+    restored = result_of(bench_record_among(kernel, yardsticks_of([kernel, library])), 0)
     assert restored.timing == kernel.timing and restored.share_of_fma_ceiling == pytest.approx(0.5)
     double = Problem(PROBLEM.shape, ELEMENT_TYPES["float64"])
     results = measured(gpu({16: 0.24}, 0.2, ceilings=ceilings), settings, cases(16, problem=double))

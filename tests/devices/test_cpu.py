@@ -194,7 +194,7 @@ def test_a_continue_around_a_barrier_is_reported(launch: Kernel, tmp_path: Path)
 
 def test_a_thread_outside_the_mask_of_its_warp_barrier_is_reported(launch: Kernel, tmp_path: Path) -> None:
     message = launch(header("32", "1"), "__syncwarp(0x0000ffffu);")
-    assert "thread (16,0) is not in the mask 0x0000ffff it passes" in message
+    assert "thread (16,0) is not in the mask 0x0000ffff that it passes to __syncwarp in line 7" in message
     assert f"in line {line_of(tmp_path / 'kernel.cu', '__syncwarp')} of kernel.cu" in message
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -9,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels.header import LARGEST_FILE_BYTES, Overrides, kernels_in, read_method, without_comments
+from cudamm.kernels.header import (
+    LARGEST_FILE_BYTES,
+    Overrides,
+    dynamic_arrays_in,
+    kernels_in,
+    parse_method,
+    read_method,
+    without_comments,
+)
 from cudamm.kernels.method import ELEMENT_TYPES, Parameter
 
 WriteKernel = Callable[..., Path]
@@ -394,3 +404,27 @@ def test_comments_are_replaced_by_blanks_and_lines_stay() -> None:
 def test_slashes_in_a_string_start_no_comment() -> None:
     code = without_comments('printf("http://x"); kernel();')
     assert "kernel" in code
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        "a",
+        " ",
+        "/*",
+        '\\"',
+        "__global__ ",
+        "__global__ f(",
+        "extern __shared__ a ",
+        "#define X\\\n",
+        "// param: A\n",
+    ],
+)
+def test_the_time_to_read_a_text_grows_with_its_length_only(repeated: str) -> None:
+    text = f"// x\n//\n{GEOMETRY}__global__ void f(" + repeated * (200_000 // len(repeated))
+    start = time.process_time()
+    kernels_in(text)
+    dynamic_arrays_in(text)
+    with contextlib.suppress(UsageError):
+        parse_method(text, Path("own.cu"))
+    assert time.process_time() - start < 2

@@ -293,7 +293,7 @@ def test_a_sweep_has_a_chart_for_each_of_its_parameters(saved: Saved) -> None:
 def test_a_chart_with_too_many_lines_shows_only_the_best_values() -> None:
     sizes = range(1, MOST_SERIES + 2)
     rows = [record(params={"A": a, "B": b}, median=1 + abs(a - 4) + b) for a in sizes for b in sizes]
-    charts = against_parameters(view_of(file_of(*rows)))
+    charts = list(against_parameters(view_of(file_of(*rows))))
     assert [(chart.x.label, len(chart.series), bool(chart.note)) for chart in charts] == [
         ("A", 1, True),
         ("B", 1, True),

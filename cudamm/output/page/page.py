@@ -29,6 +29,8 @@ from cudamm.output.readable_text import REPLACEMENT, readable
 from cudamm.output.result_marks import EMULATED
 from cudamm.output.results_view import ResultsView
 
+MOST_ROWS = 2000
+"""Approximate maximum number of rows that the page shows; a larger page is slow to write and to read."""
 MOST_DRAWN = 100
 """Maximum number of samples that a line shows. Of more samples, evenly spaced ones are shown."""
 
@@ -45,10 +47,11 @@ def page(
     Args:
         saved: the file; its device, environment and options are shown.
         view: its rows.
-        kernels: the kernel of each row.
+        kernels: the kernels whose sources are shown.
         occupancy: the occupancy of each variant for which it is known.
         why_no_occupancy: a sentence to show instead of the occupancy.
     """
+    shown = view.shortened(MOST_ROWS)
     charts = page_charts(view)
     style, script = _own("page.css"), ""
     policy = [style]
@@ -57,7 +60,10 @@ def page(
         script = f"/*\n{_own('uPlot.LICENSE')}\n*/\n{_own('uPlot.iife.min.js')}\n{_own('page.js')}"
         policy = [style, script]
     text = _templates().get_template("page.html.jinja").render(
-        view=view,
+        view=shown,
+        counts=view.counts,
+        row_count=len(view.rows),
+        problem_count=len(view.problems),
         charts=charts,
         sources=method_sources(kernels),
         occupancy=occupancy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from cudamm.output.results_view import ProblemLabel, ResultRow, ResultsView
 
 MOST_SERIES = 8
 """Lines of a sweep's chart; if there would be more, one line shows the best at each value."""
+MOST_POINTS = 2000
+"""Maximum number of points in all charts of a page. Charts that would exceed it are left out."""
 MOST_TICKS = 14
 MARGIN = 1.4
 """Factor by which a logarithmic axis extends beyond its outermost points."""
@@ -94,22 +97,26 @@ class PageChart:
 
 
 def page_charts(view: ResultsView) -> list[PageChart]:
-    """Return the charts against the size, then those against each parameter."""
-    return [*map(PageChart, against_size(view)), *map(PageChart, against_parameters(view))]
+    """Return the charts against the size, then those against each parameter, up to `MOST_POINTS` points."""
+    charts: list[PageChart] = []
+    points = 0
+    for chart in itertools.chain(against_size(view), against_parameters(view)):
+        points += sum(len(series.points) for series in chart.series)
+        if points > MOST_POINTS:
+            break
+        charts.append(PageChart(chart))
+    return charts
 
 
-def against_parameters(view: ResultsView) -> list[LineChart]:
-    """Return a chart for each method, problem and parameter that has several values there.
+def against_parameters(view: ResultsView) -> Iterator[LineChart]:
+    """Yield a chart for each method, problem and parameter that has several values there.
 
     Of two such parameters the other one's values are the lines; of more, or of too many lines, the best row
     at each value is the only one.
     """
-    return [
-        chart
-        for problem in view.problems
-        for method, rows in grouped(filter(_has_point, problem.rows), lambda row: row.result.method).items()
-        for chart in _of_sweep(method, problem.label, rows)
-    ]
+    for problem in view.problems:
+        for method, rows in grouped(filter(_has_point, problem.rows), lambda row: row.result.method).items():
+            yield from _of_sweep(method, problem.label, rows)
 
 
 def against_size(view: ResultsView) -> list[LineChart]:

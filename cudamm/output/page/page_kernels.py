@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -64,6 +65,7 @@ def kernel_of(row: Result) -> Kernel:
     return Kernel(row, state, method, variant, found)
 
 
+@functools.cache
 def _method(name: str) -> Method | None:
     try:
         method = find(name)

@@ -179,7 +179,7 @@ def check_all(
     Args:
         executor: an executor on the CPU device, which verifies the products.
         sanitize: runs compute-sanitizer on a variant; None: compute-sanitizer is not run.
-        timeout_s: time limit of a watched launch in seconds.
+        timeout_s: time limit in seconds for a block of threads.
 
     Raises:
         UsageError: the request is impossible; raised before the first launch.

@@ -40,7 +40,7 @@ def with_exact_figures(
 
     Args:
         cases: all cases of the run, at the positions that the results contain.
-        timeout_s: time limit of a traced launch in seconds.
+        timeout_s: time limit in seconds for a block of threads.
     """
     lacking = [result for result in results if lacks_figures(result, architecture)]
     if not lacking:
@@ -58,7 +58,7 @@ def exact_figures(
 
     Args:
         cases: cases that the CPU device has executed, grouped by problem.
-        timeout_s: time limit of a traced launch in seconds.
+        timeout_s: time limit in seconds for a block of threads.
     """
     figures = [ExactFigures(architecture.name, architecture.gpu, _nvcc_build())] * len(cases)
     settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name, timeout_s=timeout_s)

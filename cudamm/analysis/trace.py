@@ -93,7 +93,7 @@ class Settings:
         warp: number of the warp whose accesses are recorded element by element; None: no warp.
         of_block: index of that warp's block, in x, y and z.
         steps: number of time periods to record.
-        timeout_s: time limit of a launch in seconds.
+        timeout_s: time limit in seconds for a block of threads.
     """
 
     blocks: int | None = None

@@ -143,7 +143,8 @@ class ProcessRun(Run):
 
         Args:
             workers: number of the operating system's threads that run blocks.
-            timeout_s: time limit for an answer in seconds; None if another process watches over this one.
+            timeout_s: time limit in seconds for an answer or a sign of progress; None: no limit, because
+                another process watches over this one.
             inherited: open files that the process inherits.
         """
         super().__init__(launch, a, b)
@@ -238,7 +239,10 @@ class ProcessRun(Run):
             if self._exited is None:
                 stdin.write(command.encode() + b"\n")
                 stdin.flush()
-        kind, _, text = self._next_answer().partition(" ")
+        answer = self._next_line()
+        while answer == "busy":
+            answer = self._next_line()
+        kind, _, text = answer.partition(" ")
         if kind == "ok":
             return text
         self._stop()
@@ -250,7 +254,7 @@ class ProcessRun(Run):
             how += ": it tried to start a process"
         raise KernelError(f"the process running the kernel {how}")
 
-    def _next_answer(self) -> str:
+    def _next_line(self) -> str:
         """Return the next line from the process; empty if it has ended. Raises KernelError, as `ask` does."""
         deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
         waiting = select.poll()

@@ -34,7 +34,7 @@ The limit applies if no thread waits for another, and not every warp is requeste
 """
 
 TIMEOUT_S = 60.0
-"""Time limit of a launch in seconds, unless another is given."""
+"""Time limit in seconds for a block of a launch, unless another is given."""
 
 DYNAMIC = "cudamm_dynamic_shared"
 """Name of the array of the dynamic shared memory in an executable."""
@@ -79,11 +79,11 @@ def observe(
             evenly spread warps of a block with much work are traced; `Observation.warps` has their number.
         watch: a warp whose first requests are kept.
         checked: also find faults: races, accesses out of bounds, and reads of uninitialised memory.
-        timeout_s: time limit of the launch in seconds.
+        timeout_s: time limit in seconds for a block of the launch.
 
     Raises:
-        KernelError: the program does not compile, its process died before it wrote a report, or the launch
-            takes too long.
+        KernelError: the program does not compile, its process died before it wrote a report, or no block
+            ends in time.
         NoDeviceError: there is no C++ compiler, or no addr2line.
         UsageError: the method is no kernel, or its grid lacks one of `blocks`.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ from cudamm.compile.program import program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import Watch, observe
-from cudamm.errors import NoDeviceError, UsageError
+from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import plan
@@ -351,3 +352,18 @@ def test_atomics_of_different_blocks_are_no_race():
     """The one fault is that they add to C, which was not set to zero."""
     observation = observation_of(read_method(KERNELS / "split_k.cu"), "20x10x9", checked=True)
     assert [(f.kind, f.array, f.op) for f in observation.faults] == [("uninitialised", "C", "atomic")]
+
+
+SLOW_BLOCKS = """\
+// threads: 1
+// grid:    N
+#include <unistd.h>
+__global__ void slow(int M, int N, int K, const float *A, const float *B, float *C) { usleep(500000); }
+"""
+
+
+def test_the_time_limit_is_that_of_a_block(write_kernel: Callable[..., Path]) -> None:
+    method = read_method(write_kernel(SLOW_BLOCKS))
+    assert len(observation_of(method, "1x4x1", checked=True, timeout_s=1.5).blocks) == 4
+    with pytest.raises(KernelError, match=r"no answer within 0\.2 s \(--timeout\)"):
+        observation_of(method, "1x4x1", checked=True, timeout_s=0.2)

@@ -9,6 +9,7 @@
 //     call ARGUMENT...                                       ok NANOSECONDS    (a host function, without a grid)
 //     blocks INDEX...                                        ok                (launch only these blocks)
 //
+// While a traced kernel runs, further answers are `busy`: a block has ended. There are at most ten a second.
 // UNDEFINED describes the first shuffle whose value CUDA leaves undefined. It is no fault, because a kernel may ignore
 // the value. A traced kernel also accepts the commands of observe.cpp.
 //
@@ -597,6 +598,20 @@ void use_signal_stack() {
 
 // ---- The workers and the commands ------------------------------------------------------------------------
 
+long long now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+// Answers `busy`, at most ten times a second: a block has ended. A kernel whose accesses are recorded can run for minutes.
+void report_progress() {
+    static std::atomic<long long> next_ns{0};
+    const long long now = now_ns();
+    long long due = next_ns;
+    if (now >= due && next_ns.compare_exchange_strong(due, now + 100000000) && write(answers, "busy\n", 5) != 5) _exit(4);
+}
+
 class Pool {
   public:
     explicit Pool(unsigned count) {
@@ -624,8 +639,10 @@ class Pool {
             Launch& launch = *launch_;
             lock.unlock();
             worker->begin(launch);
-            for (unsigned long long b; (b = launch.next_block++) < launch.blocks;)
+            for (unsigned long long b; (b = launch.next_block++) < launch.blocks;) {
                 worker->run_block(launch.chosen ? (*launch.chosen)[b] : b);
+                if (observing) report_progress();
+            }
             lock.lock();
             if (--busy_ == 0) finished_.notify_one();
         }
@@ -636,12 +653,6 @@ class Pool {
     unsigned long long generation_ = 0;
     unsigned count_ = 0, busy_ = 0;
 };
-
-long long now_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
 
 char* next_word() { return strtok(nullptr, " \n"); }
 long long next_number() {

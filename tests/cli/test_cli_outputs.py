@@ -91,6 +91,7 @@ def test_a_form_on_standard_output_replaces_the_table(run, tmp_path, form) -> No
         ("--csv - --json -", ("--json and --csv are both standard output",)),
         ("--markdown none/x.md", ("--markdown", "No such file or directory")),
         ("--svg .", ("--svg", "folder")),
+        ("--json /", ("--json /", "folder")),
     ],
 )
 @pytest.mark.parametrize("command", ["bench", "verify", "list"])

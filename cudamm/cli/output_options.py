@@ -75,7 +75,7 @@ class Outputs:
     def _check_files_beside(options: Mapping[str, str]) -> None:
         """Raise UsageError if a file is the journal or the lock file of another one."""
         for path, option_name in options.items():
-            if option_name not in ("--json", "--resume") or path == "-":
+            if option_name not in ("--json", "--resume") or path in ("-", "/"):
                 continue
             from cudamm.output.live_json import files_beside
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
+import xml.etree.ElementTree as ElementTree
+
 import pytest
 
 from cudamm.compile.compile_cache import cache_folder
@@ -361,16 +367,112 @@ def test_a_cache_folder_that_cannot_be_made_ends_with_3(run, setenv, tmp_path):
     run("bench --device cpu -n 16 -m naive").refused(3, "CUDAMM_CACHE")
 
 
-def test_a_file_name_that_is_not_utf_8_causes_no_traceback(run, kernel, tmp_path):
-    (tmp_path / "my.cu").rename(tmp_path / "\udcff.cu")
-    result = run("bench --device cpu -n 16 --runs 1 --times --warmup 0 --kernel \udcff.cu")
-    assert "Traceback" not in result.stderr
-    assert result.status in (0, 2)
-
-
 @pytest.mark.parametrize("columns", ["²", "0", "-7", "x", "2000000000", "9" * 30, ""])
 def test_an_impossible_width_of_the_terminal_is_ignored(monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("LINES", columns)
     for made in (console(), messages()):
         assert 20 <= made.width < 10_000
+
+
+FORMS = "--csv out.csv --markdown out.md --svg out.svg"
+
+
+def assert_readable(folder):
+    """Assert that the files that `FORMS` names are UTF-8 without control characters, and the picture XML."""
+    for name in ("out.csv", "out.md", "out.svg"):
+        text = (folder / name).read_bytes().decode()
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", text)
+    ElementTree.fromstring((folder / "out.svg").read_text())  # noqa: S314 - cudamm wrote it
+
+
+@pytest.mark.parametrize("name", ["\udcff.cu", "ä★.cu", "a\nb.cu", "e\x1b[31m\x07.cu", 'q"\\.cu'])
+def test_any_file_name_gives_readable_tables_and_files(run, kernel, tmp_path, name):
+    (tmp_path / "my.cu").rename(tmp_path / name)
+    options = f"--runs 1 --times --warmup 0 --json out.json {FORMS}"
+    result = run(f"bench --device cpu -n 16 {options} --kernel {shlex.quote(name)}")
+    assert (result.status, result.stderr) == (0, "")
+    assert "\x1b" not in result.stdout and "✓" in result.stdout
+    assert_readable(tmp_path)
+    assert run(f"report out.json --no-occupancy -o out.html {FORMS}").status == 0
+    assert_readable(tmp_path)
+    assert "\x1b" not in (tmp_path / "out.html").read_bytes().decode()
+
+
+def test_a_name_in_another_alphabet_works_in_a_locale_without_it(spawn, tmp_path):
+    (tmp_path / "my.cu").rename(tmp_path / "ä★.cu")
+    command = f"verify --device cpu -n 16 --kernel ä★.cu --json ä.json {FORMS}"
+    for environment in ({"LC_ALL": "POSIX", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "ascii"}):
+        result = spawn(command, **environment)
+        assert (result.status, result.stderr) == (0, "")
+        assert_readable(tmp_path)
+        (tmp_path / "ä.json").unlink()
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x1b[31m\x00\x9b1m\ufffe", "<&\"'>\r\n\u2028"])
+def test_any_text_in_results_gives_readable_tables_and_files(run, tmp_path, text):
+    assert run("bench --device cpu -n 16 -m numpy --runs 2 --times --warmup 0 --json r.json").status == 0
+    document = json.loads((tmp_path / "r.json").read_text())
+    (row,) = document["results"]
+    document["device"]["name"] += text
+    document["environment"]["command"].append(text)
+    row |= {"method": f"m{text}", "params": {f"P{text}": f"v{text}"}, "execution": "gpu", "gflops": 5.0}
+    document["results"].append(row | {"method": f"f{text}", "status": "failed", "reason": text})
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    for line in ("report r.json --no-occupancy -o out.html", "compare r.json r.json"):
+        result = run(f"{line} {FORMS}")
+        assert result.status in (0, 2) and "\x1b" not in result.stdout + result.stderr
+        if result.status == 0:
+            assert_readable(tmp_path)
+
+
+def test_a_removed_current_folder_is_named_in_one_line(run, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    run("bench --device cpu -n 16 -m numpy --json x.json").refused(2, "the current folder was removed")
+    assert run("list -m naive").status == 0
+    assert run("bench --help").status == 0
+
+
+@pytest.mark.parametrize("backend", ["module://matplotlib_inline.no_such_backend", "nonsense"])
+def test_a_plot_does_not_depend_on_the_backend_for_windows(spawn, tmp_path, backend):
+    result = spawn("roofline --peak 1 --bandwidth 1 -m naive --plot out.png", MPLBACKEND=backend)
+    assert (result.status, result.stderr) == (0, "")
+    assert (tmp_path / "out.png").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("bench --kernel zero.cu", "zero.cu is not a regular file"),
+        ("show --diff pipe.cu naive", "pipe.cu is not a regular file"),
+        ("trace --compare sparse.cu naive", "sparse.cu is larger than 1,048,576 bytes"),
+        ("report zero.json", "zero.json is larger than"),
+        ("compare sparse.json sparse.json", "sparse.json is larger than"),
+        ("bench -m numpy --device cpu --resume pipe.json", "pipe.json is not a regular file"),
+        ("bench -m numpy --device cpu --resume killed.json", "killed.json.journal is not a regular file"),
+        ("tune --list --device cpu", "tuned.json is not a regular file"),
+    ],
+)
+def test_no_file_is_read_without_bound(run, tmp_path, monkeypatch, line, words):
+    monkeypatch.setenv("CUDAMM_DATA", str(tmp_path))
+    for name in ("zero.cu", "zero.json", "tuned.json"):
+        (tmp_path / name).symlink_to("/dev/zero")
+    for name in ("pipe.cu", "pipe.json", "killed.json.journal"):
+        os.mkfifo(tmp_path / name)
+    for name in ("sparse.cu", "sparse.json"):
+        with (tmp_path / name).open("wb") as sparse:
+            sparse.truncate(10 << 30)
+    monkeypatch.setattr("cudamm.benchmark.result_file.LARGEST_FILE_BYTES", 1 << 20)
+    run(line).refused(2, words)
+
+
+def test_results_may_come_through_a_pipe(run, tmp_path):
+    assert run("bench --device cpu -n 16 -m numpy --runs 2 --times --warmup 0 --json r.json").status == 0
+    reader, writer = os.pipe()
+    os.write(writer, (tmp_path / "r.json").read_bytes())
+    os.close(writer)
+    result = run(f"report /dev/fd/{reader} --csv -")
+    os.close(reader)
+    assert result.status == 0 and "numpy" in result.stdout

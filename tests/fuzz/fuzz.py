@@ -24,7 +24,7 @@ EXAMPLES_A_ROUND = 40
 
 
 def one_round(name: str, number: int, arena: Arena, known: set[str]) -> tuple[int, list[Attacked]]:
-    """Attack one command with examples of a seed; return their number, and findings of kinds not yet known."""
+    """Attack one command with examples of a seed; return their number, and findings of new kinds."""
     count = 0
     findings: list[Attacked] = []
 

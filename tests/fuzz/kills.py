@@ -17,7 +17,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 
 KERNEL_OPTIONS = "--kernel mine.cu --block all -n 64"
 COMMANDS = {
-    "bench": (f"{KERNEL_OPTIONS} -m naive --runs 3", "-m tiled --block all -n 64 --times --max-time 5 --max-noise 0.0001%"),
+    "bench": (
+        f"{KERNEL_OPTIONS} -m naive --runs 3",
+        "-m tiled --block all -n 64 --times --max-time 5 --max-noise 0.0001%",
+    ),
     "verify": (KERNEL_OPTIONS,),
     "sweep": (f"{KERNEL_OPTIONS} --runs 3", "-m tiled -n 64 --times --max-time 5 --max-noise 0.0001%"),
     "tune": (KERNEL_OPTIONS,),
@@ -40,7 +43,15 @@ COMMANDS = {
 WITHOUT_JSON = {"show", "report", "completion"}
 RESUMING = {"bench", "sweep"}
 
-LONGEST_S = {"bench": 4.0, "sweep": 4.0, "reproduce": 6.0, "trace": 3.0, "check": 3.0, "verify": 3.0, "tune": 3.0}
+LONGEST_S = {
+    "bench": 4.0,
+    "sweep": 4.0,
+    "reproduce": 6.0,
+    "trace": 3.0,
+    "check": 3.0,
+    "verify": 3.0,
+    "tune": 3.0,
+}
 """Time within which the signal is sent, in seconds; a second for the others."""
 
 
@@ -90,9 +101,11 @@ def breaches(arena: Arena, kill: Kill) -> list[str]:
     ended = arena.run(kill.line)
     found = [*_of_the_end(kill.line, ended), *_lost(arena, kill.line, before)]
     if _is_sigkill(kill.line):  # the next command that writes the same file removes what it finds
-        arena.run(Line((*"bench -m numpy -n 8 --runs 1 --json".split(), "out.json")))
+        arena.run(Line((*["bench", "-m", "numpy", "-n", "8", "--runs", "1", "--json"], "out.json")))
     after = arena.snapshot()
-    found += [f"left the file {name!r}" for name in after if name not in before and name not in _expected(kill.line)]
+    found += [
+        f"left the file {name!r}" for name in after if name not in before and name not in _expected(kill.line)
+    ]
     found += [f"the temporary folder has {path.name}" for path in arena.temporary.iterdir()]
     found += [f"the cache has {path.name}" for path in arena.cache.glob(".partial*")]
     for path in arena.cache.glob(".partial*"):
@@ -121,10 +134,14 @@ def _of_the_end(line: Line, ended: Ended) -> list[str]:
         found.append(f"status {ended.status}")
     if ended.left:
         found.append(f"left processes: {ended.left}")
-    before_main = line.fresh and ended.status == -number  # Python is still importing, and answers in its own way
-    if (match := UNWANTED.search(ended.stderr)) and not before_main:
+    if (match := UNWANTED.search(ended.stderr)) and not _came_before_main(line, ended):
         found.append(f"standard error has {match.group().strip()!r}")
     return found
+
+
+def _came_before_main(line: Line, ended: Ended) -> bool:
+    """Return whether Python was still starting or importing when the signal came, and answered in its own way."""
+    return line.fresh and (ended.status == -line.signals[0][1] or "Fatal Python error: init_" in ended.stderr)
 
 
 def _lost(arena: Arena, line: Line, before: Snapshot) -> list[str]:

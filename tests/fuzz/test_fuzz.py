@@ -32,6 +32,7 @@ def test_an_attacked_command_keeps_to_the_contract(arena: Arena, name: str) -> N
     @settings(
         max_examples=EXAMPLES[name],
         derandomize=True,
+        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

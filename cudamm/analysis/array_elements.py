@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cudamm.compile.program import Program
@@ -94,23 +93,36 @@ def declared_extents(text: str, name: str) -> tuple[int, ...]:
         name: name of the array.
     """
     code = without_comments(text)
-    values: dict[str, int] = {}
-    for define in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE):
-        value = _whole(define[2], values)
-        if value is not None:
-            values[define[1]] = value
-    for declaration in re.finditer(r"\b__shared__\b([^;{}]*)[;{}]", code):
-        found = re.search(rf"\b{re.escape(name)}\s*((?:\[[^\]]+\]\s*)+)", declaration[1])
+    array = re.compile(rf"\b{re.escape(name)}\s*((?:\[[^\[\]]+\]\s*)+)")
+    declarations = (d.partition("__shared__") for d in re.split("[;{}]", code))
+    for found in (array.search(declared) for _, keyword, declared in declarations if keyword):
         if found:
-            extents = [_whole(extent, values) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
+            macros = _Macros(code)
+            extents = [macros.value(extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
             return tuple(e for e in extents if e is not None) if None not in extents else ()
     return ()
 
 
-def _whole(text: str, values: Mapping[str, int]) -> int | None:
-    """Return the value of a C expression of whole numbers; None if it cannot be computed."""
-    # Division of whole numbers is / in C and // in `parse`; all other operators are the same.
-    try:
-        return parse(re.sub(r"/+", "//", text.strip())).whole(values)
-    except UsageError:
-        return None
+class _Macros:
+    """The macros of a source whose values are expressions of whole numbers."""
+
+    def __init__(self, code: str) -> None:
+        lines = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE)
+        self._texts: dict[str, str] = dict(lines)
+        self._values: dict[str, int | None] = {}
+
+    def value(self, text: str) -> int | None:
+        """Return the value of a C expression; None if it cannot be computed."""
+        # Division of whole numbers is / in C and // in `parse`; all other operators are the same.
+        try:
+            expression = parse(re.sub(r"/+", "//", text.strip()))
+            values = {name: self._value_of(name) for name in expression.names}
+            return expression.whole({name: value for name, value in values.items() if value is not None})
+        except (UsageError, RecursionError):
+            return None
+
+    def _value_of(self, name: str) -> int | None:
+        if name not in self._values:
+            self._values[name] = None  # a macro that refers to itself has no value
+            self._values[name] = self.value(self._texts[name]) if name in self._texts else None
+        return self._values[name]

@@ -23,6 +23,7 @@ from cudamm.devices.observe import TIMEOUT_S, Watch, observe
 from cudamm.errors import KernelError, RequirementError
 from cudamm.execution.case import Case
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
+from cudamm.kernels.header import dynamic_arrays_in
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem
@@ -375,7 +376,7 @@ def _compiled(
 
 def _static_bytes(observation: Observation, source: Program) -> int:
     """Return the declared bytes of the static shared arrays, although a compiler may remove unused ones."""
-    dynamic = set(re.findall(r"\bextern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", source.text))
+    dynamic = dynamic_arrays_in(source.text)
     return sum(array.size_bytes for array in observation.shared if array.name not in dynamic)
 
 

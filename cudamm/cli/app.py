@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gc
 import importlib
 import io
@@ -11,6 +12,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -99,6 +101,12 @@ class _App(cloup.Group):
         except MemoryError:
             _end("out of memory: choose a smaller size with -n", CudammError.exit_status)
         except OSError as error:
+            if error.errno in (errno.ENOENT, errno.EACCES, errno.ESTALE) and not _current_folder_works():
+                _end(
+                    f"the current folder was removed, or cannot be entered ({error.strerror}): run cudamm in "
+                    "another folder",
+                    UsageError.exit_status,
+                )
             if error.filename is not None:
                 _end(f"{error.filename}: {error.strerror}", CudammError.exit_status)
             # Standard output cannot be written. Python's flush at exit must not fail a second time. A reader
@@ -108,6 +116,13 @@ class _App(cloup.Group):
                 sys.exit(CudammError.exit_status)
             _end(f"standard output cannot be written: {error.strerror}", CudammError.exit_status)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _current_folder_works() -> bool:
+    try:
+        return os.access(Path.cwd(), os.X_OK)
+    except OSError:
+        return False
 
 
 _PLAIN = {"✓": "ok", "★": "*", "×": "x"}

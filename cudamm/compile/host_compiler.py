@@ -20,7 +20,7 @@ from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.header import dynamic_arrays_in
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""
@@ -264,11 +264,7 @@ def _dynamic_shared_file(program: Program) -> str:
 
     The array needs a file of its own, because its type differs from the types that the kernel declares.
     """
-    code = without_comments(program.text)
-    declarations = (
-        d for d in re.split("[;{}]", code) if {"extern", "__shared__"} <= set(re.findall(r"\w+", d))
-    )
-    names = dict.fromkeys(n for d in declarations for n in re.findall(r"(\w+)\s*\[\s*\]\s*$", d))
+    names = dynamic_arrays_in(program.text)
     size = "cudamm::largest_dynamic_shared + cudamm::dynamic_shared_guard" if names else "0"
     aliases = "\n".join(
         f'extern __thread unsigned char {name}[1] __attribute__((alias("cudamm_dynamic_shared")));\n'

@@ -154,8 +154,10 @@ def _digest(cubin: Cubin) -> str:
 
 
 # A function's head, up to the `;` that ends a declaration or the `{` that begins a body.
-_FUNCTION = re.compile(r"^[^\n;{}]*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)[^{;]*([{;])", re.MULTILINE)
-_CALL = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([\w$]+)")
+_FUNCTION = re.compile(
+    r"^[^\n;{}]*\.(?:entry|func)\s+(?:\([^()]*\)\s*)?([\w$]+)[^{;]*([{;]|\Z)", re.MULTILINE
+)
+_CALL = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^()]*\)\s*,\s*)?([\w$]+)")
 
 
 def _ptx_lines(text: str, kernel: str) -> tuple[Line, ...]:
@@ -216,7 +218,7 @@ def _section(text: str, kernel: str) -> str:
     raise KernelError(f"the output of nvdisasm contains no code of {kernel}")
 
 
-_INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s*\{?\s*(.*?)\s*;?\s*\}?\s*(?:/\*.*)?$")
+_ADDRESS = re.compile(r"\s*/\*[0-9a-f]+\*/")
 _SASS_OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
@@ -224,11 +226,12 @@ def _sass_lines(section: str) -> tuple[Line, ...]:
     """Return the labels and instructions of a section, without the padding NOPs at its end."""
     lines: list[Line] = []
     for text in section.splitlines():
-        instruction = _INSTRUCTION.match(text)
-        if instruction and instruction[1]:
-            opcode = _SASS_OPCODE.match(instruction[1])
-            shown = "    " + instruction[1]
-            lines.append(Line(shown, opcode[1] if opcode else "", _compared_sass(instruction[1])))
+        address = _ADDRESS.match(text)
+        words = text[address.end() :].partition("/*")[0].strip() if address else ""
+        instruction = words.removeprefix("{").removesuffix("}").strip().removesuffix(";").rstrip()
+        if instruction:
+            opcode = _SASS_OPCODE.match(instruction)
+            lines.append(Line("    " + instruction, opcode[1] if opcode else "", _compared_sass(instruction)))
         elif re.match(r"\.L\w+:", text):
             lines.append(Line(text.strip(), "", ".L:"))
     while lines and lines[-1].opcode in ("", "NOP"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,13 +67,12 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
         return Program(method, element, fmad, method.source)
     source = method.source
     code = without_comments(source)
-    defines: list[str] = []
-    for name, value in variant.values:
-        if re.search(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?!\()", code, re.MULTILINE):
-            source = _redefine(source, name, value)
-        elif re.search(rf"\b{name}\b", code):
-            defines.append(f"#define {name} {value}")
-    if re.search(r"\belement\b", code):
+    words, defined = set(re.findall(r"\w+", code)), {define[2] for define in _DEFINE.finditer(code)}
+    source = _redefined(source, {name: value for name, value in variant.values if name in defined})
+    defines = [
+        f"#define {name} {value}" for name, value in variant.values if name in words and name not in defined
+    ]
+    if "element" in words:
         defines.append(f"typedef {element.c_name} element;")
     # Compiler messages name each of the two parts, and give the file's own line numbers.
     parts = [_line(f"what cudamm substitutes in {method.path.name}"), *defines, _line(method.path.name)]
@@ -80,16 +80,22 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
 
 
 def _line(name: str) -> str:
+    # A line end in a file name would end the directive; compilers print the name in messages.
+    name = re.sub("[\x00-\x1f\x7f]", "?", name)
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{escaped}"'
 
 
-def _redefine(source: str, name: str, value: Value) -> str:
-    """Replace the value in the file's own `#define NAME value`, which would override one above it."""
+_DEFINE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\())(?:.*\\\n)*.*$", re.MULTILINE)
+"""A definition of a macro without arguments, over all its lines."""
+
+
+def _redefined(source: str, values: Mapping[str, Value]) -> str:
+    """Replace values in the file's own `#define NAME value`, which would override one above it."""
 
     def definition(match: re.Match[str]) -> str:
-        return f"{match[1]} {value}" + "\n" * match[0].count("\n")  # line numbers must not change
+        if match[2] not in values:
+            return match[0]
+        return f"{match[1]} {values[match[2]]}" + "\n" * match[0].count("\n")  # line numbers must not change
 
-    return re.sub(
-        rf"^([ \t]*#[ \t]*define[ \t]+{name}\b(?!\())(?:.*\\\n)*.*$", definition, source, flags=re.MULTILINE
-    )
+    return _DEFINE.sub(definition, source) if values else source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
@@ -42,10 +42,11 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
             map follows another parameter, so that its offset depends on the CUDA release.
     """
     code = without_comments(source)
+    types = _named_types(code)
     formats = ""
     for declared in _parameters(code, entry):
         words = re.sub(rf"=.*|{_QUALIFIERS}", " ", declared)
-        letter = "P" if "*" in words or "[" in words else _letter(code, words.split(), element)
+        letter = "P" if "*" in words or "[" in words else _letter(types, words.split(), element)
         if not letter:
             raise UsageError(
                 f"{entry}: no argument can be passed for its parameter “{declared}”; parameters are numbers, "
@@ -94,7 +95,7 @@ def constant_format(code: str, name: str, element: ElementType) -> tuple[str, st
         declared = next((part for part in (first, *others) if name in re.findall(r"\w+", part)), "")
         if declared:
             is_simple = re.fullmatch(r"[\w\s]+", declared)
-            letter = _resolve(code, c_type, element) if is_simple else ""
+            letter = _resolve(_named_types(code), c_type, element) if is_simple else ""
             if letter in ("", TENSOR_MAP_LETTER, "f", "d"):
                 raise UsageError(
                     f"“constant: {name}” cannot be set: it has to be one whole number, and is declared as "
@@ -104,16 +105,16 @@ def constant_format(code: str, name: str, element: ElementType) -> tuple[str, st
     return "i", f"int {name}"
 
 
-def _letter(code: str, words: list[str], element: ElementType) -> str:
+def _letter(types: Mapping[str, list[str]], words: list[str], element: ElementType) -> str:
     """Return the letter for a declaration without qualifiers, whose last word may be the parameter's name."""
     for c_type in (words[:-1], words):  # `int K`, or `int` if the parameter has no name
-        letter = _resolve(code, c_type, element)
+        letter = _resolve(types, c_type, element)
         if letter:
             return letter
     return ""
 
 
-def _resolve(code: str, words: list[str], element: ElementType, depth: int = 0) -> str:
+def _resolve(types: Mapping[str, list[str]], words: list[str], element: ElementType, depth: int = 0) -> str:
     signs = {"signed", "unsigned"}
     base = " ".join(word for word in words if word not in signs)
     if base != "int":
@@ -126,23 +127,36 @@ def _resolve(code: str, words: list[str], element: ElementType, depth: int = 0) 
     if base in _FORMATS:
         letter = _FORMATS[base]
         return letter.upper() if "unsigned" in words else letter
-    named = _named_type(code, base)
-    return _resolve(code, named, element, depth + 1) if named and depth < 8 else ""
+    return _resolve(types, types[base], element, depth + 1) if base in types and depth < 8 else ""
 
 
-def _named_type(code: str, name: str) -> list[str]:
-    """Return the words of the type that a file defines `name` as; empty if the file has no definition."""
-    if not re.fullmatch(r"\w+", name):
-        return []
-    for pattern in (
-        rf"\btypedef\s+([\w :]+?)\s+{name}\s*;",
-        rf"\busing\s+{name}\s*=\s*([\w :]+?)\s*;",
-        rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([\w ]+?)[ \t]*$",
-    ):
-        match = re.search(pattern, code, re.MULTILINE)
-        if match:
-            return re.sub(_QUALIFIERS, " ", match[1]).split()
-    return []
+def _named_types(code: str) -> dict[str, list[str]]:
+    """Return the words of each type that a file names with `typedef`, `using` or `#define`.
+
+    The first definition of a name counts, and a `typedef` before the other two.
+    """
+    typedefs: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
+    macros: dict[str, list[str]] = {}
+    for statement in re.split("[;{}]", code):
+        words = re.sub(_QUALIFIERS, " ", statement.replace("=", " = ")).split()
+        for keyword, *rest in (words[i:] for i in _last_places(words)):
+            if keyword == "typedef" and len(rest) > 1:
+                typedefs.setdefault(rest[-1], rest[:-1])
+            elif keyword == "using" and rest[1:2] == ["="]:
+                aliases.setdefault(rest[0], rest[2:])
+    for line in code.splitlines():
+        if line.lstrip(" \t").startswith("#"):
+            directive, *rest = line.replace("#", "", 1).split() or [""]
+            if directive == "define" and rest:
+                macros.setdefault(rest[0], re.sub(_QUALIFIERS, " ", " ".join(rest[1:])).split())
+    return macros | aliases | typedefs
+
+
+def _last_places(words: list[str]) -> list[int]:
+    """Return the last position of `typedef` and of `using`, without those that do not occur."""
+    last = {word: position for position, word in enumerate(words) if word in ("typedef", "using")}
+    return list(last.values())
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {

@@ -23,7 +23,7 @@ from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.header import dynamic_arrays_in, is_word, tokens, without_comments
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix
 
@@ -145,7 +145,7 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
     """
     found: dict[int, tuple[str, int]] = {}
     dynamic: tuple[int, str] | None = None
-    declared = set(re.findall(r"extern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", program.text))
+    declared = set(dynamic_arrays_in(program.text))
     for symbol, offset, size in _symbols(path, _TLS_SYMBOL):
         # The variable of a function or of the file; the runtime's own variables are in a namespace.
         local = re.fullmatch(r"_Z(?:Z.*E|L)(\d+)(\w+?)(?:_\d+)?", symbol)
@@ -168,14 +168,26 @@ def _device_variables(path: Path, program: Program) -> list[tuple[str, int, int]
     Faults in these variables are not looked for, because the variables are initialised when the program
     starts, and blocks may communicate through them.
     """
-    declared = set(
-        re.findall(r"__device__\s[^;(){}=]*?(\w+)\s*(?:\[[^;={}]*)?[;={]", without_comments(program.text))
-    )
+    declared: dict[str, str] = {}  # names by symbol
+    name, in_declaration, in_extents = "", False, False
+    for word in tokens(without_comments(program.text)):
+        if word == "__device__":
+            name, in_declaration, in_extents = "", True, False
+        elif not in_declaration:
+            continue
+        elif word in ";={":
+            declared |= {name: name, f"_ZL{len(name)}{name}": name}
+            in_declaration = False
+        elif word == "}" or (word in "()" and not in_extents):  # a function
+            in_declaration = False
+        elif word == "[":
+            in_extents = True
+        elif is_word(word) and not in_extents:
+            name = word
     return [
-        (name, offset, size)
+        (declared[symbol], offset, size)
         for symbol, offset, size in _symbols(path, _OBJECT_SYMBOL)
-        for name in declared
-        if symbol in (name, f"_ZL{len(name)}{name}")
+        if symbol in declared
     ]
 
 
@@ -313,7 +325,7 @@ def _fault(row: Sequence[str], line_of: dict[int, int]) -> Fault:
 
 def _fault_from_message(message: str) -> Fault:
     """Return the fault that a message of the device describes."""
-    at_barrier = re.search(r"barrier|is stuck|not in the mask", message)
+    at_barrier = re.search(r"barrier|is stuck|the mask 0x", message)
     line = re.search(r"line (\d+)", message)
     return Fault("divergent-barrier" if at_barrier else "crash", int(line[1]) if line else 0, message=message)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from cudamm.errors import UsageError
+from cudamm.kernels.in_threads import in_threads
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.reference_product import Matrix
 
@@ -69,5 +68,4 @@ def sums_of_pieces(indices: str, matrix: Matrix, other: Matrix) -> list[Matrix]:
         summed: Matrix = np.einsum(indices, piece, piece if other is matrix else other, dtype=np.float64)
         return summed
 
-    with ThreadPoolExecutor() as threads:
-        return list(threads.map(sum_of, np.array_split(matrix, PIECES)))
+    return in_threads(sum_of, np.array_split(matrix, PIECES))

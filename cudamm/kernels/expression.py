@@ -168,14 +168,13 @@ def parse_list(text: str) -> tuple[Expression, ...]:
 
 def split_at_commas(text: str) -> list[str]:
     """Split a list at its commas, but not inside brackets: `min(K, 4), A` has two parts."""
-    parts, depth = [""], 0
-    for char in text:
+    parts, start, depth = [], 0, 0
+    for position, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")
         if char == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [part.strip() for part in parts]
+            parts.append(text[start:position])
+            start = position + 1
+    return [part.strip() for part in (*parts, text[start:])]
 
 
 def _tree(text: str) -> ast.expr:

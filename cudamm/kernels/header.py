@@ -7,7 +7,9 @@ fields' names override the header of a `--kernel` file, or replace a missing one
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -86,8 +88,7 @@ def parse_method(
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
-    if not builtin:
-        included_files(path, source)  # reads them: they are inputs, and must not make a compiler wait
+    included = () if builtin else tuple(included_files(path, source))
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
@@ -96,7 +97,7 @@ def parse_method(
         ("param", [p.name for p in parameters]),
         ("constant", [name for name, _ in constants]),
     ):
-        twice = [name for name in names if names.count(name) > 1]
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
     declared = {p.name: p for p in parameters}
@@ -129,6 +130,7 @@ def parse_method(
         name=name,
         path=path,
         source=source,
+        included=included,
         language=language,
         summary=summary,
         sources=fields.get("sources", ""),
@@ -152,38 +154,78 @@ def parse_method(
     )
 
 
+# Comments, and text in which `//` and `/*` begin no comment: strings, characters, numbers such as 1'000'000.
+# An unclosed string ends with its line, and an unclosed comment with the file, so that no text is read twice.
+_COMMENT_OR_LITERAL = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
+    re.DOTALL,
+)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@functools.lru_cache(maxsize=8)
 def without_comments(source: str) -> str:
     """Replace the comments of C source by spaces; line breaks stay, and `//` in a string is no comment."""
 
     def blank(match: re.Match[str]) -> str:
-        return match.group() if match.group()[0] in "\"'" else re.sub(r"[^\n]", " ", match.group())
+        return re.sub(r"[^\n]", " ", match.group()) if match.group()[0] == "/" else match.group()
 
-    tokens = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-    return re.sub(tokens, blank, source, flags=re.DOTALL)
+    return _COMMENT_OR_LITERAL.sub(blank, source)
+
+
+def tokens(code: str) -> list[str]:
+    """Return the words and the other characters of C source without comments, in order."""
+    return _TOKEN.findall(code)
 
 
 def kernels_in(source: str) -> list[str]:
     """Return the names of the `__global__` functions that C source defines or declares, in order."""
+    if "__global__" not in source:
+        return []
     kernels: list[str] = []
-    code = without_comments(source)
-    for start in re.finditer(r"\b__global__\b", code):
-        position = start.end()
-        # Skip attributes with brackets, such as __launch_bounds__(…), up to the parameter list.
-        while match := re.compile(r"[^;{}()]*?(\w+)\s*\(").match(code, position):
-            if not match[1].startswith("__"):
-                kernels.append(match[1])
-                break
-            position = closing_bracket(code, match.end())
+    previous, depth = "", -1  # depth of brackets after `__global__`; -1: not in the head of a kernel
+    for word in tokens(without_comments(source)):
+        if word == "__global__":
+            depth = 0
+        elif depth > 0:  # in an attribute with brackets, such as __launch_bounds__(…)
+            depth += (word == "(") - (word == ")")
+        elif depth == 0 and word == "(" and previous.startswith("__"):
+            depth = 1
+        elif depth == 0 and word in "(){};":
+            if word == "(" and is_word(previous):
+                kernels.append(previous)
+            depth = -1
+        previous = word
     return list(dict.fromkeys(kernels))
+
+
+def dynamic_arrays_in(source: str) -> list[str]:
+    """Return the names of the arrays that C source declares as `extern __shared__`, in order."""
+    if "__shared__" not in source:
+        return []
+    names: list[str] = []
+    for declaration in re.split("[;{}]", without_comments(source)):
+        words = tokens(declaration)
+        if {"extern", "__shared__"} <= set(words):
+            triples = zip(words, words[1:], words[2:], strict=False)
+            names += [word for word, *brackets in triples if brackets == ["[", "]"] and is_word(word)]
+    return list(dict.fromkeys(names))
+
+
+def is_word(token: str) -> bool:
+    """Return whether a token is a name, a keyword or a number."""
+    return token[:1].isalnum() or token[:1] == "_"
 
 
 def closing_bracket(code: str, position: int) -> int:
     """Return the position after the bracket that closes the bracket just before `position`."""
     depth = 1
-    while depth and position < len(code):
-        depth += (code[position] == "(") - (code[position] == ")")
-        position += 1
-    return position
+    for bracket in re.compile("[()]").finditer(code, position):
+        depth += 1 if bracket[0] == "(" else -1
+        if not depth:
+            return bracket.end()
+    return len(code)
 
 
 def _read(path: Path, builtin: bool) -> str:
@@ -208,34 +250,32 @@ def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[s
         if not line.startswith(marker):
             break
         lines.append(line.removeprefix(marker).rstrip())
-    fields: dict[str, str] = {}
-    repeated: dict[str, list[str]] = {key: [] for key in _REPEATED}
+    once: dict[str, list[str]] = {}  # the lines of each field
+    several: dict[str, list[list[str]]] = {key: [] for key in _REPEATED}
     if not lines:
-        return "", fields, repeated
+        return "", {}, {key: [] for key in _REPEATED}
     paragraphs = "\n".join(lines).split("\n\n")
     field_start = re.compile(r"^ ([a-z-]+):\s+(.*)$")
     block = next((p for p in paragraphs if any(_is_field(field_start, line) for line in p.splitlines())), "")
-    key = ""
+    value: list[str] = []  # the lines of the last field
     for line in block.splitlines():
         match = field_start.match(line)
-        if match and match[1] in _REPEATED:
-            key = match[1]
-            repeated[key].append(match[2].strip())
-        elif match and match[1] in _ONCE:
-            key = match[1]
-            if key in fields:
-                raise UsageError(f"{path}: the header contains “{key}:” twice")
-            fields[key] = match[2].strip()
-        elif key and re.match(r"^\s{3,}\S", line):
-            if key in _REPEATED:
-                repeated[key][-1] += " " + line.strip()
+        if match and match[1] in (*_ONCE, *_REPEATED):
+            if match[1] in once:
+                raise UsageError(f"{path}: the header contains “{match[1]}:” twice")
+            value = [match[2].strip()]
+            if match[1] in _REPEATED:
+                several[match[1]].append(value)
             else:
-                fields[key] += " " + line.strip()
+                once[match[1]] = value
+        elif value and re.match(r"^\s{3,}\S", line):
+            value.append(line.strip())
         elif line.strip() and line != lines[0]:
             known = ", ".join((*_ONCE, *_REPEATED))
             raise UsageError(f"{path}: “{line.strip()}” is not a field of the header (fields: {known})")
     summary = "" if _is_field(field_start, lines[0]) else lines[0].strip()
-    return summary, fields, repeated
+    fields = {key: " ".join(parts) for key, parts in once.items()}
+    return summary, fields, {key: [" ".join(parts) for parts in values] for key, values in several.items()}
 
 
 def _is_field(pattern: re.Pattern[str], line: str) -> bool:

@@ -20,8 +20,10 @@ _SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH")
 """Environment variables with folders in which compilers search for included files."""
 
 
-def included_files(path: Path, source: str) -> list[Path]:
-    """Return the files that a kernel includes, directly and through others; each is read once.
+def included_files(path: Path, source: str) -> list[str]:
+    """Return the texts of the files that a kernel includes, directly and through others; each is read once.
+
+    To read them here makes them inputs, which no output replaces, and spares a compiler files without an end.
 
     The scan finds files beside the including file, in the kernel's folder, in the current folder and in the
     folders of CPATH and CPLUS_INCLUDE_PATH. It ignores conditions: a file under `#if 0` counts too. Files
@@ -33,7 +35,7 @@ def included_files(path: Path, source: str) -> list[Path]:
     kernel_folder = Path(os.path.realpath(path)).parent
     variables = ":".join(os.environ.get(name, "") for name in _SEARCHED)
     searched = [kernel_folder, Path(), *map(Path, filter(None, variables.split(":")))]
-    found: list[Path] = []
+    texts: list[str] = []
     seen: set[tuple[int, int]] = set()
     unread = [(kernel_folder, source)]
     while unread:
@@ -47,9 +49,9 @@ def included_files(path: Path, source: str) -> list[Path]:
                 if candidate.is_dir() or (status.st_dev, status.st_ino) in seen:
                     continue
                 seen.add((status.st_dev, status.st_ino))
-                found.append(candidate)
-                unread.append((candidate.parent, _text_of(candidate, path)))
-    return found
+                texts.append(_text_of(candidate, path))
+                unread.append((candidate.parent, texts[-1]))
+    return texts
 
 
 def _included_names(source: str) -> Iterator[str]:

@@ -66,6 +66,7 @@ class Method:
         name: the name that users type.
         path: the file that declares the method.
         source: the file's text.
+        included: the texts of the files that a user's file includes, as far as a scan of the text finds them.
         summary: description in one line.
         sources: the documents that the method comes from, courses first.
         aliases: other names of the method.
@@ -115,6 +116,7 @@ class Method:
     package: str = ""
     ceiling: Fraction = Fraction(1)
     ptxas: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_pieces
+from cudamm.kernels.in_threads import in_threads
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.reference_product import Matrix as Matrix
 from cudamm.kernels.reference_product import reference_product, sum_in_k_order
@@ -101,9 +101,7 @@ class Problem:
         a, b = (np.empty(shape, self.element.name) for shape in ((m, k), (k, n)))
         pieces = [(seed, matrix.reshape(-1), begin) for seed, matrix in zip(seeds, (a, b), strict=True)
                   for begin in range(0, matrix.size, PIECE)]  # fmt: skip
-        with ThreadPoolExecutor() as threads:
-            for _ in threads.map(_draw, *zip(*pieces, strict=True)):
-                pass
+        in_threads(_draw, *zip(*pieces, strict=True))
         return a, b
 
     @functools.cached_property

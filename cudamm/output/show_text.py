@@ -19,6 +19,7 @@ from cudamm.compile.listing import Line
 from cudamm.compile.resources import Resources
 from cudamm.output.console import print_fitting
 from cudamm.output.number_format import folded, parameters
+from cudamm.output.readable_text import readable
 
 Language = Literal["cuda", "c++", "python", "ptx", "sass"]
 
@@ -99,7 +100,8 @@ def render(console: Console, shown: Sequence[Shown], numbers: bool) -> None:
 
 def _print_plain(console: Console, listing: Shown, numbers: bool) -> None:
     if not numbers:
-        console.file.write(listing.text)  # unchanged, tabs included: it may be compiled again
+        # Unchanged in a file, tabs included: it may be compiled again.
+        console.file.write(readable(listing.text) if console.is_terminal else listing.text)
         return
     numbered = _line_numbers(listing.text)
     for number, line in zip(numbered, _lines(listing.text), strict=True):

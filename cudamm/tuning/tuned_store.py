@@ -121,13 +121,13 @@ def arch_of(device: DeviceInfo) -> str:
 
 
 def source_hash(method: Method) -> str:
-    """Return a hash of a method's code and launch, as 16 hexadecimal digits.
+    """Return a hash of a method's code, of the files that it includes, and of its launch.
 
     The hash covers the header's fields of the launch. It does not cover comments and white space.
     """
     launch_expressions = (method.threads, method.grid, method.requires, (method.shared_bytes,))
     parts = [
-        " ".join(without_comments(method.source).split()),
+        *(" ".join(without_comments(text).split()) for text in (method.source, *method.included)),
         method.entry,
         *method.arguments,
         *method.ptxas,

@@ -327,3 +327,30 @@ def test_advice_comes_from_the_largest_size(checked: Checked) -> None:
     assert {f.array for f in result.advice} == {"A", "C"}
     assert {f.sizes for f in result.advice} == {("64x64x64",)}
     assert all("32 sectors" in f.message for f in result.advice)
+
+
+WAITING = """\
+// Waits for ever if its accesses are recorded, as a barrier over the grid can.
+//
+// threads: 1
+// grid:    1
+__global__ void waiting(int M, int N, int K, const float *A, const float *B, float *C) {
+#ifdef CUDAMM_OBSERVED
+    for (volatile int i = 0; i < 1;) {}
+#endif
+    C[0] = A[0] * B[0];
+}
+"""
+
+
+def test_a_launch_that_does_not_end_while_it_is_watched_is_ended(
+    cpu: Device[Any], write_kernel: Callable[..., Path]
+) -> None:
+    (variant,) = variants(read_method(write_kernel(WAITING)), {})
+    cases = [(variant, Problem(parse_shape("1"), ELEMENT_TYPES["float32"]))]
+    limit = SharedLimit(227 * KB, "a test's GPU")
+    with InProcessExecutor(cpu) as executor:
+        (result,) = check_all(executor, cases, True, limit, silent, timeout_s=0.3)
+    (found,) = result.errors
+    assert (result.status, found.kind) == ("wrong", "crash")
+    assert found.message.startswith("no answer within 0.3 s (--timeout)")

@@ -168,6 +168,12 @@ def test_trace_counts_the_sectors_that_numpy_counts_from_the_addresses() -> None
     }
 
 
+def test_trace_has_a_time_limit() -> None:
+    source = KERNEL.replace("C[row * N + col] = sum;", "for (volatile int i = 0; i < 1;) {}")
+    (row,) = cudamm.trace(source, n=4, timeout_s=0.3).to_dicts()
+    assert row["status"] == "failed" and "no answer within 0.3 s" in row["reason"]
+
+
 def test_a_source_line_is_escaped_in_html() -> None:
     source = KERNEL.replace("C[row * N + col] = sum;", "if (sum<N && 1) {} C[row * N + col] = sum;")
     html = cudamm.trace(source, n=16, arch=None)._repr_html_()

@@ -213,3 +213,12 @@ def test_without_a_compiler_the_command_is_refused(run, monkeypatch):
         run(LINE).refused(3, "compiler")
     finally:
         host_compiler.compiler.cache_clear()
+
+
+def test_a_kernel_that_does_not_end_is_a_failed_row(run, kernel, tmp_path):
+    kernel("endless.cu", "float sum = 0;", "float sum = 0; for (volatile int i = 0; i < 1;) {}")
+    ended = run("trace --kernel endless.cu --block 8 -n 8 --timeout 0.3 --json out.json")
+    assert ended.status == 1
+    assert "failed endless" in ended.stdout and "no answer within 0.3 s (--timeout)" in ended.stdout
+    (row,) = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert row["status"] == "failed"

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from cudamm.benchmark.journal import journal_path, read_journal
+from cudamm.compile.owned_folder import PREFIX
 
 MARK = "CUDAMM_FAULT_TEST"
 FAULTS = Path(__file__).with_name("faults.cu")
@@ -126,8 +127,8 @@ class Workspace:
         """Assert that all processes end within a time limit, and that no temporary file is left."""
         self.assert_no_process_runs(within_s)
         assert sorted(path.name for path in self.temporary.iterdir()) == []
-        # This finds partial files in a cache of the test's own. Other workers write to the shared cache.
-        unfinished = [path.name for path in self.folder.rglob("*") if "partial" in path.name]
+        # These are in a cache of the test's own. Other workers write to the shared cache.
+        unfinished = [path.name for path in self.folder.rglob(f"{PREFIX}*")]
         assert unfinished == []
         assert [path.name for path in self.folder.rglob(".cudamm-*")] == []
 

@@ -108,6 +108,10 @@ __global__ void faults(int M, int N, int K, const float *A, const float *B, floa
     if (first) for (int handle = 3; handle < 64; ++handle) if (write(handle, "ok what\n", 8) < 0) continue;
 #elif FAULT == 36
     if (first) raise(SIGSTOP);
+#elif FAULT == 37
+    if (first && fork() == 0) sleep(60);
+#elif FAULT == 38
+    if (first && system("sleep 60 &") < 0) return;
 #endif
     if (row >= M || col >= N) return;
     float sum = 0;

@@ -43,6 +43,8 @@ FAULTY = {  # value of FAULT, and what the reported reason matches
     "sleeps": (33, NO_ANSWER),
     "forges answers": (34, "answered “what” instead of a duration"),
     "stops itself": (36, NO_ANSWER),
+    "starts a process": (37, "attempt to start a process"),
+    "runs a program": (38, "running the kernel was killed by SIGSYS: it tried to start a process"),
 }
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -164,3 +165,56 @@ def test_a_killed_command_leaves_no_process_and_its_journal(workspace):
     workspace.assert_nothing_left()
     assert [row["status"] for row in workspace.journal_rows()] == ["ok"]
     assert not (workspace.folder / "out.json").exists()
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_signal_ends_the_trace_of_an_endless_kernel_at_once(workspace, signal_number):
+    process = workspace.start(f"trace -n 32 --kernel {FAULTS} -D FAULT=9")
+    deadline = time.monotonic() + 60
+    while not any(re.match(r"\d+ \S+\.kernel \d+ \d+", line) for line in workspace.running_processes()):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal_number)
+    assert process.wait(timeout=2) == STATUS.get(signal_number, -signal_number)
+    process.communicate()
+    workspace.assert_nothing_left()
+
+
+# Starts a process and makes a temporary file, as compilers do, and does not end.
+ENDLESS_COMPILER = """#!/bin/sh
+[ "$1" = --version ] && exec g++ --version
+touch "$TMPDIR/cc1.s"
+echo $$ >compiling
+sleep 60 &
+wait
+"""
+
+
+@pytest.mark.parametrize(
+    ("signal_number", "command"),
+    [
+        (signal.SIGINT, "bench"),
+        (signal.SIGTERM, "check"),
+        (signal.SIGHUP, "verify"),
+        (signal.SIGKILL, "trace"),
+    ],
+    ids=lambda given: getattr(given, "name", given),
+)
+def test_a_signal_ends_a_compiler_with_its_processes_and_files(workspace, signal_number, command):
+    compiler = workspace.folder / "compiler"
+    compiler.write_text(ENDLESS_COMPILER)
+    compiler.chmod(0o755)
+    workspace = workspace.with_environment(CXX=str(compiler), CUDAMM_CACHE=str(workspace.folder / "cache"))
+    process = workspace.start(f"{command} -m naive,tiled -n 16")
+    deadline = time.monotonic() + 60
+    while not (workspace.folder / "compiling").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal_number)
+    assert process.wait(timeout=5) == STATUS.get(signal_number, -signal_number)
+    process.communicate()
+    workspace.assert_no_process_runs()
+    if signal_number == signal.SIGKILL:  # the next command removes what this one could not
+        compiler.write_text(ENDLESS_COMPILER.replace("touch", "exit 1\ntouch"))
+        workspace.run(f"{command} -m naive -n 16")
+    workspace.assert_nothing_left()

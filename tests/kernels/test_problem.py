@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudamm.errors import UsageError
+from cudamm.kernels.in_threads import in_threads
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Shape, check_size, parse_shape
 
@@ -286,3 +288,17 @@ def test_no_reference_is_accepted_if_the_check_could_miss_an_error() -> None:
     """The bound of 16 terms is small, and the check itself adds up a row of 2²⁰ sums with rounding errors."""
     problem = Problem(Shape(1, 2**20, 16), FLOAT32)
     assert not problem.offer_reference(product_of(problem))
+
+
+def test_after_an_interrupt_no_further_piece_is_begun() -> None:
+    begun = []
+
+    def work(piece: int) -> None:
+        begun.append(piece)
+        if piece == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(2000))
+    assert len(begun) < 2000

@@ -14,7 +14,7 @@ import pytest
 from cudamm.errors import CudammError, UsageError
 from cudamm.kernels.architecture import ARCHITECTURES, find_architecture
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.header import read_method
+from cudamm.kernels.header import Overrides, read_method
 from cudamm.kernels.ladder import find, ladder, methods
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -154,6 +154,15 @@ def test_the_source_hash_depends_on_code_and_not_on_comments(
     )
     changed = read_method(write_kernel(source.replace("sum = 0", "sum = 1"), "c.cu"))
     assert source_hash(plain) == source_hash(commented) != source_hash(changed)
+
+
+def test_the_source_hash_depends_on_included_files(write_kernel: Callable[..., Path]) -> None:
+    kernel = write_kernel('#include "edge.h"\n__global__ void k(float *C) {}\n')
+    hashes = []
+    for edge in ("#define EDGE 1\n", "#define EDGE 2\n", "#define EDGE 1  // one\n"):
+        write_kernel(edge, "edge.h")
+        hashes.append(source_hash(read_method(kernel, Overrides({"threads": "1", "grid": "1"}))))
+    assert hashes[0] == hashes[2] != hashes[1]
 
 
 def test_the_source_hash_depends_on_the_constants_of_the_header(write_kernel: Callable[..., Path]) -> None:

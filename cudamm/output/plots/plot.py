@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -40,6 +41,7 @@ class Plot:
         self.is_terminal = path == TERMINAL
         self._path = path
         self._file: OutputFile | None = None
+        self._has_reported = False
         if self.is_terminal:
             check_terminal()
             return
@@ -82,7 +84,8 @@ class Plot:
 
     def _has_charts(self, drawing: Drawing) -> bool:
         """Return whether there is anything to draw; if not, report it on standard error."""
-        if not drawing.charts:
+        if not drawing.charts and not self._has_reported:
+            self._has_reported = True
             messages().print(
                 Text(f"cudamm: --plot {self._path}: there is nothing to draw, because no rate was measured"),
                 soft_wrap=True,
@@ -91,16 +94,19 @@ class Plot:
 
 
 def _import_matplotlib() -> None:
-    """Import matplotlib for a picture file. Raise NoDeviceError if it is not installed.
+    """Import matplotlib for a picture file. Raise NoDeviceError if it is not installed or does not start.
 
     MPLBACKEND chooses how windows are shown, and may name a module that this Python lacks, such as Jupyter's.
     Picture files need no window.
     """
     named = os.environ.pop("MPLBACKEND", None)
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its settings and its cache are not the user's
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise NoDeviceError("--plot needs matplotlib: pip install 'cudamm[plot]'") from None
+    except (OSError, ValueError) as error:  # such as a file matplotlibrc that is not text
+        raise NoDeviceError(f"--plot needs matplotlib, which does not start: {error}") from None
     finally:
         if named is not None:
             os.environ["MPLBACKEND"] = named

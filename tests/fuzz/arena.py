@@ -54,8 +54,6 @@ exit 1
 FOREIGN = 'open("executed-foreign-code", "w").close()\n'
 """A module that would take the place of one of Python's if the current folder were on Python's path."""
 
-FOREIGN_MODULES = False
-
 Snapshot = dict[str, object]
 """Type and contents of each file of a folder, by path."""
 
@@ -144,6 +142,7 @@ class Arena:
         self._stdout, self._stderr = base / "stdout", base / "stderr"
         for folder in (self.folder, self.temporary, self.data):
             folder.mkdir(parents=True)
+        self.owns_cache = cache is None
         self._tools = None if compiles else base / "tools"
         if self._tools is not None:
             self._tools.mkdir()
@@ -168,9 +167,9 @@ class Arena:
             "old.json": emulated,
             "new.json": emulated,
             "notes.txt": "Not to be lost.\n",
+            "random.py": FOREIGN,
+            "numpy.py": FOREIGN,
         }
-        if FOREIGN_MODULES:
-            files |= {"random.py": FOREIGN, "numpy.py": FOREIGN}
         for name, text in files.items():
             (self.folder / name).write_text(text)
         for raw in HOSTILE_NAMES:

@@ -82,14 +82,18 @@ def main() -> int:
         print(f"seed {given_.seed}, {given_.seconds:g} s, {given_.workers} workers", flush=True)
         fill_cache(Path(cache))
         until = time.monotonic() + given_.seconds
-        pipes = []
+        pipes, workers = [], []
         for i in range(given_.workers):
             pipe, theirs = multiprocessing.Pipe(duplex=False)
             arguments = (theirs, given_.seed + i, until, cache, given_.only)
-            multiprocessing.Process(target=work, args=arguments, daemon=True).start()
+            workers.append(multiprocessing.Process(target=work, args=arguments, daemon=True))
+            workers[-1].start()
             theirs.close()
             pipes.append(pipe)
-        return report(pipes)
+        status = report(pipes)
+        for worker in workers:
+            worker.join()
+        return status or max(abs(worker.exitcode or 0) for worker in workers)
 
 
 def fill_cache(cache: Path) -> None:

@@ -6,9 +6,11 @@ import contextlib
 import random
 import shutil
 import signal
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from arena import Arena, Ended, Line, Snapshot
+from arena import KERNEL, Arena, Ended, Line, Snapshot
 from contract import UNWANTED, why_not_whole
 
 from cudamm.benchmark.journal import journal_path, read_journal
@@ -100,19 +102,31 @@ def breaches(arena: Arena, kill: Kill) -> list[str]:
     before = arena.snapshot()
     ended = arena.run(kill.line)
     found = [*_of_the_end(kill.line, ended), *_lost(arena, kill.line, before)]
-    if _is_sigkill(kill.line):  # the next command that writes the same file removes what it finds
-        arena.run(Line((*["bench", "-m", "numpy", "-n", "8", "--runs", "1", "--json"], "out.json")))
+    if _is_sigkill(kill.line):
+        _run_what_cleans_up(arena)
     after = arena.snapshot()
-    found += [
-        f"left the file {name!r}" for name in after if name not in before and name not in _expected(kill.line)
-    ]
-    found += [f"the temporary folder has {path.name}" for path in arena.temporary.iterdir()]
-    found += [f"the cache has {path.name}" for path in arena.cache.glob(".partial*")]
-    for path in arena.cache.glob(".partial*"):
-        path.unlink()
+    new = after.keys() - before.keys() - _expected(kill.line)
+    found += [f"left the file {name!r}" for name in new]
+    found += [f"left {path.name} in {path.parent.name}" for path in _remains(arena)]
+    for path in _remains(arena):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     if before != after or found:
         arena.fill()
     return found
+
+
+def _remains(arena: Arena) -> list[Path]:
+    """Return temporary files outside of the working folder. Other tests write to a cache that is shared."""
+    in_cache = arena.cache.glob("cudamm-temporary-*") if arena.owns_cache else ()
+    return [*arena.temporary.iterdir(), *in_cache, *arena.data.rglob(".*")]
+
+
+def _run_what_cleans_up(arena: Arena) -> None:
+    """Run commands that write the same file, and compile, after SIGKILL: they remove what it left there."""
+    program = arena.folder / "next.cu"
+    program.write_text(f"{KERNEL}// {time.time_ns()}\n")  # in no cache
+    arena.run(Line(tuple(["bench", "--kernel", "next.cu", "--block", "4", "-n", "8", "--json", "out.json"]), figures=False))
+    program.unlink()
 
 
 def _is_sigkill(line: Line) -> bool:
@@ -140,7 +154,7 @@ def _of_the_end(line: Line, ended: Ended) -> list[str]:
 
 
 def _came_before_main(line: Line, ended: Ended) -> bool:
-    """Return whether Python was still starting or importing when the signal came, and answered in its own way."""
+    """Return whether Python was still starting when the signal came, and answered in its own way."""
     return line.fresh and (ended.status == -line.signals[0][1] or "Fatal Python error: init_" in ended.stderr)
 
 

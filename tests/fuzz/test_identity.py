@@ -1,4 +1,4 @@
-"""With `--resume` and the same cache, a row is measured again if anything that makes its result has changed."""
+"""With `--resume`, a row is measured again if anything that makes its result has changed."""
 
 from __future__ import annotations
 

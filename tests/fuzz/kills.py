@@ -125,7 +125,8 @@ def _run_what_cleans_up(arena: Arena) -> None:
     """Run commands that write the same file, and compile, after SIGKILL: they remove what it left there."""
     program = arena.folder / "next.cu"
     program.write_text(f"{KERNEL}// {time.time_ns()}\n")  # in no cache
-    arena.run(Line(tuple(["bench", "--kernel", "next.cu", "--block", "4", "-n", "8", "--json", "out.json"]), figures=False))
+    words = ("bench", "--kernel", "next.cu", "--block", "4", "-n", "8", "--json", "out.json")
+    arena.run(Line(words, figures=False))
     program.unlink()
 
 

@@ -168,7 +168,7 @@ def why_not_whole(option: str, path: str, content: bytes) -> str:
             json.loads(content.decode(), parse_constant=_refuse).__str__().encode()
         elif option == "--csv":
             widths = {len(row) for row in csv.reader(io.StringIO(content.decode(), newline=""), strict=True)}
-            if len(widths) != 1:
+            if len(widths) > 1:
                 return f"rows of {sorted(widths)} fields"
         elif option == "--svg" or path.lower().endswith(".svg"):
             ElementTree.fromstring(content)  # noqa: S314

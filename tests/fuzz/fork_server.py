@@ -39,7 +39,6 @@ MOST_ADDRESSES = 6 << 30
 
 def become_the_command(request: dict[str, Any]) -> None:
     """Give this process the folder, environment and standard streams of a request."""
-    os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["folder"])
     os.environ.clear()
@@ -175,13 +174,19 @@ def serve() -> None:
     for line in requests:
         request = json.loads(line)
         signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+        ready, says_ready = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.setsid()  # signals to all processes of the command reach no other
+            os.write(says_ready, b".")
             become_the_command(request)
             if not request["figures"]:
                 compute_no_figures()
             return
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+        os.close(says_ready)
+        os.read(ready, 1)
+        os.close(ready)
         answers.write(json.dumps(watch(pid, request)).encode() + b"\n")
         answers.flush()
     os._exit(0)

@@ -23,6 +23,7 @@ test: setup
 
 # Attacks every command with random input. ARGS=--help lists more options.
 fuzz: setup
+	@.venv/bin/python -m pytest -q -m long tests/fuzz
 	@.venv/bin/python tests/fuzz/fuzz.py --seconds $(SECONDS) $(ARGS)
 
 # Sends signals at random moments of every command.

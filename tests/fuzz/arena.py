@@ -31,7 +31,13 @@ __global__ void mine(int M, int N, int K, const float *A, const float *B, float 
 }
 """
 
-HOSTILE_NAMES = (b"not-utf8-\xff.cu", b"new\nline.cu", b"escape\x1b[31m.cu", b"-dash.cu", "blüte ☃.cu".encode())
+HOSTILE_NAMES = (
+    b"not-utf8-\xff.cu",
+    b"new\nline.cu",
+    b"escape\x1b[31m.cu",
+    b"-dash.cu",
+    "blüte ☃.cu".encode(),
+)
 """Names of kernel files that programs mishandle."""
 
 NO_COMPILER = """\
@@ -47,8 +53,6 @@ exit 1
 
 FOREIGN = 'open("executed-foreign-code", "w").close()\n'
 """A module that would take the place of one of Python's if the current folder were on Python's path."""
-
-FOREIGN_MODULES = False
 
 Snapshot = dict[str, object]
 """Type and contents of each file of a folder, by path."""
@@ -80,6 +84,7 @@ class Line:
         outputs: names of the output files by option.
         stdout: `file`, `closed pipe` or `/dev/full`.
         fresh: whether a new interpreter runs the command, with the imports that this takes.
+        figures: whether `bench` and `sweep` compute exact figures.
         files: contents of files that are written before, by name.
         signals: signals to send: seconds after the start, and the signal's number.
         to_all: whether signals go to all processes of the command, as those of a terminal do.
@@ -92,6 +97,7 @@ class Line:
     outputs: dict[str, str] = field(default_factory=dict)
     stdout: str = "file"
     fresh: bool = False
+    figures: bool = True
     files: dict[str, bytes] = field(default_factory=dict)
     signals: tuple[tuple[float, int], ...] = ()
     to_all: bool = False
@@ -106,7 +112,7 @@ class Line:
         """Return the text from which `from_json` makes the line again."""
         values = dict(vars(self))
         values["files"] = {name: content.decode("latin-1") for name, content in self.files.items()}
-        return json.dumps({name: value for name, value in values.items() if value})
+        return json.dumps({name: value for name, value in values.items() if value or name == "figures"})
 
     @classmethod
     def from_json(cls, text: str) -> Line:
@@ -136,6 +142,7 @@ class Arena:
         self._stdout, self._stderr = base / "stdout", base / "stderr"
         for folder in (self.folder, self.temporary, self.data):
             folder.mkdir(parents=True)
+        self.owns_cache = cache is None
         self._tools = None if compiles else base / "tools"
         if self._tools is not None:
             self._tools.mkdir()
@@ -160,9 +167,9 @@ class Arena:
             "old.json": emulated,
             "new.json": emulated,
             "notes.txt": "Not to be lost.\n",
+            "random.py": FOREIGN,
+            "numpy.py": FOREIGN,
         }
-        if FOREIGN_MODULES:
-            files |= {"random.py": FOREIGN, "numpy.py": FOREIGN}
         for name, text in files.items():
             (self.folder / name).write_text(text)
         for raw in HOSTILE_NAMES:
@@ -189,6 +196,7 @@ class Arena:
             "stdout": str(self._stdout) if line.stdout == "file" else line.stdout,
             "stderr": str(self._stderr),
             "fresh": line.fresh,
+            "figures": line.figures,
             "signals": line.signals,
             "to_all": line.to_all,
             "answer_s": line.answer_s,

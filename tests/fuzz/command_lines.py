@@ -44,7 +44,12 @@ BASES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "profile": (("-m", "naive"),),
     "show": (("-m", "naive", "--block", "8"), ("--kernel", "mine.cu"), ("--diff", "naive", "coalesced")),
-    "report": (("gpu.json",), ("old.json",), ("gpu.json", "-o", "page.html"), ("gpu.json", "--svg", "table.svg")),
+    "report": (
+        ("gpu.json",),
+        ("old.json",),
+        ("gpu.json", "-o", "page.html"),
+        ("gpu.json", "--svg", "table.svg"),
+    ),
     "compare": (("old.json", "new.json"), ("gpu.json", "gpu.json")),
     "list": ((),),
     "reproduce": (("sjtu",),),

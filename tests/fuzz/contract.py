@@ -110,10 +110,12 @@ def _of_messages(line: Line, ended: Ended) -> list[str]:
 def _of_files(folder: Path, line: Line, ended: Ended, before: Snapshot, after: Snapshot) -> list[str]:
     found = []
     wanted = {_inside(folder, name): option for option, name in line.outputs.items() if name != "-"}
+    given = {_inside(folder, name): name for name in line.outputs.values()}
     if line.command == "report" and not {"--output", "--csv", "--markdown", "--svg"} & set(line.outputs):
-        given = Path(line.words[1]) if len(line.words) > 1 else Path()
-        if given.name:
-            wanted[_inside(folder, str(given.with_suffix(".html")))] = "--output"
+        path = Path(line.words[1]) if len(line.words) > 1 else Path()
+        if path.name:
+            page = str(path.with_suffix(".html"))
+            wanted[_inside(folder, page)], given[_inside(folder, page)] = "--output", page
     read = _inputs(folder, line)
     for name, content in before.items():
         may_change = _inside(folder, name) in wanted and _inside(folder, name) not in read
@@ -130,12 +132,12 @@ def _of_files(folder: Path, line: Line, ended: Ended, before: Snapshot, after: S
         ):
             if why := why_not_whole(option, path, Path(path).read_bytes()):
                 found.append(f"{option} {path!r}: {why}")
-        elif ended.status == 0 and not Path(path).exists():
+        elif ended.status == 0 and not Path(path).exists() and not given[path].startswith("/"):
             found.append(f"{option} {path!r} was not written")
-    for option, name in line.outputs.items():
-        if name == "-" and line.stdout == "file" and ended.status == 0:
-            if why := why_not_whole(option, f"-{option}", ended.stdout):
-                found.append(f"{option} -: {why}")
+    if line.stdout == "file" and ended.status == 0:
+        printed = [option for option, name in line.outputs.items() if name == "-"]
+        reasons = {option: why_not_whole(option, f"-{option}", ended.stdout) for option in printed}
+        found += [f"{option} -: {why}" for option, why in reasons.items() if why]
     return found
 
 
@@ -152,9 +154,7 @@ def _inside(folder: Path, name: str) -> str:
 
 def _inputs(folder: Path, line: Line) -> set[str]:
     """Return the files that a command line reads. `--resume` reads its own file, which it may replace."""
-    given = {
-        line.words[i + 1] for i, word in enumerate(line.words[:-1]) if word == "--kernel"
-    }
+    given = {line.words[i + 1] for i, word in enumerate(line.words[:-1]) if word == "--kernel"}
     if line.command in ("report", "compare"):
         given |= {word for word in line.words[1:] if word not in line.outputs.values()}
         given |= set(line.words[1:3])
@@ -168,7 +168,7 @@ def why_not_whole(option: str, path: str, content: bytes) -> str:
             json.loads(content.decode(), parse_constant=_refuse).__str__().encode()
         elif option == "--csv":
             widths = {len(row) for row in csv.reader(io.StringIO(content.decode(), newline=""), strict=True)}
-            if len(widths) != 1:
+            if len(widths) > 1:
                 return f"rows of {sorted(widths)} fields"
         elif option == "--svg" or path.lower().endswith(".svg"):
             ElementTree.fromstring(content)  # noqa: S314

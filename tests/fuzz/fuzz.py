@@ -24,7 +24,7 @@ EXAMPLES_A_ROUND = 40
 
 
 def one_round(name: str, number: int, arena: Arena, known: set[str]) -> tuple[int, list[Attacked]]:
-    """Attack one command with examples of a seed; return their number, and findings of kinds not yet known."""
+    """Attack one command with examples of a seed; return their number, and findings of new kinds."""
     count = 0
     findings: list[Attacked] = []
 
@@ -82,14 +82,18 @@ def main() -> int:
         print(f"seed {given_.seed}, {given_.seconds:g} s, {given_.workers} workers", flush=True)
         fill_cache(Path(cache))
         until = time.monotonic() + given_.seconds
-        pipes = []
+        pipes, workers = [], []
         for i in range(given_.workers):
             pipe, theirs = multiprocessing.Pipe(duplex=False)
             arguments = (theirs, given_.seed + i, until, cache, given_.only)
-            multiprocessing.Process(target=work, args=arguments, daemon=True).start()
+            workers.append(multiprocessing.Process(target=work, args=arguments, daemon=True))
+            workers[-1].start()
             theirs.close()
             pipes.append(pipe)
-        return report(pipes)
+        status = report(pipes)
+        for worker in workers:
+            worker.join()
+        return status or max(abs(worker.exitcode or 0) for worker in workers)
 
 
 def fill_cache(cache: Path) -> None:

@@ -6,9 +6,11 @@ import contextlib
 import random
 import shutil
 import signal
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from arena import Arena, Ended, Line, Snapshot
+from arena import KERNEL, Arena, Ended, Line, Snapshot
 from contract import UNWANTED, why_not_whole
 
 from cudamm.benchmark.journal import journal_path, read_journal
@@ -17,7 +19,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 
 KERNEL_OPTIONS = "--kernel mine.cu --block all -n 64"
 COMMANDS = {
-    "bench": (f"{KERNEL_OPTIONS} -m naive --runs 3", "-m tiled --block all -n 64 --times --max-time 5 --max-noise 0.0001%"),
+    "bench": (
+        f"{KERNEL_OPTIONS} -m naive --runs 3",
+        "-m tiled --block all -n 64 --times --max-time 5 --max-noise 0.0001%",
+    ),
     "verify": (KERNEL_OPTIONS,),
     "sweep": (f"{KERNEL_OPTIONS} --runs 3", "-m tiled -n 64 --times --max-time 5 --max-noise 0.0001%"),
     "tune": (KERNEL_OPTIONS,),
@@ -40,7 +45,15 @@ COMMANDS = {
 WITHOUT_JSON = {"show", "report", "completion"}
 RESUMING = {"bench", "sweep"}
 
-LONGEST_S = {"bench": 4.0, "sweep": 4.0, "reproduce": 6.0, "trace": 3.0, "check": 3.0, "verify": 3.0, "tune": 3.0}
+LONGEST_S = {
+    "bench": 4.0,
+    "sweep": 4.0,
+    "reproduce": 6.0,
+    "trace": 3.0,
+    "check": 3.0,
+    "verify": 3.0,
+    "tune": 3.0,
+}
 """Time within which the signal is sent, in seconds; a second for the others."""
 
 
@@ -89,17 +102,32 @@ def breaches(arena: Arena, kill: Kill) -> list[str]:
     before = arena.snapshot()
     ended = arena.run(kill.line)
     found = [*_of_the_end(kill.line, ended), *_lost(arena, kill.line, before)]
-    if _is_sigkill(kill.line):  # the next command that writes the same file removes what it finds
-        arena.run(Line((*"bench -m numpy -n 8 --runs 1 --json".split(), "out.json")))
+    if _is_sigkill(kill.line):
+        _run_what_cleans_up(arena)
     after = arena.snapshot()
-    found += [f"left the file {name!r}" for name in after if name not in before and name not in _expected(kill.line)]
-    found += [f"the temporary folder has {path.name}" for path in arena.temporary.iterdir()]
-    found += [f"the cache has {path.name}" for path in arena.cache.glob(".partial*")]
-    for path in arena.cache.glob(".partial*"):
-        path.unlink()
+    new = after.keys() - before.keys() - _expected(kill.line)
+    found += [f"left the file {name!r}" for name in new]
+    found += [f"left {path.name} in {path.parent.name}" for path in _remains(arena)]
+    for path in _remains(arena):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     if before != after or found:
         arena.fill()
     return found
+
+
+def _remains(arena: Arena) -> list[Path]:
+    """Return temporary files outside of the working folder. Other tests write to a cache that is shared."""
+    in_cache = arena.cache.glob("cudamm-temporary-*") if arena.owns_cache else ()
+    return [*arena.temporary.iterdir(), *in_cache, *arena.data.rglob(".*")]
+
+
+def _run_what_cleans_up(arena: Arena) -> None:
+    """Run commands that write the same file, and compile, after SIGKILL: they remove what it left there."""
+    program = arena.folder / "next.cu"
+    program.write_text(f"{KERNEL}// {time.time_ns()}\n")  # in no cache
+    words = ("bench", "--kernel", "next.cu", "--block", "4", "-n", "8", "--json", "out.json")
+    arena.run(Line(words, figures=False))
+    program.unlink()
 
 
 def _is_sigkill(line: Line) -> bool:
@@ -121,10 +149,14 @@ def _of_the_end(line: Line, ended: Ended) -> list[str]:
         found.append(f"status {ended.status}")
     if ended.left:
         found.append(f"left processes: {ended.left}")
-    before_main = line.fresh and ended.status == -number  # Python is still importing, and answers in its own way
-    if (match := UNWANTED.search(ended.stderr)) and not before_main:
+    if (match := UNWANTED.search(ended.stderr)) and not _came_before_main(line, ended):
         found.append(f"standard error has {match.group().strip()!r}")
     return found
+
+
+def _came_before_main(line: Line, ended: Ended) -> bool:
+    """Return whether Python was still starting when the signal came, and answered in its own way."""
+    return line.fresh and (ended.status == -line.signals[0][1] or "Fatal Python error: init_" in ended.stderr)
 
 
 def _lost(arena: Arena, line: Line, before: Snapshot) -> list[str]:

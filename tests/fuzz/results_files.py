@@ -17,10 +17,14 @@ EMULATED = json.loads(Path(__file__).with_name("emulated.json").read_text())
 Place = tuple[str | int, ...]
 
 VALUES = (
-    None, True, False, 0, 1, -1, 2**31, 2**53 + 1, 2**63, 2**64, 10**400, 0.5, -0.0, 5e-324, 1e-300, 1e308, float("nan"),
-    float("inf"), float("-inf"), "", "x", "\ud800", "\0", "\x1b[31m", "</script><script>", "x" * 10_000, "9" * 400, [], {},
-    [[]], [None], ["x"], {"": ""}, [5e-324] * 8, [1e308] * 8, [-1.0], [0.0], list(range(3000)), "cudamm.bench/1",
-    "cudamm.bench/99", "ok", "failed", "dropped", "skipped", "gpu", "cpu", "host", "naive", "best", "sm_00", "int32",
+    None, True, False, 0, 1, -1, 2**31, 2**53 + 1, 2**63, 2**64, 10**400, 0.5, -0.0, 5e-324, 1e-300, 1e308,
+    float("nan"),
+    float("inf"), float("-inf"), "", "x", "\ud800", "\0", "\x1b[31m", "</script><script>", "x" * 10_000,
+    "9" * 400, [], {},
+    [[]], [None], ["x"], {"": ""}, [5e-324] * 8, [1e308] * 8, [-1.0], [0.0], list(range(3000)),
+    "cudamm.bench/1",
+    "cudamm.bench/99", "ok", "failed", "dropped", "skipped", "gpu", "cpu", "host", "naive", "best", "sm_00",
+    "int32",
 )  # fmt: skip
 
 

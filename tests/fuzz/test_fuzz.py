@@ -12,9 +12,9 @@ from contract import attack, simplest
 from hypothesis import HealthCheck, Phase, given, settings
 
 EXAMPLES = {
-    **dict.fromkeys(ATTACKS, 20),
-    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check"), 8),
-    **dict.fromkeys(("list", "profile", "doctor", "devices"), 8),
+    **dict.fromkeys(ATTACKS, 18),
+    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 7),
+    **dict.fromkeys(("list", "profile", "doctor", "devices"), 7),
     "reproduce": 3,
 }
 """Number of examples; fewer for commands that start processes, or have few options."""
@@ -32,6 +32,7 @@ def test_an_attacked_command_keeps_to_the_contract(arena: Arena, name: str) -> N
     @settings(
         max_examples=EXAMPLES[name],
         derandomize=True,
+        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

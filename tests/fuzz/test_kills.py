@@ -43,7 +43,9 @@ def test_kills_at_random_moments_leave_nothing_behind(arena: Arena) -> None:
         broken = breaches(arena, kill)
         statuses[command] += 1
         if broken:
-            found.append(f"{'; '.join(broken)}\n  {'cold cache, ' if kill.is_cold else ''}{kill.line.as_json()}")
+            found.append(
+                f"{'; '.join(broken)}\n  {'cold cache, ' if kill.is_cold else ''}{kill.line.as_json()}"
+            )
             print(f"{i}: {found[-1]}", flush=True)
     print(dict(statuses), flush=True)
     assert not found, "\n".join([f"seed {seed}", *found])

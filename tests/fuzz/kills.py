@@ -124,7 +124,8 @@ def _remains(arena: Arena) -> list[Path]:
 def _run_what_cleans_up(arena: Arena) -> None:
     """Run commands that write the same file, and compile, after SIGKILL: they remove what it left there."""
     program = arena.folder / "next.cu"
-    program.write_text(f"{KERNEL}// {time.time_ns()}\n")  # in no cache
+    text = KERNEL.replace("sum = START", f"sum = START + 0 * {time.time_ns() % 10**9}")  # in no cache
+    program.write_text(text)
     words = ("bench", "--kernel", "next.cu", "--block", "4", "-n", "8", "--json", "out.json")
     arena.run(Line(words, figures=False))
     program.unlink()
@@ -150,7 +151,7 @@ def _of_the_end(line: Line, ended: Ended) -> list[str]:
     if ended.left:
         found.append(f"left processes: {ended.left}")
     if (match := UNWANTED.search(ended.stderr)) and not _came_before_main(line, ended):
-        found.append(f"standard error has {match.group().strip()!r}")
+        found.append(f"standard error has {match.group().strip()!r}, and ends {ended.stderr[-300:]!r}")
     return found
 
 

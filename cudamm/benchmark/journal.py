@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
+from cudamm.benchmark.unnamed_file import UnnamedFile
 from cudamm.kernels.input_file import read_input
 
 LARGEST_FILE_BYTES = 1 << 28
@@ -32,11 +33,6 @@ def journal_path(path: str | Path) -> Path:
     """Return the path of the journal of a result file."""
     target = os.path.realpath(path)
     return Path(f"{target}.journal")
-
-
-def partial_journal_path(journal: Path) -> Path:
-    """Return the path under which a journal is begun."""
-    return journal.with_name(f".{journal.name}.partial")
 
 
 class Journal:
@@ -69,16 +65,14 @@ class Journal:
 
     def _begin(self, content: bytes) -> None:
         """Replace an older journal with a new one; until the new one is complete, the older one stays."""
-        partial = partial_journal_path(self._path)
-        stream = FileIO(partial, "w")
+        file = UnnamedFile(self._path)
         try:
-            _write(stream, content)
-            partial.replace(self._path)
+            _write(file.stream, content)
+            file.place()
         except BaseException:
-            stream.close()
-            partial.unlink(missing_ok=True)
+            file.close()
             raise
-        self._stream = stream
+        self._stream = file.stream
 
     def remove(self) -> None:
         """Remove the journal, of this run or an earlier one, because the result file is complete."""

@@ -212,7 +212,7 @@ def main() -> NoReturn:
     """Run the command line `cudamm`."""
     # Most objects live until the command ends: frequent garbage collection costs more than it frees.
     gc.set_threshold(100_000)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, _interrupt)
     app.main(prog_name="cudamm")

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from cudamm.benchmark.file_lock import HeldError, locked
-from cudamm.benchmark.journal import Journal, journal_path, partial_journal_path
+from cudamm.benchmark.journal import Journal, journal_path
 from cudamm.errors import UsageError
 from cudamm.output.output_files import JsonFile, as_usage_errors, check_replaceable, is_stream, target_of
 
 
 def files_beside(target: Path) -> list[Path]:
     """Return the lock file and the journals that are written beside a result file."""
-    return [_lock_path(target), journal_path(target), partial_journal_path(journal_path(target))]
+    return [_lock_path(target), journal_path(target)]
 
 
 def _lock_path(target: Path) -> Path:

@@ -7,11 +7,11 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from cudamm.benchmark.unnamed_file import UnnamedFile
 from cudamm.errors import UsageError
 from cudamm.kernels.input_file import replaced_input
 from cudamm.output.readable_text import readable
@@ -26,14 +26,14 @@ OWN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 class OutputFile:
     """A file to be written once, at the end.
 
-    It is opened at the start, so that a path that cannot be written is known before anything is
-    measured, and beside its final name, so that an older file there is kept until this one is whole.
+    It is opened at the start, so that a path that cannot be written is known before anything is measured.
+    It has no name until it is whole; then it takes the place of an older file.
     """
 
     def __init__(self, option: str, path: str) -> None:
         """Open the file. Raises UsageError, which names the option, if `path` cannot be written."""
         self._option, self._path = option, path
-        self._partial: Path | None = None
+        self._file: UnnamedFile | None = None
         self._stream: IO[bytes] | None = None
         with as_usage_errors(option, path):
             self._target = target_of(option, path)
@@ -41,11 +41,7 @@ class OutputFile:
                 # A stream is never replaced, and the reader of a pipe ends when the pipe is closed.
                 self._stream = self._target.open("ab")
                 return
-            handle, partial = tempfile.mkstemp(
-                dir=self._target.parent, prefix=".cudamm-", suffix=self._target.suffix
-            )
-        os.close(handle)
-        self._partial = Path(partial)
+            self._file = UnnamedFile(self._target)
 
     def write(self, parts: Iterable[bytes]) -> None:
         """Write the whole file. Raises UsageError if the disk does not accept it."""
@@ -53,12 +49,10 @@ class OutputFile:
             if self._stream is not None:
                 with self._stream as stream:
                     stream.writelines(parts)
-            elif self._partial is not None:
-                with self._partial.open("wb") as stream:
-                    stream.writelines(parts)
+            elif self._file is not None:
+                self._file.write(parts)
                 check_replaceable(self._option, self._path, self._target)  # it may be new since the start
-                self._partial.chmod(_usual_mode(self._target))
-                self._partial.replace(self._target)
+                self._file.place()
 
     def write_text(self, text: str) -> None:
         """Write a whole file of text, in UTF-8, without characters that no reader accepts."""
@@ -66,8 +60,8 @@ class OutputFile:
 
     def discard(self) -> None:
         """Remove the opened file if it was not written."""
-        if self._partial is not None:
-            self._partial.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.close()
         if self._stream is not None:
             self._stream.close()
 
@@ -194,12 +188,3 @@ def _lines(document: dict[str, Any], records: Iterable[str]) -> Iterator[str]:
         yield separator + record
         separator = ",\n    "
     yield "]\n}\n" if separator == "\n    " else "\n  ]\n}\n"
-
-
-def _usual_mode(target: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of a new file."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

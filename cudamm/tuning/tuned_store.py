@@ -13,7 +13,6 @@ import json
 import math
 import os
 import platform
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from cudamm import __version__
 from cudamm.benchmark.file_lock import locked
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import Amount, Cache, Size
+from cudamm.benchmark.unnamed_file import UnnamedFile
 from cudamm.compile.identity import hash_of
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
@@ -223,9 +223,7 @@ class Store:
         self.remarks: list[str] = []
         remember_input(self.path)
         with self._file_errors(), self._locked():
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".tuned-")
-            os.close(handle)
-            Path(name).unlink()
+            UnnamedFile(self.path).close()
 
     def entries(self) -> list[Entry]:
         """Return all entries.
@@ -282,18 +280,10 @@ class Store:
             if new == old:
                 return
             document = {"schema": SCHEMA, "entries": [dataclasses.asdict(entry) for entry in new]}
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".tuned-", suffix=".json")
-            os.close(handle)
-            temporary = Path(name)
-            try:
-                with temporary.open("w", encoding="utf-8") as file:
-                    json.dump(document, file, indent=1, allow_nan=False)
-                    file.write("\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(self.path)
-            finally:
-                temporary.unlink(missing_ok=True)
+            with contextlib.closing(UnnamedFile(self.path)) as file:
+                file.write([json.dumps(document, indent=1, allow_nan=False).encode(), b"\n"])
+                os.fsync(file.stream.fileno())
+                file.place()
 
     def _read_or_set_aside(self) -> list[Entry]:
         """Return the entries; rename a damaged file and return none. The caller holds the lock."""

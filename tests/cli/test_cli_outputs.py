@@ -176,7 +176,7 @@ def test_no_output_replaces_a_source_file(run, tmp_path, name) -> None:
     assert run(f"{COMMANDS['list']} --json new.py").status == 0
 
 
-@pytest.mark.parametrize("beside", ["out.json.journal", ".out.json.lock", ".out.json.journal.partial"])
+@pytest.mark.parametrize("beside", ["out.json.journal", ".out.json.lock"])
 def test_no_file_beside_the_results_replaces_an_input_or_another_output(
     run, tmp_path, inputs, beside
 ) -> None:

@@ -8,6 +8,8 @@ import pty
 import random
 import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -102,12 +104,24 @@ app.main = outer
 """
 
 
-def test_a_second_signal_right_after_the_first_changes_nothing(workspace):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_right_after_the_first_changes_nothing(workspace, number):
     process = workspace.start(BENCH + "--max-time 0.5 --max-noise 0.0001%")
     workspace.wait_for_rows(process)
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGTERM)
-    assert rows_after_interrupt(workspace, workspace.wait_for(process), signal.SIGTERM) >= 1
+    process.send_signal(number)
+    process.send_signal(number)
+    assert rows_after_interrupt(workspace, workspace.wait_for(process), number) >= 1
+
+
+def test_ctrl_c_during_the_imports_prints_nothing(workspace):
+    (workspace.folder / "cloup.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "cudamm", "list"]
+    ended = subprocess.run(
+        command, cwd=workspace.folder, env=workspace.environment, capture_output=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import cached, preprocessed, run_compiler, run_to_end
+from cudamm.compile.compile_cache import (
+    cached,
+    compile_failure,
+    run_compiler,
+    run_to_end,
+    run_with_folder,
+    temporary_folder,
+)
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
@@ -208,7 +215,7 @@ class _Part:
         """Compile the file, or take the object file from the cache."""
 
         def make(target: Path) -> None:
-            run_compiler([*self.command, "-c", "-o", str(target)], self.source)
+            _run([*self.command, "-c", "-o", str(target)], self.source)
             check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
         return cached(self.made_from, ".o", make)
@@ -222,13 +229,32 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
             version determines.
     """
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++", "-")
+    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):
-        full_source = preprocessed([*command, "-E"], source)
+        full_source = _run([*command, "-E"], source, must_succeed=False)
     identity = compiler_identity(name, compiler().version)
     return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
+
+
+def _run(command: Sequence[str], source: str, *, must_succeed: bool = True) -> str:
+    """Run a compiler on a source; return its standard output.
+
+    The source lies in a folder of its own. A compiler that read it from standard input would look for
+    included files in the current folder first, where a file of the same name may lie.
+
+    Raises:
+        KernelError: the source does not compile, and `must_succeed`.
+        NoDeviceError: the compiler does not start, or the disk is full.
+    """
+    with temporary_folder() as folder:
+        file = folder / "source"
+        file.write_text(source, encoding="utf-8", errors="surrogateescape")
+        completed = run_with_folder([*command, str(file)], "", folder)
+        if must_succeed and completed.returncode != 0:
+            raise compile_failure(command[0], completed.stderr)
+        return completed.stdout.replace(str(folder), "")  # the folder has another name each time
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:

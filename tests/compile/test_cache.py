@@ -389,3 +389,15 @@ def test_a_compiler_that_is_a_script_is_identified_by_its_text(
         compiler(script)
         made_from.append(host_compiler.made_from(kernel))
     assert made_from[0] != made_from[1]
+
+
+def test_a_file_in_the_current_folder_is_not_taken_for_an_included_one(
+    write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("value.h", "cuda_on_cpu.h", "cuda_runtime.h"):
+        (elsewhere / name).write_text("#error the wrong file\n")
+    write_kernel("#define VALUE 1\n", "value.h")
+    monkeypatch.chdir(elsewhere)
+    host_compiler.compile_for_host(program_of(write_kernel('#include "value.h"\n' + KERNEL)))

@@ -201,14 +201,24 @@ def simplest(arena: Arena, attacked: Attacked) -> Attacked:
     for i in range(len(attacked.line.groups) - 1, 0, -1):
         line = attacked.line
         start = 1 + sum(line.groups[:i])
-        dropped = line.words[start : start + line.groups[i]]
-        change = {
-            "words": line.words[:start] + line.words[start + line.groups[i] :],
-            "groups": line.groups[:i] + line.groups[i + 1 :],
-            "outputs": {option: path for option, path in line.outputs.items() if path not in dropped},
-        }
+        words = line.words[:start] + line.words[start + line.groups[i] :]
+        groups = line.groups[:i] + line.groups[i + 1 :]
+        change = {"words": words, "groups": groups, "outputs": _outputs(words, groups)}
         attacked = _if_the_same(arena, attacked, change)
     return attacked
+
+
+def _outputs(words: tuple[str, ...], groups: tuple[int, ...]) -> dict[str, str]:
+    """Return the output files of a line by option: the last one of each option counts."""
+    first = words[1 : 1 + groups[0]]
+    pairs = [first[i : i + 2] for i in range(len(first))]
+    start = 1 + groups[0]
+    for size in groups[1:]:
+        pairs.append(words[start : start + size])
+        start += size
+    options = {"--json", "--csv", "--markdown", "--svg", "--resume", "--plot", "--output", "-o"}
+    known = [pair for pair in pairs if len(pair) == 2 and pair[0] in options]
+    return {"--output" if option == "-o" else option: name for option, name in known}
 
 
 def _if_the_same(arena: Arena, attacked: Attacked, change: dict[str, Any]) -> Attacked:

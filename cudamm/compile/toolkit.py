@@ -14,6 +14,7 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import NoDeviceError
 
@@ -203,7 +204,14 @@ def run_nvcc(nvcc: Path, *options: str) -> str:
         NoDeviceError: `nvcc` does not start, fails, or exceeds the time limit.
     """
     try:
-        completed = run_group([nvcc, *options], timeout_s=NVCC_TIMEOUT_S, errors="replace")
+        with owned_folder() as folder:
+            completed = run_group(
+                [nvcc, *options],
+                timeout_s=NVCC_TIMEOUT_S,
+                environment={"TMPDIR": str(folder)},
+                removed=folder,
+                errors="replace",
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoDeviceError(f"{nvcc} cannot be run: {error}") from error
     if completed.returncode != 0:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-from pathlib import Path
 
 import pytest
 
 from cudamm.benchmark.comparison import compare, differences
 from cudamm.benchmark.journal import Journal, journal_path
-from cudamm.benchmark.result import SCHEMA, bench_record_among
+from cudamm.benchmark.result import SCHEMA, bench_record_among, yardsticks_of
 from cudamm.benchmark.result_file import load, load_to_resume, results_of
 from cudamm.errors import UsageError
 
@@ -90,10 +89,10 @@ def test_a_folder_is_refused(tmp_path):
 
 
 def test_a_file_without_read_permission_is_refused(message_of, monkeypatch):
-    def read_text(*_, **__):  # root can read files of any mode
+    def read(*_):  # root can read files of any mode
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr("cudamm.kernels.input_file.os.read", read)
     assert "it cannot be read (Permission denied)" in message_of(DOCUMENT)
 
 
@@ -257,7 +256,7 @@ def test_the_least_and_the_largest_amounts_have_finite_rates_and_ratios(tmp_path
     extremes = {"samples_ms": [1e-12, 9e14], "clock_mhz": 1e-12, "fma_ceiling_gflops": 1e-12}
     path.write_text(json.dumps(DOCUMENT | {"results": [ROW | sizes | extremes]}))
     saved = load(str(path))
-    json.dumps(bench_record_among(saved.results[0], saved.results), allow_nan=False)
+    json.dumps(bench_record_among(saved.results[0], yardsticks_of(saved.results)), allow_nan=False)
     (comparison,) = compare(saved, saved, 0.95)
     json.dumps(comparison.record(), allow_nan=False)
 

@@ -96,9 +96,11 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with uv."""
     checkout = tmp_path / "checkout"
-    packages = ("cudamm/__init__.py", "cudamm/compile/__init__.py", "cudamm/occupancy/__init__.py")
-    modules = ("cudamm/errors.py", "cudamm/compile/process_group.py", "cudamm/compile/toolkit.py")
-    for name in ("bootstrap.py", "pyproject.toml", *packages, *modules):
+    modules = (
+        "__init__", "compile/__init__", "occupancy/__init__",
+        "errors", "compile/owned_folder", "compile/process_group", "compile/toolkit",
+    )  # fmt: skip
+    for name in ("bootstrap.py", "pyproject.toml", *(f"cudamm/{module}.py" for module in modules)):
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         text = (CHECKOUT / name).read_text()
         # The toolkit of the machine that runs the tests is not found.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from cudamm.compile.program import Program
 from cudamm.devices.observation import Fault, Observation
 from cudamm.errors import UsageError
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.expression import parse
-from cudamm.kernels.header import without_comments
 from cudamm.kernels.launch_plan import Launch
 
 

@@ -17,7 +17,7 @@ from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_nam
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op, Space
 from cudamm.execution.case import Verdict
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.launch_plan import Launch
 
 Kind = Literal[

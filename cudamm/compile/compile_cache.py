@@ -241,9 +241,15 @@ _KILLED = re.compile(
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 
 
-def preprocessed(command: Sequence[str], source: str) -> str:
-    """Return `source` preprocessed by `command`, with all included files; `source` itself if that fails."""
-    return run_to_end(command, source).stdout or source
+def preprocessed(completed: subprocess.CompletedProcess[str], source: str) -> str:
+    """Return what a preprocessor made of `source`, which contains all included files.
+
+    If it failed, the result is the source with all that the preprocessor printed. Its output alone has no
+    `#error` line, and could be that of another source.
+    """
+    if completed.returncode == 0:
+        return completed.stdout
+    return "\n".join([source, completed.stdout, completed.stderr])
 
 
 def compile_message(stderr: str) -> str:

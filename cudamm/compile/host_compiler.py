@@ -11,6 +11,7 @@ import platform
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 from cudamm.compile.compile_cache import (
     cached,
     compile_failure,
+    preprocessed,
     run_compiler,
     run_to_end,
     run_with_folder,
@@ -27,7 +29,7 @@ from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.kernels.header import dynamic_arrays_in
+from cudamm.kernels.c_text import dynamic_arrays_in
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""
@@ -215,7 +217,9 @@ class _Part:
         """Compile the file, or take the object file from the cache."""
 
         def make(target: Path) -> None:
-            _run([*self.command, "-c", "-o", str(target)], self.source)
+            completed = _run([*self.command, "-c", "-o", str(target)], self.source)
+            if completed.returncode != 0:
+                raise compile_failure(self.command[0], completed.stderr)
             check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
         return cached(self.made_from, ".o", make)
@@ -233,28 +237,28 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):
-        full_source = _run([*command, "-E"], source, must_succeed=False)
+        full_source = preprocessed(_run([*command, "-E"], source), source)
     identity = compiler_identity(name, compiler().version)
     return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
 
 
-def _run(command: Sequence[str], source: str, *, must_succeed: bool = True) -> str:
-    """Run a compiler on a source; return its standard output.
+def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str]:
+    """Run a compiler on a source; return its exit status and its streams.
 
     The source lies in a folder of its own. A compiler that read it from standard input would look for
     included files in the current folder first, where a file of the same name may lie.
 
     Raises:
-        KernelError: the source does not compile, and `must_succeed`.
+        CompilerKilled: the compiler was killed, or took too long.
         NoDeviceError: the compiler does not start, or the disk is full.
     """
     with temporary_folder() as folder:
         file = folder / "source"
         file.write_text(source, encoding="utf-8", errors="surrogateescape")
         completed = run_with_folder([*command, str(file)], "", folder)
-        if must_succeed and completed.returncode != 0:
-            raise compile_failure(command[0], completed.stderr)
-        return completed.stdout.replace(str(folder), "")  # the folder has another name each time
+        for stream in ("stdout", "stderr"):  # the folder has another name each time
+            setattr(completed, stream, getattr(completed, stream).replace(str(folder), ""))
+        return completed
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:

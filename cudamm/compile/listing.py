@@ -25,7 +25,7 @@ from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, made_from, nvcc
 from cudamm.compile.program import Program
 from cudamm.compile.toolkit import find_nvdisasm, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.c_text import without_comments
 
 Kind = Literal["ptx", "sass"]
 

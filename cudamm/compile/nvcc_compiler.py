@@ -17,6 +17,7 @@ from cudamm.compile.compile_cache import (
     cached,
     preprocessed,
     run_compiler,
+    run_to_end,
     temporary_folder,
 )
 from cudamm.compile.elf import check_elf
@@ -135,7 +136,8 @@ def made_from(program: Program, arch: str) -> list[str]:
     command = nvcc_command(program, arch)
     full_source = program.text
     if program.may_include or finds_other_headers(_user_options()):
-        full_source = preprocessed([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+        completed = run_to_end([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+        full_source = preprocessed(completed, program.text)
     return [full_source, *command, *compiler_identity(command[0], nvcc().version)]
 
 

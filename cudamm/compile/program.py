@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
+from cudamm.kernels.c_text import closing_bracket, without_comments
 from cudamm.kernels.expression import split_at_commas
-from cudamm.kernels.header import closing_bracket, without_comments
 from cudamm.kernels.launch_plan import Launch, TensorMap
 from cudamm.kernels.method import ElementType
 

@@ -23,7 +23,7 @@ from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.header import dynamic_arrays_in, is_word, tokens, without_comments
+from cudamm.kernels.c_text import dynamic_arrays_in, is_word, tokens, without_comments
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix
 

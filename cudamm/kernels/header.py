@@ -7,7 +7,6 @@ fields' names override the header of a `--kernel` file, or replace a missing one
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
+from cudamm.kernels.c_text import kernels_in, without_comments
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
 from cudamm.kernels.included_files import included_files
 from cudamm.kernels.input_file import read_input
@@ -152,80 +152,6 @@ def parse_method(
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
     )
-
-
-# Comments, and text in which `//` and `/*` begin no comment: strings, characters, numbers such as 1'000'000.
-# An unclosed string ends with its line, and an unclosed comment with the file, so that no text is read twice.
-_COMMENT_OR_LITERAL = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
-    re.DOTALL,
-)
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-
-
-@functools.lru_cache(maxsize=8)
-def without_comments(source: str) -> str:
-    """Replace the comments of C source by spaces; line breaks stay, and `//` in a string is no comment."""
-
-    def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match.group()) if match.group()[0] == "/" else match.group()
-
-    return _COMMENT_OR_LITERAL.sub(blank, source)
-
-
-def tokens(code: str) -> list[str]:
-    """Return the words and the other characters of C source without comments, in order."""
-    return _TOKEN.findall(code)
-
-
-def kernels_in(source: str) -> list[str]:
-    """Return the names of the `__global__` functions that C source defines or declares, in order."""
-    if "__global__" not in source:
-        return []
-    kernels: list[str] = []
-    previous, depth = "", -1  # depth of brackets after `__global__`; -1: not in the head of a kernel
-    for word in tokens(without_comments(source)):
-        if word == "__global__":
-            depth = 0
-        elif depth > 0:  # in an attribute with brackets, such as __launch_bounds__(…)
-            depth += (word == "(") - (word == ")")
-        elif depth == 0 and word == "(" and previous.startswith("__"):
-            depth = 1
-        elif depth == 0 and word in "(){};":
-            if word == "(" and is_word(previous):
-                kernels.append(previous)
-            depth = -1
-        previous = word
-    return list(dict.fromkeys(kernels))
-
-
-def dynamic_arrays_in(source: str) -> list[str]:
-    """Return the names of the arrays that C source declares as `extern __shared__`, in order."""
-    if "__shared__" not in source:
-        return []
-    names: list[str] = []
-    for declaration in re.split("[;{}]", without_comments(source)):
-        words = tokens(declaration)
-        if {"extern", "__shared__"} <= set(words):
-            triples = zip(words, words[1:], words[2:], strict=False)
-            names += [word for word, *brackets in triples if brackets == ["[", "]"] and is_word(word)]
-    return list(dict.fromkeys(names))
-
-
-def is_word(token: str) -> bool:
-    """Return whether a token is a name, a keyword or a number."""
-    return token[:1].isalnum() or token[:1] == "_"
-
-
-def closing_bracket(code: str, position: int) -> int:
-    """Return the position after the bracket that closes the bracket just before `position`."""
-    depth = 1
-    for bracket in re.compile("[()]").finditer(code, position):
-        depth += 1 if bracket[0] == "(" else -1
-        if not depth:
-            return bracket.end()
-    return len(code)
 
 
 def _read(path: Path, builtin: bool) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cudamm.errors import UsageError
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.input_file import read_input
 
 LARGEST_INCLUDED_BYTES = 1 << 24
@@ -15,7 +16,6 @@ LARGEST_INCLUDED_BYTES = 1 << 24
 _INCLUDE = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(?:\"([^\"\n]+)\"|<([^>\n]+)>)", re.MULTILINE
 )
-_TOKENS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 _SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH")
 """Environment variables with folders in which compilers search for included files."""
 
@@ -57,8 +57,7 @@ def included_files(path: Path, source: str) -> list[str]:
 def _included_names(source: str) -> Iterator[str]:
     """Yield the names in a text's `#include` lines."""
     joined = re.sub(r"\\[ \t]*\r?\n", "", source)
-    code = _TOKENS.sub(lambda token: " " if token[0][0] == "/" else token[0], joined)
-    for quoted, bracketed in _INCLUDE.findall(code):
+    for quoted, bracketed in _INCLUDE.findall(without_comments(joined)):
         # The name of a file is the bytes of the source, whatever encoding the locale has for names.
         yield os.fsdecode((quoted or bracketed).encode(errors="surrogateescape"))
 

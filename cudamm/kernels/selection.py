@@ -11,7 +11,8 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.header import Overrides, kernels_in, parse_method, read_method, without_comments
+from cudamm.kernels.c_text import kernels_in, without_comments
+from cudamm.kernels.header import Overrides, parse_method, read_method
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 

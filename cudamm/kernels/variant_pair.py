@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.method import Method
 from cudamm.kernels.selection import Selection, is_kernel_file
 from cudamm.kernels.variant import Variant

@@ -401,3 +401,13 @@ def test_a_file_in_the_current_folder_is_not_taken_for_an_included_one(
     write_kernel("#define VALUE 1\n", "value.h")
     monkeypatch.chdir(elsewhere)
     host_compiler.compile_for_host(program_of(write_kernel('#include "value.h"\n' + KERNEL)))
+
+
+@pytest.mark.parametrize("error", ["#error no\n", "#include <no_such_header.h>\n"])
+def test_a_program_that_the_preprocessor_refuses_is_not_taken_for_another(
+    write_kernel: WriteKernel, error: str
+) -> None:
+    source = f"#include <assert.h>\n#ifdef BROKEN\n{error}#endif\n__global__ void k(float *C) {{}}\n"
+    host_compiler.compile_for_host(program_of(write_kernel(source)))
+    with pytest.raises(KernelError, match="does not compile"):
+        host_compiler.compile_for_host(program_of(write_kernel("#define BROKEN\n" + source)))

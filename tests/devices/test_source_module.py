@@ -161,7 +161,7 @@ def test_an_interrupted_compilation_leaves_no_files(tmp_path: Path, monkeypatch:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cudamm.compile.compile_cache.run_group", interrupt)
-    monkeypatch.setattr("cudamm.devices.source_module.identity", lambda *_: ["one"])
+    monkeypatch.setattr("cudamm.devices.source_module.made_from", lambda *_: ["one"])
     with pytest.raises(KeyboardInterrupt):
         compiled(find("naive"))
     assert not list(temporary.iterdir())

@@ -11,15 +11,8 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels.header import (
-    LARGEST_FILE_BYTES,
-    Overrides,
-    dynamic_arrays_in,
-    kernels_in,
-    parse_method,
-    read_method,
-    without_comments,
-)
+from cudamm.kernels.c_text import dynamic_arrays_in, kernels_in, without_comments
+from cudamm.kernels.header import LARGEST_FILE_BYTES, Overrides, parse_method, read_method
 from cudamm.kernels.method import ELEMENT_TYPES, Parameter
 
 WriteKernel = Callable[..., Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels.header import kernels_in
+from cudamm.kernels.c_text import kernels_in
 from cudamm.kernels.ladder import find, ladder
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cudamm.kernels.header import without_comments
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.method import Method
 from cudamm.output.number_format import parameters
 from cudamm.output.page.page_kernels import Kernel, State

@@ -45,7 +45,9 @@ class UnnamedFile:
             return None
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write all parts. Raises OSError if the disk does not accept them."""
+        """Write all parts, in place of what was written before. Raises OSError if the disk is full."""
+        self.stream.seek(0)
+        self.stream.truncate()
         with open(self.stream.fileno(), "wb", closefd=False) as buffered:
             buffered.writelines(parts)
 

@@ -68,7 +68,7 @@ class Share(click.ParamType[float]):
         if isinstance(value, float):
             return value
         text = str(value).strip()
-        number = decimal_number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        number = decimal_number(text.removesuffix("%").rstrip()) / (100 if text.endswith("%") else 1)
         if math.isnan(number) or number < 0 or (number >= 1 and not text.endswith("%")):
             self.fail(f"“{_shortened(value)}” is not a share such as 5% or 0.05", param, ctx)
         if not (self._of_an_increase or 0 < number < 1):

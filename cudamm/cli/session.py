@@ -49,7 +49,7 @@ class Session(Generic[R]):
         self._schema = schema
         self._device = device
         self._interrupted: KeyboardInterrupt | None = None
-        self._failure: CudammError | None = None
+        self.failure: CudammError | None = None
         self._outputs = outputs
         self._printed: list[Render] = []
         self._draw: Callable[[list[R]], Drawing] | None = None
@@ -73,7 +73,7 @@ class Session(Generic[R]):
         An error after the first result ends the measuring; `exit_status` raises it when the results are
         written and printed.
         """
-        if self._interrupted is not None or self._failure is not None:
+        if self._interrupted is not None or self.failure is not None:
             return
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -104,7 +104,7 @@ class Session(Generic[R]):
             except CudammError as error:
                 if not self.results:
                     raise
-                self._failure = error  # such as a GPU that failed meanwhile
+                self.failure = error  # such as a GPU that failed meanwhile
 
     def keep(self, result: R) -> None:
         """Add a result."""
@@ -199,9 +199,9 @@ class Session(Generic[R]):
         progress = f"{count} result{'s' * (count > 1)} by then" if count else "nothing was measured yet"
         if self._interrupted is not None:
             raise Interrupted(self._interrupted, progress)
-        if self._failure is not None:
-            self._failure.args = (f"{self._failure}; {progress}",)
-            raise self._failure
+        if self.failure is not None:
+            self.failure.args = (f"{self.failure}; {progress}",)
+            raise self.failure
         return ALL_WELL if all_well else FAILED_RESULT
 
 

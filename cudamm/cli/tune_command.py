@@ -153,6 +153,8 @@ def _tune_and_show(
     tuner = Tuner(worker, tasks_of(worker, cases), request, stored.put)
     with Session[Trial](SCHEMA, outputs, info) as session:
         session.collect(tuner.run)
+        if session.failure is not None and not any(outcome.right for outcome in tuner.outcomes):
+            raise session.failure  # a kernel that does not compile has no trials to show
         tuner.conclude()  # after Ctrl-C: the best so far
         worker.dismiss()
         session.results = [trial for outcome in tuner.outcomes for trial in outcome.trials]

@@ -53,6 +53,8 @@ class OutputFile:
                 self._file.write(parts)
                 check_replaceable(self._option, self._path, self._target)  # it may be new since the start
                 self._file.place()
+                self._file.close()
+                self._file = None
 
     def write_text(self, text: str) -> None:
         """Write a whole file of text, in UTF-8, without characters that no reader accepts."""
@@ -137,15 +139,19 @@ def print_document(text: str) -> None:
 def write_then_print(writings: Sequence[Callable[[], None]], prints: Callable[[], None]) -> None:
     """Write every file, then print; a file that cannot be written costs neither the others nor the tables.
 
-    Standard output comes last, because its reader may go away.
+    Standard output comes last, because its reader may go away. An interrupted writing is done again.
 
     Raises:
-        UsageError: the first error of a file, once everything else is done.
+        UsageError, KeyboardInterrupt: the first error of a file, once everything else is done.
     """
-    errors: list[UsageError] = []
+    errors: list[UsageError | KeyboardInterrupt] = []
     for write in writings:
         try:
-            write()
+            try:
+                write()
+            except KeyboardInterrupt as interrupt:
+                errors.append(interrupt)
+                write()
         except UsageError as error:
             errors.append(error)
     try:

@@ -215,7 +215,7 @@ def test_each_tool_of_compute_sanitizer_gives_a_verdict(on_gpu, tmp_path: Path):
     for line in commands:
         assert line[line.index("--target-processes") + 1] == "all"
         assert line[line.index("--kernel-name") + 1] == "kernel_substring=tiled"
-        assert line[line.index(sys.executable) + 1 :][:2] == ["-m", "cudamm.analysis.sanitizer"]
+        assert sys.executable in line and line[-4] == "cudamm.analysis.sanitizer"
 
 
 def test_an_error_that_a_tool_finds_counts(on_gpu):

@@ -19,7 +19,7 @@ RECORD = {
     "correct", "bit_equal", "max_error", "error_bound",
 }  # fmt: skip
 TIMES = {
-    "source", "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",
+    "source", "identity", "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",
     "throttle_reasons", "retaken", "event_floor_ms", "median_ms", "mean_ms", "min_ms", "q1_ms", "q3_ms",
     "noise", "outliers", "gflops", "fma_ceiling_gflops", "share_of_fma_ceiling", "share_of_cublas",
 }  # fmt: skip

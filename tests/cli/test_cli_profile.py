@@ -163,7 +163,7 @@ def test_ncu_profiles_one_launch_with_cold_caches_at_base_clock(on_gpu, ncu_comm
     assert options["--cache-control"] == "all" and options["--clock-control"] == "base"
     assert set(options["--metrics"].split(",")) == VALUES.keys()
     profiled = command[command.index(sys.executable) :]
-    assert profiled[1:3] == ["-m", "cudamm.analysis.profiled_process"] and len(profiled) == 6
+    assert profiled[-4] == "cudamm.analysis.profiled_process"
 
 
 def test_json_has_the_names_and_values_that_ncu_printed(on_gpu):

@@ -27,7 +27,8 @@ import os, signal
 from cudamm.compile import host_compiler
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.analysis import exact_figures
-from cudamm.output import bench_table, live_json, output_files
+from cudamm.benchmark import unnamed_file
+from cudamm.output import bench_table, live_json
 inner, calls = {owner}.{name}, []
 def outer(*arguments, **named):
     calls.append(1)
@@ -43,7 +44,7 @@ MOMENTS = {  # owner of the function, its name, the number of the call, and the 
     "sampling the first case": ("WorkerExecutor", "sample", 2, 0),
     "sampling the third case": ("WorkerExecutor", "sample", 7, 2),
     "writing a result": ("live_json.LiveJson", "append", 2, 2),
-    "replacing the file": ("output_files.Path", "replace", 2, 2),
+    "replacing the file": ("unnamed_file.UnnamedFile", "place", 2, 2),
     "computing figures": ("exact_figures", "exact_figures", 1, 4),
     "printing tables": ("bench_table", "render", 1, 4),
 }

@@ -518,7 +518,7 @@ def test_extreme_figures_are_shown_as_finite_numbers() -> None:
     required = {name: record()[name] for name in record() if name not in ("correct", "source")}
     rows = [
         record(samples_ms=[0.0, 0.0]),
-        record(samples_ms=[5e-324], n=10**9, m=10**9, k=10**9),
+        record(samples_ms=[1e-12], n=10**9, m=10**9, k=10**9),
         record(samples_ms=[9e14] * 3, max_error=1e308, error_bound=0, clock_mhz=0.5),
         required,
         record(status="ok", samples_ms=[]),

@@ -203,16 +203,19 @@ def csv_of(records: Iterable[Mapping[str, Any]]) -> str:
     rows = [dict(_flat("", record)) for record in records]
     names = dict.fromkeys(name for row in rows for name in row)
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(names), lineterminator="\r\n")
+    writer = csv.writer(text, lineterminator="\r\n")
     if names:
-        writer.writeheader()
-    writer.writerows(rows)
+        writer.writerow(names)
+    writer.writerows([row.get(name, "") for name in names] for row in rows)
     return text.getvalue()
+
+
+_SINGLE = (str, int, float, list, tuple)
 
 
 def _flat(prefix: str, values: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        if not isinstance(value, _SINGLE) and isinstance(value, Mapping):  # a quick answer for most values
             yield from _flat(f"{prefix}{name}.", value)
         else:
             yield prefix + name, _text(value)
@@ -223,8 +226,8 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return " ".join(map(_text, value))
+    if isinstance(value, (list, tuple)):
+        return " ".join([repr(one) if type(one) is float else _text(one) for one in value])
     if isinstance(value, str):
         # Spreadsheets interpret such text as a formula, and its origin is not trusted.
         return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,9 +132,9 @@ def ratio_of_medians(
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(np.float64(_median(numerator)) / np.float64(_median(denominator)))
         ratios = _resampled_medians(numerator, places[0]) / _resampled_medians(denominator, places[1])
-    if not np.isfinite(ratios).all():
-        return Ratio(value, float("nan"), float("nan"))
     ratios.sort()
+    if not math.isfinite(ratios[-1]):  # NaN is sorted behind infinity
+        return Ratio(value, float("nan"), float("nan"))
     low, high = (_quantile(ratios, share) for share in ((1 - confidence) / 2, (1 + confidence) / 2))
     return Ratio(value, min(low, value), max(high, value))
 

@@ -411,8 +411,8 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
     sweeps = (list(group) for _, group in itertools.groupby(plain, key=lambda row: row.label))
     of_sweeps = {best_of_several(group) for group in sweeps}
     rows = tuple(
-        dataclasses.replace(
-            row,
+        ResultRow(
+            row.result,
             baseline=over,
             leader=None if leader is None else leader.result,
             share_of_cublas=share_of_cublas(row.result, yardsticks),

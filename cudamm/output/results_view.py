@@ -26,7 +26,7 @@ FEWEST_FOR_SLOWDOWN = 2
 """Minimum number of samples for the bootstrap interval of a slowdown against the problem's best row."""
 
 
-MOST_ROWS = 1000
+MOST_ROWS = 500
 """Approximate maximum number of rows that tables and the page show. More take long to write and to read."""
 
 

@@ -1,8 +1,9 @@
 """Read records (dataclasses) from JSON, and check the types and bounds that the dataclasses declare.
 
-`msgspec` parses the text, in a fifth of the time of `json`. `json` parses what msgspec refuses: a file name in the
-text may be invalid Unicode, and the messages of `json` name the line. `msgspec.convert` makes the records. They are written with `dataclasses.asdict`, because `msgspec.to_builtins`
-refuses NumPy's numbers and omits the fields that `convert` filled from their defaults.
+`msgspec` parses the text, in a fifth of the time of `json`. `json` parses what `msgspec` refuses: a file name
+in the text may be invalid Unicode, and the messages of `json` name the line. `msgspec.convert` makes the
+records. They are written with `dataclasses.asdict`, because `msgspec.to_builtins` refuses NumPy's numbers and
+omits the fields that `convert` filled from their defaults.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def fits(console: Console, table: Table, folded: bool = False) -> bool:
 
 
 def _widest(console: Console, table: Table) -> Table:
-    """Return a table with one row, the widest cell of each column: rich measures each cell of a table slowly."""
+    """Return a table with one row, the widest cell of each column: rich measures cells slowly."""
 
     def width(cell: RenderableType) -> int:
         if not isinstance(cell, str):

@@ -42,7 +42,7 @@ def print_shortened(console: Console, shown: ResultsView, view: ResultsView) -> 
 
 
 def print_left_out(console: Console, shown: int, count: int, which: str) -> None:
-    """Print that the tables show `shown` of `count` rows, which ones, and which file has all; nothing if all."""
+    """Print which rows the tables show and which file has all rows, unless the tables show all."""
     if shown < count:
         line = f"The tables show {shown} of {count} rows: {which}. --csv FILE writes all rows."
         console.print(line, soft_wrap=True)

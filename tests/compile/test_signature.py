@@ -285,8 +285,6 @@ def test_a_constant_that_is_not_a_whole_number_is_refused(declaration: str) -> N
 )
 def test_constants_within_the_range_of_their_symbol_are_accepted(declaration: str) -> None:
     check("int x", "1", "edge = 4294967295", f"__constant__ {declaration};")
-
-
 @pytest.mark.parametrize("repeated", ["foo x, ", "typedef ", "typedef a ", "using foo = ", " "])
 def test_the_time_to_read_a_signature_grows_with_its_length_only(repeated: str) -> None:
     source = f"typedef int foo;\n__global__ void k(foo m) {{}}\n{repeated * (200_000 // len(repeated))}"

@@ -1,12 +1,14 @@
 """Read records (dataclasses) from JSON, and check the types and bounds that the dataclasses declare.
 
-`json` parses the text, because a file name in it may be invalid Unicode, which msgspec refuses.
-`msgspec.convert` makes the records. They are written with `dataclasses.asdict`, because `msgspec.to_builtins`
-refuses NumPy's numbers and omits the fields that `convert` filled from their defaults.
+`msgspec` parses the text, in a fifth of the time of `json`. `json` parses what `msgspec` refuses: a file name
+in the text may be invalid Unicode, and the messages of `json` name the line. `msgspec.convert` makes the
+records. They are written with `dataclasses.asdict`, because `msgspec.to_builtins` refuses NumPy's numbers and
+omits the fields that `convert` filled from their defaults.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, NoReturn, TypeVar
 
@@ -40,6 +42,8 @@ def read_as(kind: type[T], value: Any) -> T:
 
 def parse_json(text: str) -> Any:
     """Return the value of a JSON text. Raise DamagedError with the mistake and its place if there is one."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return msgspec.json.decode(text)
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except json.JSONDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,23 +63,24 @@ class Ratio:
 def statistics_of(samples_ms: Sequence[float]) -> Statistics:
     """Return the statistics of at least one sample."""
     count = len(samples_ms)
-    median_ms, mean_ms = statistics.median(samples_ms), statistics.fmean(samples_ms)
-    ordered = np.sort(np.asarray(samples_ms, dtype=float))
+    samples = np.asarray(samples_ms, dtype=float)
+    ordered = np.sort(samples)
+    median_ms, mean_ms = _median(ordered), statistics.fmean(samples_ms)
     q1_ms, q3_ms = _quantile(ordered, 0.25), _quantile(ordered, 0.75)
-    noise = float(np.std(samples_ms, ddof=1)) / mean_ms if count > 1 and mean_ms else 0.0
+    noise = _deviation(samples) / mean_ms if count > 1 and mean_ms else 0.0
     sigma_ms = (q3_ms - q1_ms) * SIGMA_OF_IQR
     is_known = count > 1 and median_ms > 0
     median_error = MEDIAN_ERROR * sigma_ms / count**0.5 / median_ms if is_known else float("inf")
     return Statistics(
         count=count,
-        median_ms=float(median_ms),
+        median_ms=median_ms,
         mean_ms=mean_ms,
-        min_ms=float(min(samples_ms)),
+        min_ms=float(ordered[0]),
         q1_ms=q1_ms,
         q3_ms=q3_ms,
         noise=noise,
         median_error=median_error,
-        outliers=sum(outliers(samples_ms)),
+        outliers=int(np.count_nonzero(_are_outliers(samples, median_ms))),
     )
 
 
@@ -90,13 +92,23 @@ def outliers(samples_ms: Sequence[float]) -> list[bool]:
     1993).
     """
     samples = np.asarray(samples_ms, dtype=float)
-    deviations = np.abs(samples - _median(np.sort(samples)))
+    return [bool(is_far) for is_far in _are_outliers(samples, _median(np.sort(samples)))]
+
+
+def _are_outliers(samples: _Floats, median: float) -> npt.NDArray[np.bool_]:
+    deviations = np.abs(samples - median)
     sigma = (
         _median(np.sort(deviations)) * SIGMA_OF_MAD or float(np.mean(deviations)) * SIGMA_OF_MEAN_DEVIATION
     )
     if sigma == 0:
-        return [False] * len(samples_ms)
-    return [bool(is_far) for is_far in deviations > OUTLIER_SCORE * sigma]
+        return np.zeros(len(samples), dtype=bool)
+    return deviations > OUTLIER_SCORE * sigma
+
+
+def _deviation(samples: _Floats) -> float:
+    """Return the sample standard deviation, equal to np.std with ddof=1, which takes many times as long."""
+    deviations = samples - np.add.reduce(samples) / len(samples)
+    return float(np.sqrt(np.add.reduce(deviations * deviations) / (len(samples) - 1)))
 
 
 def ratio_of_medians(
@@ -120,9 +132,9 @@ def ratio_of_medians(
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(np.float64(_median(numerator)) / np.float64(_median(denominator)))
         ratios = _resampled_medians(numerator, places[0]) / _resampled_medians(denominator, places[1])
-    if not np.isfinite(ratios).all():
-        return Ratio(value, float("nan"), float("nan"))
     ratios.sort()
+    if not math.isfinite(ratios[-1]):  # NaN is sorted behind infinity
+        return Ratio(value, float("nan"), float("nan"))
     low, high = (_quantile(ratios, share) for share in ((1 - confidence) / 2, (1 + confidence) / 2))
     return Ratio(value, min(low, value), max(high, value))
 

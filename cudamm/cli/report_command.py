@@ -56,7 +56,7 @@ def report_command(path: str, occupancy: bool, outputs: Outputs) -> None:
     from cudamm.benchmark.result_file import load, results_of
     from cudamm.output import bench_table
     from cudamm.output.console import console
-    from cudamm.output.page.page import MOST_ROWS, page
+    from cudamm.output.page.page import page
     from cudamm.output.page.page_kernels import kernel_of
     from cudamm.output.results_view import results_view
 
@@ -69,7 +69,7 @@ def report_command(path: str, occupancy: bool, outputs: Outputs) -> None:
 
     @functools.cache
     def page_text() -> str:
-        kernels = [kernel_of(row.result) for row in view.shortened(MOST_ROWS).rows]
+        kernels = [kernel_of(row.result) for row in view.shortened().rows]
         found, why_not = _occupancy(saved, kernels) if occupancy else ([], "")
         return page(saved, view, kernels, found, why_not)
 

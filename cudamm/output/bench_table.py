@@ -11,7 +11,7 @@ from rich.table import Table
 
 from cudamm.output.console import print_fitting
 from cudamm.output.exact_table import print_kernels, print_legend
-from cudamm.output.failed_rows import print_marks, print_troubles
+from cudamm.output.failed_rows import print_marks, print_shortened, print_troubles
 from cudamm.output.number_format import percent, ratio, significant
 from cudamm.output.results_view import ProblemRows, ResultRow, ResultsView
 from cudamm.output.variant_table import Column, Parameters, problem_title, variant_table
@@ -67,12 +67,14 @@ def render(console: Console, view: ResultsView, verbose: bool = False) -> None:
         verbose: add each row's share of the device's FMA ceiling, if that is known; beside cuBLAS it is added
             in any case.
     """
-    for problem in view.problems:
+    shown = view.shortened()
+    for problem in shown.problems:
         if problem.kernels_without_gpu:
             print_kernels(console, problem.label, problem.kernels_without_gpu)
         if problem.timed_where_they_run:
-            print_fitting(console, _tables(console, view, problem, verbose))
-    print_troubles(console, view.troubles)
+            print_fitting(console, _tables(console, shown, problem, verbose))
+    print_troubles(console, shown.troubles)
+    print_shortened(console, shown, view)
     print_marks(console, view.marks)
     print_legend(console, view.rows)
 

@@ -14,10 +14,10 @@ from cudamm.benchmark import comparison
 from cudamm.benchmark.comparison import Comparison, Outcome, Row
 from cudamm.benchmark.result_file import Saved
 from cudamm.output.console import print_fitting
-from cudamm.output.failed_rows import print_failed, print_marks
+from cudamm.output.failed_rows import print_failed, print_left_out, print_marks
 from cudamm.output.number_format import folded, parameters, percent, ratio, significant
 from cudamm.output.result_marks import EXECUTION_MARKS, Mark, execution_sign
-from cudamm.output.results_view import ProblemLabel
+from cudamm.output.results_view import MOST_ROWS, ProblemLabel
 
 ALWAYS_COUNTED: tuple[Outcome, ...] = ("faster", "slower", "no difference")
 _COUNTED: dict[Outcome, str] = {
@@ -39,12 +39,24 @@ def render(
     """Print a table per problem, the reasons of failures, what the marks mean, and the summary."""
     for which, saved in (("old", old), ("new", new)):
         console.print(f"{which}: {escape(_origin(saved))}", soft_wrap=True)
-    for _, group in itertools.groupby(comparisons, key=lambda c: c.problem):
+    shown = _shown(comparisons)
+    for _, group in itertools.groupby(shown, key=lambda c: c.problem):
         rows = list(group)
         print_fitting(console, (_table(new, rows, left_out) for left_out in _LEFT_OUT_IN_NARROW_TERMINALS))
-    _print_troubles(console, comparisons)
+    _print_troubles(console, shown)
+    print_left_out(console, len(shown), len(comparisons), "those with a difference come first")
     print_marks(console, _marks(comparisons))
     console.print(summary(comparisons, confidence), soft_wrap=True)
+
+
+def _shown(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return `MOST_ROWS` comparisons at most, in their order; those with a difference come before others."""
+    places = sorted(range(len(comparisons)), key=lambda place: not _is_different(comparisons[place]))
+    return [comparisons[place] for place in sorted(places[:MOST_ROWS])]
+
+
+def _is_different(found: Comparison) -> bool:
+    return found.outcome in ("faster", "slower", "now fails", "works now")
 
 
 def summary(comparisons: Sequence[Comparison], confidence: float) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.segment import Segment
@@ -81,5 +83,21 @@ def frameless(table: Table) -> Table:
 def fits(console: Console, table: Table, folded: bool = False) -> bool:
     """Return whether a table fits, its cells unfolded or folded as far as possible."""
     room = console.options.update(max_width=10_000)
-    measured = Measurement.get(console, room, table)
-    return (measured.minimum if folded else measured.maximum) <= console.width
+    if folded:
+        return Measurement.get(console, room, table).minimum <= console.width
+    return Measurement.get(console, room, _widest(console, table)).maximum <= console.width
+
+
+def _widest(console: Console, table: Table) -> Table:
+    """Return a table with one row, the widest cell of each column: rich measures cells slowly."""
+
+    def width(cell: RenderableType) -> int:
+        if not isinstance(cell, str):
+            return Measurement.get(console, console.options, cell).maximum
+        text = console.render_str(cell).plain if "[" in cell else cell
+        return max(map(cell_len, text.splitlines()), default=0)
+
+    found = copy.copy(table)
+    found.rows, found.columns = [], [column.copy() for column in table.columns]
+    found.add_row(*(max(column.cells, key=width, default="") for column in table.columns))
+    return found

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 if TYPE_CHECKING:
     from cudamm.output.result_marks import Mark
-    from cudamm.output.results_view import ProblemLabel, Trouble
+    from cudamm.output.results_view import ProblemLabel, ResultsView, Trouble
 
 MOST_TROUBLES = 5
 """Maximum number of lines about one variant, and of problem names in a line."""
@@ -31,6 +31,21 @@ def print_troubles(console: Console, troubles: Sequence[Trouble]) -> None:
             console.print(f"… and {left} more of {escape(variants)}; --json FILE writes all of them")
     if any(trouble.can_be_checked for trouble in troubles):
         console.print(CHECK_HINT, style="dim", soft_wrap=True)
+
+
+def print_shortened(console: Console, shown: ResultsView, view: ResultsView) -> None:
+    """Print which rows of a view the tables show, if they show a shortened view."""
+    problems = f"{len(shown.problems)} of {len(view.problems)} problems"
+    each = "each problem" if len(shown.problems) == len(view.problems) else f"each of {problems}"
+    which = f"of {each} the fastest rows, the baseline and cuBLAS"
+    print_left_out(console, len(shown.rows), len(view.rows), which)
+
+
+def print_left_out(console: Console, shown: int, count: int, which: str) -> None:
+    """Print which rows the tables show and which file has all rows, unless the tables show all."""
+    if shown < count:
+        line = f"The tables show {shown} of {count} rows: {which}. --csv FILE writes all rows."
+        console.print(line, soft_wrap=True)
 
 
 def print_failed(console: Console, status: str, what: str, reason: str) -> None:

@@ -26,6 +26,10 @@ FEWEST_FOR_SLOWDOWN = 2
 """Minimum number of samples for the bootstrap interval of a slowdown against the problem's best row."""
 
 
+MOST_ROWS = 500
+"""Approximate maximum number of rows that tables and the page show. More take long to write and to read."""
+
+
 class ProblemLabel(NamedTuple):
     """A problem's label: its sizes, its element type, and whether multiply-adds were fused."""
 
@@ -224,8 +228,17 @@ class ProblemRows:
     cublas: ResultRow | None
 
     def shortened(self, most_rows: int) -> ProblemRows:
-        """Return the problem with its first rows, and with its best row, its baseline and cuBLAS."""
-        kept = [*self.rows[:most_rows], self.best, self.baseline, self.cublas]
+        """Return the problem with its fastest rows, and with its best row, its baseline and cuBLAS.
+
+        Rows without a time, and emulated ones, count as the slowest, in the order of the results.
+        """
+        if len(self.rows) <= most_rows:
+            return self
+
+        def time(row: ResultRow) -> float:
+            return row.median_ms if row.is_timed and not row.is_emulated else math.inf
+
+        kept = [*sorted(self.rows, key=time)[:most_rows], self.best, self.baseline, self.cublas]
         places = {id(row) for row in kept}
         return dataclasses.replace(self, rows=tuple(row for row in self.rows if id(row) in places))
 
@@ -341,10 +354,10 @@ class ResultsView:
         """Return the rows of all problems."""
         return [row for problem in self.problems for row in problem.rows]
 
-    def shortened(self, most_rows: int) -> ResultsView:
+    def shortened(self, most_rows: int = MOST_ROWS) -> ResultsView:
         """Return a view with about `most_rows` rows and troubles at most; itself if it has no more.
 
-        Of each problem it contains the first rows, the best row, the baseline and cuBLAS.
+        Of each problem it contains the fastest rows, the best row, the baseline and cuBLAS.
         """
         if len(self.rows) <= most_rows:
             return self
@@ -398,8 +411,8 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
     sweeps = (list(group) for _, group in itertools.groupby(plain, key=lambda row: row.label))
     of_sweeps = {best_of_several(group) for group in sweeps}
     rows = tuple(
-        dataclasses.replace(
-            row,
+        ResultRow(
+            row.result,
             baseline=over,
             leader=None if leader is None else leader.result,
             share_of_cublas=share_of_cublas(row.result, yardsticks),

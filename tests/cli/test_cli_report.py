@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -239,3 +240,38 @@ def test_an_output_that_would_replace_another_file_is_refused(run, results, tmp_
     assert words in ended.stderr and ended.stderr.count("\n") == 1
     assert results.read_bytes() == before
     assert_only(tmp_path, "results.json")
+
+
+@pytest.fixture
+def large_results(tmp_path):
+    """Write a file of 3,000 rows, all of one problem."""
+    document = json.loads(GPU_FILE.read_text(encoding="utf-8"))
+    (row, *_) = (r for r in document["results"] if r["status"] == "ok" and r["samples_ms"])
+    document["results"] = [
+        row | {"params": {"VARIANT": i}, "samples_ms": [1 + i / 1000 + j / 100 for j in range(20)]}
+        for i in range(3000)
+    ]
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_tables_and_page_show_the_fastest_rows_and_csv_has_all(run, large_results, tmp_path):
+    start = time.process_time()
+    assert run("report large.json --no-occupancy --csv all.csv").status == 0
+    assert time.process_time() - start < 5
+    assert len((tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()) == 3001
+    ended = run("report large.json --no-occupancy --markdown - -o page.html")
+    assert "The tables show 500 of 3000 rows: of each problem the fastest rows" in ended.stdout
+    assert "--csv FILE writes all rows" in ended.stdout
+    assert "VARIANT=499 " in ended.stdout and "VARIANT=500 " not in ended.stdout
+    assert "This page shows 500 of the 3000 rows" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_comparison_shows_some_rows_and_its_files_have_all(run, large_results, tmp_path):
+    start = time.process_time()
+    ended = run("compare large.json large.json --json all.json --csv all.csv")
+    assert time.process_time() - start < 5 and ended.status == 0
+    assert "The tables show 500 of 3000 rows: those with a difference come first" in ended.stdout
+    assert len(json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))["results"]) == 3000
+    assert len((tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()) == 3001

@@ -29,8 +29,6 @@ from cudamm.output.readable_text import REPLACEMENT, readable
 from cudamm.output.result_marks import EMULATED
 from cudamm.output.results_view import ResultsView
 
-MOST_ROWS = 2000
-"""Approximate maximum number of rows that the page shows; a larger page is slow to write and to read."""
 MOST_DRAWN = 100
 """Maximum number of samples that a line shows. Of more samples, evenly spaced ones are shown."""
 
@@ -51,7 +49,7 @@ def page(
         occupancy: the occupancy of each variant for which it is known.
         why_no_occupancy: a sentence to show instead of the occupancy.
     """
-    shown = view.shortened(MOST_ROWS)
+    shown = view.shortened()
     charts = page_charts(view)
     style, script = _own("page.css"), ""
     policy = [style]

@@ -435,9 +435,11 @@ def test_a_removed_current_folder_is_named_in_one_line(run, tmp_path, monkeypatc
     assert run("bench --help").status == 0
 
 
-@pytest.mark.parametrize("backend", ["module://matplotlib_inline.no_such_backend", "nonsense"])
-def test_a_plot_does_not_depend_on_the_backend_for_windows(spawn, tmp_path, backend):
-    result = spawn("roofline --peak 1 --bandwidth 1 -m naive --plot out.png", MPLBACKEND=backend)
+def test_a_plot_does_not_depend_on_the_backend_for_windows(spawn, tmp_path):
+    result = spawn(
+        "roofline --peak 1 --bandwidth 1 -m naive --plot out.png",
+        MPLBACKEND="module://matplotlib_inline.no_such_backend",
+    )
     assert (result.status, result.stderr) == (0, "")
     assert (tmp_path / "out.png").stat().st_size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable
@@ -306,6 +307,7 @@ def test_no_process_outlives_its_run(cpu: Device[Any], open_run: Kernel, write_k
     def open_files() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
+    gc.collect()  # files of other tests must not be closed meanwhile
     before, files = children(), open_files()
     with open_run(cpu, path, "3x3x3") as run:
         run.launch()

@@ -16,7 +16,7 @@ from cudamm.cli.app import COMMANDS, app
 
 NAMES = tuple(name for group in COMMANDS.values() for name in group)
 
-OUTPUTS = {"json", "csv", "markdown", "svg", "resume", "plot", "output"}
+OUTPUTS = {"json", "csv", "markdown", "svg", "resume", "plot", "page"}
 """Parameters that name a file to write."""
 
 INPUTS = {"kernels", "path", "old_path", "new_path"}

@@ -31,7 +31,7 @@ ODD_OUTPUTS = (
 
 SUFFIXES = {
     "json": (".json", ""), "resume": (".json",), "csv": (".csv",), "markdown": (".md",), "svg": (".svg",),
-    "plot": (".svg", ".png", ".pdf", ".SVG", ".txt", ""), "output": (".html", ""),
+    "plot": (".svg", ".png", ".pdf", ".SVG", ".txt", ""), "page": (".html", ""),
 }  # fmt: skip
 
 

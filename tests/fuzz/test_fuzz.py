@@ -12,10 +12,10 @@ from contract import attack, simplest
 from hypothesis import HealthCheck, Phase, given, settings
 
 EXAMPLES = {
-    **dict.fromkeys(ATTACKS, 18),
-    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 7),
-    **dict.fromkeys(("list", "profile", "doctor", "devices"), 7),
-    "reproduce": 3,
+    **dict.fromkeys(ATTACKS, 20),
+    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 4),
+    **dict.fromkeys(("profile", "doctor", "devices"), 4),
+    "reproduce": 2,
 }
 """Number of examples; fewer for commands that start processes, or have few options."""
 

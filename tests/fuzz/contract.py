@@ -132,9 +132,13 @@ def _of_files(folder: Path, line: Line, ended: Ended, before: Snapshot, after: S
         ):
             if why := why_not_whole(option, path, Path(path).read_bytes()):
                 found.append(f"{option} {path!r}: {why}")
-        elif ended.status == 0 and not Path(path).exists() and not given[path].startswith("/"):
-            if option != "--plot" or "there is nothing to draw" not in ended.stderr:
-                found.append(f"{option} {path!r} was not written")
+        elif (
+            ended.status == 0
+            and not Path(path).exists()
+            and not given[path].startswith("/")
+            and not (option == "--plot" and "there is nothing to draw" in ended.stderr)
+        ):
+            found.append(f"{option} {path!r} was not written")
     if line.stdout == "file" and ended.status == 0:
         printed = [option for option, name in line.outputs.items() if name == "-"]
         reasons = {option: why_not_whole(option, f"-{option}", ended.stdout) for option in printed}

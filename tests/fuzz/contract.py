@@ -136,7 +136,7 @@ def _of_files(folder: Path, line: Line, ended: Ended, before: Snapshot, after: S
             ended.status == 0
             and not Path(path).exists()
             and not given[path].startswith("/")
-            and not (option == "--plot" and "there is nothing to draw" in ended.stderr)
+            and not _need_not_exist(option, line, ended)
         ):
             found.append(f"{option} {path!r} was not written")
     if line.stdout == "file" and ended.status == 0:
@@ -144,6 +144,13 @@ def _of_files(folder: Path, line: Line, ended: Ended, before: Snapshot, after: S
         reasons = {option: why_not_whole(option, f"-{option}", ended.stdout) for option in printed}
         found += [f"{option} -: {why}" for option, why in reasons.items() if why]
     return found
+
+
+def _need_not_exist(option: str, line: Line, ended: Ended) -> bool:
+    """Return whether a successful command does not have to write the file of an option."""
+    if option == "--plot":
+        return "there is nothing to draw" in ended.stderr
+    return option == "--resume" and line.outputs.get("--json", "-") != "-"
 
 
 def _mode(path: str) -> int:

@@ -123,10 +123,13 @@ def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) ->
     return number
 
 
-def real(name: str, value: float, most: float) -> float:
-    """Return a number. Raises UsageError if it is NaN, negative or too large."""
+def real(name: str, value: float, most: float, *, positive: bool = False) -> float:
+    """Return a number. Raises UsageError if it is NaN, negative or too large, or 0 and has to be positive."""
+    text = _text_of(name, value)
     if not 0 <= value <= most:  # true for NaN too
-        raise UsageError(f"{name}={value:g}: it has to be between 0 and {most:g}")
+        raise UsageError(f"{name}={text}: it has to be between 0 and {most:g}")
+    if positive and value == 0:
+        raise UsageError(f"{name}={text}: it has to be above 0")
     return float(value)
 
 

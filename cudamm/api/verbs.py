@@ -123,13 +123,13 @@ def bench(
         warmup=None if warmup is None else whole("warmup", warmup, 0, MOST_WARMUP),
         verify=verify,
         cache="cold" if cold else "hot",
-        max_noise=real("max_noise", max_noise, 1),
+        max_noise=real("max_noise", max_noise, 1, positive=True),
         max_time_s=real("max_time_s", max_time_s, MOST_SECONDS),
         times=times,
     )
     architecture = find_architecture(arch)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
-    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS)) as worker:
+    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
         wanted, left_out = cases_of_supported_types(variants, chosen.is_named, sizes, dtypes, seed)
@@ -184,7 +184,7 @@ def verify(
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True
     )
-    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS)) as worker:
+    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
@@ -233,7 +233,7 @@ def trace(
     settings = tracing.Settings(
         blocks=None if blocks is None else whole("blocks", blocks, 1),
         arch=None if arch is None else find_architecture(arch).name,
-        timeout_s=timeout_s,
+        timeout_s=real("timeout_s", timeout_s, MOST_SECONDS, positive=True),
     )
     chosen = selection(methods, params, header)
     wanted, left_out, remarks = traceable_cases(

@@ -45,14 +45,24 @@ class UnnamedFile:
             return None
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write all parts, in place of what was written before. Raises OSError if the disk is full."""
+        """Write all parts, in place of what was written before. Raises OSError if the disk is full.
+
+        Do nothing if the file has taken its place already.
+        """
+        if self._has_its_place():
+            return
         self.stream.seek(0)
         self.stream.truncate()
         with open(self.stream.fileno(), "wb", closefd=False) as buffered:
             buffered.writelines(parts)
 
     def place(self) -> None:
-        """Put the file in the place of `target`, with its permissions. Raises OSError if that fails."""
+        """Put the file in the place of `target`, with its permissions. Raises OSError if that fails.
+
+        Do nothing if the file has taken its place already.
+        """
+        if self._has_its_place():
+            return
         with contextlib.suppress(FileNotFoundError):
             os.fchmod(self.stream.fileno(), stat.S_IMODE(self._target.stat().st_mode) & 0o777)
         if not self._is_named:
@@ -66,6 +76,13 @@ class UnnamedFile:
             self._is_named = True
         self._temporary.replace(self._target)
         self._is_named = False
+
+    def _has_its_place(self) -> bool:
+        """Return whether `target` is this file. An interrupt may have come right after it took its place."""
+        try:
+            return os.path.samestat(os.fstat(self.stream.fileno()), self._target.stat())
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
         """Close the file, and remove it unless it took its place."""

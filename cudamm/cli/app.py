@@ -212,13 +212,17 @@ def main() -> NoReturn:
     """Run the command line `cudamm`."""
     # Most objects live until the command ends: frequent garbage collection costs more than it frees.
     gc.set_threshold(100_000)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, _interrupt)
     app.main(prog_name="cudamm")
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def _interrupt(number: int, frame: object) -> NoReturn:
-    # A second signal must not interrupt the writing of results.
-    signal.signal(number, signal.SIG_IGN)
+    # A second signal, of whatever kind, must not interrupt the writing of results.
+    for ignored in _SIGNALS:
+        signal.signal(ignored, signal.SIG_IGN)
     raise Signalled(number)

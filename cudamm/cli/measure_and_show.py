@@ -111,9 +111,8 @@ def _resumed(
 ) -> tuple[dict[int, Result], dict[int, dict[str, Any]]]:
     """Return the results to keep from an earlier run, and all rows of its file, both by position of the case.
 
-    Failed results, and results that something else would make today, are measured again: if the kernel, a
-    header, the launch or the compiler has changed. Their rows stay in the file until then. Rows of cases that
-    this run does not have come last.
+    Failed results, and results whose kernel, included files, launch or compiler has changed, are measured
+    again. Their rows stay in the file until then. Rows of cases that this run does not have come last.
 
     Raises:
         UsageError: cudamm did not write the file, or it was measured on another device or with other options.

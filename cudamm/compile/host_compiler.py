@@ -256,9 +256,9 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
         file = folder / "source"
         file.write_text(source, encoding="utf-8", errors="surrogateescape")
         completed = run_with_folder([*command, str(file)], "", folder)
-        for stream in ("stdout", "stderr"):  # the folder has another name each time
-            setattr(completed, stream, getattr(completed, stream).replace(str(folder), ""))
-        return completed
+        # The folder has another name each time.
+        stdout, stderr = (text.replace(str(folder), "") for text in (completed.stdout, completed.stderr))
+        return subprocess.CompletedProcess(completed.args, completed.returncode, stdout, stderr)
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -16,6 +17,9 @@ _VARIABLES = (
     "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
 )  # fmt: skip
 """Variables from which GCC and nvcc take options."""
+
+
+LONGEST_SCRIPT_BYTES = 1 << 16
 
 
 def hash_of(parts: Iterable[str], digits: int = 16) -> str:
@@ -47,5 +51,8 @@ def _script(program: str) -> str:
     path = shutil.which(program)
     if path is None:
         return ""
-    with Path(path).open("rb") as file:
-        return file.read().decode(errors="replace") if file.read(2) == b"#!" else ""
+    with contextlib.suppress(OSError), Path(path).open("rb") as file:
+        beginning = file.read(LONGEST_SCRIPT_BYTES)
+        if beginning.startswith(b"#!"):
+            return beginning.decode(errors="replace")
+    return ""

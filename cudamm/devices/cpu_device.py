@@ -91,7 +91,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         return compile_for_host(program)
 
     def made_from(self, program: Program) -> list[str]:
-        """Return everything that determines the compiled program, and the number of processes that run it."""
+        """Return everything that determines the compiled program, and the number of threads that run it."""
         if program.method.language == "python":
             return [program.text, np.__version__, str(self.workers)]
         return [*made_from(program), str(self.workers)]
@@ -265,7 +265,10 @@ class ProcessRun(Run):
                 if not received:
                     break
                 self._received += received
-            elif self._process.poll() is not None:  # a process that it started has the other end of the pipe
+            elif self._process.poll() is not None:
+                # A process that it started may have the other end of the pipe, so this end never ends.
+                if waiting.poll(0):
+                    continue
                 break
             elif deadline is not None and time.monotonic() > deadline:
                 self.close()

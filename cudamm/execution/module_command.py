@@ -35,8 +35,10 @@ def module_command(module: str, *arguments: str) -> list[str]:
 def _path() -> Iterator[str]:
     """Yield this process's path without the current folder, unless that folder contains the package."""
     for folder in sys.path:
-        if folder and not (_is_current(folder) and Path(folder).resolve() != _ROOT):
+        if not _is_current(folder or "."):
             yield folder
+        elif Path(folder).resolve() == _ROOT:
+            yield str(_ROOT)
 
 
 def _is_current(folder: str) -> bool:

@@ -25,8 +25,8 @@ def included_files(path: Path, source: str) -> list[str]:
 
     To read them here makes them inputs, which no output replaces, and spares a compiler files without an end.
 
-    The scan finds files beside the including file, in the kernel's folder, in the current folder and in the
-    folders of CPATH and CPLUS_INCLUDE_PATH. It ignores conditions: a file under `#if 0` counts too. Files
+    The scan finds files beside the including file, in the kernel's folder, and in the folders of CPATH and
+    CPLUS_INCLUDE_PATH. It ignores conditions: a file under `#if 0` counts too. Files
     that are found nowhere, such as a compiler's own headers, are left to the compiler.
 
     Raises:
@@ -34,7 +34,7 @@ def included_files(path: Path, source: str) -> list[str]:
     """
     kernel_folder = Path(os.path.realpath(path)).parent
     variables = ":".join(os.environ.get(name, "") for name in _SEARCHED)
-    searched = [kernel_folder, Path(), *map(Path, filter(None, variables.split(":")))]
+    searched = [kernel_folder, *map(Path, filter(None, variables.split(":")))]
     texts: list[str] = []
     seen: set[tuple[int, int]] = set()
     unread = [(kernel_folder, source)]

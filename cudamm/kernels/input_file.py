@@ -65,13 +65,11 @@ def replaced_input(path: str | Path) -> str | None:
     """Return the name under which the command has read the file at `path`; None if it has not."""
     if _inputs is None:
         return None
-    try:
+    with contextlib.suppress(OSError):
         status = Path(path).stat()
-    except OSError:
-        return _inputs.names_by_path.get(os.path.realpath(path))
-    return _inputs.names_by_inode.get((status.st_dev, status.st_ino)) or _inputs.names_by_path.get(
-        os.path.realpath(path)
-    )
+        if name := _inputs.names_by_inode.get((status.st_dev, status.st_ino)):
+            return name
+    return _inputs.names_by_path.get(os.path.realpath(path))
 
 
 def read_input(

@@ -47,14 +47,14 @@ class OutputFile:
         """Write the whole file. Raises UsageError if the disk does not accept it."""
         with as_usage_errors(self._option, self._path):
             if self._stream is not None:
+                if self._stream.closed:  # the first writing was interrupted, and no stream can be taken back
+                    return
                 with self._stream as stream:
                     stream.writelines(parts)
             elif self._file is not None:
                 self._file.write(parts)
                 check_replaceable(self._option, self._path, self._target)  # it may be new since the start
                 self._file.place()
-                self._file.close()
-                self._file = None
 
     def write_text(self, text: str) -> None:
         """Write a whole file of text, in UTF-8, without characters that no reader accepts."""

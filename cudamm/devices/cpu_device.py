@@ -241,6 +241,7 @@ class ProcessRun(Run):
                 stdin.flush()
         answer = self._next_line()
         while answer == "busy":
+            stop_if_asked()  # answers may come so fast that `_next_line` never waits
             answer = self._next_line()
         kind, _, text = answer.partition(" ")
         if kind == "ok":

@@ -28,7 +28,7 @@ __attribute__((noinline)) int deep(volatile int *at, int depth) {
 
 __global__ void faults(int M, int N, int K, const float *A, const float *B, float *C) {
     const int row = blockIdx.y * BLOCK_SIZE + threadIdx.y, col = blockIdx.x * BLOCK_SIZE + threadIdx.x;
-    const bool first = row + col == 0;
+    const bool first = row + col == 0; (void)FAULT;  // each value of FAULT gives another program
     if (first) ++launches;
     volatile int zero = 0;
     (void)zero;

@@ -11,6 +11,8 @@ import os
 import re
 import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -215,10 +217,14 @@ def main() -> NoReturn:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, _interrupt)
+    _repeat_unheard_signals()
     app.main(prog_name="cudamm")
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+REPEAT_S = 0.05
+"""Time in seconds after which a signal is sent again that the main thread has not heard."""
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
@@ -226,3 +232,23 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     for ignored in _SIGNALS:
         signal.signal(ignored, signal.SIG_IGN)
     raise Signalled(number)
+
+
+def _repeat_unheard_signals() -> None:
+    """Start a thread that sends a signal to the main thread again until that thread has heard it.
+
+    A signal that arrives in the instant before the main thread begins to wait, for a lock or for an answer,
+    does not end the wait.
+    """
+    numbers, written = os.pipe()
+    os.set_blocking(written, False)
+    signal.set_wakeup_fd(written)  # Python writes the number of each signal, whatever the main thread does
+    main_thread = threading.get_ident()
+
+    def repeat() -> None:
+        number = os.read(numbers, 1)[0]
+        while signal.getsignal(number) is _interrupt:
+            time.sleep(REPEAT_S)
+            signal.pthread_kill(main_thread, number)
+
+    threading.Thread(target=repeat, daemon=True).start()

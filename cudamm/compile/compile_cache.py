@@ -9,8 +9,10 @@ import os
 import re
 import signal
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 
 import platformdirs
 
@@ -61,11 +63,20 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
         NoDeviceError: the cache folder cannot be written to.
     """
     folder, target = _folder_and_target(made_from, suffix)
-    if target.is_file():
-        return target
+    with _locks[target]:
+        if not target.is_file():
+            _make_file(folder, target, make)
+    return target
+
+
+_locks: defaultdict[Path, Lock] = defaultdict(Lock)
+"""A lock for each cached file: two threads of a process would else make the same file at the same time."""
+
+
+def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
     try:
         with owned_folder(folder) as temporary:
-            partial = temporary / f"partial{suffix}"
+            partial = temporary / f"partial{target.suffix}"
             make(partial)
             partial.chmod(0o755)
             with partial.open("rb") as file:
@@ -73,7 +84,6 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
             partial.replace(target)
     except OSError as error:
         raise _unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
-    return target
 
 
 def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> Path:

@@ -60,6 +60,7 @@ def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     pool = ThreadPoolExecutor(threads, initializer=_pool.set, initargs=(own,))
     try:
         yield pool
+        pool.shutdown()
     except BaseException:
         own.end()
         raise

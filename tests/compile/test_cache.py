@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -70,6 +72,19 @@ def test_a_file_is_made_once(own_cache: Path) -> None:
     assert compile_cache.cached(["another"], ".o", count) != cached_file
     assert len(calls) == 2
     assert cached_file.read_bytes() == MADE
+
+
+def test_threads_that_need_the_same_file_make_it_once(own_cache: Path) -> None:
+    made: list[Path] = []
+
+    def make_slowly(path: Path) -> None:
+        made.append(path)
+        time.sleep(0.05)
+        make(path)
+
+    with ThreadPoolExecutor() as threads:
+        paths = threads.map(lambda _: compile_cache.cached(["source"], ".o", make_slowly), range(4))
+        assert len(set(paths)) == len(made) == 1
 
 
 def test_a_process_that_is_killed_leaves_no_partial_file(own_cache: Path) -> None:

@@ -111,8 +111,8 @@ def check_command(
                     worker, chosen, fmad, limit, report_progress, sanitize, timeout_s
                 )
             )
-            session.show(check_text.render)
-            session.print_remarks(remarks)
+            session.add_tables(check_text.render)
+            session.add_remarks(remarks)
             mistakes = [row for result in session.results for row in result.mistake_records()]
             cases = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)

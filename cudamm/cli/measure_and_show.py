@@ -84,10 +84,10 @@ def measure_and_show(
                 )
             )
         view = results_view(info.name, session.results, baseline or BASELINE)
-        session.show(lambda console, _: show(console, view), lambda _: drawing_of(view))
+        session.add_tables(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
-            session.print_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
-        session.print_remarks(remarks)
+            session.add_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
+        session.add_remarks(remarks)
         session.finish()
         return session.exit_status(all(result.status != "failed" for result in session.results))
 

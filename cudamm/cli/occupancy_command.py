@@ -148,8 +148,8 @@ def occupancy_command(
             tables.render(console, found, sources)
             drawings.render(console, shown)
 
-        session.show(render, lambda found: drawings.drawing_of(shown), draw_in_terminal=False)
-        session.print_remarks(request.remarks)
+        session.add_tables(render, lambda found: drawings.drawing_of(shown), draw_in_terminal=False)
+        session.add_remarks(request.remarks)
         session.save(OccupancyResult.record)
         # A kernel that cannot run is a failure; bare numbers that cannot run are an answer.
         return session.exit_status(numbers is not None or not any(r.reason for r in session.results))

@@ -80,8 +80,8 @@ def profile_command(
             session.collect(
                 lambda report_progress: profile(worker, ncu, chosen, fmad, timeout_s, report_progress)
             )
-            session.show(lambda console, results: tables.render(console, info, results))
-            session.print_remarks(remarks)
+            session.add_tables(lambda console, results: tables.render(console, info, results))
+            session.add_remarks(remarks)
             session.save(ProfileResult.record)
             return session.exit_status(all(result.status != "failed" for result in session.results))
 

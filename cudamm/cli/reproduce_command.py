@@ -92,6 +92,6 @@ def reproduce_command(
             def draw(found: list[Reproduction]) -> Drawing:
                 return tables.drawing_of(target.info, found)
 
-            session.show(tables.render, draw)
+            session.add_tables(tables.render, draw)
             session.save(Reproduction.record)
             return session.exit_status(all(found.is_right for found in session.results))

@@ -209,7 +209,7 @@ def _show(
     with Session[RooflineResult](SCHEMA, outputs, info) as session:
         session.collect(results)
         session.results.sort(key=lambda result: result.position)
-        session.show(lambda console, found: tables.render(console, info, roofs, found), draw)
-        session.print_remarks(remarks)
+        session.add_tables(lambda console, found: tables.render(console, info, roofs, found), draw)
+        session.add_remarks(remarks)
         session.save(RooflineResult.record)
         return session.exit_status(all(result.status != "failed" for result in session.results))

@@ -51,12 +51,12 @@ class Session(Generic[R]):
         self._interrupted: KeyboardInterrupt | None = None
         self.failure: CudammError | None = None
         self._outputs = outputs
-        self._printed: list[Render] = []
+        self._renders: list[Render] = []
         self._draw: Callable[[list[R]], Drawing] | None = None
         self._draws_in_terminal = True
-        self._output: Output[JsonFile | LiveJson] = Output(outputs, self._opened)
+        self._output: Output[JsonFile | LiveJson] = Output(outputs, self._open_document)
 
-    def _opened(self, path: str, option: str) -> JsonFile | LiveJson:
+    def _open_document(self, path: str, option: str) -> JsonFile | LiveJson:
         return JsonFile(path, option)
 
     def __enter__(self: S) -> S:
@@ -110,33 +110,33 @@ class Session(Generic[R]):
         """Add a result."""
         self.results.append(result)
 
-    def show(
+    def add_tables(
         self,
         render: Callable[[Console, list[R]], None],
         draw: Callable[[list[R]], Drawing] | None = None,
         *,
         draw_in_terminal: bool = True,
     ) -> None:
-        """Have the tables printed, and the charts of `--plot` drawn, when the files are written.
+        """Add tables, which are printed once the files are written, and the charts of `--plot`.
 
         Args:
             draw_in_terminal: false if `render` prints the charts itself.
         """
         self._draw, self._draws_in_terminal = draw, draw_in_terminal
-        self._printed.append(lambda console: render(console, self.results))
+        self._renders.append(lambda console: render(console, self.results))
 
-    def print_remarks(self, remarks: Sequence[str]) -> None:
-        """Have remarks printed below the tables."""
+    def add_remarks(self, remarks: Sequence[str]) -> None:
+        """Add remarks, which are printed below the tables."""
 
         def render(console: Console) -> None:
             for remark in remarks:
                 console.print(escape(remark), soft_wrap=True)
 
-        self._printed.append(render)
+        self._renders.append(render)
 
     def _render(self, console: Console) -> None:
         with self._ignoring_a_closed_terminal():
-            for render in self._printed:
+            for render in self._renders:
                 render(console)
 
     @contextlib.contextmanager
@@ -229,7 +229,7 @@ class LiveSession(Session[Result]):
         self._restored: dict[int, dict[str, Any]] = {}
         super().__init__(schema, outputs, device)
 
-    def _opened(self, path: str, option: str) -> LiveJson:
+    def _open_document(self, path: str, option: str) -> LiveJson:
         return LiveJson(path, document(self._schema, self._device, self._options), option)
 
     @property

@@ -143,8 +143,8 @@ def trace_command(
 
     with Session[TraceResult](SCHEMA, outputs, host().info) as session:
         session.collect(lambda report_progress: trace(chosen, settings, fmad, report_progress))
-        session.show(render)
-        session.print_remarks(remarks)
+        session.add_tables(render)
+        session.add_remarks(remarks)
         rows = [record for result in session.results for record in result.records()]
         session.write(rows, variants=[result.summary() for result in session.results])
         return session.exit_status(all(result.status != "failed" for result in session.results))

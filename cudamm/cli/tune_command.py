@@ -158,7 +158,7 @@ def _tune_and_show(
         tuner.conclude()  # after Ctrl-C: the best so far
         worker.dismiss()
         session.results = [trial for outcome in tuner.outcomes for trial in outcome.trials]
-        session.show(lambda console, trials: tables.render(console, info, tuner.outcomes))
+        session.add_tables(lambda console, trials: tables.render(console, info, tuner.outcomes))
         # An entry contains the whole path of a kernel file; the command contains the path that was given.
         given_paths = {str(Path(path).resolve()): str(path) for path in selection.kernels}
         as_given = [
@@ -166,13 +166,13 @@ def _tune_and_show(
             for entry in stored.found
         ]
         if as_given:
-            session.print_remarks(
+            session.add_remarks(
                 ["again:", *(f"    {tables.command(entry, device_spec)}" for entry in as_given)]
             )
-        session.print_remarks(remarks)
+        session.add_remarks(remarks)
         if store is None:
-            session.print_remarks([_NOT_STORED])
-        session.print_remarks(
+            session.add_remarks([_NOT_STORED])
+        session.add_remarks(
             [
                 f"not stored, because a faster one was found on {entry.date[:10]}: {tables.command(entry)}"
                 for entry in stored.faster
@@ -180,8 +180,8 @@ def _tune_and_show(
         )
         if store is not None:
             if stored.found and stored.error is None:
-                session.print_remarks([f"stored in {store.path}"])
-            session.print_remarks(store.remarks)
+                session.add_remarks([f"stored in {store.path}"])
+            session.add_remarks(store.remarks)
         winners = [outcome.winner.position for outcome in tuner.outcomes if outcome.winner]
         session.write(
             [trial.record(winners) for trial in session.results],

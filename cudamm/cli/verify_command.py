@@ -68,7 +68,7 @@ def verify_command(
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(lambda report_progress: verify_all(worker, chosen, fmad, report_progress))
-            session.show(lambda console, results: tables.render(console, info, results))
-            session.print_remarks(remarks)
+            session.add_tables(lambda console, results: tables.render(console, info, results))
+            session.add_remarks(remarks)
             session.finish()
             return session.exit_status(all(result.status != "failed" for result in session.results))

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import (
-    cached,
+from cudamm.compile.compile_cache import cached
+from cudamm.compile.compiler_process import (
     compile_failure,
     preprocessed,
     run_compiler,

@@ -9,8 +9,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-FOLDERS_OF_HEADERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
-"""Variables with folders in which compilers search for headers (GCC's manual, “Environment Variables”)."""
+from cudamm.kernels.included_files import FOLDERS_OF_HEADERS
 
 _VARIABLES = (
     *FOLDERS_OF_HEADERS, "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH",

@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cudamm.compile.compile_cache import (
-    cached,
-    run_compiler,
-    run_to_end,
-    temporary_folder,
-)
+from cudamm.compile.compile_cache import cached
+from cudamm.compile.compiler_process import run_compiler, run_to_end, temporary_folder
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, made_from, nvcc, nvcc_command
 from cudamm.compile.program import Program
 from cudamm.compile.toolkit import find_nvdisasm, run_nvcc

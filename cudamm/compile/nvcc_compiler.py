@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import (
+from cudamm.compile.compile_cache import cached
+from cudamm.compile.compiler_process import (
     CompilerKilled,
-    cached,
     preprocessed,
     run_compiler,
     run_to_end,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.compile_cache import run_to_end
+from cudamm.compile.compiler_process import run_to_end
 from cudamm.compile.elf import sections
 from cudamm.compile.host_compiler import compile_to_observe
 from cudamm.compile.program import Program

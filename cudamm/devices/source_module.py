@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.compile.compile_cache import cached_folder, compile_failure, run_to_end, run_with_folder
+from cudamm.compile.compile_cache import cached_folder
+from cudamm.compile.compiler_process import compile_failure, run_to_end, run_with_folder
 from cudamm.compile.nvcc_compiler import (
     Cubin,
     is_lasting,

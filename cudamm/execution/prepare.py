@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.compile_all import compile_all, compile_each
-from cudamm.compile.compile_cache import CompilerKilled
+from cudamm.compile.compiler_process import CompilerKilled
 from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program, program
 from cudamm.compile.signature import check_arguments

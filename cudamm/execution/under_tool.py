@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.compile.compile_cache import temporary_folder
+from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.case import Case

@@ -16,8 +16,8 @@ LARGEST_INCLUDED_BYTES = 1 << 24
 _INCLUDE = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(?:\"([^\"\n]+)\"|<([^>\n]+)>)", re.MULTILINE
 )
-_SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH")
-"""Environment variables with folders in which compilers search for included files."""
+FOLDERS_OF_HEADERS = ("CPATH", "CPLUS_INCLUDE_PATH")
+"""Variables with folders in which C++ compilers look for headers (GCC's manual, “Environment Variables”)."""
 
 
 def included_files(path: Path, source: str) -> list[str]:
@@ -33,7 +33,7 @@ def included_files(path: Path, source: str) -> list[str]:
         UsageError: an included file is not a regular file, is too large, or cannot be read.
     """
     kernel_folder = Path(os.path.realpath(path)).parent
-    variables = ":".join(os.environ.get(name, "") for name in _SEARCHED)
+    variables = ":".join(os.environ.get(name, "") for name in FOLDERS_OF_HEADERS)
     searched = [kernel_folder, *map(Path, filter(None, variables.split(":")))]
     texts: list[str] = []
     seen: set[tuple[int, int]] = set()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import compile_cache
+from cudamm.compile import compile_cache, compiler_process
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return a list to which each compiler command with an output file is added."""
     calls: list[list[str]] = []
-    run = compile_cache.run_group
+    run = compiler_process.run_group
 
     def recorded_run(command, *args, **kwargs):
         words = [str(word) for word in command]
@@ -33,5 +33,5 @@ def compiler_calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             calls.append(words)
         return run(command, *args, **kwargs)
 
-    monkeypatch.setattr(compile_cache, "run_group", recorded_run)
+    monkeypatch.setattr(compiler_process, "run_group", recorded_run)
     return calls

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from cudamm.compile import compile_cache, host_compiler, listing, nvcc_compiler
+from cudamm.compile import compile_cache, compiler_process, host_compiler, listing, nvcc_compiler
 from cudamm.compile.owned_folder import PREFIX
 from cudamm.compile.program import Program, program
 from cudamm.errors import KernelError, NoDeviceError
@@ -241,7 +241,7 @@ with owned_folder(Path({str(compile_cache.cache_folder())!r})) as one, owned_fol
     assert [len(list(folder.iterdir())) for folder in (own_cache, temporary)] == [2, 3]
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     cached_file = compile_cache.cached(["one"], ".o", make)
-    with compile_cache.temporary_folder() as own:
+    with compiler_process.temporary_folder() as own:
         assert len(list(temporary.iterdir())) == 3  # the user's, the living run's and the new one
     assert not own.exists()
     assert len(list(own_cache.iterdir())) == 2 and cached_file.exists()
@@ -287,7 +287,7 @@ def test_a_killed_compiler_is_no_compile_error_of_the_kernel(
 ) -> None:
     compiler(script)
     source = "#include <cstdio>\n" * includes + "__global__ void k(float *C) { C[0] = 1; }"
-    with pytest.raises(compile_cache.CompilerKilled, match=words) as raised:
+    with pytest.raises(compiler_process.CompilerKilled, match=words) as raised:
         host_compiler.compile_for_host(program_of(write_kernel(source)))
     assert isinstance(raised.value, KernelError)
     assert list(own_cache.glob("*")) == []
@@ -300,7 +300,7 @@ def test_a_killed_program_of_nvcc_is_reported(
 ) -> None:
     """The system kills a program like this when memory runs out. The message is the real nvcc's."""
     one = program_of(write_kernel("__global__ void k(float *C) { C[0] = 1; }"))
-    run = compile_cache.run_group
+    run = compiler_process.run_group
 
     def run_with_killer(command: list[str], *arguments: Any, **named: Any) -> Any:
         if "-cubin" not in command:
@@ -327,8 +327,8 @@ sys.exit(nvcc.returncode)
 """
         return run([sys.executable, "-c", killer, *command], *arguments, **named)
 
-    monkeypatch.setattr(compile_cache, "run_group", run_with_killer)
-    with pytest.raises(compile_cache.CompilerKilled, match="killed: is there too little memory"):
+    monkeypatch.setattr(compiler_process, "run_group", run_with_killer)
+    with pytest.raises(compiler_process.CompilerKilled, match="killed: is there too little memory"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
     assert list(own_cache.iterdir()) == []
 

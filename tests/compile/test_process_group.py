@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.compile import compile_cache
+from cudamm.compile import compiler_process
 from cudamm.compile.process_group import run_group, thread_pool
 from cudamm.errors import KernelError
 
@@ -118,18 +118,18 @@ run_group(["sh", "-c", {BACKGROUND + "wait"!r}, {str(file)!r}], timeout_s=60, re
 
 def compile_including(included: str) -> str:
     """Compile a source that includes a file, as a header on the compiler's own path can."""
-    return compile_cache.run_compiler(["g++", "-x", "c++", "-", "-E"], f'#include "{included}"\n')
+    return compiler_process.run_compiler(["g++", "-x", "c++", "-", "-E"], f'#include "{included}"\n')
 
 
 def test_a_compiler_that_waits_for_ever_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe.h")
-    monkeypatch.setattr(compile_cache, "COMPILE_TIMEOUT_S", 0.3)
-    with pytest.raises(compile_cache.CompilerKilled, match=r"did not end within 0\.3 s: does the source"):
+    monkeypatch.setattr(compiler_process, "COMPILE_TIMEOUT_S", 0.3)
+    with pytest.raises(compiler_process.CompilerKilled, match=r"did not end within 0\.3 s: does the source"):
         compile_including(str(tmp_path / "pipe.h"))
 
 
 def test_a_compiler_that_takes_too_much_memory_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compile_cache, "MOST_COMPILER_BYTES", 512 << 20)
+    monkeypatch.setattr(compiler_process, "MOST_COMPILER_BYTES", 512 << 20)
     with pytest.raises(KernelError, match="memory"):
         compile_including("/dev/zero")
 
@@ -141,5 +141,5 @@ def test_temporary_files_of_a_compiler_are_removed(
     script = f'touch "$TMPDIR/cc1.s"; echo "$TMPDIR" >{named}; [ -z "$1" ] || kill -KILL $$'
     for argument in ("", "fail"):
         with contextlib.suppress(KernelError):
-            compile_cache.run_to_end(["sh", "-c", script, "sh", argument])
+            compiler_process.run_to_end(["sh", "-c", script, "sh", argument])
         assert named.read_text().strip() and not Path(named.read_text().strip()).exists()

@@ -160,7 +160,7 @@ def test_an_interrupted_compilation_leaves_no_files(tmp_path: Path, monkeypatch:
     def interrupt(*_: Any, **__: Any) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cudamm.compile.compile_cache.run_group", interrupt)
+    monkeypatch.setattr("cudamm.compile.compiler_process.run_group", interrupt)
     monkeypatch.setattr("cudamm.devices.source_module.made_from", lambda *_: ["one"])
     with pytest.raises(KeyboardInterrupt):
         compiled(find("naive"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scripted_device import silent
 
-from cudamm.compile.compile_cache import CompilerKilled
+from cudamm.compile.compiler_process import CompilerKilled
 from cudamm.devices.device import Device
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case

@@ -14,7 +14,7 @@ from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
-from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
+from cudamm.cli.output_options import PLOT, RESUME, OutputOptions, output_options
 from cudamm.cli.shared_options import (
     SIZES_BY_DEVICE,
     fmad_option,
@@ -52,7 +52,7 @@ def bench_command(
     dtypes: tuple[str, ...],
     fmad: bool,
     measuring: Measuring,
-    outputs: Outputs,
+    outputs: OutputOptions,
     style: str,
     baseline: str | None,
 ) -> int:

@@ -11,7 +11,7 @@ from cloup import option_group
 
 from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.cli.documented_option import option
-from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
@@ -64,7 +64,7 @@ def check_command(
     seed: int,
     device_spec: str,
     timeout_s: float,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm check --kernel my.cu                your kernel, at seven awkward sizes

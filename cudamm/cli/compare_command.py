@@ -9,7 +9,7 @@ from cloup import option_group
 
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import INCREASE, SHARE
-from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.errors import ALL_WELL, FAILED_RESULT, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def compare_command(
     confidence: float,
     fail_on: float | None,
     force: bool,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm compare old.json new.json               files of bench --json

@@ -6,12 +6,12 @@ import dataclasses
 
 import cloup
 
-from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 
 
 @cloup.command()
 @output_options()
-def devices_command(outputs: Outputs) -> None:
+def devices_command(outputs: OutputOptions) -> None:
     """\b
     cudamm devices                  every device
     cudamm devices --json -         for a program

@@ -5,14 +5,14 @@ from __future__ import annotations
 import cloup
 from cloup import option_group
 
-from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.cli.shared_options import device_option
 
 
 @cloup.command()
 @option_group("Device", device_option)
 @output_options()
-def doctor_command(device_spec: str, outputs: Outputs) -> int:
+def doctor_command(device_spec: str, outputs: OutputOptions) -> int:
     """\b
     cudamm doctor                  the device that bench would use
     cudamm doctor --device gpu     why is my GPU not used?

@@ -5,14 +5,14 @@ from __future__ import annotations
 import cloup
 from cloup import option_group
 
-from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.cli.shared_options import methods_option
 
 
 @cloup.command()
 @option_group("Kernel", methods_option("Name or alias of a method, or all. Repeatable."))
 @output_options()
-def list_command(methods: tuple[str, ...], outputs: Outputs) -> None:
+def list_command(methods: tuple[str, ...], outputs: OutputOptions) -> None:
     """\b
     cudamm list                    every method
     cudamm list -m tiled,naive     two methods

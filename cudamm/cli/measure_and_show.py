@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.cli.measuring_options import Measuring
-from cudamm.cli.output_options import Outputs
+from cudamm.cli.output_options import OutputOptions
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def measure_and_show(
     executor: Executor,
     cases: Cases,
     measuring: Measuring,
-    outputs: Outputs,
+    outputs: OutputOptions,
     settings: Settings,
     show: Callable[[Console, ResultsView], None],
     remarks: Sequence[str] = (),

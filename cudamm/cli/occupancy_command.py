@@ -14,7 +14,7 @@ from cudamm.cli.arch_options import architecture_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import belongs_to
-from cudamm.cli.output_options import PLOT, Outputs, output_options
+from cudamm.cli.output_options import PLOT, OutputOptions, output_options
 from cudamm.cli.shared_options import (
     EVERY_VALUE,
     device_option,
@@ -90,7 +90,7 @@ def occupancy_command(
     load_cycles: str | None,
     instruction_cycles: str | None,
     curves: bool,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm occupancy -m tiled --block 16,32 --arch sm_90  two block sizes

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputOptions:
     """Files to write; `-` is standard output, and None means that no such file is written.
 
     Attributes:
@@ -153,7 +153,7 @@ def page_options(*others: Decorator) -> Decorator:
 
 
 def _gathered_outputs(*options: Decorator) -> Decorator:
-    return gathered("outputs", Outputs, fields_of(Outputs), option_group("Output", *options))
+    return gathered("outputs", OutputOptions, fields_of(OutputOptions), option_group("Output", *options))
 
 
 class Document(Protocol):
@@ -176,7 +176,7 @@ class Output(Generic[D]):
         documents: the JSON documents.
     """
 
-    def __init__(self, outputs: Outputs, open_document: Callable[[str, str], D]) -> None:
+    def __init__(self, outputs: OutputOptions, open_document: Callable[[str, str], D]) -> None:
         """Open the files.
 
         Args:
@@ -290,7 +290,7 @@ class Output(Generic[D]):
 class AllAtOnce(Output[JsonFile]):
     """The output of a command that has all its results at once."""
 
-    def __init__(self, outputs: Outputs) -> None:
+    def __init__(self, outputs: OutputOptions) -> None:
         """Open the files. Raises UsageError if a file cannot be written."""
         super().__init__(outputs, JsonFile)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import cloup
 
-from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
@@ -40,7 +40,7 @@ def profile_command(
     seed: int,
     device_spec: str,
     timeout_s: float,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm profile -m tiled                    one kernel

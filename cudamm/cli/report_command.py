@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import cloup
 
 from cudamm.cli.documented_option import option
-from cudamm.cli.output_options import AllAtOnce, Outputs, page_options
+from cudamm.cli.output_options import AllAtOnce, OutputOptions, page_options
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ STREAMS = ("/dev/", "/proc/")
         help="Add the occupancy of kernels that ran on a GPU, or not; it needs nvcc.",
     ),
 )  # fmt: skip
-def report_command(path: str, occupancy: bool, outputs: Outputs) -> None:
+def report_command(path: str, occupancy: bool, outputs: OutputOptions) -> None:
     """\b
     cudamm report results.json                  write results.html
     cudamm report sweep.json -o handed-in.html  write handed-in.html
@@ -120,7 +120,7 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
         f"{missing} method{'s are' if missing > 1 else ' is'} not shown: the present source was not measured."
     )
     info = DeviceInfo(device["kind"], "", device["name"])
-    with Session[OccupancyResult](SCHEMA, Outputs(), info) as session:
+    with Session[OccupancyResult](SCHEMA, OutputOptions(), info) as session:
         try:
             session.collect(lambda report_progress: occupancy_of(architecture, chosen, report_progress))
             session.exit_status(True)

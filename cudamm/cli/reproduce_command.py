@@ -9,7 +9,7 @@ import cloup
 from cloup import option_group
 
 from cudamm.cli.documented_option import option
-from cudamm.cli.output_options import PLOT, Outputs, output_options
+from cudamm.cli.output_options import PLOT, OutputOptions, output_options
 from cudamm.cli.shared_options import device_options, seed_option
 from cudamm.courses import NAMES
 
@@ -38,7 +38,7 @@ def reproduce_command(
     seed: int,
     device_spec: str,
     timeout_s: float,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm reproduce cmu                     beside the table of CMU's slides

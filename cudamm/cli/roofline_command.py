@@ -14,7 +14,7 @@ from cudamm.api.defaults import MOST_RUNS, MOST_SMS
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Decorator, all_with, belongs_to, contradict, one_target
-from cudamm.cli.output_options import PLOT, Outputs, output_options
+from cudamm.cli.output_options import PLOT, OutputOptions, output_options
 from cudamm.cli.shared_options import (
     cold_option,
     device_option,
@@ -128,7 +128,7 @@ def roofline_command(
     timeout_s: float,
     seed: int,
     device_spec: str,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm roofline                                every method, on this GPU
@@ -190,7 +190,7 @@ def roofline_command(
 
 
 def _show(
-    outputs: Outputs,
+    outputs: OutputOptions,
     device: DeviceInfo,
     roofs: Roofline,
     results: Callable[[ReportProgress], Iterator[RooflineResult]],

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cudamm.benchmark.result import Result, Yardsticks, yardsticks_of
-from cudamm.cli.output_options import Output, Outputs
+from cudamm.cli.output_options import Output, OutputOptions
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import ALL_WELL, FAILED_RESULT, CudammError, Interrupted, UsageError
 from cudamm.output.console import messages
@@ -38,7 +38,7 @@ class Session(Generic[R]):
     Ctrl-C ends the measuring; the results so far are printed and written.
     """
 
-    def __init__(self, schema: str, outputs: Outputs, device: DeviceInfo) -> None:
+    def __init__(self, schema: str, outputs: OutputOptions, device: DeviceInfo) -> None:
         """Open the files.
 
         Raises:
@@ -211,7 +211,7 @@ class LiveSession(Session[Result]):
     def __init__(
         self,
         schema: str,
-        outputs: Outputs,
+        outputs: OutputOptions,
         device: DeviceInfo,
         record: Callable[[Result, Yardsticks], dict[str, Any]],
         options: dict[str, Any] | None = None,

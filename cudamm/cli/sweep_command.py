@@ -12,7 +12,7 @@ from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import measure_and_show, worker_for
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.number_types import WholeNumber
-from cudamm.cli.output_options import PLOT, RESUME, Outputs, output_options
+from cudamm.cli.output_options import PLOT, RESUME, OutputOptions, output_options
 from cudamm.cli.shared_options import (
     EVERY_VALUE,
     SIZES_BY_DEVICE,
@@ -58,7 +58,7 @@ def sweep_command(
     top: int | None,
     full: bool,
     measuring: Measuring,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm sweep -m tiled-coarse -n 4096                 one method

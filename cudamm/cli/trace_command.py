@@ -11,7 +11,7 @@ from cudamm.api.defaults import SIZE, TRACE_ARCH
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import belongs_to, contradict
-from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     fmad_option,
     problem_options,
@@ -92,7 +92,7 @@ def trace_command(
     timeout_s: float,
     fmad: bool,
     seed: int,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm trace -m naive                   a row for each load and store

@@ -14,7 +14,7 @@ from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import Duration, WholeNumber
 from cudamm.cli.option_rules import contradict, excludes
-from cudamm.cli.output_options import AllAtOnce, Outputs, output_options
+from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.cli.shared_options import (
     EVERY_VALUE,
     HEADER_FIELDS,
@@ -81,7 +81,7 @@ def tune_command(
     forget: bool,
     timeout_s: float,
     device_spec: str,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm tune -m tiled-coarse -n 4096               one method, at one size
@@ -134,7 +134,7 @@ def _tune_and_show(
     request: Request,
     store: Store | None,
     selection: Selection,
-    outputs: Outputs,
+    outputs: OutputOptions,
     device_spec: str | None,
     remarks: Sequence[str],
 ) -> int:
@@ -193,7 +193,7 @@ def _tune_and_show(
         return session.exit_status(all(outcome.right for outcome in tuner.outcomes))
 
 
-def _show_stored(selection: Selection, device_spec: str, outputs: Outputs, forget: bool) -> int:
+def _show_stored(selection: Selection, device_spec: str, outputs: OutputOptions, forget: bool) -> int:
     """Show or remove what is stored for a device."""
     from rich.markup import escape
 

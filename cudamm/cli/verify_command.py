@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import cloup
 
 from cudamm.api.defaults import VERIFIED_SIZES
-from cudamm.cli.output_options import Outputs, output_options
+from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
@@ -33,7 +33,7 @@ def verify_command(
     seed: int,
     device_spec: str,
     timeout_s: float,
-    outputs: Outputs,
+    outputs: OutputOptions,
 ) -> int:
     """\b
     cudamm verify                              every method, shape and type

@@ -221,18 +221,6 @@ def test_a_continue_around_a_barrier_is_reported(launch: Kernel, tmp_path: Path)
     assert f"in line {line_of(tmp_path / 'kernel.cu', 'in the loop')} of kernel.cu" in message
 
 
-def test_a_thread_outside_the_mask_of_its_warp_barrier_is_reported(launch: Kernel, tmp_path: Path) -> None:
-    message = launch(header("32", "1"), "__syncwarp(0x0000ffffu);")
-    assert "thread (16,0) is not in the mask 0x0000ffff that it passes to __syncwarp in line 7" in message
-    assert f"in line {line_of(tmp_path / 'kernel.cu', '__syncwarp')} of kernel.cu" in message
-
-
-def test_a_warp_and_a_block_that_wait_for_each_other_are_reported(launch: Kernel, tmp_path: Path) -> None:
-    message = launch(header("32", "1"), "if (threadIdx.x < 4)\n    __syncwarp();\nelse\n    __syncthreads();")
-    assert "block (0,0) is stuck" in message
-    assert "of kernel.cu" in message
-
-
 def test_correct_barriers_are_not_reported(cpu: Device[Any], open_run: Kernel, write_kernel: Kernel) -> None:
     """Two barriers alternate in a loop, whole blocks skip them, and threads leave after the last one."""
     path = write_kernel(

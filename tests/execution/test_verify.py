@@ -259,7 +259,7 @@ def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
 @pytest.mark.parametrize(("dtype", "new"), [("float64", "float sum = 0;"), ("int32", "short sum = 0;")])
 def test_a_type_that_is_too_narrow_is_reported(reason: Kernel, dtype: str, new: str) -> None:
     source = broken("coalesced", "element sum = 0;", new)
-    assert "elements wrong" in reason(source, "20x20x400", dtype)
+    assert "elements wrong" in reason(source, "20x20x4000", dtype)
 
 
 def test_inputs_cut_to_half_precision_are_reported(reason: Kernel) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +35,7 @@ from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Traffic, Variant, variants
 from cudamm.output.roofline_table import drawing_of
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 WriteKernel = Callable[..., Path]
-WorthSweeping = Callable[[Method], list[Variant]]
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 CUDA_METHODS = [
     method
@@ -49,36 +46,25 @@ A100 = given(19_500, 1_555)
 
 # Traffic of the kernels.
 
-SMALL_AND_COUNTED = {
-    row["method"]: {name: (value,) for name, value in row["params"].items()}
-    for row in json.loads((BENCHMARKS / "ncu_h200.json").read_text())["rows"]
-    if row["size"] == "100x136x72" and row["params"].get("BM", 128) <= 64
-}
-"""Parameters of methods with tiles of at most 64 rows, by the method's name."""
-
 COUNTED = [method for method in CUDA_METHODS if method.traffic is not None]
-COUNTED_SHAPES = [parse_shape(s) for s in ("64x32x40", "33x70x50", "7x40x1", "66x70x21")]
+TILES = {
+    "tile-1d": {"BM": 32, "BN": 64, "TM": 4},
+    "tile-2d": {"BM": 32, "BN": 64, "TM": 4, "TN": 4},
+    "vectorized": {"BM": 32, "BN": 64, "TM": 4, "TN": 4},
+    "warp-tile": {"BM": 32, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
+    "async-copy": {"BM": 64, "BN": 32, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
+    "split-k": {"BM": 64, "BN": 32, "BK": 8, "WM": 32, "WN": 32, "TM": 4},
+}
+"""Small tiles that are not square, for the methods that have any."""
 
 
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
-def test_the_traffic_in_the_header_is_that_of_the_threads(
-    method: Method, worth_sweeping: WorthSweeping
-) -> None:
+def test_the_traffic_in_the_header_is_that_of_the_threads(method: Method) -> None:
     """The reference is an instrumented run, which counts the bytes of each access."""
-    # The default, and a combination with small blocks: one that Nsight Compute has counted, because other
-    # tests compile it too, or the first of the header.
-    chosen = worth_sweeping(method, BLOCK_SIZE=(4, 16))[:2]
-    if method.name in SMALL_AND_COUNTED:
-        chosen[1:] = variants(method, SMALL_AND_COUNTED[method.name])
-    assert len(set(chosen)) == 2
-    # Each variant runs with half of the shapes, because large kernels take long to execute.
-    cases = [(variant, shape) for i, variant in enumerate(chosen) for shape in COUNTED_SHAPES[i % 2 :: 2]]
-    # Each thread waits for a compiler, or for the process that runs the kernel.
-    with ThreadPoolExecutor(2) as threads:
-        counts = list(threads.map(lambda case: _counted(*case), cases))
-    for (variant, shape), counted in zip(cases, counts, strict=True):
+    (variant,) = variants(method, {name: (value,) for name, value in TILES.get(method.name, {}).items()})
+    for shape in map(parse_shape, ("33x70x50", "66x70x21", "7x40x1")):
         declared = variant.traffic(FLOAT32, shape.m, shape.n, shape.k)
-        assert declared == counted, (str(variant), str(shape))
+        assert declared == _counted(variant, shape), (str(variant), str(shape))
 
 
 def _counted(variant: Variant, shape: Shape) -> Traffic:
@@ -165,7 +151,7 @@ def test_compulsory_traffic_is_each_matrix_once():
 
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
 def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
-    for variant in worth_sweeping(method):
+    for variant in worth_sweeping(method, **{p.name: p.values[:2] for p in method.parameters}):
         traffic = variant.traffic(FLOAT32, 60, 70, 80)
         assert traffic.load_bytes >= 4 * (60 * 80 + 80 * 70)
         assert traffic.store_bytes >= 4 * 60 * 70

@@ -28,7 +28,7 @@ from cudamm.kernels.variant import variants
 PROBLEM = Problem(Shape(8, 5, 6), ELEMENT_TYPES["float32"])
 
 
-@pytest.fixture(params=["in process", "worker"])
+@pytest.fixture(scope="module", params=["in process", "worker"])
 def executor(request: pytest.FixtureRequest, cpu: Device[Any]) -> Iterator[Executor]:
     """Yield each executor in turn, on the CPU device."""
     with InProcessExecutor(cpu) if request.param == "in process" else WorkerExecutor("cpu", 30) as opened:

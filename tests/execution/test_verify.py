@@ -61,10 +61,14 @@ def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel
 
 
 @pytest.mark.parametrize(
-    ("method", "dtype"),
-    [("tiled", "float32"), ("tiled-bounds", "float64"), ("double-buffer", "int32")],
+    ("method", "nth", "dtype"),
+    [
+        ("tiled", FIRST, "float32"),
+        ("tiled", SECOND, "float32"),
+        ("tiled-bounds", FIRST, "float64"),
+        ("double-buffer", SECOND, "int32"),
+    ],
 )
-@pytest.mark.parametrize("nth", [FIRST, SECOND], ids=["first", "second"])
 def test_a_missing_barrier_is_reported(reason: Kernel, method: str, nth: int, dtype: str) -> None:
     message = reason(broken(method, "        __syncthreads();", "        ", nth), "24x16x24", dtype)
     assert "the result depends on the order in which threads run: a __syncthreads() is missing" in message
@@ -117,9 +121,7 @@ def test_a_column_check_off_by_one_is_reported(reason: Kernel) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("method", "dtype"), [("naive", "float32"), ("coalesced", "float64"), ("coalesced", "int32")]
-)
+@pytest.mark.parametrize(("method", "dtype"), [("naive", "float32"), ("coalesced", "int32")])
 def test_a_write_of_values_that_were_read_beyond_the_edge_is_reported(
     reason: Kernel, method: str, dtype: str
 ) -> None:
@@ -146,7 +148,7 @@ def test_one_unwritten_element_is_reported(reason: Kernel) -> None:
     source = broken(
         "tiled-bounds", "if (row < M && col < N)", "if (row < M && col < N && !(row == 9 && col == 4))"
     )
-    for dtype in ("float32", "float64", "int32"):
+    for dtype in ("float64", "int32"):
         message = reason(source, "13x11x10", dtype)
         assert message.startswith("1 of 143 elements never written, first C[9][4] (tile 1,0)")
 
@@ -158,22 +160,13 @@ def test_a_load_past_the_edge_is_reported(reason: Kernel) -> None:
     assert "got nan, read from beyond the edge of A" in message
 
 
-@pytest.mark.parametrize("condition", ["row >= M", "col >= N"])
-def test_a_continue_around_the_barriers_is_reported_with_the_line(reason: Kernel, condition: str) -> None:
-    source = broken("tiled-bounds", "k0 += BLOCK_SIZE) {", f"k0 += BLOCK_SIZE) {{ if ({condition}) continue;")
+def test_a_continue_around_the_barriers_is_reported_with_the_line(reason: Kernel) -> None:
+    source = broken("tiled-bounds", "k0 += BLOCK_SIZE) {", "k0 += BLOCK_SIZE) { if (row >= M) continue;")
     message = reason(source, "13x11x10")
     barrier = next(i for i, line in enumerate(source.splitlines(), 1) if "__syncthreads();" in line)
     assert f"at the barrier in line {barrier} of kernel.cu" in message
     assert "left the kernel" in message
     assert "all threads of a block must reach it" in message
-
-
-def test_an_early_return_before_the_barriers_is_reported(reason: Kernel) -> None:
-    source = broken(
-        "tiled-bounds", "    element sum = 0;", "    if (row >= M || col >= N) return; element sum = 0;"
-    )
-    message = reason(source, "13x11x10")
-    assert "has left the kernel" in message or "left the kernel while" in message
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32"])
@@ -185,14 +178,13 @@ def test_adding_to_the_previous_c_is_reported(reason: Kernel, dtype: str) -> Non
     assert message.startswith("256 of 256 elements wrong, first C[0][0]")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_zeroing_only_the_diagonal_is_reported(reason: Kernel, dtype: str) -> None:
+def test_zeroing_only_the_diagonal_is_reported(reason: Kernel) -> None:
     source = broken(
         "block-coarse",
         "            C[row * N + col] = 0;",
         "            if (row == col) C[row * N + col] = 0;",
     )
-    message = reason(source, "6x6x6", dtype, BLOCK_SIZE=2)
+    message = reason(source, "6x6x6", BLOCK_SIZE=2)
     assert "it adds to what C held before: C has to be set to zero first" in message
     assert "30 of 36 elements" in message
     assert "first C[0][1] (tile 0,0)" in message
@@ -236,9 +228,8 @@ def test_a_term_that_is_added_twice_is_reported(reason: Kernel) -> None:
 
 def test_a_wrong_element_far_from_the_first_is_named(reason: Kernel) -> None:
     source = broken("coalesced", "= sum;", "= row == 37 && col == 21 ? sum * element(2) : sum;")
-    for dtype in ("float32", "float64", "int32"):
-        message = reason(source, "40x24x33", dtype)
-        assert message.startswith("1 of 960 elements wrong, first C[37][21] (tile 4,2): expected ")
+    message = reason(source, "40x24x33")
+    assert message.startswith("1 of 960 elements wrong, first C[37][21] (tile 4,2): expected ")
 
 
 def test_expected_and_found_values_are_those_of_the_element(reason: Kernel) -> None:
@@ -257,7 +248,7 @@ def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
 ) -> None:
     """At 1 x 1 x 1 the bound is u |a b| and the product is rounded once, so an error of 2 ulp is wrong."""
-    for steps, status in ((0, "ok"), (2, "failed"), (-2, "failed"), (20, "failed")):
+    for steps, status in ((0, "ok"), (2, "failed"), (-2, "failed")):
         source = broken("coalesced", "= sum;", f"= sum + {steps} * sum * element(1.1920929e-7);")
         result = verify_one(cpu, write_kernel(source), "1x1x1", fmad=False, BLOCK_SIZE=1)
         assert result.status == status, steps
@@ -265,16 +256,10 @@ def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
         assert (result.verdict.max_error <= result.verdict.error_bound) is (status == "ok")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "old", "new"),
-    [
-        ("float64", "element sum = 0;", "float sum = 0;"),
-        ("float64", "sum += A[row * K + k]", "sum += (float)A[row * K + k]"),
-        ("int32", "element sum = 0;", "short sum = 0;"),
-    ],
-)
-def test_a_type_that_is_too_narrow_is_reported(reason: Kernel, dtype: str, old: str, new: str) -> None:
-    assert "elements wrong" in reason(broken("coalesced", old, new), "20x20x4000", dtype)
+@pytest.mark.parametrize(("dtype", "new"), [("float64", "float sum = 0;"), ("int32", "short sum = 0;")])
+def test_a_type_that_is_too_narrow_is_reported(reason: Kernel, dtype: str, new: str) -> None:
+    source = broken("coalesced", "element sum = 0;", new)
+    assert "elements wrong" in reason(source, "20x20x4000", dtype)
 
 
 def test_inputs_cut_to_half_precision_are_reported(reason: Kernel) -> None:
@@ -299,16 +284,13 @@ SUMS = {
         "element p[4] = {};\n    for (int k = 0; k < K; ++k) p[k % 4] += A[row * K + k] * B[k * N + col];\n"
         "    sum = (p[0] + p[1]) + (p[2] + p[3]);"
     ),
-    "even k first": (
-        "for (int j = 0; j < 2; ++j) for (int k = j; k < K; k += 2) sum += A[row * K + k] * B[k * N + col];"
-    ),
 }
 IN_ORDER = "for (int k = 0; k < K; ++k)\n        sum += A[row * K + k] * B[k * N + col];"
 
 
 @pytest.mark.parametrize(
     ("order", "dtype"),
-    [*((order, "float32") for order in SUMS), ("backwards", "float64"), ("in four parts", "int32")],
+    [("backwards", "float32"), ("in four parts", "float64"), ("in four parts", "int32")],
 )
 def test_sums_in_another_order_are_correct(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, order: str, dtype: str
@@ -321,9 +303,7 @@ def test_sums_in_another_order_are_correct(
         assert result.verdict.bit_equal is (True if dtype == "int32" else None)
 
 
-@pytest.mark.parametrize(
-    ("order", "dtype"), [*((order, "float32") for order in SUMS), ("backwards", "float64")]
-)
+@pytest.mark.parametrize(("order", "dtype"), [("backwards", "float32"), ("in four parts", "float64")])
 def test_a_header_that_declares_the_wrong_order_is_reported(reason: Kernel, order: str, dtype: str) -> None:
     """The product is within the error bound, so only its bits show the other order."""
     message = reason(broken("coalesced", IN_ORDER, SUMS[order]), "10x10x70", dtype, fmad=False)
@@ -341,7 +321,7 @@ def test_the_declared_order_is_not_checked_if_terms_may_be_fused(
     assert result.verdict.bit_equal is None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_long_sums_are_correct(cpu: Device[Any], verify_one: Kernel, seed: int) -> None:
     for fmad in (True, False):
         assert verify_one(cpu, "coalesced", "7x9x20000", fmad=fmad, seed=seed, BLOCK_SIZE=8).reason == ""
@@ -412,12 +392,6 @@ def test_a_problem_larger_than_memory_is_refused(cpu: Device[Any], monkeypatch: 
         list(verify_all(InProcessExecutor(cpu), cases, True, silent))
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-@pytest.mark.parametrize("name", ["cpu-simple", "cpu-block", "numpy"])
-def test_a_host_method_is_correct(cpu: Device[Any], verify_one: Kernel, name: str, dtype: str) -> None:
-    assert verify_one(cpu, name, "20x30x40", dtype).verdict.correct is True
-
-
 def test_mistakes_of_host_methods_are_reported(cpu: Device[Any], verify_one: Kernel, tmp_path: Path) -> None:
     source = find("cpu-simple").source.replace("void cpu_simple", "void loops")
 
@@ -429,7 +403,6 @@ def test_mistakes_of_host_methods_are_reported(cpu: Device[Any], verify_one: Ker
 
     message = reason_with("= sum;", "= sum + (i == 3 && j == 4 ? sum : 0);")
     assert message.startswith("1 of 600 elements wrong, first C[3][4]")
-    assert reason_with("i < M", "i < 5").startswith("450 of 600 elements never written, first C[5][0]")
     assert "wrote past the end of C" in reason_with("j < N", "j <= N")
 
 

@@ -218,8 +218,8 @@ def test_a_huge_error_is_reported_without_a_warning(run, kernel):
 
 
 def test_every_kernel_file_has_a_row(run, kernel):
-    kernel("one.cu")
-    kernel("two.cu", "= sum;", "= sum + 1;")
-    result = run("verify --kernel one.cu --kernel two.cu -n 8 --block 8 --json -")
+    kernel()
+    kernel("wrong.cu", "= sum;", "= sum + 1;")
+    result = run("verify --kernel my.cu --kernel wrong.cu -n 8 --block 8 --json -")
     assert result.status == 1
-    assert [(row["method"], row["status"]) for row in result.records] == [("one", "ok"), ("two", "failed")]
+    assert [(row["method"], row["status"]) for row in result.records] == [("my", "ok"), ("wrong", "failed")]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,10 @@ from click.testing import CliRunner
 
 from cudamm.benchmark.result import ExactFigures
 from cudamm.cli import app
+from cudamm.compile.compile_cache import cache_folder
+from cudamm.compile.host_compiler import compiler
 from cudamm.devices.find_device import find, host
+from cudamm.errors import NoDeviceError
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import Architecture
@@ -135,6 +138,31 @@ def cpu_passes_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     info = dataclasses.replace(device.info, kind="gpu", properties=device.info.properties | {"arch": "sm_86"})
     monkeypatch.setattr(device, "info", info)
     monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", InThisProcess)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no GPU answer."""
+
+    def import_driver() -> None:
+        raise NoDeviceError("the driver finds no GPU")
+
+    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", import_driver)
+
+
+@pytest.fixture
+def setenv(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+    """Return a function that sets a variable, and has the compiler and the cache folder found again."""
+    cached = (compiler, cache_folder)
+
+    def setenv(name: str, value: str) -> None:
+        monkeypatch.setenv(name, value)
+        for function in cached:
+            function.cache_clear()
+
+    yield setenv
+    for function in cached:
+        function.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -31,8 +31,9 @@ def test_a_missing_gpu_ends_with_3_and_the_last_line_is_the_remedy(spawn, tmp_pa
     assert json.loads((tmp_path / "found.json").read_text())["usable"] is False
 
 
-def test_a_missing_compiler_ends_with_3_and_the_remedy(spawn) -> None:
-    result = spawn("doctor --device cpu", CXX="no-such-compiler")
+def test_a_missing_compiler_ends_with_3_and_the_remedy(run, setenv) -> None:
+    setenv("CXX", "no-such-compiler")
+    result = run("doctor --device cpu")
     assert result.status == 3
     assert result.stderr.startswith("cudamm: bench cannot run here: ")
     assert "no-such-compiler" in result.stderr and "apt install g++" in result.stderr
@@ -62,9 +63,10 @@ def test_an_unknown_device_is_a_usage_error(run) -> None:
     run("doctor --device gpx").refused(2, "gpx")
 
 
-def test_a_cache_folder_that_is_a_file_ends_with_3_and_is_named(spawn, tmp_path: Path) -> None:
+def test_a_cache_folder_that_is_a_file_ends_with_3_and_is_named(run, setenv, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    result = spawn("doctor --device cpu", CUDAMM_CACHE=str(tmp_path / "file"))
+    setenv("CUDAMM_CACHE", str(tmp_path / "file"))
+    result = run("doctor --device cpu")
     assert result.status == 3
     assert "CUDAMM_CACHE" in result.stderr
 

@@ -65,7 +65,6 @@ def test_ctrl_c_before_the_device_is_open_prints_one_message(run, monkeypatch):
     [
         (signal.SIGINT, 130, "cudamm: interrupted: 1 result by then\n"),
         (signal.SIGTERM, 143, "cudamm: interrupted by SIGTERM: 1 result by then\n"),
-        (signal.SIGHUP, 129, "cudamm: interrupted by SIGHUP: 1 result by then\n"),
     ],
 )
 def test_a_signal_during_an_endless_launch_keeps_the_results_so_far(

@@ -52,13 +52,13 @@ def test_results_in_the_style_of_a_report_can_be_drawn(run):
 
 
 def test_failed_results_are_counted_below_the_chart(run, kernel):
-    kernel("wrong.cu", "sum += A", "sum -= A")
+    kernel("wrong.cu", "= sum;", "= sum + 1;")
     ended = run(f"bench {ON_CPU} --kernel wrong.cu -m cpu-simple --plot -")
     assert ended.status == 1 and "Not drawn: 1 failed" in ended.stdout
 
 
 def test_without_a_timed_result_no_chart_is_drawn(run, kernel, tmp_path):
-    kernel("wrong.cu", "sum += A", "sum -= A")
+    kernel("wrong.cu", "= sum;", "= sum + 1;")
     for path in ("x.png", "-"):
         ended = run(f"bench {ON_CPU} --kernel wrong.cu --plot {path}")
         assert ended.status == 1 and ended.stderr.startswith(

@@ -6,17 +6,19 @@ import json
 
 import pytest
 
-from cudamm.courses import reproduce_pmpp
+from cudamm.courses import reproduce_pmpp, reproduce_sheffield
 from cudamm.execution.case import Verdict
 from cudamm.execution.in_process_executor import InProcessExecutor
+from cudamm.kernels.problem import Shape
 
 ON_CPU = "--device cpu -n 16"
 
 
 @pytest.fixture(autouse=True)
 def no_large_rectangle(monkeypatch):
-    """Leave out the shape of 640x480x320, whose emulation takes seconds."""
+    """Leave out the shape of 640x480x320, whose emulation takes seconds, and reduce the one of 96x160x64."""
     monkeypatch.setattr(reproduce_pmpp, "BOUNDARY_SHAPES", reproduce_pmpp.BOUNDARY_SHAPES[:2])
+    monkeypatch.setattr(reproduce_sheffield, "RECTANGLE", Shape(32, 96, 64))
 
 
 def test_every_course_is_reproduced_and_drawn(run, tmp_path):

@@ -253,48 +253,6 @@ def test_failed_rows_and_changed_kernels_are_measured_again(run, kernel, tmp_pat
     ]
 
 
-TWO_KERNELS = """\
-#include "scale.h"
-__global__ void one(int M, int N, int K, const float *A, const float *B, float *C) {
-    const int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= M || col >= N) return;
-    float sum = 0;
-    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
-    C[row * N + col] = sum * SCALE;
-}
-__global__ void two(int M, int N, int K, const float *A, const float *B, float *C) {
-    C[0] = 2;
-}
-"""
-CHANGES = {  # an option and its other value, or a file and its other text; and the exit status then
-    "kernel": ("my.cu", TWO_KERNELS.replace("= sum *", "= 2 * sum *"), 1),
-    "included header": ("scale.h", "#define SCALE 2\n", 1),
-    "entry": ("--entry one", "--entry two", 1),
-    "args": ("--args M,N,K,A,B,C", "--args M,N,K,B,A,C", 1),
-    "threads": ("--threads 4,4", "--threads 4,2", 1),
-    "grid": ("--grid 2,2", "--grid 2,3", 0),
-    "shared-bytes": ("--shared-bytes 0", "--shared-bytes 64", 0),
-}
-
-
-@pytest.mark.parametrize("changed", CHANGES)
-def test_a_row_is_measured_again_whatever_has_changed(run, tmp_path, launches, changed):
-    (tmp_path / "my.cu").write_text(TWO_KERNELS)
-    (tmp_path / "scale.h").write_text("#define SCALE 1\n")
-    options = " ".join(before for before, _, _ in CHANGES.values() if before.startswith("--"))
-    line = f"sweep {QUICK} --full -n 8 --kernel my.cu --resume out.json {options}"
-    assert run(line).status == 0
-    del launches[:]
-    assert run(line).status == 0 and launches == []
-    before, after, status = CHANGES[changed]
-    if before.startswith("--"):
-        line = line.replace(before, after)
-    else:
-        (tmp_path / before).write_text(after)
-    assert run(line).status == status
-    assert launches != []
-
-
 def test_dropped_rows_are_measured_again_by_full_and_by_bench(run, tmp_path, launches):
     path = tmp_path / "out.json"
     run(f"{SWEEP} -m naive --block 8 --json out.json")

@@ -277,10 +277,6 @@ def test_a_kernel_that_does_not_compile_is_refused(run, kernel):
     run(f"{TUNE} --kernel broken.cu").refused(2, "broken.cu", "does not compile")
 
 
-def test_without_a_gpu_the_message_names_the_cpu_device(spawn):
-    spawn("tune --device gpu -m naive").refused(3, "--device cpu")
-
-
 def test_a_budget_is_a_duration_with_or_without_a_unit():
     from cudamm.cli.tune_command import Duration
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 VERIFY = "verify --device cpu "
 
 
@@ -65,8 +67,9 @@ def test_devices_lists_the_cpu_device_and_the_reason_for_no_gpu(spawn):
     assert ended.stderr == ""
 
 
-def test_occupancy_of_a_device_needs_a_gpu(run, spawn):
-    spawn("occupancy -m tiled --block 16,32 --device gpu").refused(3)
+@pytest.mark.usefixtures("no_gpu")
+def test_occupancy_of_a_device_needs_a_gpu(run):
+    run("occupancy -m tiled --block 16,32 --device gpu").refused(3)
     run("occupancy --device cpu").refused(2, "needs a GPU")
 
 

@@ -37,8 +37,6 @@ FAULTY = {  # value of FAULT, and what the reported reason matches
     "exception": (27, "failed assertion"),
     "closes its handles": (28, "running the kernel ended with status 4"),
     "truncates the shared memory": (29, "bad memory access|SIGBUS"),
-    "does not compile": (30, "does not compile"),
-    "too much shared memory": (31, "262,144 bytes of static shared memory"),
     "row not written": (32, "never written"),
     "sleeps": (33, NO_ANSWER),
     "forges answers": (34, "answered “what” instead of a duration"),
@@ -46,39 +44,47 @@ FAULTY = {  # value of FAULT, and what the reported reason matches
     "starts a process": (37, "attempt to start a process"),
     "runs a program": (38, "running the kernel was killed by SIGSYS: it tried to start a process"),
 }
+TALKATIVE = 24
+NOT_COMPILED = {
+    30: "this variant does not compile",
+    31: "bytes of static shared memory, more than the 49,152",
+}
 
 
-def bench(faults: str) -> str:
-    return (
-        f"bench --device cpu -n 32 --runs 2 --warmup 0 --times --timeout 1 -m tiled,coalesced --block 8 "
-        f"--kernel {FAULTS} -D FAULT={faults} --json out.json"
-    )
+BENCH = f"bench --device cpu --runs 2 --warmup 0 --times --timeout 1 --kernel {FAULTS} --json out.json "
 
 
 def test_each_fault_costs_its_own_row_and_no_other(workspace):
     """All faults are in one run, so each case but the first comes after a fault."""
     reasons = dict(FAULTY.values())
-    completed = workspace.run(bench(",".join(map(str, [0, *reasons, 99]))))
-    rows = {row["params"].get("FAULT", row["method"]): row for row in workspace.rows()}
-    correct = ["tiled", "coalesced", 0, 99]
-    assert {name: row["status"] for name, row in rows.items()} == (
+    sizes = " ".join(f"-n 32x32x{100 + fault}" for fault in [0, *reasons, TALKATIVE, 99])
+    completed = workspace.run(f"{BENCH} {sizes} -D FAULT=100")
+    rows = {row["k"] - 100: row for row in workspace.rows()}
+    correct = [0, TALKATIVE, 99]
+    assert {fault: row["status"] for fault, row in rows.items()} == (
         dict.fromkeys(correct, "ok") | dict.fromkeys(reasons, "failed")
     )
-    shown = " ".join(completed.stdout.split())
     for fault, reason in reasons.items():
         assert re.search(reason, rows[fault]["reason"]), rows[fault]
-        assert re.search(f"failed faults [^:]*FAULT={fault} .*?({reason})", shown)
+    for fault in list(reasons)[:5]:  # of one variant the first five reasons are printed
+        assert re.search(f"failed faults .* at 32x32x{100 + fault} .*{reasons[fault]}", completed.stdout)
+    assert completed.stdout.count("FAILED") == len(reasons)
     assert completed.status == 1
     assert "Traceback" not in completed.stderr and "Traceback" not in completed.stdout
     assert completed.stdout.count("✓") == len(correct)
+    # What a kernel prints is not printed among the tables.
+    assert "a long line" not in completed.stdout and completed.stderr.count("a long line") >= 3 * 2000
     workspace.assert_nothing_left()
 
 
-def test_output_of_a_kernel_is_not_printed_among_the_tables(workspace):
-    completed = workspace.run(bench("24"))
-    assert completed.status == 0
-    assert [row["status"] for row in workspace.rows()] == ["ok"] * 3
-    assert "a long line" not in completed.stdout and completed.stderr.count("a long line") >= 3 * 2000
+def test_a_variant_that_does_not_compile_costs_its_own_row(workspace):
+    completed = workspace.run(BENCH + "-m tiled,coalesced --block 8 -n 32 -D FAULT=0,30,31,99")
+    assert completed.status == 1 and "Traceback" not in completed.stderr + completed.stdout
+    rows = workspace.rows()
+    assert [row["status"] for row in rows] == ["ok", "ok", "ok", "failed", "failed", "ok"]
+    for row in rows[3:5]:
+        reason = NOT_COMPILED[row["params"]["FAULT"]]
+        assert reason in row["reason"] and reason in " ".join(completed.stdout.split())
     workspace.assert_nothing_left()
 
 
@@ -96,7 +102,7 @@ WorkerExecutor._start = start_once
 
 
 def test_a_killed_worker_that_cannot_start_again_ends_the_run_with_its_rows(workspace):
-    completed = workspace.run(bench("0,1,99"), prefix=ONE_START)
+    completed = workspace.run(BENCH + "-m tiled,coalesced --block 8 -n 32 -D FAULT=0,1,99", prefix=ONE_START)
     assert completed.status == 3
     assert [row["status"] for row in workspace.rows()] == ["ok", "ok", "ok"]
     assert completed.stdout.count("✓") == 3
@@ -105,7 +111,7 @@ def test_a_killed_worker_that_cannot_start_again_ends_the_run_with_its_rows(work
 
 
 def test_a_worker_that_never_starts_ends_the_command(workspace):
-    completed = workspace.run(bench("0"), prefix="import sys; sys.executable = '/bin/false'")
+    completed = workspace.run(BENCH + "-n 32", prefix="import sys; sys.executable = '/bin/false'")
     assert (completed.status, completed.stdout) == (3, "")
     assert len(completed.stderr_lines) == 1 and "did not start" in completed.stderr_lines[0]
     assert not (workspace.folder / "out.json").exists()

@@ -47,7 +47,7 @@ def outputs(option: str) -> st.SearchStrategy[str]:
 def inputs() -> st.SearchStrategy[str]:
     """Return names for an option that reads a file."""
     odd = (
-        *INPUTS, *STREAMS, "/dev/zero", "/dev/urandom", "fifo", "", " ", ".", "folder", "circle",
+        *INPUTS, *STREAMS, "/dev/zero", "fifo", "", " ", ".", "folder", "circle",
         "missing.cu", "x" * 300,
         "mine.cu/x", "/proc/self/mem", "/proc/self/environ", "new\nmissing", *map(os.fsdecode, HOSTILE_NAMES),
     )  # fmt: skip

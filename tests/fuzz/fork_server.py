@@ -154,13 +154,15 @@ def compute_no_figures() -> None:
 
 
 def import_everything() -> None:
-    """Import each module of cudamm that can be imported here."""
+    """Import each module of cudamm that can be imported here, and read the ladder."""
     import cudamm
+    from cudamm.kernels.ladder import ladder
 
     for module in pkgutil.walk_packages(cudamm.__path__, "cudamm."):
         if not module.name.endswith("__main__") and "cuda_src" not in module.name:
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
+    ladder()
 
 
 def serve() -> None:

@@ -126,8 +126,8 @@ def _run_what_cleans_up(arena: Arena) -> None:
     program = arena.folder / "next.cu"
     text = KERNEL.replace("sum = START", f"sum = START + 0 * {time.time_ns() % 10**9}")  # in no cache
     program.write_text(text)
-    words = ("bench", "--kernel", "next.cu", "--block", "4", "-n", "8", "--json", "out.json")
-    arena.run(Line(words, figures=False))
+    words = "bench --kernel next.cu --block 4 -n 8 --runs 1 --warmup 0 --times --json out.json"
+    arena.run(Line(tuple(words.split()), figures=False))
     program.unlink()
 
 

@@ -69,7 +69,7 @@ CHANGED_SEARCHES = {
     "a folder of CXX": {"CPATH": "", "CXX": "g++ -Iothers"},
 }
 CHANGED_COMPILERS = {"other options": "g++ -O1", "a script": "./compiler"}
-AT_ONCE = {"a header of a header", "-D", "--requires", "--dtype"}
+AT_ONCE = {"a header of a header", "--requires", "--dtype", "--entry", "--args", "--grid"}
 """Things that `make test` changes. `make fuzz` changes the others; most have faster tests elsewhere."""
 
 

@@ -80,7 +80,7 @@ drawn_expressions = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(drawn_expressions)
 def test_any_expression_has_the_value_of_exact_arithmetic(drawn: Drawn) -> None:
     text, expected = drawn

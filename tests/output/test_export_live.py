@@ -134,7 +134,7 @@ def test_nan_is_refused_and_other_records_are_written(tmp_path: Path) -> None:
     assert_only(tmp_path, "out.json.journal")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_all_appended_records_survive_a_kill_at_any_moment(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "out.json"
     if seed % 2:

@@ -187,7 +187,7 @@ wait
 
 @pytest.mark.parametrize(
     ("signal_number", "command"),
-    [(signal.SIGINT, "bench"), (signal.SIGKILL, "trace")],
+    [(signal.SIGTERM, "check"), (signal.SIGKILL, "trace")],
     ids=lambda given: getattr(given, "name", given),
 )
 def test_a_signal_ends_a_compiler_with_its_processes_and_files(workspace, signal_number, command):

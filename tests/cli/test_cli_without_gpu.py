@@ -29,7 +29,7 @@ def defines(row: dict[str, Any]) -> str:
 
 def test_exact_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_path) -> None:
     # Other tests compile these kernels for sm_90, with these parameters.
-    methods, options = "-m naive,tiled,vectorized", "-n 100x90x110 --arch sm_90 --json"
+    methods, options = "-m naive,tiled,vectorized", "-n 70x50x30 --arch sm_90 --json"
     measured = run(f"bench --device cpu {methods} {options} -").records
     run(f"trace {methods} {options} trace.json")
     traced = json.loads((tmp_path / "trace.json").read_text())["variants"]

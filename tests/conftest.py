@@ -124,6 +124,20 @@ def kernels() -> Path:
     return Path(__file__).parent / "example_kernels"
 
 
+@pytest.fixture(scope="session")
+def is_running() -> Callable[[int], bool]:
+    """Return a function that says whether a process runs. One that ended and was not waited for does not."""
+
+    def is_running(process: int) -> bool:
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
+        except OSError:
+            return False
+        return state not in "ZX"
+
+    return is_running
+
+
 @pytest.fixture
 def write_kernel(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes the text of a kernel to a file and returns the path."""

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from cudamm.analysis.check import CheckResult, SharedLimit, check_all
-from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
@@ -109,7 +108,7 @@ def test_races_without_barriers_are_found(checked: Checked) -> None:
 
 
 def test_a_missing_first_barrier_is_found(checked: Checked) -> None:
-    result = checked("no_first_barrier", "33x20x40")
+    result = checked("no_first_barrier", "20x16x24", BLOCK_SIZE=8)
     races = [f for f in result.errors if f.kind == "race"]
     assert {f.array for f in races} == {"subA", "subB"}
     for race in races:
@@ -184,12 +183,6 @@ def test_one_step_past_the_tile_is_out_of_bounds(checked: Checked) -> None:
     assert ("out-of-bounds", "Bs", line) in errors_of(result)
     assert any("Bs[16][0]" in f.message and "Bs has 16 x 16" in f.message for f in result.errors)
     assert any(f.kind == "wrong-result" for f in result.errors)
-
-
-def test_adding_to_c_without_setting_it_is_found(checked: Checked) -> None:
-    result = checked("reads_c_first", "17x31x13")
-    line = line_of(result, "C[row * N + col] +=")
-    assert ("uninitialised", "C", line) in errors_of(result)
 
 
 def test_reading_another_row_is_wrong_and_out_of_bounds_only_past_the_end(checked: Checked) -> None:
@@ -272,18 +265,19 @@ def test_correct_kernels_have_no_race_and_no_access_out_of_bounds(
     [m for m in ladder() if not m.runs_on_host and not unsupported_reason(m, CpuDevice.limits)],
     ids=lambda m: m.name,
 )
-def test_the_ladder_is_clean_on_every_shape(cpu: Device[Any], method: Method) -> None:
-    (variant,) = variants(method, {"BLOCK_SIZE": (16,)})
-    (result,) = results(cpu, [variant], VERIFIED_SIZES, "float32")
+def test_the_ladder_is_clean(cpu: Device[Any], method: Method) -> None:
+    """Sizes: the smallest; tiles that reach past every edge, in several steps; whole tiles."""
+    (variant,) = variants(method, {})  # as in most tests: it is compiled once
+    (result,) = results(cpu, [variant], ("1x1x1", "33x20x40", "64x64x64"), "float32")
     assert [f.message for f in result.errors] == [] and result.status == "clean"
-    assert set(result.sizes) == set(VERIFIED_SIZES)
+    assert len(result.sizes) == 3
 
 
 def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> None:
-    """Kernels without tiles, with bounded tiles, and with tiles in dynamic shared memory are checked."""
-    names = ("naive", "tiled-bounds", "tiled-dynamic")
+    """Kernels with bounded tiles, and with tiles in dynamic shared memory, are checked."""
+    names = ("tiled-bounds", "tiled-dynamic")
     chosen = [v for name in names for v in variants(find(name), {"BLOCK_SIZE": (7,)})]
-    for result in results(cpu, chosen, ("17x10x13",), "float64"):
+    for result in results(cpu, chosen, ("17x10x13",), "float32"):
         assert [(result.method, f.message) for f in result.errors] == []
         (odd,) = (f for f in result.advice if f.kind == "partial-warp")
         assert "not a multiple of 32" in odd.message

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from cudamm.analysis import sanitizer
-from cudamm.analysis.sanitizer import ToolVerdict, find_compute_sanitizer, parse
+from cudamm.analysis.sanitizer import ToolVerdict, find_compute_sanitizer, launch_once, parse
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
-from cudamm.execution.process_protocol import Success
+from cudamm.execution.process_protocol import Success, answer_to
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -124,15 +124,16 @@ def prepared(cpu, kernels):
     return prepare_one
 
 
-def test_the_watched_process_writes_its_success_or_error_to_a_file(prepared, tmp_path: Path):
-    for name, error in (("tiled", None), ("continues_past_barriers", "left the kernel")):
-        (tmp_path / "case").write_bytes(pickle.dumps(prepared(name)))
-        command = [sys.executable, "-m", "cudamm.analysis.sanitizer"]
-        command += [str(tmp_path / "case"), str(tmp_path / "answer"), "60"]
-        completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert completed.returncode == 0, completed.stderr
-        answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - written by this test
-        if error is None:
-            assert answer == Success(None)
-        else:
-            assert isinstance(answer.error, KernelError) and error in str(answer.error)
+def test_a_right_kernel_is_launched_without_an_error(prepared, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "")  # `launch_once` sets it
+    assert answer_to(lambda: launch_once(prepared("tiled"))) == Success(None)
+
+
+def test_the_watched_process_writes_its_error_to_a_file(prepared, tmp_path: Path):
+    (tmp_path / "case").write_bytes(pickle.dumps(prepared("continues_past_barriers")))
+    command = [sys.executable, "-m", "cudamm.analysis.sanitizer"]
+    command += [str(tmp_path / "case"), str(tmp_path / "answer"), "60"]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert completed.returncode == 0, completed.stderr
+    answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - written by this test
+    assert isinstance(answer.error, KernelError) and "left the kernel" in str(answer.error)

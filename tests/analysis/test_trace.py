@@ -75,7 +75,6 @@ def warps(shape, edge, row_from_x):
     ("method", "shape", "dtype"),
     [
         ("naive", "40x24x33", "float32"),
-        ("coalesced", "40x24x33", "float32"),
         ("coalesced", "33x50x9", "float64"),
     ],
 )
@@ -105,15 +104,15 @@ def test_requests_and_sectors_are_those_of_the_addresses(method, shape, dtype):
 @pytest.mark.parametrize(
     ("method", "values"),
     [
-        ("tiled-bounds", {"BLOCK_SIZE": 8}),
-        ("register-tile", {"BLOCK_SIZE": 8, "TILE_SIZE": 2}),
-        ("tiled-padded", {"BLOCK_SIZE": 16, "PAD": 1}),
+        ("tiled-bounds", {"BLOCK_SIZE": 16}),
+        ("register-tile", {"BLOCK_SIZE": 16, "TILE_SIZE": 4}),
+        ("tiled-padded", {"BLOCK_SIZE": 32, "PAD": 1}),
     ],
 )
 def test_requested_bytes_are_the_traffic_of_the_header(method, values):
-    result = traced(method, "64x48x32", **values)
+    result = traced(method, "128x64x32", **values)
     (variant,) = variants(find(method), {name: (value,) for name, value in values.items()})
-    traffic = variant.traffic(ELEMENT_TYPES["float32"], 64, 48, 32)
+    traffic = variant.traffic(ELEMENT_TYPES["float32"], 128, 64, 32)
     assert traffic is not None
     assert result.total("global", "load").bytes_requested == traffic.load_bytes
     assert result.total("global", "store").bytes_requested == traffic.store_bytes
@@ -121,11 +120,10 @@ def test_requested_bytes_are_the_traffic_of_the_header(method, values):
     assert result.intensity_with_stores == result.operations / (traffic.load_bytes + traffic.store_bytes)
 
 
-@pytest.mark.parametrize("method", ["coalesced", "tiled-bounds"])
-def test_the_counts_of_a_few_blocks_are_scaled_to_the_grid(method):
+def test_the_counts_of_a_few_blocks_are_scaled_to_the_grid():
     """The last row and column of blocks reach past the edge of C."""
-    every = traced(method, "88x104x24", BLOCK_SIZE=16)
-    few = traced(method, "88x104x24", BLOCK_SIZE=16, settings=Settings(blocks=8))
+    every = traced("tiled-bounds", "88x104x24", BLOCK_SIZE=16)
+    few = traced("tiled-bounds", "88x104x24", BLOCK_SIZE=16, settings=Settings(blocks=8))
     assert few.scaled and few.blocks == (8, 42) and not every.scaled and every.blocks == (42, 42)
     assert few.accesses == every.accesses
 
@@ -145,9 +143,9 @@ def test_intensity_and_traffic_relative_to_naive_are_those_computed_by_hand():
 
 def test_padding_removes_the_bank_conflicts_of_tiled_padded():
     conflicts, cured = (
-        only_access(traced("tiled-padded", "64", BLOCK_SIZE=32, PAD=pad), "As", "load") for pad in (0, 1)
+        only_access(traced("tiled-padded", "32", BLOCK_SIZE=32, PAD=pad), "As", "load") for pad in (0, 1)
     )
-    assert conflicts.requests == cured.requests == 64 * 64 * 64 // WARP
+    assert conflicts.requests == cured.requests == 32 * 32 * 32 // WARP
     assert conflicts.wavefronts == 32 * conflicts.requests and cured.wavefronts == cured.requests
     assert conflicts.ideal_wavefronts == cured.ideal_wavefronts == cured.requests
     assert pattern(conflicts) == "32-way conflict" and pattern(cured) == "no conflict"
@@ -155,8 +153,8 @@ def test_padding_removes_the_bank_conflicts_of_tiled_padded():
 
 @pytest.mark.usefixtures("needs_nvcc")
 def test_shared_loads_that_nvcc_merges_are_counted_as_merged():
-    written = traced("tiled", "64")
-    merged = traced("tiled", "64", settings=Settings(blocks=None, arch="sm_90"))
+    written = traced("tiled", "32")
+    merged = traced("tiled", "32", settings=Settings(blocks=None, arch="sm_90"))
     as_written, as_compiled = (only_access(result, "As", "load") for result in (written, merged))
     assert written.wide_lines is None and merged.wide_lines == {as_compiled.line}
     assert as_compiled.requests == as_written.requests // 4
@@ -344,13 +342,13 @@ def test_a_warp_or_block_that_does_not_exist_is_refused():
 
 def test_accesses_whose_sectors_vary_with_the_size_are_found():
     """Rows of 24 floats begin at a sector. Some rows of 20 do not, so B and C need more sectors."""
-    results = [traced("coalesced", f"16x{n}x8", BLOCK_SIZE=8) for n in (24, 20)]
+    results = [traced("coalesced", f"16x{n}x8", BLOCK_SIZE=16) for n in (24, 20)]
     values = {
         (array, op): {round(value, 9) for _, value in values_by_size}
         for (_, array, op), values_by_size in varying(results).items()
     }
     assert len(values["B", "load"]) == 2 and len(values["C", "store"]) == 2
-    assert values["A", "load"] == {4.0}
+    assert values["A", "load"] == {2.0}
 
 
 def test_atomics_are_counted_separately_from_stores(kernels):

@@ -153,7 +153,7 @@ class TestCompiled:
         assert "FFMA" in shown and "EXIT" in shown and ".text._Z5naive" in shown
 
     def test_resources_are_those_that_occupancy_reports(self, run) -> None:
-        ended = run("show --resources -m tiled-padded,tiled-dynamic,block-coarse-local --arch sm_80")
+        ended = run("show --resources -m tiled-padded,tiled-dynamic,block-coarse-local --arch sm_90")
         assert ended.status == 0
         rows = [
             [cell.strip() for cell in line.strip("│").split("│")]
@@ -161,7 +161,7 @@ class TestCompiled:
             if line.startswith("│")
         ]
         records = run(
-            "occupancy -m tiled-padded,tiled-dynamic,block-coarse-local --block 32 --arch sm_80 --json -"
+            "occupancy -m tiled-padded,tiled-dynamic,block-coarse-local --block 32 --arch sm_90 --json -"
         ).records
         assert len(rows) == len(records) == 3
         for row, record in zip(rows, records, strict=True):
@@ -180,7 +180,7 @@ class TestCompiled:
     def test_resources_fit_the_terminal(self, on_terminal, columns: int) -> None:
         methods = "-m block-coarse-local,tiled-padded --dtype float32 --dtype float64"
         shown = on_terminal(
-            f"show --resources {methods} --arch sm_80", COLUMNS=str(columns), NO_COLOR="1"
+            f"show --resources {methods} --arch sm_90", COLUMNS=str(columns), NO_COLOR="1"
         ).stdout
         assert max(map(len, shown.splitlines())) <= columns
         assert "…" not in shown

@@ -17,16 +17,9 @@ from cudamm.compile import compiler_process
 from cudamm.compile.process_group import run_group, thread_pool
 from cudamm.errors import KernelError
 
+IsRunning = Callable[[int], bool]
 BACKGROUND = 'sleep 60 >/dev/null 2>&1 & echo $! >"$0"; '
 """Starts a process, and writes its number to the file that the shell is given."""
-
-
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 def wait_until(condition: Callable[[], bool], within_s: float = 10) -> None:
@@ -60,13 +53,13 @@ def test_a_command_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
         run_group([tmp_path / "absent"], timeout_s=60)
 
 
-def test_no_process_outlives_the_command_that_started_it(tmp_path: Path) -> None:
+def test_no_process_outlives_the_command_that_started_it(tmp_path: Path, is_running: IsRunning) -> None:
     file = tmp_path / "number"
     run_group(["sh", "-c", BACKGROUND, str(file)], timeout_s=60)
     wait_until(lambda: not is_running(number_in(file)))
 
 
-def test_a_command_that_takes_too_long_ends_with_its_processes(tmp_path: Path) -> None:
+def test_a_command_that_takes_too_long_ends_with_its_processes(tmp_path: Path, is_running: IsRunning) -> None:
     file = tmp_path / "number"
     with pytest.raises(subprocess.TimeoutExpired):
         run_group(["sh", "-c", f"{BACKGROUND} wait", str(file)], timeout_s=0.2)
@@ -75,7 +68,7 @@ def test_a_command_that_takes_too_long_ends_with_its_processes(tmp_path: Path) -
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_an_exception_in_the_block_of_a_pool_ends_what_its_threads_wait_for(
-    tmp_path: Path, depth: int
+    tmp_path: Path, is_running: IsRunning, depth: int
 ) -> None:
     file = tmp_path / "number"
 
@@ -99,7 +92,7 @@ def test_an_exception_in_the_block_of_a_pool_ends_what_its_threads_wait_for(
     wait_until(lambda: not is_running(number_in(file)))
 
 
-def test_a_killed_program_leaves_no_compiler_and_no_folder(tmp_path: Path) -> None:
+def test_a_killed_program_leaves_no_compiler_and_no_folder(tmp_path: Path, is_running: IsRunning) -> None:
     file, folder = tmp_path / "number", tmp_path / "folder"
     folder.mkdir()
     (folder / "cc1.s").touch()
@@ -134,9 +127,7 @@ def test_a_compiler_that_takes_too_much_memory_is_stopped(monkeypatch: pytest.Mo
         compile_including("/dev/zero")
 
 
-def test_temporary_files_of_a_compiler_are_removed(
-    tmp_path: Path,
-) -> None:
+def test_temporary_files_of_a_compiler_are_removed(tmp_path: Path) -> None:
     named = tmp_path / "named"
     script = f'touch "$TMPDIR/cc1.s"; echo "$TMPDIR" >{named}; [ -z "$1" ] || kill -KILL $$'
     for argument in ("", "fail"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,17 +30,8 @@ def descendants(process: int) -> Iterator[int]:
             yield from descendants(int(word))
 
 
-def is_running(process: int) -> bool:
-    """Return whether a process is running. A process that has ended and was not waited for is not."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="there is no /proc")
-def test_a_killed_program_leaves_no_kernel_running(tmp_path: Path) -> None:
+def test_a_killed_program_leaves_no_kernel_running(tmp_path: Path, is_running: Callable[[int], bool]) -> None:
     (tmp_path / "endless.cu").write_text(ENDLESS)
     line = "verify --device cpu -n 16 --kernel endless.cu"
     program = subprocess.Popen(

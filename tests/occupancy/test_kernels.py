@@ -209,30 +209,29 @@ def test_a_block_size_known_to_the_compiler_is_chosen_from_the_given_values() ->
 
 
 @pytest.mark.parametrize(
-    ("threads", "sizes", "largest", "chosen"),
+    ("header", "sizes", "largest", "chosen"),
     [
-        ("BLOCK_SIZE", (32, 64), 1024, 768),
-        ("BLOCK_SIZE, 8", (32, 64), 128, 768),
-        ("BLOCK_SIZE + 32", (32, 64), 992, 768),
-        ("BLOCK_SIZE // 4, 4", (32, 64), 1027, 768),
-        ("BLOCK_SIZE, 5", (32, 64), 204, 765),  # 153 x 5 threads are 24 warps; one block of 25 warps fits
-        ("BLOCK_SIZE, BLOCK_SIZE / 4", (32, 64), 64, 256),  # 32 x 8; 48 x 12 are 18 warps
-        ("BLOCK_SIZE, BLOCK_SIZE, BLOCK_SIZE", (4, 8), 10, 512),
-        ("1, 2, BLOCK_SIZE", (32, 64), 64, 128),  # z may not exceed 64
-        ("min(BLOCK_SIZE, 8), min(BLOCK_SIZE, 8)", (4, 8), 8, 64),
+        ({"threads": "BLOCK_SIZE"}, (32, 64), 1024, 768),
+        ({"threads": "BLOCK_SIZE", "requires": "BLOCK_SIZE <= 128"}, (32, 64), 128, 128),
+        ({"threads": "256", "shared_bytes": "64 * BLOCK_SIZE"}, (8, 9), 9, 256),
+        # 153 x 5 threads are 24 warps; one block of 25 warps fits.
+        ({"threads": "BLOCK_SIZE, 5"}, (32, 64), 204, 765),
+        ({"threads": "BLOCK_SIZE, BLOCK_SIZE / 4"}, (32, 64), 64, 256),  # 32 x 8; 48 x 12 are 18 warps
+        ({"threads": "1, 2, BLOCK_SIZE"}, (32, 64), 64, 128),  # z may not exceed 64
+        ({"threads": "min(BLOCK_SIZE, 8), min(BLOCK_SIZE, 8)"}, (4, 8), 8, 64),
     ],
 )
 def test_a_block_size_set_at_launch_is_chosen_from_all_sizes(
-    write_kernel: WriteKernel, threads: str, sizes: tuple[int, ...], largest: int, chosen: int
+    write_kernel: WriteKernel, header: dict[str, str], sizes: tuple[int, ...], largest: int, chosen: int
 ) -> None:
     """`largest` is the largest BLOCK_SIZE whose block an SM can run, or above which threads do not change."""
-    (result,) = best(cases(read(write_kernel(BODY), threads=threads, BLOCK_SIZE=sizes)))
+    (result,) = best(cases(read(write_kernel(BODY), **header, BLOCK_SIZE=sizes)))
     assert result.suggestion is not None
     assert (result.reason, result.threads_per_block) == ("", chosen)
     assert result.suggestion.threads_per_block == chosen
     assert result.occupancy == result.suggestion.occupancy
     # No possible value keeps more threads active.
-    method = read(write_kernel(BODY), threads=threads, BLOCK_SIZE=tuple(range(1, largest + 1)))
+    method = read(write_kernel(BODY), **header, BLOCK_SIZE=tuple(range(1, largest + 1)))
     assert result.active_threads == max(r.active_threads for r in occupancy(cases(method)))
 
 

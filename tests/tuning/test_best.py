@@ -450,9 +450,7 @@ def test_the_remark_contains_the_order_and_the_condition() -> None:
 
 
 @pytest.mark.usefixtures("needs_nvcc")
-@pytest.mark.parametrize(
-    ("arch", "dtype"), [("sm_75", "float64"), ("sm_80", "float32"), ("sm_90", "float64")]
-)
+@pytest.mark.parametrize(("arch", "dtype"), [("sm_80", "float32"), ("sm_90", "float64")])
 def test_a_preferred_variant_compiles_to_registers_that_fit(arch: str, dtype: str) -> None:
     from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 

@@ -455,7 +455,7 @@ def test_each_method_and_problem_is_tuned_separately(tmp_path: Path, monkeypatch
 
 def test_tuning_on_the_cpu_device_verifies_every_variant_and_has_no_winner(cpu: Device[Any]) -> None:
     """The kernels are compiled and verified, and none wins because emulated kernels are not timed."""
-    every = variants(find("tile-2d"), {"BM": (16, 32), "BN": (16,), "BK": (8,), "TM": (4,), "TN": (4,)})
+    every = variants(find("naive"), {"BLOCK_SIZE": (16, 32)})
     problem = Problem(Shape(20, 30, 10), ELEMENT_TYPES["float32"])
     with InProcessExecutor(cpu) as executor:
         tuner = Tuner(executor, tasks_of(executor, [(variant, problem) for variant in every]), Request(20.0))

@@ -7,13 +7,14 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder, unwritable
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import KernelError, NoDeviceError, signal_name
+from cudamm.kernels.included_files import FOLDERS_OF_HEADERS
 
 COMPILE_TIMEOUT_S = 600
 """Time limit of a compiler in seconds: a source can make it loop, or wait for a pipe that stays empty."""
@@ -66,14 +67,34 @@ def run_to_end(command: Sequence[str], source: str = "") -> subprocess.Completed
         return run_with_folder(command, source, folder)
 
 
+def run_in_folder(command: Sequence[str], source: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, as `run_to_end` does, in a given folder instead of the current one."""
+    try:
+        # A relative folder means one in the current folder.
+        searched = {
+            name: os.pathsep.join(map(os.path.abspath, value.split(os.pathsep)))
+            for name in FOLDERS_OF_HEADERS
+            if (value := os.environ.get(name))
+        }
+    except OSError as error:
+        raise NoDeviceError(f"the current folder cannot be used ({error.strerror})") from None
+    return run_with_folder(command, source, folder, working_folder=folder, environment=searched)
+
+
 def run_with_folder(
-    command: Sequence[str], source: str, folder: Path, *, is_current: bool = False
+    command: Sequence[str],
+    source: str,
+    folder: Path,
+    *,
+    working_folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a compiler, as `run_to_end` does, with a given folder for its temporary files.
 
     Args:
         folder: a folder for this compiler alone, which is removed if cudamm is killed.
-        is_current: run the compiler in that folder.
+        working_folder: current folder of the compiler; None: that of cudamm.
+        environment: variables that are added to the environment.
     """
     name = Path(command[0]).name
     try:
@@ -81,8 +102,9 @@ def run_with_folder(
             command,
             source,
             timeout_s=COMPILE_TIMEOUT_S,
-            environment={"LANGUAGE": "en", "TMPDIR": str(folder)},  # messages are parsed below
-            working_folder=folder if is_current else None,
+            # Messages are parsed below.
+            environment={"LANGUAGE": "en", "TMPDIR": str(folder), **(environment or {})},
+            working_folder=working_folder,
             removed=folder,
             most_bytes=MOST_COMPILER_BYTES,
         )

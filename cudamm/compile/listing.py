@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from cudamm.compile.compile_cache import cached
-from cudamm.compile.compiler_process import run_compiler, run_to_end, temporary_folder
-from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, made_from, nvcc, nvcc_command
+from cudamm.compile.compiler_process import run_to_end, temporary_folder
+from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, made_by_nvcc, made_from, nvcc, nvcc_command
 from cudamm.compile.program import Program
 from cudamm.compile.toolkit import find_nvdisasm, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
@@ -71,13 +71,10 @@ def ptx(program: Program, arch: str) -> Listing:
     command = [*nvcc_command(program, arch), "--ptx"]
 
     def make(target: Path) -> None:
-        with temporary_folder() as folder:
-            source, output = folder / "kernel.cu", folder / "kernel.ptx"
-            source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
-            run_compiler([*command, "-o", str(output), str(source)])
-            if not output.is_file():
-                raise KernelError("nvcc made no PTX")
-            target.write_bytes(output.read_bytes())
+        text, _ = made_by_nvcc(command, program.text, ".ptx")
+        if not text:
+            raise KernelError("nvcc made no PTX")
+        target.write_bytes(text)
 
     path = cached([*made_from(program, arch), "--ptx"], ".ptx", make)
     text = path.read_bytes().decode(errors="replace")

@@ -9,15 +9,16 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
 from cudamm.compile.compiler_process import (
     CompilerKilled,
+    compile_failure,
     preprocessed,
-    run_compiler,
-    run_to_end,
+    run_in_folder,
     temporary_folder,
 )
 from cudamm.compile.elf import check_elf
@@ -72,19 +73,15 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
 
     def make(target: Path) -> None:
         """Write the cubin, followed by the report of ptxas, which the cubin does not contain."""
-        with temporary_folder() as folder:
-            source, cubin = folder / "kernel.cu", folder / "kernel.cubin"
-            source.write_text(program.text, encoding="utf-8", errors="surrogateescape")
-            try:
-                report = run_compiler([*command, *_TO_CUBIN, "-o", str(cubin), str(source)])
-            except KernelError as error:
-                refuse_broken_nvcc(error)
-                if program.may_include or not is_lasting(error):
-                    raise
-                # The same text fails again in the same way, so the failure is cached too.
-                target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
-                return
-            image = cubin.read_bytes() if cubin.is_file() else b""
+        try:
+            image, report = made_by_nvcc([*command, *_TO_CUBIN], program.text, ".cubin")
+        except KernelError as error:
+            refuse_broken_nvcc(error)
+            if program.may_include or not is_lasting(error):
+                raise
+            # The same text fails again in the same way, so the failure is cached too.
+            target.write_bytes(_SEPARATOR + str(error).encode(errors="replace"))
+            return
         check_elf(image)
         target.write_bytes(image + _SEPARATOR + report.encode(errors="replace"))
 
@@ -95,6 +92,25 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
         raise KernelError(report.decode())
     kernel = find_kernel(image, program.method.entry)
     return ReportedCubin(image, arch, kernel, read_resources(image, report.decode(), kernel))
+
+
+def made_by_nvcc(command: Sequence[str], source: str, suffix: str) -> tuple[bytes, str]:
+    """Compile a source; return the contents of the file that nvcc makes, and what nvcc reports.
+
+    nvcc runs in a folder of its own: it includes `cuda_runtime.h` in each source, and its C++ compiler looks
+    for that file in the current folder first.
+
+    Raises:
+        KernelError: the source does not compile.
+        NoDeviceError: nvcc does not start, or the disk is full.
+    """
+    with temporary_folder() as folder:
+        source_file, made = folder / "kernel.cu", folder / f"kernel{suffix}"
+        source_file.write_text(source, encoding="utf-8", errors="surrogateescape")
+        completed = run_in_folder([*command, "-o", str(made), str(source_file)], "", folder)
+        if completed.returncode != 0:
+            raise compile_failure(command[0], completed.stderr)
+        return made.read_bytes() if made.is_file() else b"", completed.stderr
 
 
 def nvcc_command(program: Program, arch: str) -> list[str]:
@@ -136,7 +152,8 @@ def made_from(program: Program, arch: str) -> list[str]:
     command = nvcc_command(program, arch)
     full_source = program.text
     if program.may_include or finds_other_headers(_user_options()):
-        completed = run_to_end([*command, "-E", "-x", "cu", "/dev/stdin"], program.text)
+        with temporary_folder() as folder:
+            completed = run_in_folder([*command, "-E", "-x", "cu", "/dev/stdin"], program.text, folder)
         full_source = preprocessed(completed, program.text)
     return [full_source, *command, *compiler_identity(command[0], nvcc().version)]
 

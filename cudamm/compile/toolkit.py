@@ -209,6 +209,7 @@ def run_nvcc(nvcc: Path, *options: str) -> str:
                 [nvcc, *options],
                 timeout_s=NVCC_TIMEOUT_S,
                 environment={"TMPDIR": str(folder)},
+                working_folder=folder,  # not the user's, whose files nvcc could take for CUDA's headers
                 removed=folder,
                 errors="replace",
             )

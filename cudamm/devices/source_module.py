@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cudamm.compile.compile_cache import cached_folder
-from cudamm.compile.compiler_process import compile_failure, run_to_end, run_with_folder
+from cudamm.compile.compiler_process import compile_failure, run_in_folder, run_to_end
 from cudamm.compile.nvcc_compiler import (
     Cubin,
     is_lasting,
@@ -151,10 +151,7 @@ class _Forker:
     ) -> tuple[int, bytes, bytes]:
         """Run a command as cudamm runs its compilers: see `process_group`."""
         try:
-            if folder is None:
-                completed = run_to_end(command)
-            else:
-                completed = run_with_folder(command, "", Path(folder), is_current=True)
+            completed = run_to_end(command) if folder is None else run_in_folder(command, "", Path(folder))
         except BaseException:
             if folder is not None:  # PyCUDA has made it, and does not remove it after an error
                 shutil.rmtree(folder, ignore_errors=True)

@@ -238,6 +238,19 @@ def test_a_changed_include_is_compiled_again_and_files_may_contain_any_character
         assert len(compiler_calls) == calls
 
 
+def test_no_file_of_the_current_folder_is_taken_for_a_header_of_cuda(
+    write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kernel("#include <edge.h>\n__global__ void k(float *C) { C[0] = EDGE[1]; }\n")
+    (tmp_path / "cuda_runtime.h").write_text("#error a file of the user\n")
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "edge.h").write_text("__constant__ float EDGE[25];\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CPATH", "headers")  # a relative folder, which is searched for in the current one
+    assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").resources.constant_bytes == 100
+    assert " EDGE[100]" in listing.ptx(program_of(path), "sm_90").text
+
+
 @pytest.mark.parametrize(
     ("source", "place", "words"),
     [

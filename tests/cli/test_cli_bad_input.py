@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -10,7 +11,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from cudamm.devices.find_device import host
 from cudamm.output.console import console, messages
+from cudamm.tuning.tuned_store import arch_of
 
 GRID = '--threads 16,16 --grid "ceil(N/16),ceil(M/16)"'
 
@@ -413,7 +416,7 @@ def test_a_removed_current_folder_is_named_in_one_line(run, tmp_path, monkeypatc
 def test_a_plot_does_not_depend_on_the_backend_for_windows(spawn, tmp_path):
     result = spawn(
         "roofline --peak 1 --bandwidth 1 -m naive --plot out.png",
-        MPLBACKEND="module://matplotlib_inline.no_such_backend",
+        MPLBACKEND="no_such_backend",
     )
     assert (result.status, result.stderr) == (0, "")
     assert (tmp_path / "out.png").stat().st_size
@@ -453,3 +456,57 @@ def test_results_may_come_through_a_pipe(run, tmp_path):
     result = run(f"report /dev/fd/{reader} --csv -")
     os.close(reader)
     assert result.status == 0 and "numpy" in result.stdout
+
+
+def entry_of_the_store(text):
+    """Return an entry of the store for the CPU device with a text in the fields that may have any."""
+    info = host().info
+    return {
+        "device": info.name, "arch": arch_of(info), "method": f"m{text}", "source": text, "dtype": "float32",
+        "m": 8, "n": 8, "k": 8, "params": {f"P{text}": f"v{text}"}, "median_ms": 0.5, "cache": "hot",
+        "confirmed": True, "complete": True, "tried": 1, "possible": 1, "date": text, "kernel": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x1b[31m\x00\x9b1m\ufffe"])
+def test_any_text_in_the_store_of_parameters_gives_readable_tables_and_files(
+    run, tmp_path, monkeypatch, text
+):
+    monkeypatch.setenv("CUDAMM_DATA", str(tmp_path))
+    document = {"schema": "cudamm.tuned/1", "entries": [entry_of_the_store(text)]}
+    (tmp_path / "tuned.json").write_text(json.dumps(document))
+    result = run(f"tune --list --device cpu {FORMS}")
+    assert (result.status, "\x1b" in result.stdout + result.stderr) == (0, False)
+    assert_readable(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"occupancy --threads 1:{'9' * 400}:*2",
+        f"occupancy --threads 32 --shared 1:{'9' * 400}:*2",
+        f"occupancy --threads 32 --registers 1:{2**64}:*2",
+        f"roofline --peak 1 --bandwidth 1 --kernel my.cu --traffic {'9' * 400},1 --plot -",
+    ],
+    ids=lambda line: line[:35],
+)
+def test_numbers_of_more_than_64_bits_are_refused(run, kernel, line):
+    kernel()
+    run(line).refused(2)
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+@pytest.mark.parametrize("option", ["--threads", "--grid", "--shared-bytes"])
+def test_a_suggestion_for_a_launch_of_more_than_64_bits_is_refused(run, kernel, option):
+    kernel()
+    run(f"occupancy --arch sm_90 --kernel my.cu --block 8 {option} {2**64} --suggest").refused(2, "too large")
+
+
+def test_an_inaccessible_current_folder_is_named_in_one_line(run, monkeypatch):
+    def getcwd():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "getcwd", getcwd)
+    run("bench --device cpu -n 16 -m numpy --json x.json").refused(
+        2, "the current folder", "cannot be entered"
+    )

@@ -275,3 +275,17 @@ def test_an_error_between_two_results_keeps_the_first_ones(run, tmp_path, monkey
     assert ended.stdout.count("✓") == 1
     assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 1
     assert (tmp_path / "out.csv").exists()
+
+
+def test_every_file_is_written_although_the_reader_of_the_table_has_left(tmp_path, monkeypatch) -> None:
+    class ClosedPipe(BrokenStream):
+        def write(self, text: object) -> int:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdout", ClosedPipe())
+    forms = {"--json": "out.json", "--csv": "out.csv", "--markdown": "out.md", "--svg": "out.svg"}
+    with pytest.raises(SystemExit) as end:
+        app.main([*shlex.split(COMMANDS["list"]), *(word for pair in forms.items() for word in pair)])
+    assert end.value.code == 1
+    assert all((tmp_path / name).stat().st_size for name in forms.values())

@@ -16,8 +16,8 @@ from cudamm.compile.identity import hash_of
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.errors import NoDeviceError
 
-LAYOUT = "2"
-"""Version of the layout of the cached files. A file of another layout is never read."""
+LAYOUT = "3"
+"""Version of the cached files, raised when older ones may be wrong. A file of another version is never read."""
 
 
 @functools.cache

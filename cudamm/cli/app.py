@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import gc
 import importlib
@@ -13,8 +14,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -71,6 +73,13 @@ class _App(cloup.Group):
         module = importlib.import_module(f"cudamm.cli.{name}_command")
         command: click.Command = getattr(module, f"{name}_command")
         return command
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command. An interrupt ends here: Click would write to a terminal that may be closed."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(interrupt) from None
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run a command. Every error ends here, as one line on standard error."""
@@ -214,11 +223,14 @@ def main() -> NoReturn:
     """Run the command line `cudamm`."""
     # Most objects live until the command ends: frequent garbage collection costs more than it frees.
     gc.set_threshold(100_000)
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
-            signal.signal(number, _interrupt)
+    # nohup ignores SIGHUP.
+    _listen_to_signals(number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
     _repeat_unheard_signals()
-    app.main(prog_name="cudamm")
+    try:
+        app.main(prog_name="cudamm")
+    finally:  # everything is written, and the exit status stays as it is
+        with contextlib.suppress(Signalled):
+            _ignore_signals()
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -226,20 +238,34 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPEAT_S = 0.05
 """Time in seconds after which a signal is sent again that the main thread has not heard."""
 
+_LOCKING = ("__enter__", "__exit__")
+"""Names of functions that an exception would leave with a lock held."""
 
-def _interrupt(number: int, frame: object) -> NoReturn:
-    # A second signal, of whatever kind, must not interrupt the writing of results.
-    for ignored in _SIGNALS:
-        signal.signal(ignored, signal.SIG_IGN)
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if frame is not None and frame.f_code.co_name in _LOCKING:
+        return  # the signal is sent again
+    _ignore_signals()  # a second signal, of whatever kind, must not interrupt the writing of results
     raise Signalled(number)
 
 
+def _listen_to_signals(numbers: Iterable[int]) -> None:
+    for number in numbers:
+        signal.signal(number, _interrupt)
+
+
+def _ignore_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _repeat_unheard_signals() -> None:
-    """Start a thread that sends a signal to the main thread again until that thread has heard it.
+    """Start a thread that sends a signal to the main thread again until it ends what the main thread does.
 
     A signal that arrives in the instant before the main thread begins to wait, for a lock or for an answer,
-    does not end the wait.
+    does not end the wait. One that arrives in a `__del__` raises an exception that goes nowhere.
     """
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is _interrupt]
     numbers, written = os.pipe()
     os.set_blocking(written, False)
     signal.set_wakeup_fd(written)  # Python writes the number of each signal, whatever the main thread does
@@ -247,8 +273,16 @@ def _repeat_unheard_signals() -> None:
 
     def repeat() -> None:
         number = os.read(numbers, 1)[0]
-        while signal.getsignal(number) is _interrupt:
+        while True:
             time.sleep(REPEAT_S)
-            signal.pthread_kill(main_thread, number)
+            if signal.getsignal(number) is _interrupt:
+                signal.pthread_kill(main_thread, number)
 
+    def listen_again(ignored: sys.UnraisableHookArgs) -> None:
+        if isinstance(ignored.exc_value, Signalled):
+            _listen_to_signals(heard)
+        else:
+            sys.__unraisablehook__(ignored)
+
+    sys.unraisablehook = listen_again
     threading.Thread(target=repeat, daemon=True).start()

@@ -82,8 +82,9 @@ class Session(Generic[R]):
             TimeElapsedColumn(),
         )
         stderr = messages()
-        hidden = self._outputs.quiet or not stderr.is_terminal
-        progress = Progress(*columns, console=stderr, transient=True, disable=hidden)
+        # With FORCE_COLOR a file counts as a terminal, and a bar is not for files.
+        shown = stderr.is_terminal and stderr.file.isatty() and not self._outputs.quiet
+        progress = Progress(*columns, console=stderr, transient=True, disable=not shown)
         with self._ignoring_a_closed_terminal(), progress as bar:
             task = bar.add_task("starting", total=None)
 

@@ -17,7 +17,7 @@ from cudamm.compile.owned_folder import owned_folder
 from cudamm.errors import NoDeviceError
 
 LAYOUT = "3"
-"""Version of the cached files, raised when older ones may be wrong. Files of other versions are never read."""
+"""Version of the cached files, raised if older ones may be wrong. Files of other versions are never read."""
 
 
 @functools.cache

@@ -61,10 +61,8 @@ def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     try:
         yield pool
         pool.shutdown()
-    except BaseException:
-        own.end()
-        raise
     finally:
+        own.end()
         pool.shutdown(cancel_futures=True)
 
 

@@ -18,6 +18,7 @@ import pytest
 FAULTS = Path(__file__).with_name("faults.cu")
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 BENCH = "bench --device cpu -n 48 -m tiled,coalesced,naive,tiled-bounds --block 8 --times --json out.json "
+LONG_BENCH = BENCH + "--max-time 60 --max-noise 0.0001% "
 
 # A process that sends itself SIGINT when it calls a function for the nth time.
 INTERRUPT_AT_CALL = """
@@ -71,6 +72,51 @@ def test_an_interrupt_at_a_chosen_moment_keeps_the_rows_measured_so_far(workspac
     assert rows >= least_rows
     if rows and moment != "printing tables":
         assert completed.stdout.count("✓") == rows
+
+
+# A signal in a function that takes the locks of all futures, whose exception would leave them locked.
+WITH_LOCKS_HELD = """
+import os, signal
+from concurrent.futures import _base
+def __enter__(self):
+    for future in self.futures:
+        future._condition.acquire()
+    os.kill(os.getpid(), signal.SIGINT)
+_base._AcquireFutures.__enter__ = __enter__
+"""
+
+# A signal in a destructor, whose exceptions Python ignores.
+IN_A_DESTRUCTOR = """
+import os, signal
+from cudamm.execution.worker_executor import WorkerExecutor
+class Destructor:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        len("the handler runs before this line")
+inner = WorkerExecutor.verify
+def outer(*arguments, **named):
+    Destructor()
+    return inner(*arguments, **named)
+WorkerExecutor.verify = outer
+"""
+
+# A signal after everything is printed, while Python ends.
+AT_EXIT = """
+import atexit, os, signal
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("prefix", [WITH_LOCKS_HELD, IN_A_DESTRUCTOR], ids=["locks held", "destructor"])
+def test_a_signal_in_an_awkward_moment_is_heard_a_little_later(workspace, prefix):
+    (workspace.folder / "new.cu").write_text(f"{FAULTS.read_text()}\n// {workspace.mark}\n")
+    completed = workspace.run(LONG_BENCH + "--kernel new.cu", prefix=prefix)
+    rows_after_interrupt(workspace, completed)
+
+
+def test_a_signal_after_the_end_changes_nothing(workspace):
+    completed = workspace.run("list", prefix=AT_EXIT)
+    assert (completed.status, completed.stderr) == (0, "")
 
 
 def test_a_second_signal_right_after_the_first_changes_nothing(workspace):

@@ -137,8 +137,8 @@ class TestCompiled:
         def refuse(*_: object) -> str:
             raise AssertionError("a compiler was run")
 
-        monkeypatch.setattr(listing, "run_compiler", refuse)
-        monkeypatch.setattr(nvcc_compiler, "run_compiler", refuse)
+        monkeypatch.setattr(listing, "made_by_nvcc", refuse)
+        monkeypatch.setattr(nvcc_compiler, "made_by_nvcc", refuse)
         assert run("show -m naive --ptx --arch sm_80").stdout == first
 
     def test_a_file_without_a_header_can_be_shown(self, run, bare: Path) -> None:

@@ -101,7 +101,9 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
             device.when_broken = _mute
             # The parent process plans and compiles at the same time.
             threading.Thread(target=device.prepare_to_load, daemon=True).start()
-            _serve(connection, RequestHandler(InProcessExecutor(device, expected)))
+            executor = InProcessExecutor(device, expected)
+            _serve(connection, RequestHandler(executor))
+            executor.close()
 
 
 if __name__ == "__main__":

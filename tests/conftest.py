@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
@@ -93,20 +91,9 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             # With the variable set, each process would compile all modules that it imports.
             patch.delenv("PYTHONDONTWRITEBYTECODE")
             patch.setenv("PYTHONPYCACHEPREFIX", str(folder.with_name("bytecode")))
-        _take_the_faster_linker(patch, folder.with_name("linker"))
         compile_cache.cache_folder.cache_clear()
         yield folder
     compile_cache.cache_folder.cache_clear()
-
-
-def _take_the_faster_linker(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Have g++ link with gold, if it is installed: it takes a third of the time, for each of 500 programs."""
-    gold = shutil.which("ld.gold")
-    if gold is not None:
-        folder.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError):  # another worker of pytest was faster
-            (folder / "ld").symlink_to(gold)
-        patch.setenv("COMPILER_PATH", str(folder))  # GCC's manual, “Environment Variables”
 
 
 @pytest.fixture(scope="session")

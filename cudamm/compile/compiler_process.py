@@ -164,7 +164,7 @@ _SHELLS_KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 # Messages of g++, its linker, nvcc and clang about a killed program that they ran.
 _KILLED = re.compile(
     r"(?:Killed|Terminated) signal terminated program (\S+)"
-    r"|(\S+) terminated with signal (?:9|15) \["
+    r"|(?<!\S)(\S+) terminated with signal (?:9|15) \["  # at the beginning of a word only: a line may be long
     r"|'([^'\n]+)' died due to signal (?:9|15)\b"
     r"|unable to execute command: (?:Killed|Terminated)"
 )

@@ -332,6 +332,13 @@ sys.exit(nvcc.returncode)
     assert list(own_cache.iterdir()) == []
 
 
+def test_a_long_line_of_a_compiler_is_read_at_once() -> None:
+    begin_s = time.process_time()
+    failure = compiler_process.compile_failure("nvcc", f"kernel.cu(1): error: unexpected {'<' * 60_000}\n")
+    assert time.process_time() - begin_s < 1
+    assert str(failure).startswith("does not compile: kernel.cu(1): error: unexpected <<<")
+
+
 def test_a_compiler_that_does_not_start_is_reported(
     own_cache: Path, write_kernel: WriteKernel, compiler: Callable[[str], Path]
 ) -> None:

@@ -39,12 +39,15 @@ DEFAULT_SIZE = "1024"
 LARGEST_NUMBER = 1_000_000_000
 """Largest accepted rate in GFLOP/s or GB/s, or clock in MHz, far above that of any device."""
 
+LEAST_NUMBER = 1e-6
+"""Least accepted rate or clock, far below that of any device: quotients stay finite."""
+
 _BY_NUMBERS = "an A100: --peak 19500 --bandwidth 1555"
 _BY_CLOCKS = "an A100: --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120"
 
 
 def _number(flag: str, metavar: str, text: str) -> Decorator:
-    return option(flag, type=DecimalNumber(0, LARGEST_NUMBER, above=True), metavar=metavar, help=text)
+    return option(flag, type=DecimalNumber(LEAST_NUMBER, LARGEST_NUMBER), metavar=metavar, help=text)
 
 
 def _data_sheet(**given: object) -> DataSheet:

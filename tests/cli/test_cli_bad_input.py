@@ -221,6 +221,7 @@ def test_a_wrong_command_line_is_refused_in_one_line(run, launches, options, wor
         ("bench -m naive --seed 9223372036854775808", ["--seed: 9223372036854775808 is not between"]),
         ("roofline --peak nan --bandwidth 1", ["--peak: 'nan' is not a number"]),
         ("roofline --peak 1 --bandwidth inf", ["--bandwidth: 'inf' is not a number"]),
+        ("roofline --peak 1 --bandwidth 5e-324", ["--bandwidth", "1e-06"]),
         ("roofline --arch sm_80 --clock 1e400 --bandwidth 1", ["--clock: '1e400' is not a number"]),
         ("roofline -m naive --kernel my.cu --traffic 10^400,1", ["not arithmetic"]),
         (f"roofline --peak 1 --bandwidth 1 --kernel my.cu --traffic {'9' * 400},1", ["too large"]),

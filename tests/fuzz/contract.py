@@ -96,7 +96,7 @@ def _of_messages(line: Line, ended: Ended) -> list[str]:
     if match := UNWANTED.search(ended.stderr):
         found.append(f"standard error has {match.group().strip()!r}")
     lines = [text for text in ended.stderr.splitlines() if text.strip()]
-    if ended.status in (2, 3) and not ended.hung:
+    if ended.status in (2, 3) and not ended.hung and "/dev/stderr" not in line.outputs.values():
         others = [text for text in lines if not text.startswith("cudamm: ")]
         if not lines or not lines[-1].startswith("cudamm: "):
             found.append(f"status {ended.status} without a last line that says why")

@@ -28,6 +28,7 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("cudamm")
     # Some tests send Ctrl-C, which a shell's background job ignores, as do the processes that the job starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and some tests close a terminal
 
 
 @pytest.hookimpl(optionalhook=True)

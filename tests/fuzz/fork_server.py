@@ -1,8 +1,7 @@
 """A process that has imported cudamm and forks a copy of itself for each command line.
 
-Most commands take less time than their imports. The process is the reaper of all orphans below it,
-so it knows
-exactly which processes a command has left. Requests and answers are lines of JSON.
+Most commands take less time than their imports. The process is the reaper of all orphans below it, so it
+knows exactly which processes a command has left. Requests and answers are lines of JSON.
 """
 
 from __future__ import annotations

@@ -172,6 +172,6 @@ GOOD = {
     "requires": ("M%8==0",),
     "threads": ("BLOCK_SIZE,BLOCK_SIZE", "8,8"), "grid": ("ceil(N/8),ceil(M/8)",),
     "shared_bytes": ("0", "256"),
-    "traffic": ("8*M*N*K,4*M*N",), "names ": ("pmpp",), "shell": ("bash", "zsh", "fish"),
+    "traffic": ("8*M*N*K,4*M*N",), "shell": ("bash", "zsh", "fish"),
 }  # fmt: skip
 """Values by the name of a parameter that a command accepts, and that cost little time."""

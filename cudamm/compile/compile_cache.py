@@ -106,6 +106,12 @@ def _folder_and_target(made_from: Sequence[str], suffix: str) -> tuple[Path, Pat
 
 
 def unwritable(purpose: str, folder: Path, error: OSError, variable: str) -> NoDeviceError:
+    """Return the error for a folder that cannot be written to.
+
+    Args:
+        purpose: what the folder is for.
+        variable: the environment variable that names another folder.
+    """
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     remedy = f"make room there, or set {variable} to another" if is_full else f"set {variable} to another"
     return NoDeviceError(

@@ -8,6 +8,11 @@ ends with `FAILED_RESULT`.
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, TypeVar, cast
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 ALL_WELL, FAILED_RESULT = 0, 1
 """Exit statuses of a command that ran to its end: all results are right, or one is wrong or failed."""
@@ -52,6 +57,16 @@ class Signalled(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
+
+
+UNINTERRUPTED: set[CodeType] = set()
+"""The code of each function that no `Signalled` ends early."""
+
+
+def uninterrupted(function: _Function) -> _Function:
+    """Mark a function that must not be left half done: `Signalled` is raised after it, not in it."""
+    UNINTERRUPTED.add(cast(FunctionType, function).__code__)
+    return function
 
 
 class Interrupted(CudammError):

@@ -24,7 +24,7 @@ import cloup
 from cloup.constraints import ConstraintViolated
 
 from cudamm import __version__
-from cudamm.errors import CudammError, Interrupted, Signalled, UsageError
+from cudamm.errors import UNINTERRUPTED, CudammError, Interrupted, Signalled, UsageError
 from cudamm.kernels.input_file import remembered_inputs
 from cudamm.output.readable_text import readable
 
@@ -223,11 +223,14 @@ def main() -> NoReturn:
     """Run the command line `cudamm`."""
     # Most objects live until the command ends: frequent garbage collection costs more than it frees.
     gc.set_threshold(100_000)
-    # nohup ignores SIGHUP.
-    _listen_to_signals(number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
-    _repeat_unheard_signals()
     try:
+        # nohup ignores SIGHUP.
+        _listen_to_signals(number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+        _repeat_unheard_signals()
         app.main(prog_name="cudamm")
+    except Signalled as signalled:  # before the command begins, or while another error is reported
+        interrupted = Interrupted(signalled)
+        _end(str(interrupted), interrupted.exit_status)
     finally:  # everything is written, and the exit status stays as it is
         with contextlib.suppress(Signalled):
             _ignore_signals()
@@ -243,10 +246,21 @@ _LOCKING = ("__enter__", "__exit__")
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if frame is not None and frame.f_code.co_name in _LOCKING:
+    if _must_wait(frame):
         return  # the signal is sent again
     _ignore_signals()  # a second signal, of whatever kind, must not interrupt the writing of results
     raise Signalled(number)
+
+
+def _must_wait(frame: FrameType | None) -> bool:
+    """Return whether a signal would leave something half done that is being executed."""
+    if frame is not None and frame.f_code.co_name in _LOCKING:
+        return True
+    while frame is not None:
+        if frame.f_code in UNINTERRUPTED:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _listen_to_signals(numbers: Iterable[int]) -> None:

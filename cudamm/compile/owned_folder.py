@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from cudamm.errors import uninterrupted
+
 PREFIX = "cudamm-temporary-"
 """Beginning of the names of these folders; no other folder may have such a name."""
 
@@ -39,10 +41,10 @@ def owned_folder(parent: Path | None = None) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
+        _remove(folder, handle)
 
 
+@uninterrupted
 def _made_and_locked(within: Path) -> tuple[Path, int]:
     """Return a new folder, and the handle that holds its lock."""
     while True:
@@ -54,6 +56,12 @@ def _made_and_locked(within: Path) -> tuple[Path, int]:
             if folder.is_dir():
                 return folder, handle
             os.close(handle)
+
+
+@uninterrupted
+def _remove(folder: Path, handle: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(handle)
 
 
 @functools.cache

@@ -7,7 +7,6 @@ fills the cache in advance with `pycuda.compiler.compile`, which needs no GPU an
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import locale
 import re
@@ -30,7 +29,8 @@ from cudamm.compile.nvcc_compiler import (
 )
 from cudamm.compile.program import Program
 from cudamm.compile.resources import find_kernel
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.compile.toolkit import find_nvcc
+from cudamm.errors import KernelError
 
 _FAILURE = "failure.txt"
 
@@ -139,8 +139,10 @@ def prepare_to_load() -> None:
     from pycuda import characterize, compiler
 
     characterize.platform_bits()
-    with contextlib.suppress(NoDeviceError):  # without nvcc no kernel is compiled or loaded
-        compiler.get_nvcc_version(str(nvcc().path))
+    # `nvcc()` would also make temporary folders, which stay if this process is killed because of a kernel.
+    path = find_nvcc()
+    if path is not None:  # without nvcc no kernel is compiled or loaded
+        compiler.get_nvcc_version(str(path))
 
 
 class _Forker:

@@ -22,7 +22,7 @@ LONG_BENCH = BENCH + "--max-time 60 --max-noise 0.0001% "
 
 # A process that sends itself SIGINT when it calls a function for the nth time.
 INTERRUPT_AT_CALL = """
-import os, signal
+import fcntl, os, shutil, signal
 from cudamm.compile import host_compiler
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.analysis import exact_figures
@@ -72,6 +72,17 @@ def test_an_interrupt_at_a_chosen_moment_keeps_the_rows_measured_so_far(workspac
     assert rows >= least_rows
     if rows and moment != "printing tables":
         assert completed.stdout.count("✓") == rows
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [("signal", "set_wakeup_fd"), ("fcntl", "flock"), ("shutil", "rmtree")],
+    ids=["the start", "making a temporary folder", "removing a temporary folder"],
+)
+def test_an_interrupt_at_the_start_or_around_a_temporary_folder_leaves_nothing(workspace, owner, name):
+    prefix = INTERRUPT_AT_CALL.format(owner=owner, name=name, number=1)
+    completed = workspace.run("doctor", prefix=prefix)
+    assert rows_after_interrupt(workspace, completed) == 0
 
 
 # A signal in a function that takes the locks of all futures, whose exception would leave them locked.

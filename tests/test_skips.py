@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+import pytest
+
+pytest_plugins = "pytester"
 
 TESTS = """\
 import pytest
@@ -23,19 +24,14 @@ def test_on_a_gpu(setting, monkeypatch):
 """
 
 
-def test_only_tests_on_a_gpu_may_skip_in_ci(tmp_path: Path) -> None:
-    (tmp_path / "test_two.py").write_text(TESTS)
-    path = os.pathsep.join(map(str, [Path(__file__).parent, *sys.path]))
-    # Without plugins pytest starts in half the time.
-    completed = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "conftest", "-rfs", "test_two.py"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+def test_only_tests_on_a_gpu_may_skip_in_ci(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
+    pytester.makepyfile(TESTS)
+    outcome = pytester.runpytest_inprocess("-rfs", "-p", "no:xdist")
+    outcome.assert_outcomes(failed=1, skipped=3)
+    outcome.stdout.fnmatch_lines(
+        [
+            "CUDAMM_TESTS_MAY_NOT_SKIP is set. Skipped: no browser was found",
+            "FAILED *::test_in_a_browser?1? *",
+        ]
     )
-    assert completed.returncode == 1, completed.stdout
-    assert "1 failed, 3 skipped" in completed.stdout
-    assert "FAILED test_two.py::test_in_a_browser[1] - CUDAMM_TESTS_MAY_NOT_SKIP is set." in completed.stdout
-    assert completed.stdout.count("no browser was found") >= 2

@@ -8,6 +8,7 @@ and functions listed here are allowed, and Python code is never executed. Number
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 import re
@@ -127,6 +128,7 @@ class Expression:
         return None
 
 
+@functools.lru_cache(1000)  # a sweep evaluates the same few expressions for each of its variants
 def parse(text: str) -> Expression:
     """Parse one expression. Raises UsageError if the text is not arithmetic over names."""
     tree = _tree(text)

@@ -87,10 +87,20 @@ def test_the_sample_has_every_method_that_was_counted() -> None:
     assert {row["method"] for row in sampled(NCU_ROWS)} == {row["method"] for row in NCU_ROWS}
 
 
+FOR_EACH_RUN = ("naive", "coalesced", "tiled", "register-tile", "vectorized", "async-copy", "vector-columns")
+"""Methods that are compared in each run of the tests: one for each kind of access. The others are `long`."""
+
+
 @pytest.mark.parametrize(
     "row",
-    sampled(NCU_ROWS),
-    ids=lambda r: "-".join([r["method"], *map(str, r["params"].values()), r["size"]]),
+    [
+        pytest.param(
+            row,
+            id="-".join([row["method"], *map(str, row["params"].values()), row["size"]]),
+            marks=() if row["method"] in FOR_EACH_RUN else pytest.mark.long,
+        )
+        for row in sampled(NCU_ROWS)
+    ],
 )
 def test_counts_are_those_of_nsight_compute(row, against_ncu, needs_nvdisasm, monkeypatch):
     """Only counters of shared memory are left out, and only for methods in HARDWARE_COUNTS_MORE."""

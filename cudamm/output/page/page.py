@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import importlib.resources
 import json
@@ -77,6 +78,7 @@ def page(
     return readable(text.replace("\r\n", "\n").replace("\r", REPLACEMENT))
 
 
+@functools.cache
 def _templates() -> jinja2.Environment:
     """Return the templates beside this file. They escape all inserted text; a missing name is an error."""
     templates = jinja2.Environment(

@@ -158,9 +158,9 @@ _SHELL = "cudamm-start"
 """Name that the shell puts before its message if it cannot start the command."""
 
 # Arguments: the pipe, the limit in KB, the folder, the command. The guard is no child of the command, which
-# may wait for all its children.
+# may wait for all its children. It ends the programs that write to the folder before it removes the folder.
 _GUARDED = """
-( { read -r _; kill -KILL $$; [ -z "$3" ] || rm -rf -- "$3"; kill -KILL 0; } \
+( { read -r _; trap '' TERM; kill -KILL $$; kill -TERM 0; [ -z "$3" ] || rm -rf -- "$3"; kill -KILL 0; } \
   <"/proc/self/fd/$1" >/dev/null 2>&1 & )
 ulimit -v "$2" 2>/dev/null
 shift 3

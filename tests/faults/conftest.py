@@ -132,6 +132,12 @@ class Workspace:
         assert unfinished == []
         assert [path.name for path in self.folder.rglob(".cudamm-*")] == []
 
+    def assert_the_next_command_removes_what_is_left(self) -> None:
+        """Assert that a killed command has left no process, and nothing but temporary folders."""
+        self.assert_no_process_runs()
+        self.run("trace -m naive -n 16")
+        self.assert_nothing_left()
+
     def assert_no_process_runs(self, within_s: float = 5) -> None:
         """Assert that all processes with this workspace's mark end within a time limit."""
         deadline = time.monotonic() + within_s

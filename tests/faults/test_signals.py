@@ -201,7 +201,7 @@ def test_a_killed_command_leaves_no_process_and_its_journal(workspace):
     assert any(".kernel" in line for line in workspace.running_processes())
     process.kill()
     process.communicate()
-    workspace.assert_nothing_left()
+    workspace.assert_the_next_command_removes_what_is_left()
     assert [row["status"] for row in workspace.journal_rows()] == ["ok"]
     assert not (workspace.folder / "out.json").exists()
 
@@ -229,6 +229,8 @@ def test_a_signal_ends_the_trace_of_an_endless_kernel_at_once(workspace, send, s
     send(process, signal_number)
     assert process.wait(timeout=10) == STATUS.get(signal_number, -signal_number)
     process.communicate()
+    if signal_number == signal.SIGKILL:
+        workspace.assert_the_next_command_removes_what_is_left()
     workspace.assert_nothing_left()
 
 
@@ -261,7 +263,7 @@ def test_a_signal_ends_a_compiler_with_its_processes_and_files(workspace, signal
     assert process.wait(timeout=5) == STATUS.get(signal_number, -signal_number)
     process.communicate()
     workspace.assert_no_process_runs()
-    if signal_number == signal.SIGKILL:  # the next command removes what this one could not
+    if signal_number == signal.SIGKILL:
         compiler.write_text(ENDLESS_COMPILER.replace("touch", "exit 1\ntouch"))
-        workspace.run(f"{command} -m naive -n 16")
+        workspace.assert_the_next_command_removes_what_is_left()
     workspace.assert_nothing_left()

@@ -24,6 +24,7 @@ from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import plan_all
 from cudamm.execution.under_tool import answer_case, run_under
+from cudamm.kernels.c_text import function_of
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 
@@ -161,7 +162,7 @@ def _one_line(first: str, details: str) -> list[str]:
 def _verdict(sanitizer: Path, tool: str, case: Case, timeout_s: float) -> ToolVerdict:
     size = str(case.problem.shape)
     options = ["--tool", tool, "--target-processes", "all"]
-    options += ["--kernel-name", f"kernel_substring={case.program.method.entry}"]
+    options += ["--kernel-name", f"kernel_substring={function_of(case.program.method.entry)}"]
     if tool == "memcheck":  # without padding, an index far past one matrix would be inside the next one
         options += ["--padding", str(PADDING_BYTES)]
     ended = run_under(sanitizer, options, "cudamm.analysis.sanitizer", case, timeout_s)

@@ -10,6 +10,7 @@ from pathlib import Path
 from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
 from cudamm.kernels.c_text import without_comments
+from cudamm.kernels.included_files import line_directive
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
 
@@ -65,7 +66,7 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
         )
     if method.language == "python":
         return Program(method, element, fmad, method.source)
-    source = method.source
+    source = method.code
     code = without_comments(source)
     words, defined = set(re.findall(r"\w+", code)), {define[2] for define in _DEFINE.finditer(code)}
     source = _redefined(source, {name: value for name, value in variant.values if name in defined})
@@ -75,15 +76,15 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
     if "element" in words:
         defines.append(f"typedef {element.c_name} element;")
     # Compiler messages name each of the two parts, and give the file's own line numbers.
-    parts = [_line(f"what cudamm substitutes in {method.path.name}"), *defines, _line(method.path.name)]
-    return Program(method, element, fmad, "\n".join([*parts, source.rstrip(), ""]))
-
-
-def _line(name: str) -> str:
-    # A line end in a file name would end the directive; compilers print the name in messages.
-    name = re.sub("[\x00-\x1f\x7f]", "?", name)
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'#line 1 "{escaped}"'
+    parts = [
+        line_directive(f"what cudamm substitutes in {method.path.name}"),
+        *defines,
+        line_directive(method.path.name),
+        source.rstrip(),
+    ]
+    if "<" in method.entry:  # nvcc compiles a template for the arguments with which host code names it
+        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{method.entry.strip(': ')};", "#endif"]
+    return Program(method, element, fmad, "\n".join([*parts, ""]))
 
 
 _DEFINE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\())(?:.*\\\n)*.*$", re.MULTILINE)

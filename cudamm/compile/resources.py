@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cudamm.compile.elf import sections
 from cudamm.errors import KernelError
+from cudamm.kernels.c_text import function_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ def find_kernel(image: bytes, entry: str) -> str:
         KernelError: the cubin contains no such kernel, or several.
     """
     names = sorted(s.name.removeprefix(".text.") for s in sections(image) if s.name.startswith(".text."))
-    matching = [name for name in names if name == entry or name.startswith(f"_Z{len(entry)}{entry}")]
+    function = function_of(entry)
+    mangled = re.compile(rf"_Z(?:N\w*?)?{len(function)}{function}")
+    matching = [name for name in names if name == function or mangled.match(name)]
     if len(matching) == 1:
         return matching[0]
     if matching:

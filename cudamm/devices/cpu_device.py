@@ -28,7 +28,6 @@ from cudamm.compile.program import Program
 from cudamm.devices.device import (
     GUARD_BYTES,
     GUARDS,
-    POISON,
     Device,
     DeviceInfo,
     Region,
@@ -295,9 +294,9 @@ class ProcessRun(Run):
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
         self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
 
-    def fill_output(self, word: np.uint32 = POISON) -> None:
+    def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""
-        self.product().view(np.uint32)[:] = word
+        self.product().view(np.uint32)[:] = self.poison if word is None else word
 
     def region(self, name: MatrixName) -> Region:
         """Return a view of the shared memory of a matrix with its guards."""
@@ -331,9 +330,9 @@ class _FunctionRun(Run):
     def _place(self, name: MatrixName, matrix: Matrix) -> None:
         """Do nothing: the function is called with the matrices themselves."""
 
-    def fill_output(self, word: np.uint32 = POISON) -> None:
+    def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""
-        self.product().view(np.uint32)[:] = word
+        self.product().view(np.uint32)[:] = self.poison if word is None else word
 
     def region(self, name: MatrixName) -> Region:
         """Return the memory of C with its guards; for an input, a copy between intact guards.

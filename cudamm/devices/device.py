@@ -25,6 +25,12 @@ Entered = TypeVar("Entered")
 POISON = np.uint32(0x7FF8DEAD)
 """Bits that fill the output before a launch: NaN as float32 and, repeated, as float64; far off as int32."""
 
+FINITE_POISON = np.uint32(0x49ABCDEF)
+"""Bits in the place of POISON for a kernel with an argument of 0.0, by which it may multiply the old C.
+
+Zero times NaN is NaN. These bits are a number in the millions as float32, and one of 47 digits as float64.
+"""
+
 GUARDS: dict[MatrixName, np.uint32] = {
     "A": np.uint32(0x7FF80A0A),
     "B": np.uint32(0x7FF80B0B),
@@ -114,6 +120,8 @@ class Run(ABC):
         self.plan = launch
         c = np.empty((launch.shape.m, launch.shape.n), a.dtype)
         self.matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": c}
+        has_zero = any(isinstance(argument, float) and argument == 0 for argument in launch.arguments)
+        self.poison = FINITE_POISON if has_zero else POISON
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:
@@ -153,8 +161,8 @@ class Run(ABC):
         """Copy a matrix into the memory from which the kernel reads it."""
 
     @abstractmethod
-    def fill_output(self, word: np.uint32 = POISON) -> None:
-        """Fill C, but not its guards, with a 32-bit pattern."""
+    def fill_output(self, word: np.uint32 | None = None) -> None:
+        """Fill C, but not its guards, with a 32-bit pattern; None: `poison`."""
 
     @abstractmethod
     def region(self, name: MatrixName) -> Region:

@@ -14,11 +14,10 @@ import numpy as np
 from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu, made_from
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
-from cudamm.compile.signature import packed_formats, parameter_formats
+from cudamm.compile.signature import packed_formats
 from cudamm.devices.device import (
     GUARD_BYTES,
     GUARDS,
-    POISON,
     Ceilings,
     Deviation,
     Device,
@@ -43,6 +42,7 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
 from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.parameter_types import parameter_formats
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
@@ -520,10 +520,11 @@ class _GpuRun(Run):
             self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None
 
-    def fill_output(self, word: np.uint32 = POISON) -> None:
+    def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""
+        pattern = self.poison if word is None else word
         with _driver_errors():
-            self._cuda.memset_d32(self._address("C"), int(word), self.matrices["C"].nbytes // 4)
+            self._cuda.memset_d32(self._address("C"), int(pattern), self.matrices["C"].nbytes // 4)
 
     def deviation(self, problem: Problem) -> Deviation | None:
         """Return the product's deviation from the reference; None if the host has to compare them."""

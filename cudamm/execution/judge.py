@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, POISON, SHARED, UNSET_LOCALS, Run
+from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, Run
 from cudamm.errors import KernelError
 from cudamm.execution.case import Verdict
 from cudamm.execution.wrong_result import adds_to_output, terms_used
@@ -48,7 +48,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         wrong = _wrong(products[0], problem)
         element = _first(wrong)
         adds = adds_to_output(run, element)
-        reasons.append(_describe(products[0], problem, variant, wrong, adds_to_output=bool(adds)))
+        reasons.append(_describe(products[0], problem, variant, wrong, run.poison, bool(adds)))
         reasons.append(adds or terms_used(run, problem, element))
     if len(products) == 2 and not _same_bits(*products):
         # The third reason comes from further launches with one thread order. It may not hold for the other.
@@ -114,10 +114,15 @@ def _wrong(product: Matrix, problem: Problem) -> Matrix:
 
 
 def _describe(
-    product: Matrix, problem: Problem, variant: Variant, wrong: Matrix, adds_to_output: bool
+    product: Matrix,
+    problem: Problem,
+    variant: Variant,
+    wrong: Matrix,
+    poison: np.uint32,
+    adds_to_output: bool,
 ) -> str:
     """Return the number of wrong elements, the index of the first, and its expected and actual value."""
-    unwritten = _holds(product, POISON)
+    unwritten = _holds(product, poison)
     if unwritten.any() and not adds_to_output:
         row, column = _first(unwritten)
         count = int(unwritten.sum())

@@ -11,6 +11,7 @@ BEST = Method(
     name="best",
     path=Path("best"),
     source="",
+    code="",
     language="cuda",
     summary="The kernel and the parameters that suit the device, the sizes and the element type.",
     sources="",

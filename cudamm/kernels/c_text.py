@@ -20,9 +20,23 @@ def without_comments(source: str) -> str:
     """Replace the comments of C source by spaces; line breaks stay, and `//` in a string is no comment."""
 
     def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match.group()) if match.group()[0] == "/" else match.group()
+        return blanked(match.group()) if match.group()[0] == "/" else match.group()
 
     return _COMMENT_OR_LITERAL.sub(blank, source)
+
+
+def without_comments_and_literals(source: str) -> str:
+    """Replace comments, strings and characters of C source by spaces; the rest keeps its place."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match.group() if match.group()[0].isdigit() else blanked(match.group())
+
+    return _COMMENT_OR_LITERAL.sub(blank, source)
+
+
+def blanked(text: str) -> str:
+    """Replace each character but line ends by a space."""
+    return re.sub(r"[^\n]", " ", text)
 
 
 def tokens(code: str) -> list[str]:
@@ -49,6 +63,14 @@ def kernels_in(source: str) -> list[str]:
             depth = -1
         previous = word
     return list(dict.fromkeys(kernels))
+
+
+def function_of(entry: str) -> str:
+    """Return `gemm` for `gemm`, `my::gemm` and `gemm<float, 32>`; empty for a text that names no function."""
+    match = re.fullmatch(
+        r"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*(<.*>)?", entry.strip(), re.DOTALL
+    )
+    return match[1] if match else ""
 
 
 def dynamic_arrays_in(source: str) -> list[str]:

@@ -168,11 +168,12 @@ def parse_list(text: str) -> tuple[Expression, ...]:
     return tuple(parse(part) for part in split_at_commas(text.strip().removesuffix(",")))
 
 
-def split_at_commas(text: str) -> list[str]:
+def split_at_commas(text: str, brackets: str = "([{") -> list[str]:
     """Split a list at its commas, but not inside brackets: `min(K, 4), A` has two parts."""
     parts, start, depth = [], 0, 0
+    closing = "".join({"(": ")", "[": "]", "{": "}", "<": ">"}[bracket] for bracket in brackets)
     for position, char in enumerate(text):
-        depth += (char in "([{") - (char in ")]}")
+        depth += (char in brackets) - (char in closing)
         if char == "," and depth == 0:
             parts.append(text[start:position])
             start = position + 1

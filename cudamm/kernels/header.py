@@ -15,14 +15,17 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import kernels_in, without_comments
+from cudamm.kernels.c_text import function_of, kernels_in, without_comments
+from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import included_files
+from cudamm.kernels.included_files import included_files, with_own_headers
 from cudamm.kernels.input_file import read_input
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
+from cudamm.kernels.parameter_types import matrix_types
 
-_LANGUAGES: dict[str, Language] = {".cu": "cuda", ".cpp": "c++", ".py": "python"}
-_COMMENTS = {".cu": "//", ".cpp": "//", ".py": "#"}
+KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
+"""Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
+
 _ONCE = (
     "sources",
     "aliases",
@@ -102,14 +105,22 @@ def parse_method(
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
     declared = {p.name: p for p in parameters}
     declared |= {p.name: p for p in overrides.parameters}
-    language = _LANGUAGES[path.suffix]
+    language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
-    entry = fields.get("entry") or _find_entry(path, source, language, name)
-    code = without_comments(source)
-    kernels = kernels_in(source) if language == "cuda" else []
-    if entry not in kernels if kernels else not re.search(rf"\b{re.escape(entry)}\b", code):
+    code = source if builtin or language != "cuda" else with_own_headers(path, source)
+    entry = fields.get("entry") or _find_entry(path, code, language, name)
+    function = function_of(entry)
+    kernels = kernels_in(code) if language == "cuda" else []
+    if not function:
+        raise UsageError(
+            f"{path}: “{entry}” is no name of a kernel, such as gemm, my::gemm or gemm<float, 32>"
+        )
+    if function not in (kernels or re.findall(r"\w+", without_comments(code))):
         found = ", ".join(kernels) or "none"
         raise UsageError(f"{path} has no function {entry} (kernels found: {found})")
+    if not builtin and language == "cuda":
+        entry = _instantiated(path, code, qualified(code, entry))
+        code = compiled_code(code, function)
     if language == "cuda":
         missing = [key for key in ("threads", "grid") if key not in fields]
         if missing:
@@ -118,9 +129,7 @@ def parse_method(
                 f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
                 f"first comment line, or pass {options}"
             )
-    types = _words(fields.get("types", "")) or (
-        tuple(ELEMENT_TYPES) if language == "python" or re.search(r"\belement\b", code) else ("float32",)
-    )
+    types = _words(fields.get("types", "")) or _element_types(path, code, entry, language)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
     if fields.get("sum-order", "k") != "k":
@@ -130,6 +139,7 @@ def parse_method(
         name=name,
         path=path,
         source=source,
+        code=code,
         included=included,
         language=language,
         summary=summary,
@@ -155,8 +165,9 @@ def parse_method(
 
 
 def _read(path: Path, builtin: bool) -> str:
-    if path.suffix not in _LANGUAGES or (path.suffix == ".py" and not builtin):
-        raise UsageError(f"{path}: the name of a kernel file ends in .cu (or .cpp for a host function)")
+    if path.suffix not in KERNEL_FILES and not (path.suffix == ".py" and builtin):
+        endings = ", ".join(KERNEL_FILES)
+        raise UsageError(f"{path}: the name of a kernel file ends in one of {endings}")
     try:
         content = read_input(path, "a kernel file", LARGEST_FILE_BYTES)
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -168,9 +179,31 @@ def _read(path: Path, builtin: bool) -> str:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
 
 
+def _language(path: Path, source: str) -> Language:
+    if path.suffix == ".py":
+        return "python"
+    return "c++" if path.suffix == ".cpp" and "__global__" not in without_comments(source) else "cuda"
+
+
+def _element_types(path: Path, code: str, entry: str, language: Language) -> tuple[str, ...]:
+    """Return the element types for which a kernel without the field `types` can be compiled."""
+    if language == "python" or re.search(r"\belement\b", without_comments(code)):
+        return tuple(ELEMENT_TYPES)
+    pointed = matrix_types(code, entry) if language == "cuda" else []
+    narrow = [c_type for c_type in pointed if c_type in NARROW_TYPES]
+    if narrow:
+        raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {narrow[0]} yet")
+    names = {element.c_name: name for name, element in ELEMENT_TYPES.items()}
+    return tuple(dict.fromkeys(names[c_type] for c_type in pointed if c_type in names))[:1] or ("float32",)
+
+
+NARROW_TYPES = ("half", "__half", "half2", "__half2", "__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162")
+"""Types of CUDA's headers with fewer than 32 bits."""
+
+
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
     """Return the summary, the fields that occur once, and the fields that may be repeated."""
-    marker = _COMMENTS[path.suffix]
+    marker = "#" if path.suffix == ".py" else "//"
     lines: list[str] = []
     for line in source.lstrip("\ufeff\n").splitlines():
         if not line.startswith(marker):
@@ -282,6 +315,15 @@ def _parse_package(path: Path, text: str, language: Language) -> str:
     if package and language != "python":
         raise UsageError(f"{path}: only a .py file can have “library: {text}”")
     return package
+
+
+def _instantiated(path: Path, code: str, entry: str) -> str:
+    """Return the name of a kernel with its template arguments. Raise UsageError if they are missing."""
+    given = instantiations(code, function_of(entry))
+    if given is None or "<" in entry:
+        return entry
+    used = f"; the file has {', '.join(f'{entry}<{arguments}>' for arguments in given[:5])}" if given else ""
+    raise UsageError(f"{path}: {entry} is a template: name its arguments, as in --entry '{entry}<…>'{used}")
 
 
 def _find_entry(path: Path, source: str, language: Language, name: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cudamm.errors import UsageError
@@ -16,6 +18,9 @@ LARGEST_INCLUDED_BYTES = 1 << 24
 _INCLUDE = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(?:\"([^\"\n]+)\"|<([^>\n]+)>)", re.MULTILINE
 )
+LEVELS_ABOVE = 3
+"""Number of folders above a kernel's in which a folder `include` is searched for, as repositories have it."""
+
 FOLDERS_OF_HEADERS = ("CPATH", "CPLUS_INCLUDE_PATH")
 """Variables with folders in which C++ compilers look for headers (GCC's manual, “Environment Variables”)."""
 
@@ -33,25 +38,95 @@ def included_files(path: Path, source: str) -> list[str]:
         UsageError: an included file is not a regular file, is too large, or cannot be read.
     """
     kernel_folder = Path(os.path.realpath(path)).parent
-    variables = ":".join(os.environ.get(name, "") for name in FOLDERS_OF_HEADERS)
-    searched = [kernel_folder, *map(Path, filter(None, variables.split(":")))]
+    searched = _folders_of_headers(kernel_folder)
     texts: list[str] = []
     seen: set[tuple[int, int]] = set()
     unread = [(kernel_folder, source)]
     while unread:
         folder, text = unread.pop()
         for name in _included_names(text):
-            for candidate in dict.fromkeys(place / name for place in (folder, *searched)):
-                try:
-                    status = candidate.stat()
-                except (OSError, ValueError):  # ValueError: no name of a file has a NUL byte
-                    continue
-                if candidate.is_dir() or (status.st_dev, status.st_ino) in seen:
+            for candidate in _candidates(name, [folder, *searched]):
+                status = candidate.stat()
+                if (status.st_dev, status.st_ino) in seen:
                     continue
                 seen.add((status.st_dev, status.st_ino))
                 texts.append(_text_of(candidate, path))
                 unread.append((candidate.parent, texts[-1]))
     return texts
+
+
+def with_own_headers(path: Path, source: str) -> str:
+    """Return a kernel's text with its own headers in the place of the lines that include them.
+
+    `#line` tells a compiler the files and the lines that the parts come from. A header that is found nowhere,
+    such as one of the compiler, is left to the compiler.
+
+    Raises:
+        UsageError: as `included_files` does; or the headers are too large in all.
+    """
+    searched = _folders_of_headers(Path(os.path.realpath(path)).parent)
+    left_bytes = LARGEST_INCLUDED_BYTES
+
+    def expanded(text: str, file: Path, name: str, outer: tuple[Path, ...]) -> str:
+        nonlocal left_bytes
+        left_bytes -= len(text)
+        if left_bytes < 0:
+            raise UsageError(f"{path} includes more than {LARGEST_INCLUDED_BYTES:,} bytes")
+        parts, position, line = [], 0, 1
+        for include in _INCLUDE.finditer(without_comments(text)):  # which has the places of the text
+            included = include[1] or include[2]
+            found = next(_candidates(included, [file.parent, *searched]), None)
+            if found is None:
+                continue
+            inner = ""
+            if found.resolve() not in outer:  # otherwise it includes itself, and its guard leaves it out
+                inner = _text_of(found, path).removeprefix("\ufeff").replace("\r\n", "\n")
+                inner = expanded(inner, found, included, (*outer, found.resolve()))
+            line += text.count("\n", position, include.end()) + 1
+            parts += [text[position : include.start()], line_directive(included), "\n", inner, "\n"]
+            parts += [line_directive(name, line)]
+            end = text.find("\n", include.end())
+            position = len(text) if end < 0 else end
+            line -= 1
+        return _once("".join([*parts, text[position:]]), file)
+
+    return expanded(source, path, path.name, (path.resolve(),))
+
+
+def line_directive(name: str, number: int = 1) -> str:
+    """Return the line that tells a compiler the file and the number of the line that follows."""
+    # A line end in a file name would end the directive; compilers print the name in messages.
+    name = re.sub("[\x00-\x1f\x7f]", "?", name)
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'#line {number} "{escaped}"'
+
+
+def _once(text: str, file: Path) -> str:
+    """Replace `#pragma once` by a guard that does the same where a header's text is copied into another."""
+    if not _ONCE.search(text):
+        return text
+    guard = f"CUDAMM_ONCE_{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:16]}"
+    # All on the lines of the header that are there, so that they keep their numbers.
+    opened = _ONCE.sub(lambda once: " " * len(once[0]), text)
+    return f"#ifndef {guard}\n#define {guard}\n#line 1\n{opened}\n#endif"
+
+
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+
+
+def _folders_of_headers(kernel_folder: Path) -> list[Path]:
+    """Return the kernel's folder, those of the variables, and each `include` beside the kernel or above."""
+    variables = ":".join(os.environ.get(name, "") for name in FOLDERS_OF_HEADERS)
+    of_project = (folder / "include" for folder in (kernel_folder, *kernel_folder.parents[:LEVELS_ABOVE]))
+    return [kernel_folder, *map(Path, filter(None, variables.split(":"))), *of_project]
+
+
+def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that an `#include` may mean, in the order in which they are searched for."""
+    for candidate in dict.fromkeys(folder / name for folder in folders):
+        with contextlib.suppress(OSError, ValueError):  # ValueError: no name of a file has a NUL byte
+            if candidate.exists() and not candidate.is_dir():
+                yield candidate
 
 
 def _included_names(source: str) -> Iterator[str]:

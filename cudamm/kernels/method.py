@@ -66,12 +66,13 @@ class Method:
         name: the name that users type.
         path: the file that declares the method.
         source: the file's text.
+        code: what is compiled of it: the text, or the text without host code and with its own headers.
         included: the texts of the files that a user's file includes, as far as a scan of the text finds them.
         summary: description in one line.
         sources: the documents that the method comes from, courses first.
         aliases: other names of the method.
         parameters: parameters in the order of the header.
-        entry: name of the function to call.
+        entry: the function to call, which may be in a namespace and have template arguments.
         arguments: the function's arguments: A, B, C, numbers, or arithmetic over M, N, K and the parameters.
         threads: extents of a block in x, y and z; empty for a host function.
         grid: blocks in x, y and z; empty for a host function.
@@ -96,6 +97,7 @@ class Method:
     name: str
     path: Path
     source: str
+    code: str
     language: Language
     summary: str
     sources: str

@@ -282,11 +282,15 @@ def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
         nvcc_compiler.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
 
 
-def test_a_kernel_inside_a_namespace_is_not_found(write_kernel: WriteKernel) -> None:
-    with pytest.raises(KernelError, match=r"no kernel k .*found: _ZN5inner1kEPf"):
-        nvcc_compiler.compile_for_gpu(
-            program_of(write_kernel("namespace inner {\n" + PLAIN + "}\n")), "sm_90"
-        )
+def test_kernels_in_namespaces_and_templates_are_found(write_kernel: WriteKernel) -> None:
+    inner = write_kernel("namespace outer { namespace inner {\n" + PLAIN + "}}\n")
+    compiled = nvcc_compiler.compile_for_gpu(program_of(inner), "sm_90")
+    assert compiled.kernel == "_ZN5outer5inner1kEPf"
+    template = write_kernel(
+        "namespace inner { template <class T, int SIDE> __global__ void k(T *C) { C[0] = SIDE; } }\n"
+    )
+    compiled = nvcc_compiler.compile_for_gpu(program_of(template, "k<float, 32>"), "sm_90")
+    assert compiled.kernel == "_ZN5inner1kIfLi32EEEvPT_"
 
 
 def test_two_kernels_of_one_name_are_an_error(write_kernel: WriteKernel) -> None:

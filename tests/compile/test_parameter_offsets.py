@@ -13,10 +13,11 @@ from cudamm.compile import nvcc_compiler
 from cudamm.compile.elf import sections
 from cudamm.compile.program import program
 from cudamm.compile.resources import parameter_offsets
-from cudamm.compile.signature import packed_formats, parameter_formats
+from cudamm.compile.signature import packed_formats
 from cudamm.kernels.header import Overrides, read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.parameter_types import parameter_formats
 from cudamm.kernels.variant import Variant, variants
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc")

@@ -10,11 +10,12 @@ import time
 import pytest
 
 from cudamm.compile.program import program
-from cudamm.compile.signature import check_arguments, packed_formats, parameter_formats
+from cudamm.compile.signature import check_arguments, packed_formats
 from cudamm.errors import UsageError
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.parameter_types import parameter_formats
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.selection import Selection
 

@@ -1,0 +1,304 @@
+"""Separate a kernel from the host code in the same file.
+
+A program contains host code that no compiler for kernels needs: `main`, launches, calls of libraries, timers,
+and the headers that these need. A kernel needs little: the declarations that it uses, those that they use,
+and so on. `device_code` keeps these, and replaces the others by spaces, so that lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from cudamm.kernels.c_text import blanked, function_of, without_comments, without_comments_and_literals
+
+_ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__shared__", "__managed__"})
+_CONSTANT = frozenset({"const", "constexpr", "consteval"})
+_TYPES = frozenset({"struct", "class", "union", "enum", "typedef"})
+_NAMESPACES = frozenset({"std", "cuda", "nvcuda", "cooperative_groups"})
+"""Namespaces of the headers that device code includes."""
+
+_HEADERS = """
+assert.h float.h inttypes.h limits.h math.h stdbool.h stddef.h stdint.h stdio.h string.h
+algorithm array bit cassert cfloat cinttypes climits cmath concepts cstddef cstdint cstdio cstring functional
+initializer_list limits numeric tuple type_traits utility
+cuda.h cuda_bf16.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h cuda_pipeline_primitives.h cuda_runtime.h
+cuda_runtime_api.h cooperative_groups.h device_functions.h device_launch_parameters.h math_constants.h
+math_functions.h mma.h vector_functions.h vector_types.h
+"""
+DEVICE_HEADERS = frozenset(_HEADERS.split())
+"""Headers that stay in a file with host code; others, such as `iostream`, serve the host code."""
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_LIBRARY = re.compile(
+    r"cublas|cu(?:dnn|fft|rand|solver|sparse)|helper_|nccl|nvToolsExt|nvtx3/|thrust/|torch/"
+)
+"""Headers of libraries that only host code calls."""
+
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
+_ATTRIBUTE = re.compile(
+    r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
+    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
+)
+_SCOPE = re.compile(r"(?:^|[\s;}])(?:(?:inline\s+)?namespace\b([\w\s:]*)|extern\s*)$")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^(){};]{0,1000}>)?\s*\(")
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?=[=\[{,;]|$)")
+
+LONGEST_HEAD = 4000
+"""Number of characters before the body of a function or of a class within which its name has to occur."""
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    """A declaration or a definition at the top of a file or of a namespace.
+
+    Attributes:
+        start, end: its place in the source; empty for a macro, which always stays.
+        names: the names that it declares.
+        uses: the names that occur in it.
+        scope: the namespaces that it is in, as in `outer::inner::`.
+        is_host_code: whether it is a function or a variable that device code cannot use.
+    """
+
+    start: int
+    end: int
+    names: frozenset[str]
+    uses: frozenset[str]
+    scope: str = ""
+    is_host_code: bool = False
+
+
+def compiled_code(source: str, entry: str) -> str:
+    """Return what a compiler needs of a kernel's text: the text itself if it contains no host code.
+
+    Args:
+        source: C source with the kernel's own headers in it.
+        entry: name of the `__global__` function.
+    """
+    includes = list(_INCLUDE.finditer(without_comments(source)))
+    calls_libraries = any(_LIBRARY.match(include[1]) for include in includes)
+    if not calls_libraries and not any(d.is_host_code for d in _declarations(source)):
+        return source
+    unneeded = [
+        include.span()
+        for include in includes
+        if include[1] not in DEVICE_HEADERS and not include[1].startswith(("cuda/", "cooperative_groups/"))
+    ]
+    return device_code(_blanked_at(source, unneeded), entry)
+
+
+def qualified(source: str, entry: str) -> str:
+    """Return `my::gemm<float>` for `gemm<float>` if C source defines a kernel `gemm` in a namespace `my`."""
+    if "::" in entry.partition("<")[0]:
+        return entry
+    function = function_of(entry)
+    scopes = (d.scope for d in _declarations(source) if function in d.names and "__global__" in d.uses)
+    return next(scopes, "") + entry
+
+
+def instantiations(source: str, function: str) -> list[str] | None:
+    """Return the template arguments that C source gives to a kernel; None if it is no template."""
+    code = without_comments_and_literals(source)
+    declared = (
+        code[d.start : d.end].split("<")[0].strip()
+        for d in _declarations(source)
+        if function in d.names and "__global__" in d.uses
+    )
+    if "template" not in declared:
+        return None
+    given = re.findall(rf"\b{function}\s*<([^<;(){{}}][^;(){{}}]{{0,500}}?)>\s*(?:<<<|\()", code)
+    return list(dict.fromkeys(given))
+
+
+def device_code(source: str, entry: str) -> str:
+    """Return C source without the declarations that the function `entry` does not need, line for line."""
+    declarations = _declarations(source)
+    declaring: defaultdict[str, list[_Declaration]] = defaultdict(list)
+    for declaration in declarations:
+        if not declaration.is_host_code:
+            for name in declaration.names:
+                declaring[name].append(declaration)
+    needed: set[_Declaration] = set()
+    known, unread = set[str](), [entry, "operator"]  # where an operator is used, its name does not show
+    while unread:
+        name = unread.pop()
+        if name not in known:
+            known.add(name)
+            for declaration in declaring.get(name, ()):
+                if declaration not in needed:
+                    needed.add(declaration)
+                    unread += declaration.uses
+    left_out = _blanked_at(source, [(d.start, d.end) for d in declarations if d not in needed])
+    # An #if may begin before a declaration and end in it.
+    parts, position = [], 0
+    for directive in _DIRECTIVE.finditer(without_comments_and_literals(source)):
+        if "pragma" not in directive[0]:
+            parts += [left_out[position : directive.start()], source[directive.start() : directive.end()]]
+            position = directive.end()
+    return "".join([*parts, left_out[position:]])
+
+
+def _blanked_at(text: str, places: Iterable[tuple[int, int]]) -> str:
+    """Replace parts of a text by spaces."""
+    parts, position = [], 0
+    for start, end in places:
+        if start < end:
+            parts += [text[position:start], blanked(text[start:end])]
+            position = end
+    return "".join([*parts, text[position:]])
+
+
+@functools.lru_cache(maxsize=4)
+def _declarations(source: str) -> list[_Declaration]:
+    """Return the macros and the declarations of C source, each in its order."""
+    code = without_comments_and_literals(source)
+    directives = list(_DIRECTIVE.finditer(code))
+    macros = _macros(directives)
+    on_device, constant = _meaning(_ON_DEVICE, macros), _meaning(_CONSTANT, macros)
+    plain = _DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
+    found = [_Declaration(0, 0, frozenset([name]), uses) for name, uses in macros.items()]
+    for start, end, scope in _places(plain, directives):
+        declaration = _declaration(plain[start:end], start, scope, on_device, constant)
+        if declaration is not None:
+            found.append(declaration)
+    return found
+
+
+def _macros(directives: Sequence[re.Match[str]]) -> dict[str, frozenset[str]]:
+    """Return the names that each macro uses, over all its definitions."""
+    macros: defaultdict[str, set[str]] = defaultdict(set)
+    for directive in directives:
+        define = re.match(r"\s*#\s*define\s+([A-Za-z_]\w*)(.*)", directive[0], re.DOTALL)
+        if define:
+            macros[define[1]].update(_WORD.findall(define[2]))
+    return {name: frozenset(uses) for name, uses in macros.items()}
+
+
+def _meaning(words: Set[str], macros: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return words, and the macros that contain one of them, directly or through others."""
+    users: defaultdict[str, list[str]] = defaultdict(list)
+    for name, uses in macros.items():
+        for used in uses:
+            users[used].append(name)
+    found, unread = set[str](), list(words)
+    while unread:
+        word = unread.pop()
+        if word not in found:
+            found.add(word)
+            unread += users.get(word, ())
+    return frozenset(found)
+
+
+def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[int, int, str]]:
+    """Yield the beginning, the end and the scope of each declaration in C source.
+
+    Args:
+        code: the source with spaces in the place of comments and directives.
+        directives: of the alternatives between `#if` and `#endif`, each begins in the same brackets.
+    """
+    events = [(match.start(), match[0]) for match in re.finditer(r"[{}()\[\];]", code)]
+    events += [(directive.start(), "".join(directive[0][:20].split())[:3]) for directive in directives]
+    start, depth, has_body, is_function = 0, 0, False, False
+    depths: list[int] = []  # at each `#if` that is open
+    scopes: list[str] = []
+    for position, event in sorted(events):
+        ends = False
+        if event == "#if":
+            depths.append(depth)
+        elif event == "#el" and depths:
+            depth = depths[-1]
+        elif event == "#en" and depths:
+            depths.pop()
+        elif event in ("(", "[", "{"):
+            if event == "{" and depth == 0 and not has_body:
+                head = code[max(start, position - LONGEST_HEAD) : position]
+                scope = _SCOPE.search(_ATTRIBUTE.sub(" ", head))
+                if scope:
+                    scopes.append("".join(f"{name}::" for name in _WORD.findall(scope[1] or "")))
+                    start = position + 1
+                    continue
+                has_body, is_function = True, _is_function(head)
+            depth += 1
+        elif event in (")", "]"):
+            depth = max(0, depth - 1)
+        elif event == "}":
+            if depth == 0:  # the end of a namespace
+                start, has_body = position + 1, False
+                if scopes:
+                    scopes.pop()
+            depth = max(0, depth - 1)
+            ends = depth == 0 and has_body and is_function
+        else:
+            ends = depth == 0
+        if ends:
+            yield start, position + 1, "".join(scopes)
+            start, has_body = position + 1, False
+    yield start, len(code), ""
+
+
+def _head(text: str) -> str:
+    """Return a declaration up to its body, without attributes and template parameters."""
+    head = _ATTRIBUTE.sub(" ", text[:LONGEST_HEAD].partition("{")[0]).strip()
+    while head.startswith("template"):
+        head = head.removeprefix("template").lstrip()
+        depth = 0
+        for bracket in re.finditer(r"[<>]", head):
+            if depth == 0 and bracket.start() > 0:  # an explicit instantiation
+                break
+            depth += 1 if bracket[0] == "<" else -1
+            if depth == 0:
+                head = head[bracket.end() :].lstrip()
+                break
+    return head
+
+
+def _is_function(text: str) -> bool:
+    head = _head(text)
+    bracket, equals = head.find("("), head.find("=")
+    return bracket > 0 and ("operator" in head or not 0 <= equals < bracket)
+
+
+def _declaration(
+    text: str, start: int, scope: str, on_device: Set[str], constant: Set[str]
+) -> _Declaration | None:
+    """Return what a text declares; None if it declares nothing.
+
+    Args:
+        start: place of the text in the source.
+        on_device, constant: words that make a declaration usable on the device, macros included.
+    """
+    end = start + len(text)
+    start += len(text) - len(text.lstrip())
+    head = _head(text)
+    words = _WORD.findall(head)
+    uses = frozenset(_WORD.findall(text))
+    if not words or (words[:2] == ["using", "namespace"] and words[-1] in _NAMESPACES):
+        return None
+    if words[0] in ("using", "namespace", "static_assert"):
+        names = words[1:2] if words[0] == "namespace" else words[1:]
+        return _Declaration(start, end, frozenset(names), uses, scope)
+    is_on_device = not on_device.isdisjoint(words)
+    if _is_function(text):
+        is_host_code = not is_on_device and constant.isdisjoint(words[:4])
+        names = ["operator"] if "operator" in words else _FUNCTION.findall(_without_parameters(head))
+        return _Declaration(start, end, frozenset(names), uses, scope, is_host_code)
+    if not _TYPES.isdisjoint(words[:2]):
+        body, _, declared = text.rpartition("}")
+        names = [*words, *_WORD.findall(declared), *(_WORD.findall(body) if "enum" in words else ())]
+        return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope)
+    is_host_code = not is_on_device and constant.isdisjoint(words)
+    return _Declaration(start, end, frozenset(_VARIABLE.findall(head)), uses, scope, is_host_code)
+
+
+def _without_parameters(head: str) -> str:
+    """Return the head of a function without what is inside its round brackets."""
+    depth, outside = 0, []
+    for character in head:
+        if depth == 0:
+            outside.append(character)
+        depth += (character == "(") - (character == ")")
+    return "".join(outside)

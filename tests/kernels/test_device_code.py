@@ -1,0 +1,178 @@
+"""Kernels in files with host code, templates, namespaces and headers: what is compiled of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm.devices.device import Device
+from cudamm.errors import UsageError
+from cudamm.kernels.device_code import device_code
+from cudamm.kernels.header import Overrides, read_method
+
+WriteKernel = Callable[..., Path]
+
+PROGRAM = """\
+// Product of two square matrices, with its test.
+//
+// entry:   matmul<8, float>
+// args:    A, B, C, N
+// threads: 8, 8
+// grid:    ceil(N / 8), ceil(N / 8)
+#include <cublas_v2.h>
+#include <cstdio>
+#include <iostream>
+#include <vector>
+#include "helper_cuda.h"
+#define TILE 8
+#define CHECK(call) do { if ((call) != cudaSuccess) exit(1); } while (0)
+#define ON_BOTH __host__ __device__
+using namespace std;
+
+const int EXTRA = 1;
+static int blockDim_of_host = 16, blockDim;
+cudaEvent_t start;
+
+struct Timer {
+    cudaEvent_t begin;
+    Timer() { cudaEventCreate(&begin); }
+};
+
+struct Tile { float values[TILE][TILE + EXTRA]; };
+
+ON_BOTH inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+float reference(const std::vector<float> &a);
+
+template <int SIDE, typename T>
+__global__ void __launch_bounds__(SIDE * SIDE) matmul(const T *A, const T *B, T *C, int width) {
+    __shared__ Tile a, b;
+    int row = blockIdx.y * SIDE + threadIdx.y, column = blockIdx.x * SIDE + threadIdx.x;
+    T sum = 0;
+    for (int step = 0; step < ceil_div(width, SIDE); ++step) {
+        int k = step * SIDE;
+        a.values[threadIdx.y][threadIdx.x] =
+            row < width && k + threadIdx.x < width ? A[row * width + k + threadIdx.x] : T(0);
+        b.values[threadIdx.y][threadIdx.x] =
+            column < width && k + threadIdx.y < width ? B[(k + threadIdx.y) * width + column] : T(0);
+        __syncthreads();
+        for (int i = 0; i < SIDE; ++i) sum += a.values[threadIdx.y][i] * b.values[i][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < width && column < width) C[row * width + column] = sum;
+}
+
+#ifdef USE_DOUBLE
+int main(int argc, char **argv) {
+#else
+int main() {
+#endif
+    vector<float> a(64);  // a brace in a comment: {
+    cout << "{" << endl;
+    dim3 block(TILE, TILE);
+    matmul<TILE, float><<<dim3(4, 4), block>>>(nullptr, nullptr, nullptr, 32);
+    CHECK(cudaDeviceSynchronize());
+}
+"""
+
+
+def words_of(code: str) -> set[str]:
+    return set(re.findall(r"\w+", code))
+
+
+def test_a_kernel_keeps_what_it_uses_and_its_lines() -> None:
+    code = device_code(PROGRAM, "matmul")
+    kept, dropped = (
+        {"Tile", "EXTRA", "ceil_div", "matmul"},
+        {"main", "Timer", "reference", "cudaEvent_t", "cout"},
+    )
+    assert kept <= words_of(code) and words_of(code).isdisjoint(dropped)
+    kernel = PROGRAM.splitlines().index("template <int SIDE, typename T>")
+    assert code.splitlines()[kernel : kernel + 17] == PROGRAM.splitlines()[kernel : kernel + 17]
+    assert len(code.splitlines()) == len(PROGRAM.splitlines())
+
+
+def test_a_program_with_host_code_runs(cpu: Device[Any], write_kernel: WriteKernel, open_run: Any) -> None:
+    with open_run(cpu, write_kernel(PROGRAM), "20x20x20") as run:
+        run.launch()
+        a, b = run.matrices["A"], run.matrices["B"]
+        assert abs(run.product() - a.astype("f8") @ b.astype("f8")).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("int f() { return 1; } __global__ void k(float *C) { C[0] = 1; }", "f"),
+        ("void f() { k<<<1, 1>>>(0); } extern \"C\" { __global__ void k(float *C) { C[0] = 1; } }", "f"),
+        ("float h[4]; namespace a { int h2; __global__ void k(float *C) { C[0] = 1; } }", "h h2"),
+        ("template <> int s<4>() { return 1; } __global__ void k(float *C) { C[0] = 1; }", "s"),
+        ("class P { int x; public: P() {} } p; __global__ void k(float *C) { C[0] = 1; }", "P p"),
+        ("enum E { ONE }; enum F { TWO }; __global__ void k(float *C) { C[0] = ONE; } int m() {}", "F TWO m"),
+    ],
+)  # fmt: skip
+def test_host_code_is_left_out(text: str, code: str) -> None:
+    assert words_of(device_code(text, "k")).isdisjoint(code.split())
+    assert "__global__ void k(float *C) { C[0] = " in device_code(text, "k")
+
+
+def test_operators_and_macros_stay_with_what_they_use() -> None:
+    text = (
+        "struct V { float x; };\n"
+        "__device__ int helper() { return 1; }\n"
+        "#define HELP helper()\n"
+        "__device__ V operator+(V a, V b) { return a; }\n"
+        "constexpr int side(int n) { return n; }\n"
+        "int host() { return 1; }\n"
+        "__global__ void k(float *C) { C[0] = HELP + side(1); }\n"
+    )
+    code = device_code(text, "k")
+    assert {"operator", "helper", "side", "V"} <= words_of(code) and "host" not in words_of(code)
+
+
+def test_a_file_without_host_code_is_compiled_as_it_is(write_kernel: WriteKernel) -> None:
+    text = "__device__ int unused() { return 1; }\n__global__ void k(float *C) { C[0] = 1; }\n"
+    method = read_method(write_kernel(text), Overrides({"threads": "1", "grid": "1"}))
+    assert method.code == method.source == text
+
+
+def test_headers_are_found_beside_the_kernel_and_in_folders_named_include(
+    write_kernel: WriteKernel, tmp_path: Path
+) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "include" / "shared.h").write_text(
+        "#pragma once\n#define ONE 1\nint host() { return ONE; }\n"
+    )
+    write_kernel('#include "shared.h"\n__device__ float one() { return ONE; }\n', "src/part.cuh")
+    kernel = '#include "shared.h"\n#include "part.cuh"\n__global__ void k(float *C) { C[0] = one(); }\n'
+    path = write_kernel(kernel, "src/k.cu")
+    code = read_method(path, Overrides({"threads": "1", "grid": "1"})).code
+    assert code.count("#define ONE 1") == 2 and code.count("#ifndef CUDAMM_ONCE_") == 2
+    assert "host" not in words_of(code) and '#line 3 "k.cu"\n__global__' in code
+
+
+def test_a_template_without_arguments_is_refused_with_those_of_the_file(write_kernel: WriteKernel) -> None:
+    with pytest.raises(UsageError, match=r"matmul is a template.*the file has matmul<TILE, float>"):
+        read_method(write_kernel(PROGRAM), Overrides({"entry": "matmul"}))
+
+
+@pytest.mark.parametrize(
+    ("declared", "types"),
+    [("double *C", "float64"), ("const real *A, real *C", "float64"), ("int *C, float x", "int32"),
+     ("float4 *C", "float32")],
+)  # fmt: skip
+def test_the_element_type_is_that_of_the_matrices(
+    write_kernel: WriteKernel, declared: str, types: str
+) -> None:
+    path = write_kernel(f"typedef double real;\n__global__ void k({declared}) {{ }}\n")
+    assert read_method(path, Overrides({"threads": "1", "grid": "1"})).element_types == (types,)
+
+
+def test_matrices_of_half_precision_are_refused(write_kernel: WriteKernel) -> None:
+    path = write_kernel("template <class T> __global__ void k(T *C) { }\n")
+    with pytest.raises(UsageError, match="matrices of __half"):
+        read_method(path, Overrides({"threads": "1", "grid": "1", "entry": "k<__half>"}))

@@ -90,7 +90,7 @@ def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
     )
     if not image:
         raise KernelError(report.decode())
-    kernel = find_kernel(image, program.method.entry)
+    kernel = find_kernel(image, program.entry)
     return ReportedCubin(image, arch, kernel, read_resources(image, report.decode(), kernel))
 
 

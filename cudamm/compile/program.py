@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
+from cudamm.kernels.c_text import with_values, without_comments
 from cudamm.kernels.included_files import line_directive
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
@@ -23,12 +23,14 @@ class Program:
 
     Attributes:
         fmad: whether the compiler may fuse a multiplication and an addition into one rounding.
+        entry: the function to call, with the variant's values in its template arguments.
         text: C source; line numbers are those of the method's own file.
     """
 
     method: Method
     element: ElementType
     fmad: bool
+    entry: str
     text: str
 
     @property
@@ -65,15 +67,20 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
             "write its types as `element`, or choose another type with --dtype"
         )
     if method.language == "python":
-        return Program(method, element, fmad, method.source)
+        return Program(method, element, fmad, method.entry, method.source)
     source = method.code
     code = without_comments(source)
+    entry = with_values(method.entry, variant.params)
+    # A macro with the name of a template parameter would replace it in its declaration.
+    in_entry = set(re.findall(r"\w+", method.entry))
     words, defined = set(re.findall(r"\w+", code)), {define[2] for define in _DEFINE.finditer(code)}
     source = _redefined(source, {name: value for name, value in variant.values if name in defined})
     defines = [
-        f"#define {name} {value}" for name, value in variant.values if name in words and name not in defined
+        f"#define {name} {value}"
+        for name, value in variant.values
+        if name in words and name not in defined | in_entry
     ]
-    if "element" in words:
+    if "element" in words | in_entry:
         defines.append(f"typedef {element.c_name} element;")
     # Compiler messages name each of the two parts, and give the file's own line numbers.
     parts = [
@@ -82,9 +89,9 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
         line_directive(method.path.name),
         source.rstrip(),
     ]
-    if "<" in method.entry:  # nvcc compiles a template for the arguments with which host code names it
-        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{method.entry.strip(': ')};", "#endif"]
-    return Program(method, element, fmad, "\n".join([*parts, ""]))
+    if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
+        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry.strip(': ')};", "#endif"]
+    return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
 
 
 _DEFINE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\())(?:.*\\\n)*.*$", re.MULTILINE)

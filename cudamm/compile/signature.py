@@ -52,7 +52,7 @@ def check_arguments(program: Program, launch: Launch) -> None:
             its type.
     """
     method = program.method
-    formats = parameter_formats(program.text, method.entry, program.element)
+    formats = parameter_formats(program.text, program.entry, program.element)
     given = ", ".join(method.arguments)
     if len(formats) != len(launch.arguments):
         raise UsageError(
@@ -60,7 +60,7 @@ def check_arguments(program: Program, launch: Launch) -> None:
             f"({given}); list its arguments with --args"
         )
     code = without_comments(program.text)
-    declared = parameters_of(code, method.entry)
+    declared = parameters_of(code, program.entry)
     for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
         text = method.arguments[position - 1]
         expected, types = _ARGUMENT_TYPES.get(letter, ("a whole number", int))

@@ -314,7 +314,7 @@ class _Kernel:
 
     def __init__(self, program: Program, compiled: CompiledSource, launch: Launch) -> None:
         cuda = import_driver()
-        entry = program.method.entry
+        entry = program.entry
         try:
             self.module = compiled.module.load()
             self.function = self.module.get_function(compiled.kernel)

@@ -130,7 +130,7 @@ def compile_source(program: Program, arch: str) -> CompiledSource:
     # If a header is wrong, the user may correct the header, so the error must not be cached.
     source = source.compiled(made_from(program, arch), keep_failure=not program.may_include)
     image = next(Path(source.cache_dir).glob("*.cubin")).read_bytes()
-    kernel = find_kernel(image, program.method.entry)
+    kernel = find_kernel(image, program.entry)
     return CompiledSource(image, arch, kernel, source)
 
 

@@ -164,7 +164,7 @@ def _planned(
     runner = _runner(target, variant)
     unsupported = runner.lacks(variant.method) or _unsupported_type(variant, problem)
     if unsupported:
-        unused = Program(variant.method, problem.element, fmad, variant.method.source)
+        unused = Program(variant.method, problem.element, fmad, variant.method.entry, variant.method.source)
         return Case(position, variant, problem, fmad, runner, unused, None, None, unsupported)
     source = program(variant, problem.element, fmad)
     case = Case(position, variant, problem, fmad, runner, source, None, None, "")

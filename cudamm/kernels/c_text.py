@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 
 # Comments, and text in which `//` and `/*` begin no comment: strings, characters, numbers such as 1'000'000.
 # An unclosed string ends with its line, and an unclosed comment with the file, so that no text is read twice.
@@ -71,6 +72,16 @@ def function_of(entry: str) -> str:
         r"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*(<.*>)?", entry.strip(), re.DOTALL
     )
     return match[1] if match else ""
+
+
+def with_values(entry: str, values: Mapping[str, object]) -> str:
+    """Return `gemm<float, 64>` for `gemm<T, BM>` and values for T and BM."""
+    function, bracket, arguments = entry.partition("<")
+    return (
+        function
+        + bracket
+        + re.sub(r"[A-Za-z_]\w*", lambda name: str(values.get(name[0], name[0])), arguments)
+    )
 
 
 def dynamic_arrays_in(source: str) -> list[str]:

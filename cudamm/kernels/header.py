@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import function_of, kernels_in, without_comments
+from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_comments
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
 from cudamm.kernels.included_files import included_files, with_own_headers
@@ -129,7 +129,9 @@ def parse_method(
                 f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
                 f"first comment line, or pass {options}"
             )
-    types = _words(fields.get("types", "")) or _element_types(path, code, entry, language)
+    types = _words(fields.get("types", "")) or _element_types(
+        path, code, with_values(entry, {p.name: p.default for p in declared.values()}), language
+    )
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
     if fields.get("sum-order", "k") != "k":
@@ -187,7 +189,7 @@ def _language(path: Path, source: str) -> Language:
 
 def _element_types(path: Path, code: str, entry: str, language: Language) -> tuple[str, ...]:
     """Return the element types for which a kernel without the field `types` can be compiled."""
-    if language == "python" or re.search(r"\belement\b", without_comments(code)):
+    if language == "python" or re.search(r"\belement\b", without_comments(code) + entry):
         return tuple(ELEMENT_TYPES)
     pointed = matrix_types(code, entry) if language == "cuda" else []
     narrow = [c_type for c_type in pointed if c_type in NARROW_TYPES]

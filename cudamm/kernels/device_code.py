@@ -44,6 +44,9 @@ _ATTRIBUTE = re.compile(
     r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
 )
 _SCOPE = re.compile(r"(?:^|[\s;}])(?:(?:inline\s+)?namespace\b([\w\s:]*)|extern\s*)$")
+_ARGUMENTS = frozenset(
+    {"bool", "char", "double", "float", "int", "long", "short", "unsigned", "true", "false"}
+)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^(){};]{0,1000}>)?\s*\(")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?=[=\[{,;]|$)")
@@ -100,18 +103,28 @@ def qualified(source: str, entry: str) -> str:
     return next(scopes, "") + entry
 
 
-def instantiations(source: str, function: str) -> list[str] | None:
-    """Return the template arguments that C source gives to a kernel; None if it is no template."""
+def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | None:
+    """Return the template arguments that C source gives to a kernel; None if the kernel is no template.
+
+    Returns:
+        The arguments that have a meaning for the whole file, such as `TILE, float`; and the others, such as
+        `T, size` inside of a function.
+    """
     code = without_comments_and_literals(source)
+    declarations = _declarations(source)
     declared = (
         code[d.start : d.end].split("<")[0].strip()
-        for d in _declarations(source)
+        for d in declarations
         if function in d.names and "__global__" in d.uses
     )
     if "template" not in declared:
         return None
-    given = re.findall(rf"\b{function}\s*<([^<;(){{}}][^;(){{}}]{{0,500}}?)>\s*(?:<<<|\()", code)
-    return list(dict.fromkeys(given))
+    known = _ARGUMENTS.union(*(d.names for d in declarations if not d.is_host_code))
+    lists: tuple[list[str], list[str]] = [], []
+    arguments = rf"\b{function}\s*<([^<;(){{}}][^;(){{}}]{{0,500}}?)>\s*(?:<<<|\()"
+    for given in dict.fromkeys(re.findall(arguments, code)):
+        lists[not known.issuperset(_WORD.findall(given))].append(given)
+    return lists
 
 
 def device_code(source: str, entry: str) -> str:
@@ -283,7 +296,7 @@ def _declaration(
         return _Declaration(start, end, frozenset(names), uses, scope)
     is_on_device = not on_device.isdisjoint(words)
     if _is_function(text):
-        is_host_code = not is_on_device and constant.isdisjoint(words[:4])
+        is_host_code = "{" in text and not is_on_device and constant.isdisjoint(words[:4])
         names = ["operator"] if "operator" in words else _FUNCTION.findall(_without_parameters(head))
         return _Declaration(start, end, frozenset(names), uses, scope, is_host_code)
     if not _TYPES.isdisjoint(words[:2]):

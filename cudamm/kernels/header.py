@@ -129,14 +129,18 @@ def parse_method(
                 f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
                 f"first comment line, or pass {options}"
             )
-    types = _words(fields.get("types", "")) or _element_types(
-        path, code, with_values(entry, {p.name: p.default for p in declared.values()}), language
-    )
+    arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
+    types = _words(fields.get("types", ""))
+    if not types and (language == "python" or re.search(r"\belement\b", without_comments(code) + entry)):
+        types = tuple(ELEMENT_TYPES)
+    elif not types and language == "cuda":
+        default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
+        types = (_element_type(path, matrix_types(code, default_entry, arguments)),)
+    types = types or ("float32",)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
-    arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     return Method(
         name=name,
         path=path,
@@ -187,20 +191,21 @@ def _language(path: Path, source: str) -> Language:
     return "c++" if path.suffix == ".cpp" and "__global__" not in without_comments(source) else "cuda"
 
 
-def _element_types(path: Path, code: str, entry: str, language: Language) -> tuple[str, ...]:
-    """Return the element types for which a kernel without the field `types` can be compiled."""
-    if language == "python" or re.search(r"\belement\b", without_comments(code) + entry):
-        return tuple(ELEMENT_TYPES)
-    pointed = matrix_types(code, entry) if language == "cuda" else []
-    narrow = [c_type for c_type in pointed if c_type in NARROW_TYPES]
+def _element_type(path: Path, c_types: Sequence[str]) -> str:
+    """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
+    narrow = [c_type for c_type in c_types if c_type in _NARROW]
     if narrow:
         raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {narrow[0]} yet")
-    names = {element.c_name: name for name, element in ELEMENT_TYPES.items()}
-    return tuple(dict.fromkeys(names[c_type] for c_type in pointed if c_type in names))[:1] or ("float32",)
+    found = [element.name for element in ELEMENT_TYPES.values() if element.c_name in c_types]
+    if len(found) > 1:
+        raise UsageError(
+            f"{path}: A, B and C must have one type, and are declared as {' and '.join(c_types)}"
+        )
+    return found[0] if found else "float32"
 
 
-NARROW_TYPES = ("half", "__half", "half2", "__half2", "__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162")
-"""Types of CUDA's headers with fewer than 32 bits."""
+_NARROW = ("half", "__half", "half2", "__half2", "__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162")
+"""Types of CUDA's headers that no element type of cudamm has."""
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
@@ -320,10 +325,18 @@ def _parse_package(path: Path, text: str, language: Language) -> str:
 
 
 def _instantiated(path: Path, code: str, entry: str) -> str:
-    """Return the name of a kernel with its template arguments. Raise UsageError if they are missing."""
-    given = instantiations(code, function_of(entry))
-    if given is None or "<" in entry:
+    """Return the name of a kernel with its template arguments.
+
+    Raises:
+        UsageError: there are none, and the file does not give the kernel the same ones everywhere.
+    """
+    found = instantiations(code, function_of(entry))
+    if found is None or "<" in entry:
         return entry
+    given, others = found
+    if len(given) == 1:
+        return f"{entry}<{given[0]}>"
+    given += others
     used = f"; the file has {', '.join(f'{entry}<{arguments}>' for arguments in given[:5])}" if given else ""
     raise UsageError(f"{path}: {entry} is a template: name its arguments, as in --entry '{entry}<…>'{used}")
 

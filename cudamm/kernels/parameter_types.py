@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cudamm.errors import UsageError
 from cudamm.kernels.c_text import closing_bracket, function_of, without_comments
@@ -55,20 +55,23 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     return formats
 
 
-def matrix_types(source: str, entry: str) -> list[str]:
-    """Return the C types to which the parameters of the kernel `entry` point, without repetitions.
+def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]:
+    """Return the C types of the elements of A, B and C, without repetitions.
 
     A type that the file names otherwise is replaced by its own name: `real` by `double`.
+
+    Args:
+        arguments: the arguments of the kernel `entry`, of which some are A, B and C.
     """
     code = without_comments(source)
     types = _named_types(code) | _template_types(code, entry)
     found = []
-    for declared in parameters_of(code, entry):
+    for declared, argument in zip(parameters_of(code, entry), arguments, strict=False):
         pointed, star, _ = re.sub(_QUALIFIERS, " ", declared).partition("*")
         words = pointed.split()
         for _ in range(MOST_NAMES):
             words = types.get(" ".join(words), words)
-        if star:
+        if star and argument in ("A", "B", "C"):
             found.append(" ".join(words))
     return list(dict.fromkeys(found))
 

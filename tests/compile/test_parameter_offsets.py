@@ -55,7 +55,8 @@ def kernel(name: str, declared: str) -> str:
 
 def compiled(path: Path, entry: str = "k", arch: str = "sm_90") -> nvcc_compiler.Cubin:
     method = read_method(path, Overrides({"threads": "1", "grid": "1", "entry": entry}))
-    return nvcc_compiler.compile_for_gpu(program(Variant(method, ()), FLOAT32, True), arch)
+    element = ELEMENT_TYPES[method.element_types[0]]
+    return nvcc_compiler.compile_for_gpu(program(Variant(method, ()), element, True), arch)
 
 
 @pytest.mark.parametrize("architecture_index", [0, -1], ids=["oldest", "newest"])

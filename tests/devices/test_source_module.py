@@ -124,10 +124,10 @@ def test_a_changed_header_is_compiled_again(
     write_kernel: Callable[..., Path], compiled_sources: list[str]
 ) -> None:
     header = write_kernel("#define TWO 2.0f\n", "two.h")
-    method = read_method(write_kernel(INCLUDING))
-    first = compiled(method)
+    kernel = write_kernel(INCLUDING)
+    first = compiled(read_method(kernel))
     header.write_text("#define TWO 3.0f\n")
-    assert compiled(method).image != first.image and len(compiled_sources) == 2
+    assert compiled(read_method(kernel)).image != first.image and len(compiled_sources) == 2
 
 
 def test_pycuda_gets_no_include_and_so_runs_no_preprocessor(

@@ -155,24 +155,43 @@ def test_headers_are_found_beside_the_kernel_and_in_folders_named_include(
     assert "host" not in words_of(code) and '#line 3 "k.cu"\n__global__' in code
 
 
-def test_a_template_without_arguments_is_refused_with_those_of_the_file(write_kernel: WriteKernel) -> None:
-    with pytest.raises(UsageError, match=r"matmul is a template.*the file has matmul<TILE, float>"):
-        read_method(write_kernel(PROGRAM), Overrides({"entry": "matmul"}))
+def test_template_arguments_are_those_of_the_file_if_it_gives_the_same_ones_everywhere(
+    write_kernel: WriteKernel,
+) -> None:
+    assert read_method(write_kernel(PROGRAM), Overrides({"entry": "matmul"})).entry == "matmul<TILE, float>"
+    another = (
+        PROGRAM + "template __global__ void matmul<4, float>(const float *, const float *, float *, int);"
+    )
+    with pytest.raises(UsageError, match=r"matmul is a template.*matmul<TILE, float>, matmul<4, float>"):
+        read_method(write_kernel(another), Overrides({"entry": "matmul"}))
+    local = (
+        "template <int S> __global__ void k(float *C) {}\nvoid f() { const int s = 1; k<s><<<1, 1>>>(0); }"
+    )
+    with pytest.raises(UsageError, match=r"k is a template.*--entry 'k<…>'; the file has k<s>"):
+        read_method(write_kernel(local), Overrides({"threads": "1", "grid": "1"}))
 
 
 @pytest.mark.parametrize(
     ("declared", "types"),
-    [("double *C", "float64"), ("const real *A, real *C", "float64"), ("int *C, float x", "int32"),
-     ("float4 *C", "float32")],
+    [("double *a, double *b, double *c", "float64"), ("const real *a, real *b, real *c", "float64"),
+     ("int *a, int *b, int *c", "int32"), ("float4 *a, float4 *b, float4 *c", "float32")],
 )  # fmt: skip
 def test_the_element_type_is_that_of_the_matrices(
     write_kernel: WriteKernel, declared: str, types: str
 ) -> None:
     path = write_kernel(f"typedef double real;\n__global__ void k({declared}) {{ }}\n")
-    assert read_method(path, Overrides({"threads": "1", "grid": "1"})).element_types == (types,)
+    fields = {"threads": "1", "grid": "1", "args": "A, B, C"}
+    assert read_method(path, Overrides(fields)).element_types == (types,)
 
 
-def test_matrices_of_half_precision_are_refused(write_kernel: WriteKernel) -> None:
-    path = write_kernel("template <class T> __global__ void k(T *C) { }\n")
-    with pytest.raises(UsageError, match="matrices of __half"):
-        read_method(path, Overrides({"threads": "1", "grid": "1", "entry": "k<__half>"}))
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [("__half, __half", "matrices of __half"), ("float, double", "must have one type")],
+)
+def test_matrices_of_types_that_cannot_be_run_are_refused(
+    write_kernel: WriteKernel, arguments: str, words: str
+) -> None:
+    path = write_kernel("template <class S, class T> __global__ void k(S *a, S *b, T *c) { }\n")
+    fields = {"threads": "1", "grid": "1", "args": "A, B, C", "entry": f"k<{arguments}>"}
+    with pytest.raises(UsageError, match=words):
+        read_method(path, Overrides(fields))

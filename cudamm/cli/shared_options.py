@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cloup import option_group
+from cloup import argument, option_group
 
 from cudamm.api.defaults import LARGEST_SEED, MOST_SECONDS, TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
@@ -83,17 +83,23 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
 _CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(kernels: Sequence[str], **given: Any) -> Selection:
+def _selection(kernels: Sequence[str], files: Sequence[str], **given: Any) -> Selection:
     from pathlib import Path
 
-    from cudamm.kernels.selection import Selection
+    from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
+    from cudamm.kernels.selection import Selection, is_kernel_file
 
-    if "" in kernels:
+    for file in files:
+        if not is_kernel_file(file):
+            raise UsageError(f"“{file}” is neither an option nor a kernel file (choose a method with -m)")
+    named = (*kernels, *files)
+    if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")
     chosen = {name: given.pop(name) for name in _CHOOSING}
     given["requires"] = _joined(given["requires"])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
-    return Selection(kernels=tuple(map(Path, kernels)), kernel_fields=fields, **chosen)
+    texts = [read_standard_input() if name == STANDARD_INPUT else Path(name) for name in dict.fromkeys(named)]
+    return Selection(kernels=tuple(texts), kernel_fields=fields, **chosen)
 
 
 def _joined(conditions: Sequence[str]) -> str | None:
@@ -124,14 +130,18 @@ def selection_options(
     return gathered(
         "selection",
         _selection,
-        ("kernels", *_CHOOSING, *HEADER_FIELDS, "traffic"),
+        ("kernels", "files", *_CHOOSING, *HEADER_FIELDS, "traffic"),
+        argument(
+            "files", nargs=-1, metavar="[FILE.cu]...", shell_complete=complete_files,
+            help="Your own kernels, as with --kernel.",
+        ),
         option_group(
             "Kernel",
             methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
             option(
                 "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
-                help="Your own kernel. Options below replace fields of its header, or the whole header. "
-                "Repeatable.",
+                help="Your own kernel; - for standard input. Options below replace fields of its header, or "
+                "the whole header. Repeatable.",
             ),
             *_HEADER_OPTIONS,
             *kernel,

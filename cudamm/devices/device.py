@@ -120,8 +120,7 @@ class Run(ABC):
         self.plan = launch
         c = np.empty((launch.shape.m, launch.shape.n), a.dtype)
         self.matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": c}
-        has_zero = any(isinstance(argument, float) and argument == 0 for argument in launch.arguments)
-        self.poison = FINITE_POISON if has_zero else POISON
+        self.poison = FINITE_POISON if launch.may_scale_output else POISON
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:

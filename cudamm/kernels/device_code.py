@@ -80,7 +80,7 @@ def compiled_code(source: str, entry: str) -> str:
 
     Args:
         source: C source with the kernel's own headers in it.
-        entry: name of the `__global__` function.
+        entry: the kernel, which may have template arguments.
     """
     includes = list(_INCLUDE.finditer(without_comments(source)))
     calls_libraries = any(_LIBRARY.match(include[1]) for include in includes)
@@ -128,7 +128,11 @@ def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | 
 
 
 def device_code(source: str, entry: str) -> str:
-    """Return C source without the declarations that the function `entry` does not need, line for line."""
+    """Return C source without the declarations that a kernel does not need, line for line.
+
+    Args:
+        entry: the kernel, which may have template arguments.
+    """
     declarations = _declarations(source)
     declaring: defaultdict[str, list[_Declaration]] = defaultdict(list)
     for declaration in declarations:
@@ -136,7 +140,7 @@ def device_code(source: str, entry: str) -> str:
             for name in declaration.names:
                 declaring[name].append(declaration)
     needed: set[_Declaration] = set()
-    known, unread = set[str](), [entry, "operator"]  # where an operator is used, its name does not show
+    known, unread = set[str](), ["operator", *_WORD.findall(entry)]  # the use of an operator has no name
     while unread:
         name = unread.pop()
         if name not in known:

@@ -49,6 +49,11 @@ TENSOR_MAP = "tensor_map("
 TENSOR_MAPS_NEED = "sm_90"
 LARGEST_FILE_BYTES = 1 << 20
 
+STANDARD_INPUT = "-"
+"""The name by which a user means standard input."""
+
+STREAM = "/dev/stdin"
+
 
 @dataclass(frozen=True)
 class Overrides:
@@ -120,7 +125,7 @@ def parse_method(
         raise UsageError(f"{path} has no function {entry} (kernels found: {found})")
     if not builtin and language == "cuda":
         entry = _instantiated(path, code, qualified(code, entry))
-        code = compiled_code(code, function)
+        code = compiled_code(code, entry)
     if language == "cuda":
         missing = [key for key in ("threads", "grid") if key not in fields]
         if missing:
@@ -170,19 +175,32 @@ def parse_method(
     )
 
 
+def read_standard_input() -> str:
+    """Return the kernel on standard input.
+
+    Raises:
+        UsageError: it is not text, too large, or does not come.
+    """
+    return _text(STREAM, "standard input", streams=True)
+
+
 def _read(path: Path, builtin: bool) -> str:
     if path.suffix not in KERNEL_FILES and not (path.suffix == ".py" and builtin):
         endings = ", ".join(KERNEL_FILES)
         raise UsageError(f"{path}: the name of a kernel file ends in one of {endings}")
+    return _text(path, str(path))
+
+
+def _text(path: str | Path, name: str, *, streams: bool = False) -> str:
     try:
-        content = read_input(path, "a kernel file", LARGEST_FILE_BYTES)
+        content = read_input(path, "a kernel file", LARGEST_FILE_BYTES, streams=streams)
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
-        raise UsageError(f"there is no kernel file {path}") from None
+        raise UsageError(f"there is no kernel file {name}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text (UTF-8)") from None
+        raise UsageError(f"{name} is not text (UTF-8)") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
 def _language(path: Path, source: str) -> Language:

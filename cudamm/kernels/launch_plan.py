@@ -101,6 +101,11 @@ class Launch:
     arguments: tuple[Argument, ...]
 
     @property
+    def may_scale_output(self) -> bool:
+        """Return whether an argument is 0.0, which may be the factor of the old C, as β is in BLAS."""
+        return any(isinstance(argument, float) and argument == 0 for argument in self.arguments)
+
+    @property
     def threads_per_block(self) -> int:
         """Return the number of threads in a block."""
         return self.block[0] * self.block[1] * self.block[2]

@@ -12,7 +12,7 @@ from cudamm.errors import UsageError
 from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
 from cudamm.kernels.c_text import kernels_in, without_comments
-from cudamm.kernels.header import KERNEL_FILES, Overrides, parse_method, read_method
+from cudamm.kernels.header import KERNEL_FILES, STANDARD_INPUT, Overrides, parse_method, read_method
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 
@@ -155,7 +155,7 @@ class Selection:
 
 def is_kernel_file(name: str) -> bool:
     """Return whether a name means a kernel file, and not a method of cudamm."""
-    return name.endswith(KERNEL_FILES) or "/" in name
+    return name.endswith(KERNEL_FILES) or "/" in name or name == STANDARD_INPUT
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -199,7 +199,7 @@ def test_a_wrong_command_line_is_refused_in_one_line(run, launches, options, wor
         ("nope", ["nope", "see cudamm --help"]),
         ("benhc", ["no such command", "(did you mean 'bench'?)", "see cudamm --help"]),
         ("bench --mehtod naive", ["no such option --mehtod (did you mean", "see cudamm bench --help"]),
-        ("bench naive", ["“naive” belongs to no option", "with -m", "see cudamm bench --help"]),
+        ("bench naive", ["“naive” is neither an option nor a kernel file", "with -m"]),
         ("bench -n", ["option -n requires an argument; see cudamm bench --help"]),
         ("bench -m naive --runs 0", ["--runs: 0 is not between 1 and 100000"]),
         ("bench -m naive --runs x", ["--runs: 'x' is not a whole number"]),

@@ -96,7 +96,7 @@ def test_warm_up_launches_are_added_to_the_runs(run, kernel, warmup, launches):
     # The first thread of the grid writes a character to a file.
     path = kernel("count.cu", "float sum = 0;", "float sum = 0; if (row + col == 0) count_launch();")
     counter = """\
-static void count_launch() { if (FILE *f = fopen("launches", "a")) { fputc('x', f); fclose(f); } }
+__device__ static void count_launch() { if (FILE *f = fopen("launches", "a")) { fputc('x', f); fclose(f); } }
 """
     path.write_text(path.read_text().replace("__global__", counter + "__global__", 1))
     line = f"bench --device cpu -n 16 --runs 2 --times --no-verify --warmup {warmup} --kernel count.cu"

@@ -223,3 +223,78 @@ def test_every_kernel_file_has_a_row(run, kernel):
     result = run("verify --kernel my.cu --kernel wrong.cu -n 8 --block 8 --json -")
     assert result.status == 1
     assert [(row["method"], row["status"]) for row in result.records] == [("my", "ok"), ("wrong", "failed")]
+
+
+PROGRAM = """\
+#include <iostream>
+#include <vector>
+#include <cublas_v2.h>
+#include "timer.h"
+
+const int TILE = 8;
+
+namespace course {
+template <typename T, int SIDE>
+__global__ void gemm(int n, T alpha, const T *A, const T *B, T beta, T *C) {
+    int row = blockIdx.y * SIDE + threadIdx.y, col = blockIdx.x * SIDE + threadIdx.x;
+    if (row >= n || col >= n) return;
+    T sum = 0;
+    for (int k = 0; k < n; ++k) sum += A[row * n + k] * B[k * n + col];
+    C[row * n + col] = alpha * sum + beta * C[row * n + col];
+}
+}  // namespace course
+
+int main() {
+    std::vector<double> a(64);
+    cublasHandle_t handle;
+    course::gemm<double, TILE><<<dim3(1, 1), dim3(TILE, TILE)>>>(8, 1.0, nullptr, nullptr, 0.0, nullptr);
+}
+"""
+LAUNCH = '--args "N,1.0,A,B,0.0,C" --threads "8,8" --grid "ceil(N/8),ceil(N/8)"'
+
+
+def test_a_whole_program_runs_with_the_template_arguments_of_its_launch(run, tmp_path) -> None:
+    (tmp_path / "program.cu").write_text(PROGRAM)
+    ended = run(f"verify --device cpu -n 20 program.cu {LAUNCH} --json -")
+    assert ended.status == 0
+    assert [(row["method"], row["dtype"], row["correct"]) for row in ended.records] == [
+        ("program", "float64", True)
+    ]
+    ended = run(f"check -n 20 program.cu {LAUNCH}")
+    assert ended.status == 0, ended.stdout
+
+
+def test_template_arguments_are_swept(run, tmp_path) -> None:
+    (tmp_path / "program.cuh").write_text(PROGRAM)
+    ended = run(
+        "verify --device cpu -n 20 program.cuh --entry 'gemm<float, SIDE>' -D SIDE=4,8 --json - "
+        '--args "N,1.0,A,B,0.0,C" --threads "SIDE,SIDE" --grid "ceil(N/SIDE),ceil(N/SIDE)"'
+    )
+    assert ended.status == 0
+    rows = [(row["params"], row["dtype"], row["correct"]) for row in ended.records]
+    assert rows == [({"SIDE": 4}, "float32", True), ({"SIDE": 8}, "float32", True)]
+
+
+def test_an_element_that_no_thread_writes_is_found_if_beta_is_zero(run, tmp_path) -> None:
+    (tmp_path / "program.cu").write_text(PROGRAM.replace("row >= n ||", "row >= n || row == 3 ||"))
+    ended = run(f"verify --device cpu -n 20 program.cu {LAUNCH}")
+    assert ended.status == 1 and "20 of 400 elements never written, first C[3][0]" in " ".join(
+        ended.stdout.split()
+    )
+
+
+def test_a_kernel_that_adds_to_c_although_beta_is_zero_is_wrong(run, tmp_path) -> None:
+    (tmp_path / "program.cu").write_text(PROGRAM.replace("beta * C", "C"))
+    ended = run(f"verify --device cpu -n 20 program.cu {LAUNCH}")
+    assert ended.status == 1 and "it adds to what C held before" in " ".join(ended.stdout.split())
+
+
+def test_files_are_compared_and_standard_input_is_one(run, kernel, monkeypatch, tmp_path) -> None:
+    kernel("a.cu")
+    kernel("b.cu", "float sum = 0;", "float sum = 1;")
+    ended = run("verify --device cpu -n 16 a.cu --kernel b.cu a.cu --json -")
+    assert [(row["method"], row["correct"]) for row in ended.records] == [("b", False), ("a", True)]
+    stream = (tmp_path / "a.cu").open("rb")
+    monkeypatch.setattr("cudamm.kernels.header.STREAM", f"/proc/self/fd/{stream.fileno()}")
+    assert run("verify --device cpu -n 16 -").status == 0
+    stream.close()

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int launches;  // what a process has begun; counted by one thread
+__device__ static int launches;  // what a process has begun; counted by one thread
 
-__attribute__((noinline)) static int deep(volatile int *at, int depth) {
+__device__ __attribute__((noinline)) static int deep(volatile int *at, int depth) {
     volatile int here[256];
     here[depth % 256] = depth;
     return deep(here, depth + 1) + at[0];

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 # Comments, and text in which `//` and `/*` begin no comment: strings, characters, numbers such as 1'000'000.
 # An unclosed string ends with its line, and an unclosed comment with the file, so that no text is read twice.
 _COMMENT_OR_LITERAL = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+    r"|(?<!\w)R\"(?P<end>[^()\\\s]{0,16})\(.*?(?:\)(?P=end)\"|\Z)"
     r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
     re.DOTALL,
 )
@@ -80,7 +81,7 @@ def with_values(entry: str, values: Mapping[str, object]) -> str:
     return (
         function
         + bracket
-        + re.sub(r"[A-Za-z_]\w*", lambda name: str(values.get(name[0], name[0])), arguments)
+        + re.sub(r"(?<![\w.:])[A-Za-z_]\w*", lambda name: str(values.get(name[0], name[0])), arguments)
     )
 
 

@@ -17,7 +17,7 @@ from cudamm.kernels.c_text import blanked, function_of, without_comments, withou
 
 _ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__shared__", "__managed__"})
 _CONSTANT = frozenset({"const", "constexpr", "consteval"})
-_TYPES = frozenset({"struct", "class", "union", "enum", "typedef"})
+_TYPES = frozenset({"struct", "class", "union", "enum", "typedef", "concept"})
 _NAMESPACES = frozenset({"std", "cuda", "nvcuda", "cooperative_groups"})
 """Namespaces of the headers that device code includes."""
 
@@ -30,6 +30,7 @@ cuda_runtime_api.h cooperative_groups.h device_functions.h device_launch_paramet
 math_functions.h mma.h vector_functions.h vector_types.h
 """
 DEVICE_HEADERS = frozenset(_HEADERS.split())
+_DEVICE_FOLDERS = ("cuda/", "cooperative_groups/", "cub/", "cute/", "cutlass/")
 """Headers that stay in a file with host code; others, such as `iostream`, serve the host code."""
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
@@ -45,14 +46,17 @@ _ATTRIBUTE = re.compile(
 )
 _SCOPE = re.compile(r"(?:^|[\s;}])(?:(?:inline\s+)?namespace\b([\w\s:]*)|extern\s*)$")
 _ARGUMENTS = frozenset(
-    {"bool", "char", "double", "float", "int", "long", "short", "unsigned", "true", "false"}
+    {"bool", "char", "double", "float", "int", "long", "short", "unsigned", "void", "true", "false"}
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^(){};]{0,1000}>)?\s*\(")
-_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?=[=\[{,;]|$)")
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^(){};=]{0,1000}>)?\s*(?=[=\[{,;]|$)")
 
 LONGEST_HEAD = 4000
-"""Number of characters before the body of a function or of a class within which its name has to occur."""
+"""Number of characters of a declaration in which its names have to occur."""
+
+LONGEST_SCOPE = 1000
+"""Number of characters in the names of nested namespaces; namespaces inside them have no name here."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def compiled_code(source: str, entry: str) -> str:
     unneeded = [
         include.span()
         for include in includes
-        if include[1] not in DEVICE_HEADERS and not include[1].startswith(("cuda/", "cooperative_groups/"))
+        if include[1] not in DEVICE_HEADERS and not include[1].startswith(_DEVICE_FOLDERS)
     ]
     return device_code(_blanked_at(source, unneeded), entry)
 
@@ -121,8 +125,9 @@ def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | 
         return None
     known = _ARGUMENTS.union(*(d.names for d in declarations if not d.is_host_code))
     lists: tuple[list[str], list[str]] = [], []
-    arguments = rf"\b{function}\s*<([^<;(){{}}][^;(){{}}]{{0,500}}?)>\s*(?:<<<|\()"
-    for given in dict.fromkeys(re.findall(arguments, code)):
+    arguments = rf"\b{function}\s*<(|[^<>;(){{}}][^;(){{}}]{{0,500}}?)>\s*(?:<<<|\()"
+    found = (re.sub(r"\s*,\s*", ", ", " ".join(given.split())) for given in re.findall(arguments, code))
+    for given in dict.fromkeys(found):
         lists[not known.issuperset(_WORD.findall(given))].append(given)
     return lists
 
@@ -149,6 +154,8 @@ def device_code(source: str, entry: str) -> str:
                 if declaration not in needed:
                     needed.add(declaration)
                     unread += declaration.uses
+    if not any("__global__" in d.uses and function_of(entry) in d.names for d in needed):
+        return source  # it is written in a way that is not understood here
     left_out = _blanked_at(source, [(d.start, d.end) for d in declarations if d not in needed])
     # An #if may begin before a declaration and end in it.
     parts, position = [], 0
@@ -169,17 +176,37 @@ def _blanked_at(text: str, places: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[position:]])
 
 
+@dataclass(frozen=True)
+class _Words:
+    """Words with a meaning in a file.
+
+    Attributes:
+        on_device, constant: words that make a declaration usable on the device, macros included.
+        namespaces: those that a `using namespace` may name.
+    """
+
+    on_device: frozenset[str]
+    constant: frozenset[str]
+    macros: frozenset[str]
+    namespaces: frozenset[str]
+
+
 @functools.lru_cache(maxsize=4)
 def _declarations(source: str) -> list[_Declaration]:
     """Return the macros and the declarations of C source, each in its order."""
     code = without_comments_and_literals(source)
     directives = list(_DIRECTIVE.finditer(code))
     macros = _macros(directives)
-    on_device, constant = _meaning(_ON_DEVICE, macros), _meaning(_CONSTANT, macros)
+    words = _Words(
+        on_device=_meaning(_ON_DEVICE, macros),
+        constant=_meaning(_CONSTANT, macros),
+        macros=frozenset(macros),
+        namespaces=_NAMESPACES | frozenset(re.findall(r"\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*\{", code)),
+    )
     plain = _DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
     found = [_Declaration(0, 0, frozenset([name]), uses) for name, uses in macros.items()]
     for start, end, scope in _places(plain, directives):
-        declaration = _declaration(plain[start:end], start, scope, on_device, constant)
+        declaration = _declaration(plain[start:end], start, scope, words)
         if declaration is not None:
             found.append(declaration)
     return found
@@ -220,22 +247,26 @@ def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[in
     events = [(match.start(), match[0]) for match in re.finditer(r"[{}()\[\];]", code)]
     events += [(directive.start(), "".join(directive[0][:20].split())[:3]) for directive in directives]
     start, depth, has_body, is_function = 0, 0, False, False
-    depths: list[int] = []  # at each `#if` that is open
-    scopes: list[str] = []
+    depths: list[tuple[int, bool]] = []  # at each `#if` that is open, and whether it has an `#else`
+    scopes = [""]
     for position, event in sorted(events):
         ends = False
         if event == "#if":
-            depths.append(depth)
+            depths.append((depth, False))
         elif event == "#el" and depths:
-            depth = depths[-1]
+            depth = depths[-1][0]
+            depths[-1] = depth, True
         elif event == "#en" and depths:
-            depths.pop()
+            outer, has_else = depths.pop()
+            if not has_else and depth != outer:  # perhaps `#if 0`, with text that is no code
+                depth, start, has_body = outer, position, False
         elif event in ("(", "[", "{"):
             if event == "{" and depth == 0 and not has_body:
                 head = code[max(start, position - LONGEST_HEAD) : position]
                 scope = _SCOPE.search(_ATTRIBUTE.sub(" ", head))
                 if scope:
-                    scopes.append("".join(f"{name}::" for name in _WORD.findall(scope[1] or "")))
+                    name = "".join(f"{name}::" for name in _WORD.findall(scope[1] or ""))
+                    scopes.append(scopes[-1] + name if len(scopes[-1]) < LONGEST_SCOPE else scopes[-1])
                     start = position + 1
                     continue
                 has_body, is_function = True, _is_function(head)
@@ -245,28 +276,31 @@ def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[in
         elif event == "}":
             if depth == 0:  # the end of a namespace
                 start, has_body = position + 1, False
-                if scopes:
+                if len(scopes) > 1:
                     scopes.pop()
             depth = max(0, depth - 1)
             ends = depth == 0 and has_body and is_function
-        else:
+        elif event == ";":
             ends = depth == 0
         if ends:
-            yield start, position + 1, "".join(scopes)
+            yield start, position + 1, scopes[-1]
             start, has_body = position + 1, False
-    yield start, len(code), ""
+    yield start, len(code), scopes[-1]
 
 
 def _head(text: str) -> str:
     """Return a declaration up to its body, without attributes and template parameters."""
-    head = _ATTRIBUTE.sub(" ", text[:LONGEST_HEAD].partition("{")[0]).strip()
+    head = _ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
     while head.startswith("template"):
         head = head.removeprefix("template").lstrip()
-        depth = 0
-        for bracket in re.finditer(r"[<>]", head):
+        depth, inside = 0, 0  # of angle brackets; of round ones, in which > is a comparison
+        for bracket in re.finditer(r"[<>()]", head):
             if depth == 0 and bracket.start() > 0:  # an explicit instantiation
                 break
-            depth += 1 if bracket[0] == "<" else -1
+            if bracket[0] in "()":
+                inside += 1 if bracket[0] == "(" else -1
+            elif inside == 0:
+                depth += 1 if bracket[0] == "<" else -1
             if depth == 0:
                 head = head[bracket.end() :].lstrip()
                 break
@@ -279,43 +313,45 @@ def _is_function(text: str) -> bool:
     return bracket > 0 and ("operator" in head or not 0 <= equals < bracket)
 
 
-def _declaration(
-    text: str, start: int, scope: str, on_device: Set[str], constant: Set[str]
-) -> _Declaration | None:
-    """Return what a text declares; None if it declares nothing.
+def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declaration | None:
+    """Return what a text declares; None if it declares nothing, or has to stay.
 
     Args:
         start: place of the text in the source.
-        on_device, constant: words that make a declaration usable on the device, macros included.
     """
     end = start + len(text)
     start += len(text) - len(text.lstrip())
     head = _head(text)
     words = _WORD.findall(head)
     uses = frozenset(_WORD.findall(text))
-    if not words or (words[:2] == ["using", "namespace"] and words[-1] in _NAMESPACES):
+    if not words or (words[:2] == ["using", "namespace"] and words[-1] in known.namespaces):
         return None
     if words[0] in ("using", "namespace", "static_assert"):
         names = words[1:2] if words[0] == "namespace" else words[1:]
         return _Declaration(start, end, frozenset(names), uses, scope)
-    is_on_device = not on_device.isdisjoint(words)
+    is_on_device = not known.on_device.isdisjoint(words)
     if _is_function(text):
-        is_host_code = "{" in text and not is_on_device and constant.isdisjoint(words[:4])
-        names = ["operator"] if "operator" in words else _FUNCTION.findall(_without_parameters(head))
-        return _Declaration(start, end, frozenset(names), uses, scope, is_host_code)
-    if not _TYPES.isdisjoint(words[:2]):
-        body, _, declared = text.rpartition("}")
-        names = [*words, *_WORD.findall(declared), *(_WORD.findall(body) if "enum" in words else ())]
+        names = ["operator"] if "operator" in words else _FUNCTION.findall(_outside(head, "()"))
+        names += words if words[0] in known.macros else []  # a macro may make a function of that name
+        # A function that is only declared does no harm; an operator would, because it is always kept.
+        is_host_code = (
+            not is_on_device
+            and (known.constant - {"const"}).isdisjoint(words)
+            and ("{" in text or "operator" in words)
+        )
+        return _Declaration(start, end, frozenset(names) - _ARGUMENTS, uses, scope, is_host_code)
+    if not _TYPES.isdisjoint(words[:4]):
+        names = [*words, *_WORD.findall(text if "enum" in words else _outside(text, "{}"))]
         return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope)
-    is_host_code = not is_on_device and constant.isdisjoint(words)
+    is_host_code = not is_on_device and known.constant.isdisjoint(words)
     return _Declaration(start, end, frozenset(_VARIABLE.findall(head)), uses, scope, is_host_code)
 
 
-def _without_parameters(head: str) -> str:
-    """Return the head of a function without what is inside its round brackets."""
+def _outside(text: str, brackets: str) -> str:
+    """Return a text without what is inside a pair of brackets."""
     depth, outside = 0, []
-    for character in head:
+    for character in text:
         if depth == 0:
             outside.append(character)
-        depth += (character == "(") - (character == ")")
+        depth += (character == brackets[0]) - (character == brackets[1])
     return "".join(outside)

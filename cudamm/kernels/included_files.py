@@ -18,6 +18,9 @@ LARGEST_INCLUDED_BYTES = 1 << 24
 _INCLUDE = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(?:\"([^\"\n]+)\"|<([^>\n]+)>)", re.MULTILINE
 )
+MOST_HEADERS = 2000
+"""Maximum number of a kernel's own headers, each counted as often as it is included."""
+
 LEVELS_ABOVE = 3
 """Number of folders above a kernel's in which a folder `include` is searched for, as repositories have it."""
 
@@ -65,13 +68,15 @@ def with_own_headers(path: Path, source: str) -> str:
         UsageError: as `included_files` does; or the headers are too large in all.
     """
     searched = _folders_of_headers(Path(os.path.realpath(path)).parent)
-    left_bytes = LARGEST_INCLUDED_BYTES
+    left_bytes, left_headers = LARGEST_INCLUDED_BYTES, MOST_HEADERS
 
     def expanded(text: str, file: Path, name: str, outer: tuple[Path, ...]) -> str:
-        nonlocal left_bytes
-        left_bytes -= len(text)
-        if left_bytes < 0:
-            raise UsageError(f"{path} includes more than {LARGEST_INCLUDED_BYTES:,} bytes")
+        nonlocal left_bytes, left_headers
+        left_bytes, left_headers = left_bytes - len(text), left_headers - 1
+        if left_bytes < 0 or left_headers < 0:
+            raise UsageError(
+                f"{path} includes more than {MOST_HEADERS:,} headers or {LARGEST_INCLUDED_BYTES:,} bytes"
+            )
         parts, position, line = [], 0, 1
         for include in _INCLUDE.finditer(without_comments(text)):  # which has the places of the text
             included = include[1] or include[2]

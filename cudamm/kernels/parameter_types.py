@@ -22,6 +22,9 @@ _FORMATS = {
 TENSOR_MAP_LETTER = "T"
 """Letter of a tensor map passed by value; the struct module has none."""
 
+LONGEST_HEAD = 4000
+"""Number of characters before a function's parameters in which its qualifiers have to occur."""
+
 MOST_NAMES = 8
 """Number of names that are followed from a type to the type that it means."""
 
@@ -163,31 +166,49 @@ def _last_places(words: list[str]) -> list[int]:
 
 
 def _template_types(code: str, entry: str) -> dict[str, list[str]]:
-    """Return the words that `entry` gives for each template parameter: `float` for the T of k<float>."""
-    start = re.search(rf"\b{function_of(entry)}\s*\(", code)
-    if not start or "<" not in entry:
-        return {}
-    declared = re.split("[;}]", code[: start.start()])[-1]
+    """Return the words of each template argument, given or a default: `float` for the T of k<float>."""
+    start = _place_of_parameters(code, entry)
+    declared = re.split("[;}]", code[:start])[-1]
     _, _, head = declared.partition("template")
-    parameters = split_at_commas(_in_angle_brackets(head), brackets="([{<")
-    given = split_at_commas(_in_angle_brackets(entry), brackets="([{<")
-    names = (re.findall(r"\w+", parameter.partition("=")[0])[-1:] for parameter in parameters)
-    return {name: value.split() for (name, *_), value in zip(names, given, strict=False)}
+    given = [text for text in split_at_commas(_in_angle_brackets(entry), brackets="([{<") if text]
+    types: dict[str, list[str]] = {}
+    for number, parameter in enumerate(split_at_commas(_in_angle_brackets(head), brackets="([{<")):
+        declared, _, default = parameter.partition("=")
+        names = re.findall(r"\w+", declared)
+        value = given[number] if number < len(given) else default
+        if names and value.strip():
+            types[names[-1]] = value.split()
+    return types
+
+
+def _place_of_parameters(code: str, entry: str) -> int:
+    """Return the place after the bracket with which the parameters of a function begin; 0 if there is none.
+
+    Of several functions of that name, and of what looks like one, a kernel comes first.
+    """
+    places = [match.end() for match in re.finditer(rf"\b{function_of(entry)}\s*\(", code)]
+    heads = (re.split("[;}]", code[max(0, place - LONGEST_HEAD) : place])[-1] for place in places)
+    kernels = (place for place, head in zip(places, heads, strict=True) if "__global__" in head)
+    return next(kernels, places[0] if places else 0)
 
 
 def _in_angle_brackets(text: str) -> str:
     """Return the text between the first angle bracket and the one that closes it."""
-    depth, start = 0, text.find("<")
-    for bracket in re.compile("[<>]").finditer(text, max(0, start)):
-        depth += 1 if bracket[0] == "<" else -1
+    depth, inside, start = 0, 0, text.find("<")  # inside round brackets, > is a comparison
+    for bracket in re.compile("[<>()]").finditer(text, max(0, start)):
+        if bracket[0] in "()":
+            inside += 1 if bracket[0] == "(" else -1
+        elif inside == 0:
+            depth += 1 if bracket[0] == "<" else -1
         if depth == 0:
             return text[start + 1 : bracket.start()]
     return ""
 
 
 def parameters_of(code: str, entry: str) -> list[str]:
-    start = re.search(rf"\b{function_of(entry)}\s*\(", code)
+    """Return the declarations of a function's parameters. Raise UsageError if the function is not found."""
+    start = _place_of_parameters(code, entry)
     if not start:
         raise UsageError(f"no parameter list of {entry} was found")
-    declared = code[start.end() : closing_bracket(code, start.end()) - 1].strip()
+    declared = code[start : closing_bracket(code, start) - 1].strip()
     return [] if declared in ("", "void") else split_at_commas(declared)

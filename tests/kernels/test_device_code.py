@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
-from cudamm.kernels.device_code import device_code
+from cudamm.kernels.device_code import compiled_code, device_code, instantiations
 from cudamm.kernels.header import Overrides, read_method
 
 WriteKernel = Callable[..., Path]
@@ -195,3 +196,80 @@ def test_matrices_of_types_that_cannot_be_run_are_refused(
     fields = {"threads": "1", "grid": "1", "args": "A, B, C", "entry": f"k<{arguments}>"}
     with pytest.raises(UsageError, match=words):
         read_method(path, Overrides(fields))
+
+
+KERNEL = "__global__ void k(float *C) { C[0] = h(); }\n"
+MAIN = "int main() { return 0; }\n"
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "// " + "a long licence " * 400 + "\n__device__ float h() { return 1; }",
+        "namespace my { __device__ float h() { return 1; } }\nusing namespace my;",
+        'void usage() { puts(R"(it\'s { a "brace\n } /* )"); }\n__device__ float h() { return 1; }',
+        "// c:\\\nint bogus {\n__device__ float h() { return 1; }",
+        "#if 0\nint bogus( {\n#endif\n__device__ float h() { return 1; }",
+        "#define MAKE(n, T) __device__ T n() { return 1; }\nvoid f() {}\nMAKE(h, float)\n__device__ int z();",
+        "[[nodiscard]] static inline float constexpr h() { return 1; }",
+        "static const struct { float (*x)(); } h = {};",
+        "template <class T> concept F = true;\n"
+        "template <F T = float, bool X = (4 > 3)> __device__ T h() { return 1; }",
+        "struct S { float x; __device__ S(float); }; __device__ S::S(float a) : x{a} {}\n"
+        "__device__ float h() { return S(1).x; }",
+    ],
+    ids=["licence", "using", "raw string", "long comment", "if 0", "macro", "constexpr", "struct", "concept",
+         "constructor"],
+)  # fmt: skip
+def test_awkward_declarations_stay(helper: str) -> None:
+    code = device_code(f"{helper}\n{KERNEL}{MAIN}", "k")
+    assert re.search(r"\bh\b", code.replace(KERNEL, "")) and KERNEL in code
+
+
+def test_a_kernel_that_is_written_in_a_way_that_is_not_understood_is_compiled_as_it_is() -> None:
+    text = "#define KERNEL __global__ void k(float *C)\nKERNEL { C[0] = 1; }\nint main() {}\n"
+    assert device_code(text, "k") == text
+
+
+def test_all_specialisations_stay() -> None:
+    text = "template <class T> constexpr float h = 1; template <> constexpr float h<double> = 2;\n"
+    assert device_code(text + KERNEL.replace("h()", "h<double>") + MAIN, "k").startswith(text)
+
+
+def test_operators_of_the_host_are_left_out() -> None:
+    text = "std::ostream &operator<<(std::ostream &o, const M &m);\n__device__ float h() { return 1; }\n"
+    assert "ostream" not in device_code(text + KERNEL + MAIN, "k")
+
+
+@pytest.mark.parametrize(
+    ("declared", "entry", "types"),
+    [("typename T = double, int B = 16", "k<>", "float64"),
+     ("typename U, typename T = double", "k<int>", "float64"),
+     ("bool X, typename T", "k<(4 > 2), int>", "int32")],
+)  # fmt: skip
+def test_template_arguments_have_defaults_and_brackets(
+    write_kernel: WriteKernel, declared: str, entry: str, types: str
+) -> None:
+    text = f"#define LAUNCH k (1, 2)\ntemplate <{declared}> __global__ void k(T *a, T *b, T *c) {{ }}\n"
+    fields = {"threads": "1", "grid": "1", "args": "A, B, C", "entry": entry}
+    assert read_method(write_kernel(text), Overrides(fields)).element_types == (types,)
+
+
+def test_the_same_arguments_in_another_spelling_are_the_same() -> None:
+    text = "template <class T, int B> __global__ void k(T *C) {}\n"
+    text += "void f() { k<float,8><<<1, 1>>>(0); %s<<<1, 1>>>(0); }"
+    assert instantiations(text % "k< float , 8 >", "k") == (["float, 8"], [])
+    assert instantiations(text % "k<>", "k") == (["float, 8", ""], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{" * 10**5, "a<" * 10**5, "#if\n" * 10**5, "template<" * 10**5, "namespace a{int x;" * 10**4,
+     "[" * 10**5,
+     "#define A B\n#define B A\n", "".join(f"#define A{i} A{i + 1}\n" for i in range(10**4)), 'R"(' * 10**5],
+    ids=["brace", "angle", "if", "template", "namespace", "square", "circle", "chain", "raw"],
+)  # fmt: skip
+def test_odd_texts_take_no_longer_than_others(text: str) -> None:
+    start = time.process_time()
+    compiled_code(text + "\n" + KERNEL + MAIN, "k")
+    assert time.process_time() - start < 10

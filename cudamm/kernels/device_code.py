@@ -30,8 +30,9 @@ cuda_runtime_api.h cooperative_groups.h device_functions.h device_launch_paramet
 math_functions.h mma.h vector_functions.h vector_types.h
 """
 DEVICE_HEADERS = frozenset(_HEADERS.split())
-_DEVICE_FOLDERS = ("cuda/", "cooperative_groups/", "cub/", "cute/", "cutlass/")
 """Headers that stay in a file with host code; others, such as `iostream`, serve the host code."""
+
+_DEVICE_FOLDERS = ("cuda/", "cooperative_groups/", "cub/", "cute/", "cutlass/")
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _LIBRARY = re.compile(

@@ -352,7 +352,7 @@ def _instantiated(path: Path, code: str, entry: str) -> str:
     if found is None or "<" in entry:
         return entry
     given, others = found
-    if len(given) == 1:
+    if len(given) == 1 and not others:
         return f"{entry}<{given[0]}>"
     given += others
     used = f"; the file has {', '.join(f'{entry}<{arguments}>' for arguments in given[:5])}" if given else ""

@@ -165,6 +165,9 @@ def test_template_arguments_are_those_of_the_file_if_it_gives_the_same_ones_ever
     )
     with pytest.raises(UsageError, match=r"matmul is a template.*matmul<TILE, float>, matmul<4, float>"):
         read_method(write_kernel(another), Overrides({"entry": "matmul"}))
+    both = PROGRAM + "template <class T> void run() { matmul<8, T><<<1, 1>>>(0, 0, 0, 8); }"
+    with pytest.raises(UsageError, match=r"matmul is a template.*matmul<TILE, float>, matmul<8, T>"):
+        read_method(write_kernel(both), Overrides({"entry": "matmul"}))
     local = (
         "template <int S> __global__ void k(float *C) {}\nvoid f() { const int s = 1; k<s><<<1, 1>>>(0); }"
     )

@@ -245,7 +245,7 @@ def _planned(
             launch = plan(check.variant, check.problem.shape, check.problem.element)
         except RequirementError:
             continue  # `plan_all` reports it below
-        source = program(check.variant, check.problem.element, fmad)
+        source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
     if feasible:

@@ -166,7 +166,7 @@ def _planned(
     if unsupported:
         unused = Program(variant.method, problem.element, fmad, variant.method.entry, variant.method.source)
         return Case(position, variant, problem, fmad, runner, unused, None, None, unsupported)
-    source = program(variant, problem.element, fmad)
+    source = program(variant, problem.element, fmad, problem.shape)
     case = Case(position, variant, problem, fmad, runner, source, None, None, "")
     try:
         launch = plan(variant, problem.shape, problem.element)

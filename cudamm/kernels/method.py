@@ -92,6 +92,8 @@ class Method:
         ceiling: rate of the units that the method multiplies on, relative to the float32 units; above 1 for
             tensor cores. A measured rate above this ceiling counts as impossible.
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
+        numbers: constants of a user's file that its expressions use, each as an expression.
+        worked_out: options that say what was worked out from the host code of a user's file.
     """
 
     name: str
@@ -119,6 +121,8 @@ class Method:
     ceiling: Fraction = Fraction(1)
     ptxas: tuple[str, ...] = ()
     included: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, Expression], ...] = ()
+    worked_out: str = ""
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

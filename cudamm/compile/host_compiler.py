@@ -287,7 +287,7 @@ def _main_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 {program.text}
 namespace cudamm {{
-static void call_kernel(const Argument* arguments) {{ call(&::{program.entry.strip(": ")}, arguments); }}
+static void call_kernel(const Argument* arguments) {{ call(&::{program.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}

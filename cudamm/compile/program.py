@@ -90,7 +90,7 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
         source.rstrip(),
     ]
     if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
-        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry.strip(': ')};", "#endif"]
+        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry};", "#endif"]
     return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
 
 

@@ -103,6 +103,22 @@ def is_word(token: str) -> bool:
     return token[:1].isalnum() or token[:1] == "_"
 
 
+def closing_angle(code: str, position: int) -> int:
+    """Return the position after the angle bracket that closes the one just before `position`; 0 if none does.
+
+    Inside round brackets, < and > are comparisons.
+    """
+    depth, round_depth = 1, 0
+    for bracket in re.compile("[<>()]").finditer(code, position):
+        if bracket[0] in "()":
+            round_depth += 1 if bracket[0] == "(" else -1
+        elif round_depth == 0:
+            depth += 1 if bracket[0] == "<" else -1
+        if not depth:
+            return bracket.end()
+    return 0
+
+
 def closing_bracket(code: str, position: int) -> int:
     """Return the position after the bracket that closes the bracket just before `position`."""
     depth = 1

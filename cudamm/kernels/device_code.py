@@ -13,7 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import blanked, function_of, without_comments, without_comments_and_literals
+from cudamm.kernels.c_text import (
+    blanked,
+    closing_angle,
+    function_of,
+    without_comments,
+    without_comments_and_literals,
+)
 
 _ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__shared__", "__managed__"})
 _CONSTANT = frozenset({"const", "constexpr", "consteval"})
@@ -294,17 +300,8 @@ def _head(text: str) -> str:
     head = _ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
     while head.startswith("template"):
         head = head.removeprefix("template").lstrip()
-        depth, inside = 0, 0  # of angle brackets; of round ones, in which > is a comparison
-        for bracket in re.finditer(r"[<>()]", head):
-            if depth == 0 and bracket.start() > 0:  # an explicit instantiation
-                break
-            if bracket[0] in "()":
-                inside += 1 if bracket[0] == "(" else -1
-            elif inside == 0:
-                depth += 1 if bracket[0] == "<" else -1
-            if depth == 0:
-                head = head[bracket.end() :].lstrip()
-                break
+        if head.startswith("<"):  # otherwise it is an explicit instantiation
+            head = head[closing_angle(head, 1) :].lstrip()
     return head
 
 

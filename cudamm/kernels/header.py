@@ -114,6 +114,7 @@ def parse_method(
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     code = source if builtin or language != "cuda" else with_own_headers(path, source)
     entry = fields.get("entry") or _find_entry(path, code, language, name)
+    entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
     kernels = kernels_in(code) if language == "cuda" else []
     if not function:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import closing_bracket, function_of, without_comments
+from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.method import ElementType
 
@@ -194,15 +194,8 @@ def _place_of_parameters(code: str, entry: str) -> int:
 
 def _in_angle_brackets(text: str) -> str:
     """Return the text between the first angle bracket and the one that closes it."""
-    depth, inside, start = 0, 0, text.find("<")  # inside round brackets, > is a comparison
-    for bracket in re.compile("[<>()]").finditer(text, max(0, start)):
-        if bracket[0] in "()":
-            inside += 1 if bracket[0] == "(" else -1
-        elif inside == 0:
-            depth += 1 if bracket[0] == "<" else -1
-        if depth == 0:
-            return text[start + 1 : bracket.start()]
-    return ""
+    start = text.find("<") + 1
+    return text[start : closing_angle(text, start) - 1] if start and closing_angle(text, start) else ""
 
 
 def parameters_of(code: str, entry: str) -> list[str]:

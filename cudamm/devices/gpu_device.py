@@ -14,7 +14,7 @@ import numpy as np
 from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu, made_from
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
-from cudamm.compile.signature import packed_formats
+from cudamm.compile.signature import packed_formats, passed_value
 from cudamm.devices.device import (
     GUARD_BYTES,
     GUARDS,
@@ -42,7 +42,7 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
 from cudamm.kernels.method import Execution, Method
-from cudamm.kernels.parameter_types import parameter_formats
+from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
@@ -344,14 +344,12 @@ class _Kernel:
         m, n, k = launch.shape.m, launch.shape.n, launch.shape.k
         shapes = {"A": (m, k), "B": (k, n), "C": (m, n)}
         arguments: list[int | float | bytes] = []
-        for letter, value in zip(self._formats, launch.arguments, strict=True):
+        for part, value in zip(each_format(self._formats), launch.arguments, strict=True):
             if isinstance(value, TensorMap):
                 matrix = value.matrix
                 arguments.append(encode(value, addresses[matrix], *shapes[matrix], self._element))
-            elif isinstance(value, str):
-                arguments.append(addresses[value])
             else:
-                arguments.append(float(value) if letter in "fd" else value)
+                arguments.append(passed_value(part, value, addresses))
         return arguments
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:

@@ -105,7 +105,7 @@ def observe(
     with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:
         path = f"/proc/self/fd/{report.fileno()}"
         run = ProcessRun(
-            program.method,
+            program,
             executable,
             launch,
             a,

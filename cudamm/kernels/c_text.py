@@ -14,6 +14,9 @@ _COMMENT_OR_LITERAL = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
     re.DOTALL,
 )
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
+"""A directive of the preprocessor, over all its lines, in a text without comments."""
+
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 

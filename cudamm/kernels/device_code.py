@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from cudamm.kernels.c_text import (
+    DIRECTIVE,
     blanked,
     closing_angle,
     function_of,
@@ -46,7 +47,6 @@ _LIBRARY = re.compile(
 )
 """Headers of libraries that only host code calls."""
 
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
 _ATTRIBUTE = re.compile(
     r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
     r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
@@ -166,7 +166,7 @@ def device_code(source: str, entry: str) -> str:
     left_out = _blanked_at(source, [(d.start, d.end) for d in declarations if d not in needed])
     # An #if may begin before a declaration and end in it.
     parts, position = [], 0
-    for directive in _DIRECTIVE.finditer(without_comments_and_literals(source)):
+    for directive in DIRECTIVE.finditer(without_comments_and_literals(source)):
         if "pragma" not in directive[0]:
             parts += [left_out[position : directive.start()], source[directive.start() : directive.end()]]
             position = directive.end()
@@ -202,7 +202,7 @@ class _Words:
 def _declarations(source: str) -> list[_Declaration]:
     """Return the macros and the declarations of C source, each in its order."""
     code = without_comments_and_literals(source)
-    directives = list(_DIRECTIVE.finditer(code))
+    directives = list(DIRECTIVE.finditer(code))
     macros = _macros(directives)
     words = _Words(
         on_device=_meaning(_ON_DEVICE, macros),
@@ -210,7 +210,7 @@ def _declarations(source: str) -> list[_Declaration]:
         macros=frozenset(macros),
         namespaces=_NAMESPACES | frozenset(re.findall(r"\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*\{", code)),
     )
-    plain = _DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
+    plain = DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
     found = [_Declaration(0, 0, frozenset([name]), uses) for name, uses in macros.items()]
     for start, end, scope in _places(plain, directives):
         declaration = _declaration(plain[start:end], start, scope, words)

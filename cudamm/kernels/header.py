@@ -21,7 +21,7 @@ from cudamm.kernels.expression import Expression, parse, parse_conditions, parse
 from cudamm.kernels.included_files import included_files, with_own_headers
 from cudamm.kernels.input_file import read_input
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
-from cudamm.kernels.parameter_types import matrix_types
+from cudamm.kernels.parameter_types import is_number, matrix_types
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
@@ -212,10 +212,11 @@ def _language(path: Path, source: str) -> Language:
 
 def _element_type(path: Path, c_types: Sequence[str]) -> str:
     """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
-    narrow = [c_type for c_type in c_types if c_type in _NARROW]
-    if narrow:
-        raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {narrow[0]} yet")
     found = [element.name for element in ELEMENT_TYPES.values() if element.c_name in c_types]
+    others = set(c_types) - {element.c_name for element in ELEMENT_TYPES.values()}
+    for c_type in sorted(others):
+        if c_type in _NARROW or is_number(c_type):
+            raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {c_type} yet")
     if len(found) > 1:
         raise UsageError(
             f"{path}: A, B and C must have one type, and are declared as {' and '.join(c_types)}"

@@ -12,7 +12,7 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.expression import parse, split_at_commas
 from cudamm.kernels.header import TENSOR_MAP
 from cudamm.kernels.method import ElementType, Method
-from cudamm.kernels.problem import Shape, check_size
+from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
 
 MatrixName = Literal["A", "B", "C"]
@@ -44,7 +44,17 @@ class TensorMap:
     swizzle_bytes: int = 0
 
 
-Argument = MatrixName | int | float | TensorMap
+Value = MatrixName | int | float
+
+
+@dataclass(frozen=True)
+class StructValue:
+    """An argument that is a struct passed by value: the values of its members, in their order."""
+
+    members: tuple[Value, ...]
+
+
+Argument = Value | TensorMap | StructValue
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,9 @@ class Launch:
     @property
     def may_scale_output(self) -> bool:
         """Return whether an argument is 0.0, which may be the factor of the old C, as β is in BLAS."""
-        return any(isinstance(argument, float) and argument == 0 for argument in self.arguments)
+        structs = [a.members for a in self.arguments if isinstance(a, StructValue)]
+        numbers = [a for arguments in (self.arguments, *structs) for a in arguments if isinstance(a, float)]
+        return 0.0 in numbers
 
     @property
     def threads_per_block(self) -> int:
@@ -116,8 +128,11 @@ class Launch:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
 
-def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
+def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UNSCALED) -> Launch:
     """Return the launch of a variant on matrices of a shape.
+
+    Args:
+        scale: the values of the arguments `alpha` and `beta`.
 
     Raises:
         UsageError: an expression of the header has no valid value for this shape.
@@ -137,7 +152,7 @@ def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
         grid=single if not method.is_kernel else variant.extents("grid", method.grid, names),
         shared_bytes=shared_bytes,
         constants=tuple((name, value.whole(names)) for name, value in method.constants),
-        arguments=tuple(_argument(variant, text, names) for text in method.arguments),
+        arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
     )
 
 
@@ -185,11 +200,25 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
         )
 
 
-def _argument(variant: Variant, text: str, names: dict[str, int]) -> Argument:
-    if text in ("A", "B", "C"):
-        return text  # type: ignore[return-value]
+def _argument(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Argument:
     if text.startswith(TENSOR_MAP):
         return _tensor_map(variant, text, names)
+    if text.startswith("{"):
+        members = split_at_commas(text[1:].removesuffix("}").removesuffix(","))
+        if not text.endswith("}") or any(member.startswith(("{", TENSOR_MAP)) for member in members):
+            raise UsageError(
+                f"{variant}: “{text}” in --args must have the form {{N, K, B}}: the values of a struct's "
+                "members, in the order in which the struct declares them"
+            )
+        return StructValue(tuple(_value(variant, member, names, scale) for member in members))
+    return _value(variant, text, names, scale)
+
+
+def _value(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Value:
+    if text in ("A", "B", "C"):
+        return text  # type: ignore[return-value]
+    if text.lower() in scale.names and text not in names:
+        return scale.names[text.lower()]
     if re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+(?=[eE])|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         if not math.isfinite(float(text)):
             raise UsageError(f"{variant}: {text} in --args is larger than every float")

@@ -69,17 +69,36 @@ def check_size(shape: Shape) -> None:
         )
 
 
+@dataclass(frozen=True, order=True)
+class Scale:
+    """The factors α and β of C = α A B + β C."""
+
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    @property
+    def names(self) -> dict[str, float]:
+        """Return the factors by the names that arguments of a kernel may have."""
+        return {"alpha": self.alpha, "beta": self.beta}
+
+
+UNSCALED = Scale()
+"""The factors of C = A B."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One product to compute: its shape, element type and random inputs.
 
     Attributes:
         seed: seed of the random inputs; the same seed gives the same inputs on every machine.
+        scale: factors of the product and of the matrix that C holds before a launch.
     """
 
     shape: Shape
     element: ElementType
     seed: int = 0
+    scale: Scale = UNSCALED
 
     @functools.cached_property
     def inputs(self) -> tuple[Matrix, Matrix]:

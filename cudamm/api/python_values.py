@@ -41,6 +41,7 @@ class KernelHeader(TypedDict, total=False):
         grid: blocks of the grid.
         shared_bytes: dynamic shared memory per block.
         requires: conditions such as `M % 64 == 0`; multiples are met by padding.
+        layout: matrices that the kernel stores column by column, such as `B=column`.
     """
 
     entry: str
@@ -49,6 +50,7 @@ class KernelHeader(TypedDict, total=False):
     grid: Extents
     shared_bytes: int | str
     requires: Texts
+    layout: Texts
 
 
 def selection(methods: Methods | None, params: Parameters | None, header: KernelHeader) -> Selection:

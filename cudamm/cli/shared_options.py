@@ -45,9 +45,13 @@ _HEADER_OPTIONS = (
         "--requires", multiple=True, metavar="LIST", show_default="the header's",
         help="Conditions, such as 'M%64==0, N%64==0'; repeatable. Matrices are padded to required multiples.",
     ),
+    option(
+        "--layout", multiple=True, metavar="LIST", show_default="the header's, else row",
+        help="Matrices that the kernel stores column by column, such as A=column,B=column; repeatable.",
+    ),
 )  # fmt: skip
 
-HEADER_FIELDS = ("entry", "args", "threads", "grid", "shared_bytes", "requires")
+HEADER_FIELDS = ("entry", "args", "threads", "grid", "shared_bytes", "requires", "layout")
 """Parameters of the options that replace fields of a kernel's header."""
 
 
@@ -96,17 +100,18 @@ def _selection(kernels: Sequence[str], files: Sequence[str], **given: Any) -> Se
     if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")
     chosen = {name: given.pop(name) for name in _CHOOSING}
-    given["requires"] = _joined(given["requires"])
+    for repeated in ("requires", "layout"):
+        given[repeated] = _joined(given[repeated])
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
     texts = [read_standard_input() if name == STANDARD_INPUT else Path(name) for name in dict.fromkeys(named)]
     return Selection(kernels=tuple(texts), kernel_fields=fields, **chosen)
 
 
-def _joined(conditions: Sequence[str]) -> str | None:
-    """Return the conditions of every `--requires` as one list; None if there are none."""
-    if not all(text.strip() for text in conditions):
+def _joined(lists: Sequence[str]) -> str | None:
+    """Return the lists of an option that may be repeated as one list; None if there are none."""
+    if not all(text.strip() for text in lists):
         return ""  # `Selection` refuses an empty field, with the option's name
-    return ", ".join(text.strip().removesuffix(",") for text in conditions) or None
+    return ", ".join(text.strip().removesuffix(",") for text in lists) or None
 
 
 ONE_VALUE, EVERY_VALUE = "the method's own", "every value in the method's header"

@@ -305,12 +305,13 @@ class ProcessRun(Run):
         kill_group(self._process)
         self._exited = self._process.wait()
 
-    def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+    def _place(self, name: MatrixName, elements: Matrix) -> None:
+        self._regions[name][GUARD_BYTES : GUARD_BYTES + elements.nbytes] = elements.view(np.uint8)
 
     def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""
-        self.product().view(np.uint32)[:] = self.poison if word is None else word
+        c = self._regions["C"][GUARD_BYTES : GUARD_BYTES + self.matrices["C"].nbytes]
+        c.view(np.uint32)[:] = self.poison if word is None else word
 
     def region(self, name: MatrixName) -> Region:
         """Return a view of the shared memory of a matrix with its guards."""
@@ -341,7 +342,7 @@ class _FunctionRun(Run):
         self._function(self.matrices["A"], self.matrices["B"], out)
         return (time.perf_counter_ns() - start) / 1e6
 
-    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+    def _place(self, name: MatrixName, elements: Matrix) -> None:
         """Do nothing: the function is called with the matrices themselves."""
 
     def fill_output(self, word: np.uint32 | None = None) -> None:

@@ -20,6 +20,7 @@ from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
 from cudamm.kernels.included_files import included_files, with_own_headers
 from cudamm.kernels.input_file import read_input
+from cudamm.kernels.matrix_layout import MatrixName
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
 
@@ -36,6 +37,7 @@ _ONCE = (
     "shared-bytes",
     "traffic",
     "requires",
+    "layout",
     "needs",
     "ceiling",
     "ptxas",
@@ -173,6 +175,7 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
+        column_major=_parse_layout(path, fields.get("layout", ""), arguments),
     )
 
 
@@ -304,6 +307,20 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
             "the bytes that all threads load from global memory and the bytes that they store"
         )
     return parts[0], parts[1]
+
+
+def _parse_layout(path: Path, text: str, arguments: Sequence[str]) -> tuple[MatrixName, ...]:
+    """Parse `A=column, B=row`, and return the matrices that are stored column by column."""
+    layouts: dict[MatrixName, str] = {}
+    for part in text.strip().removesuffix(",").split(",") if text.strip() else ():
+        match = re.fullmatch(r"\s*([ABC])\s*[=:]\s*(row|column)\s*", part)
+        name: MatrixName = match[1] if match else "A"  # type: ignore[assignment]
+        if match is None or name in layouts:
+            raise UsageError(f"{path}: “layout: {text}” must have the form “layout: A=column, B=column”")
+        layouts[name] = match[2]
+    if "column" in layouts.values() and any(argument.startswith(TENSOR_MAP) for argument in arguments):
+        raise UsageError(f"{path}: a tensor map describes a row-major matrix, and layout is {text}")
+    return tuple(name for name in sorted(layouts) if layouts[name] == "column")
 
 
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:

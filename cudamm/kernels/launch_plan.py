@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.expression import parse, split_at_commas
 from cudamm.kernels.header import TENSOR_MAP
+from cudamm.kernels.matrix_layout import MatrixLayout
+from cudamm.kernels.matrix_layout import MatrixName as MatrixName
 from cudamm.kernels.method import ElementType, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
-
-MatrixName = Literal["A", "B", "C"]
 
 Extents = tuple[int, int, int]
 
@@ -101,6 +100,7 @@ class Launch:
         shared_bytes: dynamic shared memory per block.
         constants: symbols in constant memory, and the values that are copied there before the launch.
         arguments: the kernel's arguments, in order.
+        column_major: the matrices that lie in memory column by column; the others lie row by row.
     """
 
     shape: Shape
@@ -109,6 +109,14 @@ class Launch:
     shared_bytes: int
     constants: tuple[tuple[str, int], ...]
     arguments: tuple[Argument, ...]
+    column_major: tuple[MatrixName, ...] = ()
+
+    @property
+    def layouts(self) -> dict[MatrixName, MatrixLayout]:
+        """Return the extents of A, B and C on the device, and the order of their elements there."""
+        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        extents: dict[MatrixName, tuple[int, int]] = {"A": (m, k), "B": (k, n), "C": (m, n)}
+        return {name: MatrixLayout(*of, name in self.column_major) for name, of in extents.items()}
 
     @property
     def may_scale_output(self) -> bool:
@@ -153,6 +161,7 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         shared_bytes=shared_bytes,
         constants=tuple((name, value.whole(names)) for name, value in method.constants),
         arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
+        column_major=method.column_major,
     )
 
 

@@ -132,6 +132,7 @@ def source_hash(method: Method) -> str:
         method.entry,
         *method.arguments,
         *method.ptxas,
+        *(f"{name}=column" for name in method.column_major),
     ]
     parts += [f"{name}={expression}" for name, expression in method.constants]
     parts += [

@@ -44,7 +44,7 @@ from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
-from cudamm.kernels.problem import Matrix, Problem, Shape
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 """Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
@@ -596,8 +596,11 @@ def _number_at(address: int, dtype: np.dtype[Any]) -> float:
 
 
 def _can_judge(problem: Problem) -> bool:
-    """Return whether the GPU can judge products; a reference for float64 needs more precision than it has."""
-    return problem.element.name != "float64"
+    """Return whether the GPU can judge results.
+
+    A reference for float64 needs more precision than the GPU has. The host computes α A B + β C.
+    """
+    return problem.element.name != "float64" and problem.scale == UNSCALED
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from cudamm.errors import UsageError
 from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_comments
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import included_files, with_own_headers
+from cudamm.kernels.included_files import folders_of, included_files, with_own_headers
 from cudamm.kernels.input_file import read_input
 from cudamm.kernels.matrix_layout import MatrixName
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
@@ -62,7 +62,7 @@ class Overrides:
     """Header fields from the options `--entry`, `--args`, `--threads`, …
 
     Attributes:
-        fields: values by the header's field names.
+        fields: values by the header's field names; and `include`, the folders of `-I`, from `folders_field`.
         parameters: parameters from `-D`.
     """
 
@@ -98,9 +98,10 @@ def parse_method(
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
-    included = () if builtin else tuple(included_files(path, source))
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
+    folders = folders_of(fields.get("include", ""))
+    included = () if builtin else tuple(included_files(path, source, folders))
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
     constants = tuple(_parse_constant(path, text) for text in repeated["constant"])
     for key, names in (
@@ -114,7 +115,7 @@ def parse_method(
     declared |= {p.name: p for p in overrides.parameters}
     language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
-    code = source if builtin or language != "cuda" else with_own_headers(path, source)
+    code = source if builtin or language != "cuda" else with_own_headers(path, source, folders)
     entry = fields.get("entry") or _find_entry(path, code, language, name)
     entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
@@ -175,6 +176,7 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
+        include_folders=folders,
         column_major=_parse_layout(path, fields.get("layout", ""), arguments),
     )
 

@@ -147,6 +147,7 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         RequirementError: a condition that the variant requires does not hold.
     """
     method = variant.method
+    _check_scale(variant, scale)
     padded = Shape(*variant.padded(element, shape.m, shape.n, shape.k))
     check_size(padded)
     names = variant.names(element, padded.m, padded.n, padded.k)
@@ -163,6 +164,18 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
         column_major=method.column_major,
     )
+
+
+def _check_scale(variant: Variant, scale: Scale) -> None:
+    """Raise UsageError if the factors are not those of A B, and the arguments do not name them."""
+    named = {word.lower() for text in variant.method.arguments for word in re.findall(r"\w+", text)}
+    for name, value in scale.names.items():
+        if value != UNSCALED.names[name] and name not in named:
+            given = ", ".join(variant.method.arguments)
+            raise UsageError(
+                f"{variant}: --{name} {value:g} needs a kernel with {name} among its arguments ({given}); "
+                "name it in --args, as in M,N,K,alpha,A,B,beta,C"
+            )
 
 
 def unsupported_reason(method: Method, limits: Limits) -> str:

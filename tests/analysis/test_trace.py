@@ -270,10 +270,10 @@ def test_periods_of_a_watched_access_are_its_own_executions():
     watched = watched_of(observation, LAUNCH, 4, (1, 1, 0), 0, 2)
     assert watched.to_the_end and watched.block == (1, 1, 0)
     first, second, third = watched.accesses
-    assert first.periods == ({0: 0, 1: 128}, {0: 4}) and (first.rows, first.columns) == (64, 32)
+    assert first.periods == ({0: 0, 1: 128}, {0: 4}) and first.layout == MatrixLayout(64, 32)
     assert first.cells(0) == {(0, 0): [0], (1, 0): [1]} and first.cells(1) == {(0, 1): [0]}
-    assert (second.rows, second.columns) == (64, 48) and second.cells(0) == {(1, 0): [5]}
-    assert (third.rows, third.columns) == (4, 32) and third.cells(0) == {(0, 2): [0]}
+    assert second.layout == MatrixLayout(64, 48) and second.cells(0) == {(1, 0): [5]}
+    assert third.layout == MatrixLayout(4, 32) and third.cells(0) == {(0, 2): [0]}
 
 
 def test_a_wide_access_touches_several_elements():

@@ -62,6 +62,7 @@ class CheckResult:
         reason: why the check failed or was skipped; empty otherwise.
         source: hash of the program's text.
         sanitizer: verdicts of compute-sanitizer; empty if it was not run.
+        remark: what the check could not decide, in a sentence; empty if it decided everything.
     """
 
     method: str
@@ -77,6 +78,7 @@ class CheckResult:
     source: str = ""
     sanitizer: tuple[ToolVerdict, ...] = ()
     chosen_by: ChosenBy = ""
+    remark: str = ""
 
     @property
     def errors(self) -> tuple[Mistake, ...]:
@@ -106,6 +108,7 @@ class CheckResult:
                 "sizes": list(self.sizes),
                 "skipped": [{"size": size, "reason": reason} for size, reason in self.skipped],
                 "blocks_watched": {size: list(counts) for size, counts in self.watched.items()},
+                "remark": self.remark,
                 "compute_sanitizer": [dataclasses.asdict(verdict) for verdict in self.sanitizer],
             }
         )
@@ -207,6 +210,7 @@ class _SizeCheck:
     Attributes:
         case: None if planning showed that the variant cannot be launched.
         failed: why the launch could not be watched; empty if it could.
+        remark: as in `CheckResult`.
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
     """
 
@@ -217,6 +221,7 @@ class _SizeCheck:
     advice: list[Mistake] = field(default_factory=list)
     skipped: str = ""
     failed: str = ""
+    remark: str = ""
     watched: tuple[int, int] | None = None
 
     @property
@@ -242,7 +247,7 @@ def _planned(
         if unsupported_reason(check.variant.method, executor.target.limits):
             continue  # `plan_all` reports it below
         try:
-            launch = plan(check.variant, check.problem.shape, check.problem.element)
+            launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
         source = program(check.variant, check.problem.element, fmad, check.problem.shape)
@@ -277,6 +282,7 @@ def _check_size(
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
         return
+    check.remark = _remark(observation, case)
     static_bytes = _static_bytes(observation, case.program)
     check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
     check.errors += errors_of(observation, verdict, case.program, case.launch, check.size)
@@ -315,6 +321,22 @@ def _result(
         source=next((check.case.program.hash for check in checks if check.case is not None), ""),
         sanitizer=_sanitized(sanitize, finished),
         chosen_by=variant.chosen_by,
+        remark=next((check.remark for check in checks if check.remark), ""),
+    )
+
+
+def _remark(observation: Observation, case: Case) -> str:
+    """Return a remark on a kernel that reads C and was verified with β = 0; empty for any other."""
+    if not observation.reads_of_output or case.problem.scale.beta:
+        return ""
+    method = case.variant.method
+    line = observation.reads_of_output[0].line
+    place = f"line {line} of {method.path.name}" if line else method.path.name
+    names_beta = re.search(r"\bbeta\b", " ".join(method.arguments), re.IGNORECASE)
+    how = "--beta 1 verifies" if names_beta else "name that argument beta in --args, and --beta 1 verifies"
+    return (
+        f"{place} reads C before the kernel writes it, and with an argument of 0.0 this was not judged; "
+        f"{how} alpha A B + beta C"
     )
 
 
@@ -331,8 +353,9 @@ def _observed(case: Case, launch: Launch, timeout_s: float) -> Observation:
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
+    c = case.problem.output if case.problem.scale.beta else None
     return observe(
-        case.program, launch, *inputs, blocks=blocks, watch=watch, checked=True, timeout_s=timeout_s
+        case.program, launch, *inputs, blocks=blocks, watch=watch, checked=True, c=c, timeout_s=timeout_s
     )
 
 

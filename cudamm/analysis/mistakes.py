@@ -473,7 +473,9 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
         f"a warp {_WARP_VERBS[access.op]} {access.array or 'global memory'} in {_number(sectors)} sectors of "
         f"{SECTOR_BYTES} bytes, and {_number(max(1, needed_per_request))} would be enough"
     )
-    cure = "let neighbouring threads access neighbouring elements of a row, or go through shared memory"
+    shape = watched.shapes.get(access.array)
+    line = "column" if shape and shape.by_column else "row"
+    cure = f"let neighbouring threads access neighbouring elements of a {line}, or go through shared memory"
     stride, width = _stride(watched, access), watched.launch.block[0]
     if stride == access.size_bytes and width * access.size_bytes < SECTOR_BYTES:
         message += f": a row of the block is only {width} threads wide"

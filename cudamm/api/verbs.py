@@ -108,8 +108,8 @@ def bench(
         baseline: the method with which speed-ups compare; None: naive.
         timeout_s: seconds without an answer after which a variant counts as hung.
         progress: is called with the current step, the number of finished steps and the number of all steps.
-        header: `threads`, `grid`, `entry`, `args`, `shared_bytes` and `requires`, for kernels whose header
-            does not give them.
+        header: `threads`, `grid`, `entry`, `args`, `shared_bytes`, `requires`, `layout` and `include`, for
+            kernels whose header does not give them.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.

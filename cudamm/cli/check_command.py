@@ -16,6 +16,7 @@ from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
     problem_options,
+    scale_options,
     seed_option,
     selection_options,
 )
@@ -40,7 +41,7 @@ SANITIZER = "compute-sanitizer"
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(SIZES), "float32", seed_option)
+@problem_options(", ".join(SIZES), "float32", seed_option, *scale_options)
 @option_group(
     "Checking",
     option(
@@ -62,6 +63,8 @@ def check_command(
     tool: str | None,
     fmad: bool,
     seed: int,
+    alpha: float,
+    beta: float,
     device_spec: str,
     timeout_s: float,
     outputs: OutputOptions,
@@ -99,7 +102,9 @@ def check_command(
     why_refused = "have no threads, blocks or barriers to check: name a kernel"
     variants = kernels_of(selection.variants(), selection.is_named, why_refused, "check")
     limit = _shared_limit(arch)
-    chosen = asked_cases(variants, selection.is_named, sizes or SIZES, dtypes, seed, quiet=outputs.quiet)
+    chosen = asked_cases(
+        variants, selection.is_named, sizes or SIZES, dtypes, seed, quiet=outputs.quiet, scale=(alpha, beta)
+    )
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))

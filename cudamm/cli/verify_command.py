@@ -12,6 +12,7 @@ from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
     problem_options,
+    scale_options,
     seed_option,
     selection_options,
 )
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option)
+@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option, *scale_options)
 @device_options
 @output_options()
 def verify_command(
@@ -31,6 +32,8 @@ def verify_command(
     dtypes: tuple[str, ...],
     fmad: bool,
     seed: int,
+    alpha: float,
+    beta: float,
     device_spec: str,
     timeout_s: float,
     outputs: OutputOptions,
@@ -62,6 +65,7 @@ def verify_command(
         seed,
         quiet=outputs.quiet,
         all_types=True,
+        scale=(alpha, beta),
     )
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info

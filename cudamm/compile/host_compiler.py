@@ -262,8 +262,8 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
-    folder = [f"-I{program.include_folder}"] if program.include_folder else []
-    return _part(_main_file(program), [*options, *folder], program.may_include)
+    folders = [f"-I{folder}" for folder in program.include_folders]
+    return _part(_main_file(program), [*options, *folders], program.may_include)
 
 
 def _runtime_part(name: str) -> _Part:
@@ -287,7 +287,7 @@ def _main_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 {program.text}
 namespace cudamm {{
-static void call_kernel(const Argument* arguments) {{ call(&::{program.entry.strip(": ")}, arguments); }}
+static void call_kernel(const Argument* arguments) {{ call(&::{program.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}

@@ -52,10 +52,14 @@ class Program:
         return words is not None and not self.method.builtin
 
     @property
-    def include_folder(self) -> Path | None:
-        """The folder of the method's file if the text includes files other than `<…>`; None otherwise."""
+    def include_folders(self) -> tuple[Path, ...]:
+        """The folders that a compiler searches for the files that the text includes, beside its own.
+
+        The first is that of the method's file, if the text includes files other than `<…>`.
+        """
         includes = re.search(r"^[ \t]*#[ \t]*include[ \t]*[^<\s]", self.text, re.MULTILINE)
-        return self.method.path.resolve().parent if includes else None
+        own = (self.method.path.resolve().parent,) if includes else ()
+        return own + (self.method.include_folders if self.may_include else ())
 
 
 def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | None = None) -> Program:
@@ -99,7 +103,7 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
         source.rstrip(),
     ]
     if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
-        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry.strip(': ')};", "#endif"]
+        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry};", "#endif"]
     return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
 
 

@@ -68,6 +68,7 @@ def observe(
     every_warp: bool = True,
     watch: Watch | None = None,
     checked: bool = False,
+    c: Matrix | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Observation:
     """Launch a kernel once, and return its memory accesses.
@@ -79,6 +80,7 @@ def observe(
         every_warp: trace every warp of each block. If False, and no thread waits for another, only some
             evenly spread warps of a block with much work are traced; `Observation.warps` has their number.
         watch: a warp whose first requests are kept.
+        c: the matrix that C holds before the launch; None: C is not initialised.
         checked: also find faults: races, accesses out of bounds, and reads of uninitialised memory.
         timeout_s: time limit in seconds for a block of the launch.
 
@@ -105,7 +107,7 @@ def observe(
     with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:
         path = f"/proc/self/fd/{report.fileno()}"
         run = ProcessRun(
-            program.method,
+            program,
             executable,
             launch,
             a,
@@ -115,7 +117,10 @@ def observe(
             inherited=[report.fileno()],
         )
         with run:
-            run.fill_output()
+            if c is None:
+                run.fill_output()
+            else:
+                run.load_output(c)
             for name, offset, size_bytes in shared:
                 run.ask(f"shared {name} {offset} {size_bytes}")
             for name, offset, size_bytes in [] if checked else _device_variables(executable.path, program):
@@ -136,9 +141,12 @@ def observe(
         lines = report.read().splitlines()
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     observation = _observation(lines, executable.path, program, sizes, ended)
-    if launch.may_scale_output:  # the kernel may read C, which the caller of such a kernel has set
-        known = tuple(f for f in observation.faults if (f.kind, f.array) != ("uninitialised", "C"))
-        observation = dataclasses.replace(observation, faults=known)
+    if (
+        c is not None or launch.may_scale_output or launch.adds_to_zeros
+    ):  # the caller of such a kernel has set C
+        of_c = tuple(f for f in observation.faults if (f.kind, f.array) == ("uninitialised", "C"))
+        others = tuple(f for f in observation.faults if f not in of_c)
+        observation = dataclasses.replace(observation, faults=others, reads_of_output=of_c)
     return observation
 
 

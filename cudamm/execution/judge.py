@@ -10,7 +10,7 @@ from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, Run
 from cudamm.errors import KernelError
 from cudamm.execution.case import Verdict
 from cudamm.execution.wrong_result import adds_to_output, terms_used
-from cudamm.kernels.problem import Matrix, Problem
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
 MOST_ORDERED_SUMS = 2**31
@@ -32,7 +32,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     undefined_shuffle = ""
     try:
         for descending in (False, True) if thread_order else (False,):
-            run.fill_output()
+            fill_output(run, problem)
             launch_ms += run.launch(descending)
             run.check_memory()
             undefined_shuffle = undefined_shuffle or run.undefined_shuffle
@@ -47,9 +47,10 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     if verdict.correct is False and not verdict.reason:
         wrong = _wrong(products[0], problem)
         element = _first(wrong)
-        adds = adds_to_output(run, element)
+        is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
+        adds = adds_to_output(run, element) if is_product else ""
         reasons.append(_describe(products[0], problem, variant, wrong, run.poison, bool(adds)))
-        reasons.append(adds or terms_used(run, problem, element))
+        reasons.append(adds or (terms_used(run, problem, element) if is_product else ""))
     if len(products) == 2 and not _same_bits(*products):
         # The third reason comes from further launches with one thread order. It may not hold for the other.
         reasons = [
@@ -60,6 +61,14 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     if verdict.correct is False:
         reasons.append(undefined_shuffle)
     return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
+
+
+def fill_output(run: Run, problem: Problem) -> None:
+    """Fill C with a pattern that reveals elements that are not written, or with the C of α A B + β C."""
+    if problem.scale.beta:
+        run.load_output(problem.output)
+    else:
+        run.fill_output()
 
 
 def is_still_right(run: Run, problem: Problem) -> bool:
@@ -73,7 +82,7 @@ def is_still_right(run: Run, problem: Problem) -> bool:
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
     """Return the verdict if the device itself finds the product right; None if the host has to judge."""
     is_integer = problem.element.name == "int32"
-    if not (is_integer or fmad or not variant.method.sums_in_k_order):
+    if not (is_integer or fmad or not _has_ordered_sum(variant, problem)):
         return None
     deviation = run.deviation(problem)
     if deviation is None or deviation.wrong:
@@ -93,12 +102,17 @@ def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> V
         return Verdict(False, "", False, max_error, error_bound)
     if problem.element.name == "int32":
         return Verdict(True, "", True, max_error, error_bound)
-    if fmad or not variant.method.sums_in_k_order:
+    if fmad or not _has_ordered_sum(variant, problem):
         return Verdict(True, "", None, max_error, error_bound)
     different = _different_from_ordered_sum(product, problem)
     if different:
         return Verdict(False, different, False, max_error, error_bound)
     return Verdict(True, "", True, max_error, error_bound)
+
+
+def _has_ordered_sum(variant: Variant, problem: Problem) -> bool:
+    """Return whether each element has to be one running sum over k, whose bits are known."""
+    return variant.method.sums_in_k_order and problem.scale == UNSCALED
 
 
 def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:

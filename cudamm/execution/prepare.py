@@ -169,7 +169,7 @@ def _planned(
     source = program(variant, problem.element, fmad, problem.shape)
     case = Case(position, variant, problem, fmad, runner, source, None, None, "")
     try:
-        launch = plan(variant, problem.shape, problem.element)
+        launch = plan(variant, problem.shape, problem.element, problem.scale)
         check(variant, launch, runner.limits)
         if variant.method.language != "python":
             check_arguments(source, launch)

@@ -14,6 +14,9 @@ _COMMENT_OR_LITERAL = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
     re.DOTALL,
 )
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
+"""A directive of the preprocessor, over all its lines, in a text without comments."""
+
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -101,6 +104,22 @@ def dynamic_arrays_in(source: str) -> list[str]:
 def is_word(token: str) -> bool:
     """Return whether a token is a name, a keyword or a number."""
     return token[:1].isalnum() or token[:1] == "_"
+
+
+def closing_angle(code: str, position: int) -> int:
+    """Return the position after the angle bracket that closes the one just before `position`; 0 if none does.
+
+    Inside round brackets, < and > are comparisons.
+    """
+    depth, round_depth = 1, 0
+    for bracket in re.compile("[<>()]").finditer(code, position):
+        if bracket[0] in "()":
+            round_depth += 1 if bracket[0] == "(" else -1
+        elif round_depth == 0:
+            depth += 1 if bracket[0] == "<" else -1
+        if not depth:
+            return bracket.end()
+    return 0
 
 
 def closing_bracket(code: str, position: int) -> int:

@@ -13,7 +13,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import blanked, function_of, without_comments, without_comments_and_literals
+from cudamm.kernels.c_text import (
+    DIRECTIVE,
+    blanked,
+    closing_angle,
+    function_of,
+    without_comments,
+    without_comments_and_literals,
+)
 
 _ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__shared__", "__managed__"})
 _CONSTANT = frozenset({"const", "constexpr", "consteval"})
@@ -40,7 +47,6 @@ _LIBRARY = re.compile(
 )
 """Headers of libraries that only host code calls."""
 
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
 _ATTRIBUTE = re.compile(
     r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
     r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
@@ -160,7 +166,7 @@ def device_code(source: str, entry: str) -> str:
     left_out = _blanked_at(source, [(d.start, d.end) for d in declarations if d not in needed])
     # An #if may begin before a declaration and end in it.
     parts, position = [], 0
-    for directive in _DIRECTIVE.finditer(without_comments_and_literals(source)):
+    for directive in DIRECTIVE.finditer(without_comments_and_literals(source)):
         if "pragma" not in directive[0]:
             parts += [left_out[position : directive.start()], source[directive.start() : directive.end()]]
             position = directive.end()
@@ -196,7 +202,7 @@ class _Words:
 def _declarations(source: str) -> list[_Declaration]:
     """Return the macros and the declarations of C source, each in its order."""
     code = without_comments_and_literals(source)
-    directives = list(_DIRECTIVE.finditer(code))
+    directives = list(DIRECTIVE.finditer(code))
     macros = _macros(directives)
     words = _Words(
         on_device=_meaning(_ON_DEVICE, macros),
@@ -204,7 +210,7 @@ def _declarations(source: str) -> list[_Declaration]:
         macros=frozenset(macros),
         namespaces=_NAMESPACES | frozenset(re.findall(r"\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*\{", code)),
     )
-    plain = _DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
+    plain = DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
     found = [_Declaration(0, 0, frozenset([name]), uses) for name, uses in macros.items()]
     for start, end, scope in _places(plain, directives):
         declaration = _declaration(plain[start:end], start, scope, words)
@@ -294,17 +300,8 @@ def _head(text: str) -> str:
     head = _ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
     while head.startswith("template"):
         head = head.removeprefix("template").lstrip()
-        depth, inside = 0, 0  # of angle brackets; of round ones, in which > is a comparison
-        for bracket in re.finditer(r"[<>()]", head):
-            if depth == 0 and bracket.start() > 0:  # an explicit instantiation
-                break
-            if bracket[0] in "()":
-                inside += 1 if bracket[0] == "(" else -1
-            elif inside == 0:
-                depth += 1 if bracket[0] == "<" else -1
-            if depth == 0:
-                head = head[bracket.end() :].lstrip()
-                break
+        if head.startswith("<"):  # otherwise it is an explicit instantiation
+            head = head[closing_angle(head, 1) :].lstrip()
     return head
 
 

@@ -20,10 +20,11 @@ from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_
 from cudamm.kernels.device_arrays import with_arrays_as_parameters
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import included_files, with_own_headers
+from cudamm.kernels.included_files import folders_of, included_files, with_own_headers
 from cudamm.kernels.input_file import read_input
+from cudamm.kernels.matrix_layout import MatrixName
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
-from cudamm.kernels.parameter_types import matrix_types
+from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.worked_out_launch import WorkedOutLaunch, file_numbers, worked_out_launches
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
@@ -39,6 +40,8 @@ _ONCE = (
     "shared-bytes",
     "traffic",
     "requires",
+    "layout",
+    "initial-c",
     "needs",
     "ceiling",
     "ptxas",
@@ -63,7 +66,7 @@ class Overrides:
     """Header fields from the options `--entry`, `--args`, `--threads`, …
 
     Attributes:
-        fields: values by the header's field names.
+        fields: values by the header's field names; and `include`, the folders of `-I`, from `folders_field`.
         parameters: parameters from `-D`.
     """
 
@@ -99,9 +102,10 @@ def parse_method(
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
-    included = () if builtin else tuple(included_files(path, source))
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
+    folders = folders_of(fields.get("include", ""))
+    included = () if builtin else tuple(included_files(path, source, folders))
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
     constants = tuple(_parse_constant(path, text) for text in repeated["constant"])
     for key, names in (
@@ -114,7 +118,7 @@ def parse_method(
     language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     is_user_kernel = language == "cuda" and not builtin
-    code = with_arrays_as_parameters(with_own_headers(path, source)) if is_user_kernel else source
+    code = with_arrays_as_parameters(with_own_headers(path, source, folders)) if is_user_kernel else source
     kernels = kernels_in(code) if language == "cuda" else []
     launch = _worked_out(code, fields, kernels) if is_user_kernel else None
     worked_out = _missing_fields(launch, fields, code)
@@ -124,6 +128,7 @@ def parse_method(
     )
     declared |= {p.name: p for p in (*parameters, *overrides.parameters)}
     entry = fields.get("entry") or _find_entry(path, kernels, language, name, launch)
+    entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
     if not function:
         raise UsageError(
@@ -149,6 +154,10 @@ def parse_method(
     types = types or ("float32",)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
+    if fields.get("initial-c", "0") != "0":
+        raise UsageError(
+            f"{path}: initial-c must be 0; leave the field out for a kernel that does not read C"
+        )
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
     expressions = (
@@ -185,6 +194,9 @@ def parse_method(
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
         numbers=_numbers(source_of_numbers, expressions, arguments, declared) if is_user_kernel else (),
         worked_out=_as_options(worked_out, launch),
+        include_folders=folders,
+        column_major=_parse_layout(path, fields.get("layout", ""), arguments),
+        adds_to_zeros="initial-c" in fields,
     )
 
 
@@ -301,10 +313,11 @@ def _language(path: Path, source: str) -> Language:
 
 def _element_type(path: Path, c_types: Sequence[str]) -> str:
     """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
-    narrow = [c_type for c_type in c_types if c_type in _NARROW]
-    if narrow:
-        raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {narrow[0]} yet")
     found = [element.name for element in ELEMENT_TYPES.values() if element.c_name in c_types]
+    others = set(c_types) - {element.c_name for element in ELEMENT_TYPES.values()}
+    for c_type in sorted(others):
+        if c_type in _NARROW or is_number(c_type):
+            raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {c_type} yet")
     if len(found) > 1:
         raise UsageError(
             f"{path}: A, B and C must have one type, and are declared as {' and '.join(c_types)}"
@@ -392,6 +405,20 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
             "the bytes that all threads load from global memory and the bytes that they store"
         )
     return parts[0], parts[1]
+
+
+def _parse_layout(path: Path, text: str, arguments: Sequence[str]) -> tuple[MatrixName, ...]:
+    """Parse `A=column, B=row`, and return the matrices that are stored column by column."""
+    layouts: dict[MatrixName, str] = {}
+    for part in text.strip().removesuffix(",").split(",") if text.strip() else ():
+        match = re.fullmatch(r"\s*([ABC])\s*[=:]\s*(row|column)\s*", part)
+        name: MatrixName = match[1] if match else "A"  # type: ignore[assignment]
+        if match is None or name in layouts:
+            raise UsageError(f"{path}: “layout: {text}” must have the form “layout: A=column, B=column”")
+        layouts[name] = match[2]
+    if "column" in layouts.values() and any(argument.startswith(TENSOR_MAP) for argument in arguments):
+        raise UsageError(f"{path}: a tensor map describes a row-major matrix, and layout is {text}")
+    return tuple(name for name in sorted(layouts) if layouts[name] == "column")
 
 
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:

@@ -231,7 +231,7 @@ class _Launch:
             if self.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.columns))
             if self._accumulates():
-                fields["output"] = "zero"
+                fields["initial-c"] = "0"
             fields |= self._conditions(fields)
         except _Unknown as reason:
             unknown = str(reason)
@@ -492,11 +492,9 @@ class _Launch:
         if letter:
             return letter
         if parameter.is_real:
-            earlier = [p for p in self.parameters[:place] if p.is_real]
-            is_factor_of_c = "beta" in parameter.name.lower() or (
-                bool(earlier) and parameter.name.lower() != "alpha"
-            )
-            return "0.0" if is_factor_of_c else "1.0"
+            if parameter.name.lower() in ("alpha", "beta"):
+                return parameter.name.lower()
+            return "0.0" if any(p.is_real for p in self.parameters[:place]) else "1.0"
         if place >= len(self.statement.arguments):
             raise _Unknown(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]

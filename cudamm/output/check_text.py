@@ -64,6 +64,8 @@ def _print_result(console: Console, result: CheckResult) -> None:
     console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {verdict}{reason}", soft_wrap=True)
     for mistake in result.mistakes:
         _print_mistake(console, mistake, result)
+    if result.remark:
+        console.print(f" remark: {escape(result.remark)}", style="dim", soft_wrap=True)
     for size, counts in result.watched.items():
         if counts[0] < counts[1]:
             text = (

@@ -19,6 +19,7 @@ from cudamm.api.defaults import (
     MOST_SMS,
     MOST_WARMUP,
     OCCUPANCY_ARCH,
+    SQUARE_SIZES,
     TIMED_SIZES,
     TRACE_ARCH,
     VERIFIED_SIZES,
@@ -48,7 +49,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types
+from cudamm.kernels.chosen_cases import are_square_only, cases_of_supported_types
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -180,7 +181,8 @@ def verify(
     """
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
-    variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
+    variants = chosen.variants()
+    sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import cloup
 
-from cudamm.api.defaults import VERIFIED_SIZES
+from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_options,
@@ -54,13 +54,15 @@ def verify_command(
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.kernels.chosen_cases import are_square_only
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
+    variants = selection.variants()
     chosen = asked_cases(
-        selection.variants(),
+        variants,
         selection.is_named,
-        sizes or VERIFIED_SIZES,
+        sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES),
         dtypes,
         seed,
         quiet=outputs.quiet,

@@ -339,7 +339,9 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
         )
         return _Declaration(start, end, frozenset(names) - _ARGUMENTS, uses, scope, is_host_code)
     if not _TYPES.isdisjoint(words[:4]):
-        names = [*words, *_WORD.findall(text if "enum" in words else _outside(text, "{}"))]
+        # A typedef names its type after the body; an enum names its values in it.
+        _, bracket, rest = text.partition("{")
+        names = [*words, *_WORD.findall(rest if "enum" in words else _outside(bracket + rest, "{}"))]
         return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope)
     is_host_code = not is_on_device and known.constant.isdisjoint(words)
     return _Declaration(start, end, frozenset(_VARIABLE.findall(head)), uses, scope, is_host_code)

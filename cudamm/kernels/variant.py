@@ -142,7 +142,9 @@ class Variant:
             raise UsageError(f"{self}: {field} needs one to three numbers, not {len(expressions)}")
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
         if min(x, y, z) < 1:
-            raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
+            rounded = [e for e in expressions if "//" in e.text and e.whole(names) == 0]
+            hint = f": “{rounded[0]}” rounds down; does it need ceil?" if rounded else ""
+            raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1{hint}")
         return x, y, z
 
 

@@ -216,6 +216,7 @@ class _Launch:
         self.rounded_down: list[str] = []
         self.allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self.batches: set[str] = set()
+        self.in_kernel: dict[str, str] = {}  # the host code's name for what the kernel calls a size
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -292,8 +293,8 @@ class _Launch:
                 name = size_name(self.file, self.function, self._passed(parameter.name))
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
-            elif not parameter.is_matrix:
-                for member in parameter.members:
+            for member in parameter.members:
+                if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self._member_name(parameter.name, member)
         allocated = self._evidence_of_allocations()
         members = self._evidence_of_members()
@@ -309,6 +310,7 @@ class _Launch:
             names = {name: None for name in names if name not in in_all}
         in_kernel = {parameter: name for parameter, name in passed.items() if name in names}
         in_kernel |= {name: name for name in names if name in self._used_constants}
+        self.in_kernel = in_kernel
         evidence = {name: Counter[str]() for name in names}
         for used, roles in self._evidence_of_kernel(in_kernel).items():
             evidence[in_kernel[used]].update(roles)
@@ -519,7 +521,8 @@ class _Launch:
             texts = [self._simplified(text) for text in full]
             if key == "grid":
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
-                self.rounded_down = [text for text, raw in zip(texts, full, strict=True) if "ceil" not in raw]
+                pairs = zip(texts, full, strict=True)
+                self.rounded_down = [text for text, raw in pairs if " // " in text and "ceil" not in raw]
             while len(texts) > 1 and texts[-1] == "1":
                 texts.pop()
             fields[key] = ", ".join(texts)
@@ -556,17 +559,21 @@ class _Launch:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
         for size, multiple in required_multiples(self._translation, self.roles):
             yield self._role(size), self._text(Number(multiple), "a condition")
-        whole = {p.name for p in self.parameters if self._is_whole(p)}
-        body = self._body([*whole, *self._compiled_sizes()])
-        given = [part.strip() for part in (self.statement.template_arguments or "").split(",")]
+        body = self._body(self.in_kernel)
+        given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         arguments = dict(zip(template_parameters(self.kernel), given, strict=False))
         checked = {size for _, size in body.checks()}
         for size, tile in body.tile_loops():
-            name = size_name(self.file, self.function, self._passed(size)) if size in whole else size
-            number = self._translation.of(self._passed(tile)) if tile in whole else None
+            name = self.in_kernel[size]
+            passed = [p.name for p in self.parameters if p.name == tile]
+            number = self._translation.of(self._passed(tile)) if passed else None
             text = number.text if number else arguments.get(tile, tile)
             if name in self.roles and size not in checked and (text.isdigit() or text in self.file.numbers):
                 yield self._role(name), text
+        if self.rounded_down and not checked and not any(body.tile_loops()):
+            # A kernel that checks nothing, and whose grid is rounded down, is written for multiples.
+            for extent in self.rounded_down:
+                yield "K", extent.partition(" // ")[2]
 
     def _own_sizes_are_multiples(self, role: str, multiple: str) -> bool:
         """Return whether the sizes of the program itself, as far as they are known, are multiples."""

@@ -18,11 +18,12 @@ from cudamm.errors import UsageError
 from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_comments
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import folders_of, included_files, with_own_headers
+from cudamm.kernels.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.kernels.input_file import read_input
 from cudamm.kernels.matrix_layout import MatrixName
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
+from cudamm.kernels.sibling_constants import sibling_constants
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
@@ -111,6 +112,7 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
+    remarks: list[str] = []
     declared = {p.name: p for p in parameters}
     declared |= {p.name: p for p in overrides.parameters}
     language = _language(path, source)
@@ -130,6 +132,16 @@ def parse_method(
     if not builtin and language == "cuda":
         entry = _instantiated(path, code, qualified(code, entry))
         code = compiled_code(code, entry)
+        taken = sibling_constants(path, code, declared.keys())
+        if taken:
+            definitions = " ".join(constant.definition for constant in taken)
+            code = f"{definitions}\n{line_directive(path.name)}\n{code}"
+            included = (*included, definitions)
+            remarks += [
+                f"{path.name} uses {constant.name} without a definition: {constant.file} beside it has "
+                f"“{constant.definition.removeprefix('static constexpr ')}”"
+                for constant in taken
+            ]
     if language == "cuda":
         missing = [key for key in ("threads", "grid") if key not in fields]
         if missing:
@@ -177,6 +189,7 @@ def parse_method(
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
         include_folders=folders,
+        remarks=tuple(remarks),
         column_major=_parse_layout(path, fields.get("layout", ""), arguments),
     )
 

@@ -93,6 +93,7 @@ class Method:
         ceiling: rate of the units that the method multiplies on, relative to the float32 units; above 1 for
             tensor cores. A measured rate above this ceiling counts as impossible.
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
+        remarks: what cudamm had to assume about a user's file, in sentences.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
     """
@@ -124,6 +125,7 @@ class Method:
     included: tuple[str, ...] = ()
     include_folders: tuple[Path, ...] = ()
     column_major: tuple[MatrixName, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

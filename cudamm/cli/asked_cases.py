@@ -36,9 +36,10 @@ def asked_cases(
     """
     from cudamm.kernels.chosen_cases import cases_of_supported_types
 
-    print_worked_out(variants, quiet)
     chosen, left_out = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types, scale)
-    print_left_out(left_out, quiet)
+    methods = dict.fromkeys(variant.method for variant in variants)
+    assumed = [remark for method in methods for remark in method.remarks]
+    print_left_out([*assumed, *left_out], quiet)
     return chosen
 
 
@@ -48,10 +49,3 @@ def print_left_out(remarks: Sequence[str], quiet: bool) -> None:
 
     for remark in () if quiet else remarks:
         messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)
-
-
-def print_worked_out(variants: Sequence[Variant], quiet: bool) -> None:
-    """Print on standard error how the host code of a user's file launches its kernels, unless `quiet`."""
-    for method in dict.fromkeys(variant.method for variant in variants):
-        if method.worked_out:
-            print_left_out([f"{method.path.name} launches {method.name} as {method.worked_out}"], quiet)

@@ -145,10 +145,9 @@ class Observation:
         warps: number of traced warps, and number of all warps of the traced blocks.
         requests: the first requests of the watched warp.
         faults: the faults that were observed.
-        reads_of_output: reads of elements of C that the kernel had not written; they are faults only if C was
-            not set before the launch.
         shared: the kernel's shared variables.
         ended: the reason why the launch did not finish; empty if it finished.
+        reads_of_output: reads of elements of C before the kernel wrote them, if C was set before the launch.
     """
 
     accesses: tuple[Access, ...]
@@ -156,6 +155,6 @@ class Observation:
     warps: tuple[int, int]
     requests: tuple[Request, ...] = ()
     faults: tuple[Fault, ...] = ()
-    reads_of_output: tuple[Fault, ...] = ()
     shared: tuple[SharedArray, ...] = ()
     ended: str = ""
+    reads_of_output: tuple[Fault, ...] = ()

@@ -114,6 +114,11 @@ def qualified(source: str, entry: str) -> str:
     return next(scopes, "") + entry
 
 
+def declared_names(source: str) -> frozenset[str]:
+    """Return the macros that C source defines, and the names that it declares outside of functions."""
+    return frozenset[str]().union(*(declaration.names for declaration in _declarations(source)))
+
+
 def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | None:
     """Return the template arguments that C source gives to a kernel; None if the kernel is no template.
 

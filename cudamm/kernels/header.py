@@ -20,11 +20,12 @@ from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_
 from cudamm.kernels.device_arrays import with_arrays_as_parameters
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import folders_of, included_files, with_own_headers
+from cudamm.kernels.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.kernels.input_file import read_input
 from cudamm.kernels.matrix_layout import MatrixName
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
+from cudamm.kernels.sibling_constants import sibling_constants
 from cudamm.kernels.worked_out_launch import WorkedOutLaunch, file_numbers, worked_out_launches
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
@@ -115,6 +116,7 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
+    remarks: list[str] = []
     language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     is_user_kernel = language == "cuda" and not builtin
@@ -144,6 +146,16 @@ def parse_method(
     source_of_numbers = code
     if is_user_kernel:
         code = compiled_code(code, entry)
+        taken = sibling_constants(path, code, declared.keys())
+        if taken:
+            definitions = " ".join(constant.definition for constant in taken)
+            code = f"{definitions}\n{line_directive(path.name)}\n{code}"
+            included = (*included, definitions)
+            remarks += [
+                f"{path.name} uses {constant.name} without a definition: {constant.file} beside it has "
+                f"“{constant.definition.removeprefix('static constexpr ')}”"
+                for constant in taken
+            ]
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     types = _words(fields.get("types", ""))
     if not types and (language == "python" or re.search(r"\belement\b", without_comments(code) + entry)):
@@ -160,6 +172,8 @@ def parse_method(
         )
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
+    if worked_out:
+        remarks.append(f"{path.name} launches {function} as {_as_options(worked_out, launch)}")
     expressions = (
         *parse_list(fields.get("threads", "")),
         *parse_list(fields.get("grid", "")),
@@ -193,8 +207,8 @@ def parse_method(
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
         numbers=_numbers(source_of_numbers, expressions, arguments, declared) if is_user_kernel else (),
-        worked_out=_as_options(worked_out, launch),
         include_folders=folders,
+        remarks=tuple(remarks),
         column_major=_parse_layout(path, fields.get("layout", ""), arguments),
         adds_to_zeros="initial-c" in fields,
     )

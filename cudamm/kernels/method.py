@@ -94,7 +94,7 @@ class Method:
             tensor cores. A measured rate above this ceiling counts as impossible.
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
         numbers: constants of a user's file that its expressions use, each as an expression.
-        worked_out: options that say what was worked out from the host code of a user's file.
+        remarks: what cudamm had to assume about a user's file, in sentences.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
         adds_to_zeros: True if the kernel adds to C, which has to hold zeros before each launch.
@@ -126,10 +126,10 @@ class Method:
     ptxas: tuple[str, ...] = ()
     included: tuple[str, ...] = ()
     numbers: tuple[tuple[str, Expression], ...] = ()
-    worked_out: str = ""
     include_folders: tuple[Path, ...] = ()
     column_major: tuple[MatrixName, ...] = ()
     adds_to_zeros: bool = False
+    remarks: tuple[str, ...] = ()
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

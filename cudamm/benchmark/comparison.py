@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def other_variant(self) -> Row | None:
-        """Return the old row if it is of another variant than the new one; None if both are of one variant."""
+        """Return the old row if it is another variant than the new one; None if both are one variant."""
         if self.old is None or self.new is None:
             return None
         same = all(self.old[name] == self.new[name] for name in ("method", "params"))

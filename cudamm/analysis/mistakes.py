@@ -17,7 +17,7 @@ from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_nam
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op, Space
 from cudamm.execution.case import Verdict
-from cudamm.kernels.c_text import without_comments
+from cudamm.kernels.c_text import indexed_at, without_comments
 from cudamm.kernels.launch_plan import Launch
 
 Kind = Literal[
@@ -138,10 +138,12 @@ class WatchedLaunch:
         """Shapes of the arrays, by name; an array whose shape is not known is missing."""
         return array_shapes(self.observation, self.program, self.launch)
 
-    def mistake(self, kind: Kind, message: str, cure: str = "", line: int = 0, **more: Any) -> Mistake:
-        """Return a mistake in a line of the kernel's file."""
-        text, file = line_text(self.program, line), self.program.method.path.name
-        return Mistake(kind, message, cure, file, line, text, sizes=(self.size,), **more)
+    def mistake(
+        self, kind: Kind, message: str, cure: str = "", line: int = 0, file: str = "", **more: Any
+    ) -> Mistake:
+        """Return a mistake in a line of the kernel's file, or of a file that it includes."""
+        text, name = self.program.line_text(line, file), file or self.program.method.path.name
+        return Mistake(kind, message, cure, name, line, text, sizes=(self.size,), **more)
 
     def in_use(self, index: tuple[int, int, int]) -> tuple[int, ...]:
         """Return x and y of an index or extent, and z if the launch has a third axis."""
@@ -175,13 +177,16 @@ def errors_of(
         size: M x N x K as asked for, before padding.
     """
     watched = WatchedLaunch(observation, program, launch, size)
-    mistakes = [
-        _FAULTS[fault.kind](watched, fault)
-        for fault in observation.faults
-        if not _belongs_to_race(watched, fault)
-    ]
-    kinds = {fault.kind for fault in observation.faults}
-    if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash")):
+    is_right = verdict is not None and verdict.correct is True
+    faults = [fault for fault in observation.faults if not _is_harmless(watched, fault, is_right)]
+    kinds = {fault.kind for fault in faults}
+    if "index" in kinds:  # what follows from it is no mistake of its own
+        beyond = {fault.array for fault in faults if fault.kind == "index"}
+        faults = [f for f in faults if f.kind == "index" or (f.space == "global" and f.kind != "crash")]
+        faults = [f for f in faults if f.kind == "index" or f.array not in beyond]
+    faults.sort(key=lambda fault: fault.kind != "index")
+    mistakes = [_FAULTS[f.kind](watched, f) for f in faults if not _belongs_to_race(watched, f)]
+    if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
     # A launch that did not finish has no result.
     if verdict is not None and verdict.correct is False and not observation.ended:
@@ -189,6 +194,24 @@ def errors_of(
         if not (is_beyond_array and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
             mistakes.append(wrong_result(watched, verdict.reason))
     return mistakes
+
+
+def nan_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
+    """Return where the first NaN was computed, in a launch that ended there; empty if no line is known."""
+    watched = WatchedLaunch(observation, program, launch, size)
+    return [nan(watched, fault) for fault in observation.faults if fault.kind == "nan" and fault.line]
+
+
+def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
+    """Return whether a fault is an index into another row of its array, in a kernel whose product is right.
+
+    Some kernels take `tile[0][i]` for element i of the whole tile.
+    """
+    if fault.kind != "index" or not is_right:
+        return False
+    line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
+    found = indexed_at(line, fault.column)
+    return found is not None and found[2] > 0
 
 
 def advice_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
@@ -301,7 +324,7 @@ def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake
         "access the element only if its row and column are within the matrix, or have the matrices padded "
         "(requires: M % BLOCK_SIZE == 0 in the header)"
     )
-    return _element_mistake(watched, fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, "out-of-bounds", fault, message, cure if fault.space == "global" else "")
 
 
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:
@@ -325,7 +348,43 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "or add in a variable and store the sum once"
     )
     message = f"{watched.access(fault)}, which was never written"
-    return _element_mistake(watched, fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, "uninitialised", fault, message, cure if fault.space == "global" else "")
+
+
+def index(watched: WatchedLaunch, fault: Fault) -> Mistake:
+    """Describe an index that is outside of an array's extent: of a local array, or of one dimension of a tile."""
+    line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
+    found = indexed_at(line, fault.column)
+    thread = watched.thread(fault)
+    if found is None:
+        extents = "".join(f"[{extent}]" for extent in fault.extents)
+        message = f"{thread} takes the index {fault.index} of an array of the extents {extents}"
+        return _element_mistake(watched, "out-of-bounds", fault, message, "")
+    name, indices, number = found
+    expression = name + "".join(f"[{text}]" for text in indices)
+    value = "" if indices[number].isdigit() else f" with {indices[number]} = {fault.index}"
+    shape = watched.shapes.get(name) if fault.space == "shared" else None
+    extents = shape.extents if shape else fault.extents
+    has = f"{name} has {' x '.join(map(str, extents))} elements"
+    if not shape and number > 0:
+        has = f"that index of {name} ends at {fault.extents[0] - 1}"
+    block = watched.in_use(watched.launch.block)
+    cure = ""
+    if fault.space == "shared" and 0 < fault.extents[0] <= fault.index < max(block):
+        cure = "let the block have as many threads in x and y as the tile has columns and rows"
+    message = f"{thread} indexes {expression}{value}, and {has}"
+    if cure:
+        message = f"the block has {' x '.join(map(str, block))} threads, and {has}: {thread} indexes {expression}{value}"
+    return _element_mistake(watched, "out-of-bounds", fault, message, cure)
+
+
+def nan(watched: WatchedLaunch, fault: Fault) -> Mistake:
+    """Describe the first NaN that a thread computes from numbers."""
+    message = (
+        f"{watched.thread(fault)} computes a NaN (0/0, ∞ - ∞, 0·∞, or a function outside of its domain, such as the "
+        f"square root of a negative number)"
+    )
+    return _element_mistake(watched, "wrong-result", fault, message, "")
 
 
 def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -339,7 +398,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "start each vector access at a multiple of its size: have the matrices padded (requires: N % 4 == 0) "
         "or access the elements one by one"
     )
-    return _element_mistake(watched, fault, message, cure)
+    return _element_mistake(watched, "misaligned", fault, message, cure)
 
 
 def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -413,7 +472,7 @@ def shared_memory_limit(
         "launch, and for more than 48 KB the host opts in with cudaFuncAttributeMaxDynamicSharedMemorySize"
     )
     line = line_of(program, r"__shared__")
-    file, text = program.method.path.name, line_text(program, line)
+    file, text = program.method.path.name, program.line_text(line)
     return Mistake("shared-memory-limit", message, cure, file, line, text, sizes=(size,))
 
 
@@ -424,6 +483,8 @@ _FAULTS: Mapping[FaultKind, Callable[[WatchedLaunch, Fault], Mistake]] = {
     "divergent-barrier": divergent_barrier,
     "misaligned": misaligned,
     "crash": crash,
+    "index": index,
+    "nan": nan,
 }
 
 
@@ -454,7 +515,7 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
         rows, columns = shape.extents
         cure = f"make the rows of the tile one element longer, {access.array}[{rows}][{columns + 1}]"
     return watched.mistake(
-        "bank-conflict", message, cure, access.line, array=access.array, count=access.requests
+        "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests
     )
 
 
@@ -484,7 +545,7 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     elif stride is not None and stride > access.size_bytes:
         message += f": neighbouring threads are {stride:,} bytes apart"
     return watched.mistake(
-        "uncoalesced", message, cure, access.line, array=access.array, count=access.requests
+        "uncoalesced", message, cure, access.line, access.file, array=access.array, count=access.requests
     )
 
 
@@ -527,10 +588,12 @@ _WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": 
 _ONE_OWNER = "let one thread own each element, or add to it with atomicAdd()"
 
 
-def _element_mistake(watched: WatchedLaunch, fault: Fault, message: str, cure: str) -> Mistake:
+def _element_mistake(
+    watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str
+) -> Mistake:
     """Return the mistake of one thread at one element."""
     return watched.mistake(
-        fault.kind, message, cure, fault.line, array=fault.array, element=watched.element(fault),
+        kind, message, cure, fault.line, fault.file, array=fault.array, element=watched.element(fault),
         threads=(ThreadAt(fault.block, fault.thread, fault.line, fault.op),), count=fault.count,
     )  # fmt: skip
 
@@ -539,12 +602,6 @@ def line_of(program: Program, pattern: str) -> int:
     """Return the first line of code that matches a pattern; 0 if there is none."""
     match = re.search(pattern, without_comments(program.method.source))
     return program.method.source.count("\n", 0, match.start()) + 1 if match else 0
-
-
-def line_text(program: Program, line: int) -> str:
-    """Return a line of the kernel's file without surrounding space; empty if there is no such line."""
-    lines = program.method.source.splitlines()
-    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def _barriers(program: Program) -> list[int]:

@@ -111,16 +111,19 @@ def _parts(program: Program) -> list[_Part]:
     ]
 
 
-def compile_to_observe(program: Program) -> Executable:
+def compile_to_observe(program: Program, *, checked: bool = False) -> Executable:
     """Compile a program with every memory access instrumented, or take it from the cache.
 
     The executable also accepts the commands that `observe.cpp` lists.
+
+    Args:
+        checked: instrument the indices of arrays too.
 
     Raises:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
-    options = list(_INSTRUMENTED)
+    options = [*_INSTRUMENTED, *(["-fsanitize=bounds"] if checked else [])]
     if compiler().is_clang:  # by default Clang does not instrument the read in `x += y`
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
     else:
@@ -132,6 +135,38 @@ def compile_to_observe(program: Program) -> Executable:
         _runtime_part("observe.cpp"),
     ]
     return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
+
+
+@dataclass(frozen=True)
+class CompilerWarning:
+    """A warning of the host's compiler about a program.
+
+    Attributes:
+        file: name of the file as the program names it.
+        option: the option that turns the warning on, such as `uninitialized`.
+    """
+
+    file: str
+    line: int
+    text: str
+    option: str
+
+
+def warnings_of(program: Program) -> list[CompilerWarning]:
+    """Return the compiler's warnings about variables that are used before they are set, and cut to whole numbers.
+
+    It takes as long as to compile the program, and nothing is kept.
+
+    Raises:
+        NoDeviceError: there is no C++ compiler.
+    """
+    # Only an optimising compiler follows values from statement to statement.
+    options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion"]
+    folder = [f"-I{program.include_folder}"] if program.include_folder else []
+    part = _part(_main_file(program), [*options, *folder])
+    printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
+    found = re.findall(r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE)
+    return [CompilerWarning(file, int(line), text, option) for file, line, text, option in found]
 
 
 _RUNTIME_OPTIONS = ["-O2", "-pthread"]
@@ -309,6 +344,10 @@ def _dynamic_shared_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 namespace cudamm {{ const size_t dynamic_shared_bytes = {size}; }}
 extern "C" {{
+#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables, so that an index past the last of them reaches nothing
+__thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(65536)));
+#else
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(1024)));
+#endif
 {aliases}}}
 """

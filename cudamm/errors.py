@@ -47,6 +47,10 @@ class KernelError(CudammError):
     """Failure of one variant to compile, to launch or to finish; other variants are not affected."""
 
 
+class HangError(KernelError):
+    """A kernel that does not answer in time."""
+
+
 class Signalled(KeyboardInterrupt):
     """A signal that asks the program to end, as Ctrl-C does.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, shared_memory_limit
+from cudamm.analysis.mistakes import Mistake, advice_of, brief, errors_of, merged, shared_memory_limit
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
 from cudamm.compile.compile_all import compile_each
@@ -21,7 +21,8 @@ from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.errors import KernelError, NoDeviceError, RequirementError
+from cudamm.benchmark.verify import hangs_too
+from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.c_text import dynamic_arrays_in
@@ -195,7 +196,10 @@ def check_all(
     for (variant, dtype), group in groups.items():
         for check in group:
             progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
-            if check.case is not None:
+            hung = next((c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None)
+            if hung is not None:
+                check.skipped = f"not run: it hung at {hung.size}"
+            elif check.case is not None:
                 case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, case, limit, check, timeout_s)
         yield _result(variant, dtype, group, sanitize)
@@ -209,6 +213,7 @@ class _SizeCheck:
         case: None if planning showed that the variant cannot be launched.
         failed: why the launch could not be watched; empty if it could.
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
+        hung: the kernel did not answer in time.
     """
 
     variant: Variant
@@ -219,6 +224,7 @@ class _SizeCheck:
     skipped: str = ""
     failed: str = ""
     watched: tuple[int, int] | None = None
+    hung: bool = False
 
     @property
     def size(self) -> str:
@@ -277,6 +283,7 @@ def _check_size(
     except KernelError as error:
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
+        check.hung = isinstance(error, HangError)
         return
     static_bytes = _static_bytes(observation, case.program)
     check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size) + errors
@@ -317,9 +324,7 @@ def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> st
     except (KernelError, NoDeviceError):
         return ""  # the verdict has a reason of its own
     first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
-    if first is None:
-        return ""
-    return first.message + (f" ({first.file}:{first.line})" if first.line else "")
+    return brief(first) if first is not None else ""
 
 
 def _result(

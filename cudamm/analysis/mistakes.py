@@ -34,6 +34,12 @@ Kind = Literal[
     "partial-warp",
 ]
 Severity = Literal["error", "advice"]
+Barrier = Literal["after writing", "after reading", "before writing", "before reading"]
+AFTER_READING: Barrier = "after reading"
+"""Of a loop whose end lacks a barrier: the lines are those of the next iteration's write and of the read."""
+
+MOST_LINES = 4
+"""Maximum number of lines in a message."""
 
 ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp"))
 """Kinds of mistakes that cost time and leave the result correct."""
@@ -79,6 +85,8 @@ class Mistake:
         other_line: line of the other thread of a race.
         count: number of times that the mistake was seen, over all sizes.
         sizes: sizes that show the mistake, as M x N x K; the message is about the first.
+        barrier: where a block of a race lacks a barrier; empty if it lacks none.
+        barrier_lines: the lines between which the barrier has to be.
     """
 
     kind: Kind
@@ -93,6 +101,8 @@ class Mistake:
     other_line: int = 0
     count: int = 1
     sizes: tuple[str, ...] = ()
+    barrier: Barrier | Literal[""] = ""
+    barrier_lines: tuple[int, int] = (0, 0)
 
     @property
     def severity(self) -> Severity:
@@ -106,7 +116,10 @@ class Mistake:
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
-    """Return each mistake once: errors before advice, otherwise in the order in which they were found."""
+    """Return each mistake once: errors before advice, otherwise in the order in which they were found.
+
+    Races that one barrier would end are one mistake, and so are the bank conflicts of one array.
+    """
     merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
         earlier = merged_mistakes.get(mistake._identity)
@@ -117,7 +130,61 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
             merged_mistakes[mistake._identity] = dataclasses.replace(
                 earlier, count=earlier.count + mistake.count, sizes=sizes
             )
-    return tuple(sorted(merged_mistakes.values(), key=lambda mistake: mistake.severity == "advice"))
+    several = _joined(_joined(merged_mistakes.values(), _same_barrier, _barrier_for), _same_conflict, _conflicts)
+    return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
+
+
+def _joined(
+    mistakes: Iterable[Mistake],
+    are_one: Callable[[Mistake, Mistake], bool],
+    join: Callable[[list[Mistake]], Mistake],
+) -> list[Mistake]:
+    """Return the mistakes, those that are one joined, at the place of the first."""
+    groups: list[list[Mistake]] = []
+    for mistake in mistakes:
+        group = next((g for g in groups if all(are_one(earlier, mistake) for earlier in g)), None)
+        if group is None:
+            groups.append([mistake])
+        else:
+            group.append(mistake)
+    return [join(group) if len(group) > 1 else group[0] for group in groups]
+
+
+def _same_barrier(one: Mistake, other: Mistake) -> bool:
+    """Return whether one barrier ends two races: between the last line of the first part and the next line."""
+    if not (one.barrier and one.barrier == other.barrier and one.file == other.file):
+        return False
+    (last_before, last_other), (first_after, first_other) = zip(one.barrier_lines, other.barrier_lines, strict=True)
+    return max(last_before, last_other) < min(first_after, first_other) or one.barrier == AFTER_READING
+
+
+def _barrier_for(races: list[Mistake]) -> Mistake:
+    """Return the races that one barrier ends as one mistake, the first, with what to do about all."""
+    first = races[0]
+    arrays = list(dict.fromkeys(race.array for race in races if race.array != first.array))
+    befores, afters = zip(*(race.barrier_lines for race in races), strict=True)
+    return dataclasses.replace(
+        first,
+        message=first.message + (f" (the same holds for {' and '.join(arrays)})" if arrays else ""),
+        cure=_barrier_cure(first.barrier, max(befores), min(afters)),
+        count=sum(race.count for race in races),
+        sizes=tuple(dict.fromkeys(size for race in races for size in race.sizes)),
+    )
+
+
+def _same_conflict(one: Mistake, other: Mistake) -> bool:
+    return one.kind == other.kind == "bank-conflict" and (one.file, one.array) == (other.file, other.array)
+
+
+def _conflicts(conflicts: list[Mistake]) -> Mistake:
+    """Return the bank conflicts of one array as one mistake, the first, with the lines of the others."""
+    first = conflicts[0]
+    lines = sorted({conflict.line for conflict in conflicts if conflict.line != first.line})
+    shown = ", ".join(map(str, lines[:MOST_LINES])) + (", …" if len(lines) > MOST_LINES else "")
+    also = f" (and in line{'s' * (len(lines) > 1)} {shown})" if lines else ""
+    return dataclasses.replace(
+        first, message=first.message + also, count=sum(conflict.count for conflict in conflicts)
+    )
 
 
 @dataclass(frozen=True)
@@ -184,7 +251,7 @@ def errors_of(
         beyond = {fault.array for fault in faults if fault.kind == "index"}
         faults = [f for f in faults if f.kind == "index" or (f.space == "global" and f.kind != "crash")]
         faults = [f for f in faults if f.kind == "index" or f.array not in beyond]
-    faults.sort(key=lambda fault: fault.kind != "index")
+    faults.sort(key=lambda fault: _LIKELY_CAUSES.index(fault.kind))
     mistakes = [_FAULTS[f.kind](watched, f) for f in faults if not _belongs_to_race(watched, f)]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
@@ -196,10 +263,33 @@ def errors_of(
     return mistakes
 
 
+_LIKELY_CAUSES: tuple[FaultKind, ...] = (
+    "index",
+    "divergent-barrier",
+    "misaligned",
+    "race",
+    "uninitialised",
+    "out-of-bounds",
+    "nan",
+    "crash",
+)
+"""Kinds of faults, first those that can be the cause of the others."""
+
+
 def nan_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
     """Return where the first NaN was computed, in a launch that ended there; empty if no line is known."""
     watched = WatchedLaunch(observation, program, launch, size)
     return [nan(watched, fault) for fault in observation.faults if fault.kind == "nan" and fault.line]
+
+
+def brief(mistake: Mistake) -> str:
+    """Return a mistake in one sentence with its line: the missing barrier of a race, else what was seen."""
+    line = f" ({mistake.file}:{mistake.line})" if mistake.line else ""
+    if mistake.kind == "race" and mistake.cure.startswith("put __syncthreads()"):
+        return f"a __syncthreads() is missing in {mistake.file}: {mistake.cure}"
+    if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
+        return f"{mistake.message}{line}: a bounds check is missing or wrong"
+    return mistake.message + line
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
@@ -268,50 +358,70 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
         )
     if in_different_blocks:
         message += ", and nothing orders different blocks"
-        cure = _ONE_OWNER
+        barrier, cure = "", _ONE_OWNER
     else:
-        cause, cure = _missing_barrier(watched.program, first, second, fault.space)
+        barrier, cause, cure = _missing_barrier(watched, fault, first, second)
         message += ", with no barrier between them" + (f": {cause}" if cause else "")
     line, other_line = (second.line, first.line) if second.op == "load" else (first.line, second.line)
+    file = fault.file if line == fault.line else fault.other_file
     return watched.mistake(
-        "race", message, cure, line, other_line=other_line, array=fault.array, element=element,
-        threads=(first, second), count=fault.count,
+        "race", message, cure, line, file, other_line=other_line, array=fault.array, element=element,
+        threads=(first, second), count=fault.count, barrier=barrier, barrier_lines=_around(barrier, first, second),
     )  # fmt: skip
 
 
-def _missing_barrier(program: Program, writer: ThreadAt, other: ThreadAt, space: Space) -> tuple[str, str]:
-    """Return which barrier a block lacks and where to put it, judged by the order of the lines."""
+def _missing_barrier(
+    watched: WatchedLaunch, fault: Fault, writer: ThreadAt, other: ThreadAt
+) -> tuple[Barrier | Literal[""], str, str]:
+    """Return which barrier a block lacks, why, and where to put it, judged by the order of the lines."""
     write, read = writer.line, other.line
-    if space == "global" and (other.op != "load" or write == read):
-        return "", _ONE_OWNER
+    if fault.space == "global" and (other.op != "load" or write == read):
+        return "", "", _ONE_OWNER
     if other.op != "load":
-        return "", "let one thread write each element, or put __syncthreads() between the two writes"
+        return "", "", "let one thread write each element, or put __syncthreads() between the two writes"
     if write == read:
         return (
+            "",
             "in one statement each thread reads what another writes",
             "read into a variable first, then __syncthreads(), then write, then __syncthreads() again",
         )
-    is_between = any(min(write, read) < line < max(write, read) for line in _barriers(program))
-    if write < read and not is_between:
-        return (
-            "the barrier after writing is missing, so the element may be read before it is written",
-            f"put __syncthreads() between line {write}, which writes, and line {read}, which reads",
-        )
+    if fault.file != fault.other_file:
+        return "", "", "put __syncthreads() between the two lines"
+    between = range(min(write, read) + 1, max(write, read))
+    is_between = any(line in between for line in _barriers(watched.program, fault.file))
+    barrier: Barrier
     if write < read:
-        return (
-            "the barrier after reading is missing, so a thread that is ahead may overwrite the element "
-            "before other threads have read it",
-            f"put __syncthreads() after line {read}, inside the loop, before line {write} writes again",
-        )
-    if not is_between:
-        return (
-            "the element may be overwritten before all threads have read it",
-            f"put __syncthreads() between line {read}, which reads, and line {write}, which writes",
-        )
-    return (
-        "the next iteration may read the element before this iteration has written it",
-        f"put __syncthreads() after line {write}, before line {read} reads again",
-    )
+        barrier = "after reading" if is_between else "after writing"
+    else:
+        barrier = "before reading" if is_between else "before writing"
+    return barrier, _WHY_MISSING[barrier], _barrier_cure(barrier, *_around(barrier, writer, other))
+
+
+_WHY_MISSING: Mapping[Barrier, str] = {
+    "after writing": "the barrier after writing is missing, so the element may be read before it is written",
+    "after reading": "the barrier after reading is missing, so a thread that is ahead may overwrite the element "
+    "before other threads have read it",
+    "before writing": "the element may be overwritten before all threads have read it",
+    "before reading": "the next iteration may read the element before this iteration has written it",
+}
+
+
+def _around(barrier: Barrier | Literal[""], writer: ThreadAt, reader: ThreadAt) -> tuple[int, int]:
+    """Return the line after which a barrier has to be, and the line before which it has to be."""
+    if barrier in ("after writing", "before reading"):
+        return writer.line, reader.line
+    return reader.line, writer.line
+
+
+def _barrier_cure(barrier: Barrier | Literal[""], after: int, before: int) -> str:
+    """Return where to put a barrier: after one line and before another, perhaps in the next iteration."""
+    if barrier == "after writing":
+        return f"put __syncthreads() between line {after}, which writes, and line {before}, which reads"
+    if barrier == "after reading":
+        return f"put __syncthreads() after line {after}, inside the loop, before line {before} writes again"
+    if barrier == "before writing":
+        return f"put __syncthreads() between line {after}, which reads, and line {before}, which writes"
+    return f"put __syncthreads() after line {after}, before line {before} reads again"
 
 
 def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -604,11 +714,15 @@ def line_of(program: Program, pattern: str) -> int:
     return program.method.source.count("\n", 0, match.start()) + 1 if match else 0
 
 
-def _barriers(program: Program) -> list[int]:
-    """Return the numbers of the lines that contain a barrier."""
+def _barriers(program: Program, file: str = "") -> list[int]:
+    """Return the numbers of the lines that contain a barrier, in the kernel's file or in an included one."""
+    if file:
+        lines = {number: text for (name, number), text in program.lines.items() if name == file}
+    else:
+        lines = dict(enumerate(without_comments(program.method.source).splitlines(), 1))
     return [
         number
-        for number, line in enumerate(without_comments(program.method.source).splitlines(), 1)
+        for number, line in lines.items()
         if re.search(r"\b__syncthreads(?:_\w+)?\s*\(|\.sync\s*\(|\bbarrier\b", line)
     ]
 

@@ -188,7 +188,8 @@ def verify(
     with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        verified = list(verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen))
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)
+        verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:
         verify_table.render(console, info, results)

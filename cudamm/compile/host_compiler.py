@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
+from cudamm.compile.compile_errors import in_users_terms
 from cudamm.compile.compiler_process import (
+    CompileError,
     compile_failure,
     preprocessed,
     run_compiler,
@@ -75,7 +77,7 @@ def compile_for_host(program: Program) -> Executable:
         NoDeviceError: there is no C++ compiler.
     """
     parts = _parts(program)
-    kernel = parts[0].compiled()
+    kernel = _compiled_kernel(program, parts[0])
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
         raise KernelError(
@@ -83,6 +85,14 @@ def compile_for_host(program: Program) -> Executable:
             f"{STATIC_SHARED_BYTES:,} that a kernel may declare; use dynamic shared memory instead"
         )
     return _linked(parts)
+
+
+def _compiled_kernel(program: Program, part: _Part) -> Path:
+    """Compile the kernel's part. Raises KernelError in the user's terms if it does not compile."""
+    try:
+        return part.compiled()
+    except CompileError as error:
+        raise in_users_terms(error, program) from None
 
 
 def made_from(program: Program) -> list[str]:
@@ -134,6 +144,7 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
         _runtime_part("runtime.cpp"),
         _runtime_part("observe.cpp"),
     ]
+    _compiled_kernel(program, parts[0])
     return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cudamm.analysis import trace as tracing
+from cudamm.analysis.check import cause_seen
 from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
@@ -189,7 +190,8 @@ def verify(
     with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)
+        verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:
         verify_table.render(console, info, results)

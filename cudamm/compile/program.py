@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +44,22 @@ class Program:
         return hash_of([self.text])
 
     @property
+    def lines(self) -> Mapping[tuple[str, int], str]:
+        """The lines of the text, by the name of their file and their number in it."""
+        return _lines(self.text)
+
+    def line_text(self, line: int, file: str = "") -> str:
+        """Return a line without surrounding space; empty if there is no such line.
+
+        Args:
+            file: an included file; empty for the method's own file.
+        """
+        if file:
+            return self.lines.get((file, line), "").strip()
+        own = self.method.source.splitlines()
+        return own[line - 1].strip() if 0 < line <= len(own) else ""
+
+    @property
     def may_include(self) -> bool:
         """Whether the text may include files that cudamm did not install, and that may change.
 
@@ -60,6 +77,24 @@ class Program:
         includes = re.search(r"^[ \t]*#[ \t]*include[ \t]*[^<\s]", self.text, re.MULTILINE)
         own = (self.method.path.resolve().parent,) if includes else ()
         return own + (self.method.include_folders if self.may_include else ())
+
+
+@functools.lru_cache(maxsize=8)
+def _lines(text: str) -> dict[tuple[str, int], str]:
+    lines: dict[tuple[str, int], str] = {}
+    file, number = "", 0
+    for line in text.splitlines():
+        directive = _LINE.match(line)
+        if directive:
+            number = int(directive[1]) - 1
+            file = directive[2].replace('\\"', '"').replace("\\\\", "\\") if directive[2] else file
+        else:
+            number += 1
+            lines[file, number] = line
+    return lines
+
+
+_LINE = re.compile(r'#line (\d+)(?: "((?:[^"\\]|\\.)*)")?')
 
 
 def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | None = None) -> Program:

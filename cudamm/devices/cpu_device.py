@@ -36,7 +36,7 @@ from cudamm.devices.device import (
     guarded,
     region_bytes,
 )
-from cudamm.errors import KernelError, NoDeviceError, signal_name
+from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
 from cudamm.kernels.launch_plan import Argument, Launch, Limits, MatrixName, StructValue
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
@@ -286,7 +286,7 @@ class ProcessRun(Run):
                 break
             elif deadline is not None and time.monotonic() > deadline:
                 self.close()
-                raise KernelError(
+                raise HangError(
                     f"no answer within {self._timeout_s:g} s (--timeout): it hangs, or needs longer than that"
                 )
             else:

@@ -580,7 +580,10 @@ void crashed(int signal, siginfo_t* info, void*) {
             snprintf(distance, sizeof distance, ": it reached %ld bytes %s of %s", nearest, side, b.name);
         }
     }
-    const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
+    const bool is_nan = signal == SIGFPE && info->si_code == FPE_FLTINV;
+    if (is_nan && observing) observing->computed_nan((const char*)info->si_addr);
+    const char* kind = is_nan ? "NaN computed"
+                       : signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
                        : signal == SIGABRT                   ? "failed assertion"
                        : signal == SIGSYS                    ? "attempt to start a process"

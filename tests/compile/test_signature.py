@@ -389,6 +389,7 @@ def test_structs_are_packed_as_c_lays_them_out() -> None:
         ("struct M { int w : 4; float *e; };", "M A", "contains “int w : 4”"),
         ("struct M { Unknown w; float *e; };", "M A", "its member “Unknown w”; members are numbers"),
         ("struct B { int w; }; struct M : public B { float *e; };", "M A", "contains “: public B”"),
+        ("struct __attribute__((aligned(16))) M { int w; };", "M A", "contains “__attribute__”"),
         ("struct __align__(16) M { int w; };", "M A", "contains “__align__”"),
         ("struct M { void (*f)(int); };", "M A", "contains “void \\(\\*f\\)\\(int\\)”"),
         ("struct M { virtual void f(); int w; };", "M A", "contains “virtual”"),
@@ -448,3 +449,10 @@ def test_the_bytes_of_a_struct_contain_its_addresses() -> None:
     assert passed == struct.pack("iPfi0P", 3, 2**40 + 5, 1.0, 4)
     assert passed_value("P", "C", {"C": 7}) == 7
     assert passed_value("f", 3, {}) == 3.0 and isinstance(passed_value("f", 3, {}), float)
+
+
+def test_the_type_of_a_templates_matrices_is_its_argument() -> None:
+    source = """template <typename T> struct Mat { T *d; int rows; T last; };
+    template <typename T> __global__ void k(const Mat<T> A, Mat<T> B) {}"""
+    assert matrix_types(source, "k<double>", ["{A, M, 1.0}", "{B, K, 1.0}"]) == ["double"]
+    assert parameter_formats(source, "k<double>", FLOAT64) == "{Pid}{Pid}"

@@ -17,6 +17,12 @@ _COMMENT_OR_LITERAL = re.compile(
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
 """A directive of the preprocessor, over all its lines, in a text without comments."""
 
+ATTRIBUTE = re.compile(
+    r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
+    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
+)
+"""An attribute of a declaration, with its arguments."""
+
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 

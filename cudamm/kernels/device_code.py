@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from cudamm.kernels.c_text import (
+    ATTRIBUTE,
     DIRECTIVE,
     blanked,
     closing_angle,
@@ -47,10 +48,6 @@ _LIBRARY = re.compile(
 )
 """Headers of libraries that only host code calls."""
 
-_ATTRIBUTE = re.compile(
-    r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
-    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
-)
 _SCOPE = re.compile(r"(?:^|[\s;}])(?:(?:inline\s+)?namespace\b([\w\s:]*)|extern\s*)$")
 _ARGUMENTS = frozenset(
     {"bool", "char", "double", "float", "int", "long", "short", "unsigned", "void", "true", "false"}
@@ -287,7 +284,7 @@ def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[in
         elif event in ("(", "[", "{"):
             if event == "{" and depth == 0 and not has_body:
                 head = code[max(start, position - LONGEST_HEAD) : position]
-                scope = _SCOPE.search(_ATTRIBUTE.sub(" ", head))
+                scope = _SCOPE.search(ATTRIBUTE.sub(" ", head))
                 if scope:
                     name = "".join(f"{name}::" for name in _WORD.findall(scope[1] or ""))
                     scopes.append(scopes[-1] + name if len(scopes[-1]) < LONGEST_SCOPE else scopes[-1])
@@ -314,7 +311,7 @@ def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[in
 
 def _head(text: str) -> str:
     """Return a declaration up to its body, without attributes and template parameters."""
-    head = _ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
+    head = ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
     while head.startswith("template"):
         head = head.removeprefix("template").lstrip()
         if head.startswith("<"):  # otherwise it is an explicit instantiation

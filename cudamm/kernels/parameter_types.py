@@ -75,7 +75,10 @@ class _Types:
         if found is None:
             return None
         given = split_at_commas(arguments.removesuffix(">"), brackets="([{<") if bracket else []
-        values = {parameter: value.split() for parameter, value in zip(found.parameters, given, strict=False)}
+        values = {
+            parameter: self.resolved(value.split())
+            for parameter, value in zip(found.parameters, given, strict=False)
+        }
         return found, _Types(self.code, {**self.named, **values})
 
 

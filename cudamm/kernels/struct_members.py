@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import DIRECTIVE, closing_angle
+from cudamm.kernels.c_text import ATTRIBUTE, DIRECTIVE, closing_angle
 from cudamm.kernels.expression import split_at_commas
 
 _NO_MEMBER = frozenset({"using", "typedef", "static", "static_assert", "friend", "enum", "template"})
@@ -73,9 +73,10 @@ def _names(head: str, after: str) -> list[str]:
         after: the text behind its `}`.
     """
     _, keyword, tag = _without_template(head)
-    if not keyword or "(" in re.sub(r"\b(?:alignas|__align__|__attribute__)\s*\(", "", tag):
+    tag = ATTRIBUTE.sub(" ", tag)
+    if not keyword or "(" in tag:
         return []
-    names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\([^()]*\)|\bfinal\b", " ", tag.partition(":")[0]))[-1:]
+    names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\bfinal\b", " ", tag.partition(":")[0]))[-1:]
     if re.search(r"\btypedef\b", head):
         names += [part.strip() for part in after.partition(";")[0].split(",")]
     return names

@@ -31,6 +31,7 @@ from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import variants
+from cudamm.output.warp_drawing import sentences
 
 WARP = 32
 
@@ -274,6 +275,15 @@ def test_periods_of_a_watched_access_are_its_own_executions():
     assert first.cells(0) == {(0, 0): [0], (1, 0): [1]} and first.cells(1) == {(0, 1): [0]}
     assert second.layout == MatrixLayout(64, 48) and second.cells(0) == {(1, 0): [5]}
     assert third.layout == MatrixLayout(4, 32) and third.cells(0) == {(0, 2): [0]}
+
+
+def test_the_cells_of_a_matrix_that_is_stored_by_column():
+    observation = Observation((ACCESS,), (3,), (1, 1), (Request(0, 0, {0: 0, 1: 256}),), (), ())
+    launch = dataclasses.replace(LAUNCH, column_major=("A",))
+    (access,) = watched_of(observation, launch, 4, (0, 0, 0), 0, 2).accesses
+    assert access.layout == MatrixLayout(64, 32, by_column=True)
+    assert access.cells(0) == {(0, 0): [0], (0, 1): [1]}
+    assert "at a stride of 256 bytes (1 column)" in "".join(sentences(access))
 
 
 def test_a_wide_access_touches_several_elements():

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from cudamm.compile.program import program
-from cudamm.compile.signature import check_arguments, packed_formats
+from cudamm.compile.signature import check_arguments, packed_formats, passed_value
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.ladder import ladder
-from cudamm.kernels.launch_plan import plan
+from cudamm.kernels.launch_plan import StructValue, plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.parameter_types import matrix_types, parameter_formats
 from cudamm.kernels.problem import Shape
@@ -389,6 +389,7 @@ def test_structs_are_packed_as_c_lays_them_out() -> None:
         ("struct M { int w : 4; float *e; };", "M A", "contains “int w : 4”"),
         ("struct M { Unknown w; float *e; };", "M A", "its member “Unknown w”; members are numbers"),
         ("struct B { int w; }; struct M : public B { float *e; };", "M A", "contains “: public B”"),
+        ("struct __attribute__((aligned(16))) M { int w; };", "M A", "contains “__attribute__”"),
         ("struct __align__(16) M { int w; };", "M A", "contains “__align__”"),
         ("struct M { void (*f)(int); };", "M A", "contains “void \\(\\*f\\)\\(int\\)”"),
         ("struct M { virtual void f(); int w; };", "M A", "contains “virtual”"),
@@ -440,3 +441,18 @@ def test_factors_by_name_fit_real_and_whole_parameters() -> None:
 def test_the_types_of_matrices_are_found(parameters: str, arguments: str, types: list[str]) -> None:
     source = f"struct Matrix {{ int w; double *e; }};\n__global__ void k({parameters}) {{}}"
     assert matrix_types(source, "k", split_at_commas(arguments)) == types
+
+
+def test_the_bytes_of_a_struct_contain_its_addresses() -> None:
+    argument = StructValue((3, "B", 1.0, 4.0))
+    passed = passed_value("{iPfi}", argument, {"A": 1, "B": 2**40 + 5, "C": 2})
+    assert passed == struct.pack("iPfi0P", 3, 2**40 + 5, 1.0, 4)
+    assert passed_value("P", "C", {"C": 7}) == 7
+    assert passed_value("f", 3, {}) == 3.0 and isinstance(passed_value("f", 3, {}), float)
+
+
+def test_the_type_of_a_templates_matrices_is_its_argument() -> None:
+    source = """template <typename T> struct Mat { T *d; int rows; T last; };
+    template <typename T> __global__ void k(const Mat<T> A, Mat<T> B) {}"""
+    assert matrix_types(source, "k<double>", ["{A, M, 1.0}", "{B, K, 1.0}"]) == ["double"]
+    assert parameter_formats(source, "k<double>", FLOAT64) == "{Pid}{Pid}"

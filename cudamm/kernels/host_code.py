@@ -169,7 +169,8 @@ def own_value(file: SourceFile, function: Function, name: str, levels: int = MOS
             for caller, argument in callers_of(file, function, name)
         )
         return next((value for value in values if value is not None), None)
-    return _own_number(file, function, first or file.value_of(name), levels - 1)
+    value = _own_number(file, function, first or file.value_of(name), levels - 1)
+    return value or None  # 0 is only the value before the one that counts
 
 
 def _own_number(file: SourceFile, function: Function, node: Node | None, levels: int) -> int | None:
@@ -188,8 +189,7 @@ def _own_number(file: SourceFile, function: Function, node: Node | None, levels:
         value = own_value(file, function, name, levels - 1)
         if value is not None:
             known[name] = value
-    value = evaluated({"it": parse(number.text)}, known).get("it")
-    return value or None  # 0 is the value before the one that counts
+    return evaluated({"it": parse(number.text)}, known).get("it")
 
 
 def is_filled(function: Function, name: str, before: Node) -> bool:

@@ -16,6 +16,7 @@ from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import (
     LARGEST_SEED,
     MOST_RUNS,
+    MOST_SCALE,
     MOST_SECONDS,
     MOST_SMS,
     MOST_WARMUP,
@@ -162,6 +163,8 @@ def verify(
     device: str = "auto",
     fmad: bool = True,
     seed: int = 0,
+    alpha: float = 1.0,
+    beta: float = 0.0,
     timeout_s: float = 60.0,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
@@ -175,6 +178,8 @@ def verify(
         methods, params, device, fmad, seed, timeout_s, progress, header: as for `bench`.
         n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
         dtype: as for `bench`; if it is not given, every type that a method has.
+        alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
+            unless beta is 0, C is random before each launch.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -184,8 +189,12 @@ def verify(
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
     sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
+    scale = (
+        real("alpha", alpha, MOST_SCALE, negative=True),
+        real("beta", beta, MOST_SCALE, negative=True),
+    )
     wanted, left_out = cases_of_supported_types(
-        variants, chosen.is_named, sizes, dtypes, seed, all_types=True
+        variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale
     )
     with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info

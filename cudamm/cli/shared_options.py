@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloup import argument, option_group
 
-from cudamm.api.defaults import LARGEST_SEED, MOST_SECONDS, TIMED_SIZES
+from cudamm.api.defaults import LARGEST_SEED, MOST_SCALE, MOST_SECONDS, TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
@@ -240,9 +240,6 @@ where_option = option(
 seed_option = option(
     "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N", help="Seed of the random matrices."
 )
-MOST_SCALE = 1e6
-"""Largest absolute value of `--alpha` and `--beta`."""
-
 scale_options = (
     option(
         "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=1.0, metavar="NUMBER",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from cudamm.errors import UsageError
 from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
-from cudamm.kernels.struct_members import Struct, find_struct
+from cudamm.kernels.struct_members import Member, Struct, find_struct
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
@@ -79,7 +80,23 @@ class _Types:
             parameter: self.resolved(value.split())
             for parameter, value in zip(found.parameters, given, strict=False)
         }
-        return found, _Types(self.code, {**self.named, **values})
+        types = _Types(self.code, {**self.named, **values})
+        members = tuple(part for member in found.members for part in types.parts(member))
+        return dataclasses.replace(found, members=members), types
+
+    def parts(self, member: Member) -> tuple[Member, ...]:
+        """Return the members of a member that is a struct of numbers of one type; else the member itself.
+
+        Numbers of one type have no padding between or behind them.
+        """
+        declared = _declared(member.declared)
+        inner = None if declared.pointers else find_struct(self.code, "".join(_type_words(declared, self)))
+        if inner is None or inner.unknown or not inner.members:
+            return (member,)
+        types = {" ".join(_declared(part.declared).words[:-1]) for part in inner.members}
+        is_plain = len(types) == 1 and types <= _FORMATS.keys()
+        names = tuple(Member(f"{member.name}.{part.name}", part.declared) for part in inner.members)
+        return names if is_plain else (member,)
 
 
 def parameter_formats(source: str, entry: str, element: ElementType) -> str:

@@ -12,14 +12,20 @@ from cudamm.errors import UsageError
 from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.expression import parse
 from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.matrix_layout import MatrixLayout
 
 
 @dataclass(frozen=True)
 class ArrayShape:
-    """Extents of an array, outermost first, and the size of an element."""
+    """Extents of an array, outermost first, and the size of an element.
+
+    Attributes:
+        by_column: whether the array is a matrix that lies in memory column by column.
+    """
 
     extents: tuple[int, ...]
     element_bytes: int
+    by_column: bool = False
 
     @property
     def elements(self) -> int:
@@ -41,6 +47,10 @@ class ArrayShape:
             offset_bytes: not negative; past the end of the array the first index exceeds its extent.
         """
         remaining = offset_bytes // self.element_bytes
+        if self.by_column:
+            rows, columns = self.extents
+            row, column = MatrixLayout(rows, columns, by_column=True).element_at(remaining)
+            return f"[{row}][{column}]"
         indices: list[int] = []
         for extent in self.extents[:0:-1]:
             indices.append(remaining % extent)
@@ -54,11 +64,10 @@ def array_shapes(observation: Observation, program: Program, launch: Launch) -> 
     A shared array whose extents cannot be computed is one row of the program's elements, or left out if its
     size is not a multiple of theirs.
     """
-    padded, element_bytes = launch.shape, program.element.size_bytes
+    element_bytes = program.element.size_bytes
     shapes = {
-        "A": ArrayShape((padded.m, padded.k), element_bytes),
-        "B": ArrayShape((padded.k, padded.n), element_bytes),
-        "C": ArrayShape((padded.m, padded.n), element_bytes),
+        str(name): ArrayShape((layout.rows, layout.columns), element_bytes, layout.by_column)
+        for name, layout in launch.layouts.items()
     }
     for array in observation.shared:
         extents = declared_extents(program.text, array.name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cudamm.analysis import trace as tracing
+from cudamm.analysis.check import cause_seen
 from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
@@ -19,6 +20,7 @@ from cudamm.api.defaults import (
     MOST_SMS,
     MOST_WARMUP,
     OCCUPANCY_ARCH,
+    SQUARE_SIZES,
     TIMED_SIZES,
     TRACE_ARCH,
     VERIFIED_SIZES,
@@ -48,7 +50,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types
+from cudamm.kernels.chosen_cases import are_square_only, cases_of_supported_types
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -108,8 +110,8 @@ def bench(
         baseline: the method with which speed-ups compare; None: naive.
         timeout_s: seconds without an answer after which a variant counts as hung.
         progress: is called with the current step, the number of finished steps and the number of all steps.
-        header: `threads`, `grid`, `entry`, `args`, `shared_bytes` and `requires`, for kernels whose header
-            does not give them.
+        header: `threads`, `grid`, `entry`, `args`, `shared_bytes`, `requires`, `layout` and `include`, for
+            kernels whose header does not give them.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -180,14 +182,16 @@ def verify(
     """
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
-    variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
+    variants = chosen.variants()
+    sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True
     )
     with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)
+        verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:
         verify_table.render(console, info, results)

@@ -9,13 +9,14 @@ import click
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import VERIFIED_SIZES
+from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_options,
     fmad_option,
     problem_options,
+    scale_options,
     seed_option,
     selection_options,
 )
@@ -40,7 +41,7 @@ SANITIZER = "compute-sanitizer"
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(SIZES), "float32", seed_option)
+@problem_options(", ".join(SIZES), "float32", seed_option, *scale_options)
 @option_group(
     "Checking",
     option(
@@ -62,6 +63,8 @@ def check_command(
     tool: str | None,
     fmad: bool,
     seed: int,
+    alpha: float,
+    beta: float,
     device_spec: str,
     timeout_s: float,
     outputs: OutputOptions,
@@ -91,7 +94,7 @@ def check_command(
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import kernels_of
+    from cudamm.kernels.chosen_cases import are_square_only, kernels_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
@@ -99,7 +102,16 @@ def check_command(
     why_refused = "have no threads, blocks or barriers to check: name a kernel"
     variants = kernels_of(selection.variants(), selection.is_named, why_refused, "check")
     limit = _shared_limit(arch)
-    chosen = asked_cases(variants, selection.is_named, sizes or SIZES, dtypes, seed, quiet=outputs.quiet)
+    usual_sizes = SQUARE_SIZES if are_square_only(variants) else SIZES
+    chosen = asked_cases(
+        variants,
+        selection.is_named,
+        sizes or usual_sizes,
+        dtypes,
+        seed,
+        quiet=outputs.quiet,
+        scale=(alpha, beta),
+    )
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))

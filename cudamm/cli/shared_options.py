@@ -45,9 +45,31 @@ _HEADER_OPTIONS = (
         "--requires", multiple=True, metavar="LIST", show_default="the header's",
         help="Conditions, such as 'M%64==0, N%64==0'; repeatable. Matrices are padded to required multiples.",
     ),
+    option(
+        "--layout", multiple=True, metavar="LIST", show_default="the header's, else row",
+        help="Matrices that the kernel stores column by column, such as A=column,B=column; repeatable.",
+    ),
+    option(
+        "--initial-c", metavar="0", show_default="the header's",
+        help="Fill C with zeros before each launch, for a kernel that adds to C.",
+    ),
+    option(
+        "-I", "--include", multiple=True, metavar="DIR",
+        help="Folder of headers that the kernel includes, searched before folders named include. Repeatable.",
+    ),
 )  # fmt: skip
 
-HEADER_FIELDS = ("entry", "args", "threads", "grid", "shared_bytes", "requires")
+HEADER_FIELDS = (
+    "entry",
+    "args",
+    "threads",
+    "grid",
+    "shared_bytes",
+    "requires",
+    "layout",
+    "initial_c",
+    "include",
+)
 """Parameters of the options that replace fields of a kernel's header."""
 
 
@@ -87,6 +109,7 @@ def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: 
     from pathlib import Path
 
     from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
+    from cudamm.kernels.included_files import folders_field
     from cudamm.kernels.selection import Selection, is_kernel_file
 
     for file in files:
@@ -96,17 +119,19 @@ def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: 
     if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")
     chosen = {"methods": ()} | {name: given.pop(name) for name in _CHOOSING if name in given}
-    given["requires"] = _joined(given["requires"])
+    for repeated in ("requires", "layout"):
+        given[repeated] = _joined(given[repeated])
+    given["include"] = folders_field(given["include"]) or None
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
     texts = [read_standard_input() if name == STANDARD_INPUT else Path(name) for name in dict.fromkeys(named)]
     return Selection(kernels=tuple(texts), kernel_fields=fields, **chosen)
 
 
-def _joined(conditions: Sequence[str]) -> str | None:
-    """Return the conditions of every `--requires` as one list; None if there are none."""
-    if not all(text.strip() for text in conditions):
+def _joined(lists: Sequence[str]) -> str | None:
+    """Return the lists of an option that may be repeated as one list; None if there are none."""
+    if not all(text.strip() for text in lists):
         return ""  # `Selection` refuses an empty field, with the option's name
-    return ", ".join(text.strip().removesuffix(",") for text in conditions) or None
+    return ", ".join(text.strip().removesuffix(",") for text in lists) or None
 
 
 ONE_VALUE, EVERY_VALUE = "the method's own", "every value in the method's header"
@@ -215,6 +240,19 @@ where_option = option(
 seed_option = option(
     "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N", help="Seed of the random matrices."
 )
+MOST_SCALE = 1e6
+"""Largest absolute value of `--alpha` and `--beta`."""
+
+scale_options = (
+    option(
+        "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=1.0, metavar="NUMBER",
+        help="Value of the argument alpha: C has to be alpha A B + beta C.",
+    ),
+    option(
+        "--beta", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=0.0, metavar="NUMBER",
+        help="Value of the argument beta; unless it is 0, C is random before each launch.",
+    ),
+)  # fmt: skip
 cold_option = option(
     "--cold/--hot", default=True,
     help="Overwrite the GPU's L2 cache before each sample, or launch back to back.",

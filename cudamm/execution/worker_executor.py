@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.process_group import kill_group, start_group
-from cudamm.errors import KernelError, NoDeviceError, signal_name
+from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
@@ -157,7 +157,7 @@ class WorkerExecutor(Executor):
         except WorkerLostError as error:
             # The next case gets a new process.
             self._restart()
-            raise KernelError(str(error)) from None
+            raise (HangError if error.is_hang else KernelError)(str(error)) from None
         self._sent[case.position] = case
         return value
 
@@ -195,7 +195,7 @@ class WorkerExecutor(Executor):
         """
         try:
             if not self._connection.poll(timeout_s):
-                raise WorkerLostError(f"{failure}: it hangs, or needs longer than that")
+                raise WorkerLostError(f"{failure}: it hangs, or needs longer than that", is_hang=True)
             answer = self._connection.recv()
         except (EOFError, OSError):
             raise WorkerLostError(self._how_it_ended()) from None

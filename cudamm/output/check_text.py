@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
+from cudamm.analysis.mistakes import brief
 from cudamm.output.number_format import variant
 
 if TYPE_CHECKING:
@@ -61,9 +62,13 @@ def _print_result(console: Console, result: CheckResult) -> None:
     if result.sizes:
         at = f" at {result.sizes[0]}" if len(result.sizes) == 1 else f" at {len(result.sizes)} sizes"
     reason = f": {escape(result.reason)}" if result.reason else ""
+    if result.errors and not reason:
+        reason = f": {escape(brief(result.errors[0]))}"
     console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {verdict}{reason}", soft_wrap=True)
     for mistake in result.mistakes:
         _print_mistake(console, mistake, result)
+    if result.remark:
+        console.print(f" remark: {escape(result.remark)}", style="dim", soft_wrap=True)
     for size, counts in result.watched.items():
         if counts[0] < counts[1]:
             text = (

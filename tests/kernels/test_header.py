@@ -421,3 +421,10 @@ def test_the_time_to_read_a_text_grows_with_its_length_only(repeated: str) -> No
     with contextlib.suppress(UsageError):
         parse_method(text, Path("own.cu"))
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("entry", ["::my::gemm<4>", " :: my::gemm<4> ", "my::gemm<4>"])
+def test_an_entry_needs_no_colons_in_front(tmp_path: Path, entry: str) -> None:
+    text = "namespace my { template <int N> __global__ void gemm(float *A, float *B, float *C) {} }"
+    fields = {"entry": entry, "threads": "1", "grid": "1", "args": "A, B, C"}
+    assert parse_method(text, tmp_path / "k.cu", Overrides(fields)).entry == "my::gemm<4>"

@@ -1,0 +1,70 @@
+"""Look again at a kernel whose product is wrong, for mistakes that its memory accesses do not show.
+
+A second look compiles or runs the kernel once more, so it is taken only after a failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from cudamm.analysis.mistakes import Mistake, nan_of
+from cudamm.compile.host_compiler import warnings_of
+from cudamm.devices.observation import Observation
+from cudamm.errors import KernelError
+from cudamm.execution.case import Case, Verdict
+from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
+from cudamm.execution.usual_causes import ONLY_ZEROS, WHOLE_NUMBERS
+from cudamm.kernels.launch_plan import Launch
+
+
+def hidden_mistakes(
+    case: Case, launch: Launch, verdict: Verdict, observe_again: Callable[[], Observation]
+) -> list[Mistake]:
+    """Return the mistakes that explain how a product is wrong.
+
+    Args:
+        observe_again: launches the kernel so that the first NaN that it computes ends it.
+
+    Raises:
+        NoDeviceError: there is no C++ compiler.
+    """
+    if UNSET_LOCAL in verdict.reason:
+        return _warned(case, _UNINITIALISED, "uninitialised", "the local variable {0} is used before it is set",
+                       "give it a value where it is declared, such as 0 for a sum")  # fmt: skip
+    if WHOLE_NUMBERS in verdict.reason or ONLY_ZEROS in verdict.reason:
+        return _warned(case, _CUT, "wrong-result", "a {0} becomes a whole number ({1})",
+                       "sum and store in variables of the matrices' type")  # fmt: skip
+    if COMPUTED_NAN in verdict.reason:
+        try:
+            return nan_of(observe_again(), case.program, launch, str(case.problem.shape))
+        except KernelError:
+            return []
+    return []
+
+
+_UNINITIALISED = re.compile(
+    r"[‘'](?:\*\(\([^‘’']*\)& ?)?([A-Za-z_]\w*)[^’']*[’'] (?:is|may be) used uninitialized"
+)
+_CUT = re.compile(
+    r"conversion from [‘'](float|double)[’'] to [‘']((?:unsigned |signed )?(?:int|short|long|char)[\w ]*)[’']"
+)
+
+
+def _warned(case: Case, pattern: re.Pattern[str], kind: Any, words: str, cure: str) -> list[Mistake]:
+    """Return the first warning of the compiler that a pattern matches, as a mistake."""
+    program = case.program
+    known = {file for file, _ in program.lines}
+    for warning in warnings_of(program):
+        found = pattern.search(warning.text)
+        if found and warning.file in known:
+            own = warning.file == program.method.path.name
+            text = program.line_text(warning.line, "" if own else warning.file)
+            size = str(case.problem.shape)
+            return [
+                Mistake(
+                    kind, words.format(*found.groups()), cure, warning.file, warning.line, text, sizes=(size,)
+                )
+            ]
+    return []

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 import cloup
-from click.core import ParameterSource
 from cloup import option_group
 
 from cudamm.api.defaults import OCCUPANCY_ARCH, SIZE
 from cudamm.cli.completion_command import complete_files
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import INCREASE, SHARE
+from cudamm.cli.option_rules import refuse_given
 from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.cli.shared_options import (
     fmad_option,
@@ -118,9 +118,9 @@ def compare_command(
             "kernels, or two files that bench --json wrote"
         )
     if not _is_kernel(kernel):
-        _refuse(context, lambda name: name not in OF_RESULTS | OF_BOTH, "kernels", "files of results")
+        refuse_given(context, lambda name: name not in OF_RESULTS | OF_BOTH, "kernels", "files of results")
         return _compare_results(*names, confidence, fail_on, force, outputs)
-    _refuse(context, lambda name: name in OF_RESULTS, "files of results", "kernels")
+    refuse_given(context, lambda name: name in OF_RESULTS, "files of results", "kernels")
 
     from cudamm.analysis.kernel_comparison import SCHEMA, KernelComparison, compare_kernels
     from cudamm.cli.compared_kernels import compared_kernels
@@ -158,20 +158,6 @@ def _is_kernel(name: str) -> bool:
     if first.endswith(KERNEL_FILES) or first == STANDARD_INPUT:
         return True
     return any(first.lower() in (method.name, *method.aliases) for method in ladder.methods())
-
-
-def _refuse(context: click.Context, is_refused: Callable[[str], bool], of: str, compared: str) -> None:
-    """Raise UsageError if an option was given that does not apply to what is compared."""
-    given = [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name is not None
-        and is_refused(parameter.name)
-        and context.get_parameter_source(parameter.name) == ParameterSource.COMMANDLINE
-    ]
-    if given:
-        goes = "goes" if len(given) == 1 else "go"
-        raise UsageError(f"{' and '.join(given)} {goes} with {of}, and these are {compared}: leave it out")
 
 
 def _compare_results(

@@ -9,6 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.devices.find_device import host
+from cudamm.execution.prepare import identities
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Scale, Shape
+from cudamm.kernels.selection import Selection
+
 KERNEL = """\
 #include "steps/view.h"
 
@@ -60,6 +66,25 @@ def test_another_layout_than_the_kernels_is_wrong(run) -> None:
     ended = run(f"verify --device cpu {launch()} --layout C=column,B=row --json -")
     assert ended.status == 1
     assert "of 527 elements wrong" in ended.records[0]["reason"]
+
+
+def test_results_of_different_layouts_and_factors_have_different_identities(tmp_path: Path) -> None:
+    args = f"{', '.join(ROWS.values())}, M, N, K, alpha, beta"
+    fields = {"threads": "8", "grid": "1", "args": args, "include": str(tmp_path / "common")}
+    shape, element = Shape(8, 8, 8), ELEMENT_TYPES["float32"]
+    found = []
+    for layout, scale in (
+        ("A=row", Scale()),
+        ("A=column", Scale()),
+        ("B=column", Scale()),
+        ("A=row", Scale(2, 1)),
+    ):
+        selection = Selection(
+            (), kernels=(tmp_path / "product.cu",), kernel_fields={**fields, "layout": layout}
+        )
+        (variant,) = selection.variants()
+        found += identities(host(), [(variant, Problem(shape, element, 0, scale))], fmad=True)
+    assert len(set(found)) == 4 and all(found)
 
 
 def test_messages_name_the_elements_of_a_matrix_that_is_stored_by_column(run) -> None:

@@ -137,6 +137,8 @@ def _describe(
 ) -> str:
     """Return the number of wrong elements, the index of the first, and its expected and actual value."""
     unwritten = _holds(product, poison)
+    if problem.scale.beta:  # then C did not hold the poison before the launch
+        unwritten = wrong & (product == problem.output)
     if unwritten.any() and not adds_to_output:
         row, column = _first(unwritten)
         count = int(unwritten.sum())

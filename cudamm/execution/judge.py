@@ -73,6 +73,8 @@ def _explained(
     """
     wrong = _wrong(product, problem)
     unwritten = _holds(product, run.poison)
+    if problem.scale.beta:  # then C did not hold the poison before the launch
+        unwritten = wrong & (product == problem.output)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
     adds = adds_to_output(run, _first(wrong)) if is_product else ""
     described = _describe(product, problem, variant, wrong, unwritten & (not adds))

@@ -42,7 +42,10 @@ def folders_field(folders: Iterable[str | Path]) -> str:
             raise UsageError(
                 f"-I {folder}: the name of a folder must not be empty or contain {FOLDER_SEPARATOR}"
             )
-    return FOLDER_SEPARATOR.join(str(Path(folder).absolute()) for folder in folders)
+    try:
+        return FOLDER_SEPARATOR.join(str(Path(folder).absolute()) for folder in folders)
+    except OSError:
+        raise UsageError("-I: the current directory does not exist") from None
 
 
 def folders_of(field: str) -> tuple[Path, ...]:

@@ -196,7 +196,9 @@ def check_all(
     for (variant, dtype), group in groups.items():
         for check in group:
             progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
-            hung = next((c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None)
+            hung = next(
+                (c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None
+            )
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
             elif check.case is not None:
@@ -317,7 +319,11 @@ def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> st
     Args:
         verdict: the verdict on its product, which is wrong.
     """
-    if case.launch is None or case.variant.method.language != "cuda" or case.problem.shape.elements > MOST_WATCHED:
+    if (
+        case.launch is None
+        or case.variant.method.language != "cuda"
+        or case.problem.shape.elements > MOST_WATCHED
+    ):
         return ""
     try:
         _, mistakes = _seen(case, case.launch, verdict, timeout_s)

@@ -130,7 +130,9 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
             merged_mistakes[mistake._identity] = dataclasses.replace(
                 earlier, count=earlier.count + mistake.count, sizes=sizes
             )
-    several = _joined(_joined(merged_mistakes.values(), _same_barrier, _barrier_for), _same_conflict, _conflicts)
+    several = _joined(
+        _joined(merged_mistakes.values(), _same_barrier, _barrier_for), _same_conflict, _conflicts
+    )
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
 
@@ -154,7 +156,9 @@ def _same_barrier(one: Mistake, other: Mistake) -> bool:
     """Return whether one barrier ends two races: between the last line of the first part and the next line."""
     if not (one.barrier and one.barrier == other.barrier and one.file == other.file):
         return False
-    (last_before, last_other), (first_after, first_other) = zip(one.barrier_lines, other.barrier_lines, strict=True)
+    (last_before, last_other), (first_after, first_other) = zip(
+        one.barrier_lines, other.barrier_lines, strict=True
+    )
     return max(last_before, last_other) < min(first_after, first_other) or one.barrier == AFTER_READING
 
 
@@ -698,9 +702,7 @@ _WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": 
 _ONE_OWNER = "let one thread own each element, or add to it with atomicAdd()"
 
 
-def _element_mistake(
-    watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str
-) -> Mistake:
+def _element_mistake(watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str) -> Mistake:
     """Return the mistake of one thread at one element."""
     return watched.mistake(
         kind, message, cure, fault.line, fault.file, array=fault.array, element=watched.element(fault),

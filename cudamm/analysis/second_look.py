@@ -44,8 +44,12 @@ def hidden_mistakes(
     return []
 
 
-_UNINITIALISED = re.compile(r"[‘'](?:\*\(\([^‘’']*\)& ?)?([A-Za-z_]\w*)[^’']*[’'] (?:is|may be) used uninitialized")
-_CUT = re.compile(r"conversion from [‘'](float|double)[’'] to [‘']((?:unsigned |signed )?(?:int|short|long|char)[\w ]*)[’']")
+_UNINITIALISED = re.compile(
+    r"[‘'](?:\*\(\([^‘’']*\)& ?)?([A-Za-z_]\w*)[^’']*[’'] (?:is|may be) used uninitialized"
+)
+_CUT = re.compile(
+    r"conversion from [‘'](float|double)[’'] to [‘']((?:unsigned |signed )?(?:int|short|long|char)[\w ]*)[’']"
+)
 
 
 def _warned(case: Case, pattern: re.Pattern[str], kind: Any, words: str, cure: str) -> list[Mistake]:
@@ -58,5 +62,9 @@ def _warned(case: Case, pattern: re.Pattern[str], kind: Any, words: str, cure: s
             own = warning.file == program.method.path.name
             text = program.line_text(warning.line, "" if own else warning.file)
             size = str(case.problem.shape)
-            return [Mistake(kind, words.format(*found.groups()), cure, warning.file, warning.line, text, sizes=(size,))]
+            return [
+                Mistake(
+                    kind, words.format(*found.groups()), cure, warning.file, warning.line, text, sizes=(size,)
+                )
+            ]
     return []

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cudamm.benchmark.result import Result, result_of_case
 from cudamm.errors import HangError, KernelError
-from cudamm.execution.case import Case, Verdict
+from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.executor import Executor
-from cudamm.execution.judge import ORDER_MATTERS
 from cudamm.execution.prepare import Progress, in_turn, prepare
+from cudamm.execution.worker_executor import SMALL_WORK
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
@@ -66,11 +66,10 @@ def _to_look_at(failed: Mapping[Variant, Sequence[tuple[Case, Verdict]]]) -> Ite
     """Yield the case of each unexplained variant that shows most: a small one, and no product of vectors."""
     for cases in failed.values():
         if all(verdict.cause in ("", ORDER_MATTERS) for _, verdict in cases):
-            yield min(cases, key=lambda pair: (_is_of_vectors(pair[0].problem.shape), pair[0].problem.shape.elements))
-
-
-SMALL_WORK = 2**24
-"""Number of multiplications that no device needs seconds for: a kernel that does not end there hangs."""
+            yield min(
+                cases,
+                key=lambda pair: (_is_of_vectors(pair[0].problem.shape), pair[0].problem.shape.elements),
+            )
 
 
 def hangs_too(hung: Shape, shape: Shape) -> bool:

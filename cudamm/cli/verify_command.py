@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import cloup
+from cloup import option_group
 
 from cudamm.api.defaults import VERIFIED_SIZES
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
-    device_options,
+    device_option,
     fmad_option,
     problem_options,
     seed_option,
     selection_options,
+    verify_timeout_option,
 )
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @cloup.command()
 @selection_options(fmad_option)
 @problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option)
-@device_options
+@option_group("Device", device_option, verify_timeout_option)
 @output_options()
 def verify_command(
     selection: Selection,
@@ -32,7 +34,7 @@ def verify_command(
     fmad: bool,
     seed: int,
     device_spec: str,
-    timeout_s: float,
+    timeout_s: float | None,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -68,7 +70,9 @@ def verify_command(
         info = worker.target.info
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
-            session.collect(lambda report_progress: verify_all(worker, chosen, fmad, report_progress, cause_seen))
+            session.collect(
+                lambda report_progress: verify_all(worker, chosen, fmad, report_progress, cause_seen)
+            )
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks(remarks)
             session.finish()

@@ -30,7 +30,9 @@ def _about_function(name: str, program: Program) -> str:
     if _LIBRARY.fullmatch(name):
         return f"{name} is a function of the host, which a kernel cannot call"
     line = host_function_line(program.method.source, name)
-    return f"{name} is called by the kernel and is a host function: add __device__ (line {line})" if line else ""
+    return (
+        f"{name} is called by the kernel and is a host function: add __device__ (line {line})" if line else ""
+    )
 
 
 def _about_std(name: str, program: Program) -> str:

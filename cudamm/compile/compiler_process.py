@@ -165,7 +165,11 @@ def compile_failure(compiler: str, stderr: str) -> KernelError:
     name = Path(compiler).name
     _check_messages(name, stderr)
     message = compile_message(stderr)
-    return CompileError(message, stderr) if message else CompilerKilled(f"{name} failed and printed no reason{_HINT}")
+    return (
+        CompileError(message, stderr)
+        if message
+        else CompilerKilled(f"{name} failed and printed no reason{_HINT}")
+    )
 
 
 _HINT = ": is there too little memory?"

@@ -176,7 +176,9 @@ def warnings_of(program: Program) -> list[CompilerWarning]:
     folder = [f"-I{program.include_folder}"] if program.include_folder else []
     part = _part(_main_file(program), [*options, *folder])
     printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
-    found = re.findall(r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE)
+    found = re.findall(
+        r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE
+    )
     return [CompilerWarning(file, int(line), text, option) for file, line, text, option in found]
 
 

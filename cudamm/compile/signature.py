@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
+from cudamm.kernels.c_text import dynamic_arrays_in, without_comments
+from cudamm.kernels.device_code import device_code
 from cudamm.kernels.launch_plan import Launch, TensorMap
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
     constant_format,
+    launch_bound,
     parameter_formats,
     parameters_of,
 )
@@ -45,13 +47,15 @@ _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 def check_arguments(program: Program, launch: Launch) -> None:
-    """Check a launch's arguments against the kernel's parameters, and its constants against their symbols.
+    """Check a launch against the kernel: arguments and parameters, constants and symbols, threads and shared memory.
 
     Raises:
         UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
-            its type.
+            its type; the block has more threads than the kernel allows, or no dynamic shared memory.
     """
     method = program.method
+    if method.is_kernel:
+        _check_block(program, launch)
     formats = parameter_formats(program.text, program.entry, program.element)
     given = ", ".join(method.arguments)
     if len(formats) != len(launch.arguments):
@@ -79,6 +83,25 @@ def check_arguments(program: Program, launch: Launch) -> None:
         letter, symbol = constant_format(code, name, program.element)
         if not _fits(letter, value):
             raise UsageError(f"{method.name}: the constant {name} = {value} does not fit “{symbol}”")
+
+
+def _check_block(program: Program, launch: Launch) -> None:
+    """Raise UsageError if the kernel's `__launch_bounds__` or its dynamic shared memory do not fit a launch."""
+    method, text = program.method, program.text
+    most = launch_bound(text, program.entry) if "__launch_bounds__" in text else None
+    if most is not None and launch.threads_per_block > most:
+        block = " x ".join(map(str, launch.block))
+        raise UsageError(
+            f"{method.entry} allows {most} threads in a block by its __launch_bounds__, and a block of {block} has "
+            f"{launch.threads_per_block}: a GPU refuses that launch"
+        )
+    if launch.shared_bytes == 0 and dynamic_arrays_in(text):
+        names = dynamic_arrays_in(device_code(text, program.entry))
+        if names:
+            raise UsageError(
+                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the launch gives it 0 "
+                "bytes: pass the number of bytes with --shared-bytes"
+            )
 
 
 def _fits(letter: str, value: float) -> bool:

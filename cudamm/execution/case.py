@@ -77,6 +77,10 @@ class Case:
         return bool(self.variant.method.package)
 
 
+ORDER_MATTERS = "the result depends on the order in which threads run: the kernel has a race"
+"""Cause of two products that differ, before the race is known."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The result of verifying one product.

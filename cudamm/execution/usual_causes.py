@@ -167,10 +167,16 @@ def _uncovered(launch: Launch, shape: tuple[int, int], covered: tuple[int, int])
     unwritten = f"{' and '.join(parts)} of C {'is' if parts == [parts[0]] and 'last' in parts[0] else 'are'} never written"
     grid, block = launch.grid[:2], launch.block[:2]
     blocks = " x ".join(map(str, grid))
-    covers = f"{blocks} blocks cover {covered[0]} x {covered[1]} elements of C, which has {shape[0]} x {shape[1]}"
+    covers = (
+        f"{blocks} blocks cover {covered[0]} x {covered[1]} elements of C, which has {shape[0]} x {shape[1]}"
+    )
     # A kernel takes the row from y and the column from x, or the other way round.
     for by_row, by_column in ((grid[1], grid[0]), (grid[0], grid[1])):
-        edges = [c // g for c, g, size in zip(covered, (by_row, by_column), shape, strict=True) if c < size and c % g == 0]
+        edges = [
+            c // g
+            for c, g, size in zip(covered, (by_row, by_column), shape, strict=True)
+            if c < size and c % g == 0
+        ]
         edge = max(edges, default=0)
         if len(edges) == len(parts) and any(edge % extent == 0 for extent in block):
             if by_row != by_column and edge * by_column >= shape[0] and edge * by_row >= shape[1]:
@@ -277,7 +283,10 @@ def _misread(
         steps = (values[extent], 1)
         if steps not in seen:
             seen.add(steps)
-            yield steps, f"{name} is {verb} with the wrong row length: {name}[{row} * {extent} + {column}] instead of {expected}"
+            yield (
+                steps,
+                f"{name} is {verb} with the wrong row length: {name}[{row} * {extent} + {column}] instead of {expected}",
+            )
 
 
 class _Observed:

@@ -136,7 +136,11 @@ def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | 
 def host_function_line(source: str, name: str) -> int:
     """Return the line at which C source defines a function of the host; 0 if it defines none of that name."""
     for declaration in _declarations(source):
-        if declaration.is_host_code and name in declaration.names and "(" in source[declaration.start : declaration.end]:
+        if (
+            declaration.is_host_code
+            and name in declaration.names
+            and "(" in source[declaration.start : declaration.end]
+        ):
             return source.count("\n", 0, declaration.start) + 1
     return 0
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from cudamm.errors import UsageError
 from cudamm.kernels.c_text import closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
+from cudamm.kernels.macro_values import MacroValues
 from cudamm.kernels.method import ElementType
 
 _FORMATS = {
@@ -56,6 +57,20 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     if TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
         raise UsageError(f"{entry}: tensor maps must come before its other parameters")
     return formats
+
+
+def launch_bound(source: str, entry: str) -> int | None:
+    """Return the most threads of a block by the `__launch_bounds__` of a kernel; None if it has none, or unknown ones."""
+    code = without_comments(source)
+    head = re.split("[;}]", code[: _place_of_parameters(code, entry)][-LONGEST_HEAD:])[-1]
+    found = re.search(r"__launch_bounds__\s*\(", head)
+    if found is None:
+        return None
+    most, *_ = split_at_commas(head[found.end() : closing_bracket(head, found.end()) - 1])
+    given = {
+        name: int(words[0]) for name, words in _template_types(code, entry).items() if words[0].isdecimal()
+    }
+    return MacroValues(code, given).value(most)
 
 
 def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from cudamm.analysis.mistakes import Mistake, advice_of, brief, errors_of, merged, shared_memory_limit
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
+from cudamm.benchmark.verify import hangs_too
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.benchmark.verify import hangs_too
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
@@ -314,7 +314,7 @@ def _seen(
 
 
 def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
-    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if it sees nothing.
+    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if unseen.
 
     Args:
         verdict: the verdict on its product, which is wrong.

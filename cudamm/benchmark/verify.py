@@ -13,7 +13,6 @@ from cudamm.execution.worker_executor import SMALL_WORK
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
-
 LookAgain = Callable[[Case, Verdict], str]
 """Function that runs a wrong case once more, and returns the cause in one sentence; empty if it sees none."""
 
@@ -30,7 +29,7 @@ def verify_all(
     A result that is looked at again is yielded a second time, with its cause.
 
     Args:
-        look_again: is called for a user's kernel that is wrong on the CPU device if no result shows the cause.
+        look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why.
 
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
@@ -55,7 +54,9 @@ def verify_all(
             if ordered and not case.variant.method.builtin and verdict.correct is False:
                 failed.setdefault(case.variant, []).append((case, verdict))
         yield result_of_case(case, "ok" if verdict.correct else "failed", verdict.reason, verdict=verdict)
-    for case, verdict in _to_look_at(failed) if look_again is not None else ():
+    if look_again is None:
+        return
+    for case, verdict in _to_look_at(failed):
         cause = look_again(case, verdict)
         if cause:
             verdict = verdict.because_of(cause)

@@ -47,7 +47,7 @@ _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 def check_arguments(program: Program, launch: Launch) -> None:
-    """Check a launch against the kernel: arguments and parameters, constants and symbols, threads and shared memory.
+    """Check a launch against its kernel: arguments, constants, number of threads and shared memory.
 
     Raises:
         UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
@@ -86,21 +86,21 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 
 def _check_block(program: Program, launch: Launch) -> None:
-    """Raise UsageError if the kernel's `__launch_bounds__` or its dynamic shared memory do not fit a launch."""
+    """Raise UsageError if `__launch_bounds__` or the dynamic shared memory do not fit the launch."""
     method, text = program.method, program.text
     most = launch_bound(text, program.entry) if "__launch_bounds__" in text else None
     if most is not None and launch.threads_per_block > most:
         block = " x ".join(map(str, launch.block))
         raise UsageError(
-            f"{method.entry} allows {most} threads in a block by its __launch_bounds__, and a block of {block} has "
-            f"{launch.threads_per_block}: a GPU refuses that launch"
+            f"{method.entry} allows {most} threads in a block by its __launch_bounds__, and a block of "
+            f"{block} has {launch.threads_per_block}: a GPU refuses that launch"
         )
     if launch.shared_bytes == 0 and dynamic_arrays_in(text):
         names = dynamic_arrays_in(device_code(text, program.entry))
         if names:
             raise UsageError(
-                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the launch gives it 0 "
-                "bytes: pass the number of bytes with --shared-bytes"
+                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
+                "launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
             )
 
 

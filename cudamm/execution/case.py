@@ -94,7 +94,7 @@ class Verdict:
             error is not a number.
         error_bound: the largest error that is allowed for that element.
         launch_ms: duration of the launches, in milliseconds.
-        cause: the mistake that explains the wrong product, with which the reason begins; empty if it is not known.
+        cause: the mistake that explains the wrong product, and begins the reason; empty if it is not known.
     """
 
     correct: bool | None = None

@@ -68,7 +68,7 @@ def _explained(
     """Return the verdict on a wrong product with the reason, and with the cause if it is known.
 
     Args:
-        depends_on_order: the two thread orders gave two results; further launches with one order show nothing.
+        depends_on_order: the two thread orders gave two results, so that further launches show nothing.
     """
     wrong = _wrong(product, problem)
     unwritten = _holds(product, run.poison)
@@ -183,7 +183,7 @@ def _where(mask: Matrix) -> str:
     """Return the rows and columns that hold all wrong elements, if these are all wrong and not all of C."""
     count = int(mask.sum())
     parts, size = [], 1
-    for name, any_wrong in (("row", mask.any(axis=1)), ("column", mask.any(axis=0))):
+    for name, any_wrong in (("row", np.asarray(mask.any(axis=1))), ("column", np.asarray(mask.any(axis=0)))):
         first, last = int(np.argmax(any_wrong)), len(any_wrong) - 1 - int(np.argmax(any_wrong[::-1]))
         size *= last + 1 - first
         if last - first + 1 < len(any_wrong):

@@ -61,8 +61,8 @@ class WorkerExecutor(Executor):
 
         Args:
             device_spec: name of a device, for `find_device.find`.
-            timeout_s: time limit for a request that runs a case, in seconds; None: TIMEOUT_S, or less for a small
-                product on the CPU device.
+            timeout_s: time limit for a request that runs a case, in seconds; None: TIMEOUT_S, or
+                SMALL_TIMEOUT_S for a small product on the CPU device.
             expected: size, element type and seed of the problem that will be requested first; the worker
                 process makes its matrices while the device is being opened.
         """

@@ -60,7 +60,7 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
 
 
 def launch_bound(source: str, entry: str) -> int | None:
-    """Return the most threads of a block by the `__launch_bounds__` of a kernel; None if it has none, or unknown ones."""
+    """Return the threads that a kernel's `__launch_bounds__` allows in a block; None if it has none."""
     code = without_comments(source)
     head = re.split("[;}]", code[: _place_of_parameters(code, entry)][-LONGEST_HEAD:])[-1]
     found = re.search(r"__launch_bounds__\s*\(", head)

@@ -435,8 +435,8 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
 def troubles(results: Iterable[Result]) -> list[Trouble]:
     """Return what failed or was skipped: each failed result, and skipped ones by method and reason.
 
-    Failed results of a variant with one cause are one trouble. If the cause of some is known, they come first, and
-    the variant's other failed results are one trouble too.
+    Failed results of a variant with one cause are one trouble. If the cause of some is known, they come
+    first, and the variant's other failed results are one trouble too.
     """
     concerned = [result for result in results if result.status in ("failed", "skipped")]
     explained = {_variant(r) for r in concerned if r.status == "failed" and r.verdict.cause}

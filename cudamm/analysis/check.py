@@ -320,7 +320,7 @@ def _seen(
 
 
 def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
-    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if it sees nothing.
+    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if unseen.
 
     Args:
         verdict: the verdict on its product, which is wrong.

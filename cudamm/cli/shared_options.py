@@ -264,3 +264,8 @@ timeout_option = option(
     metavar="SECONDS", help="Time without an answer after which a variant counts as hung.",
 )  # fmt: skip
 device_options = option_group("Device", device_option, timeout_option)
+verify_timeout_option = option(
+    "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), metavar="SECONDS",
+    show_default="60, or 10 on the CPU device up to 256x256x256",
+    help="Time without an answer after which a variant counts as hung; its other sizes are not run.",
+)  # fmt: skip

@@ -164,7 +164,7 @@ class CompilerWarning:
 
 
 def warnings_of(program: Program) -> list[CompilerWarning]:
-    """Return the compiler's warnings about variables that are used before they are set, and cut to whole numbers.
+    """Return the compiler's warnings about variables that are not set, and numbers cut to whole numbers.
 
     It takes as long as to compile the program, and nothing is kept.
 
@@ -357,7 +357,7 @@ def _dynamic_shared_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 namespace cudamm {{ const size_t dynamic_shared_bytes = {size}; }}
 extern "C" {{
-#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables, so that an index past the last of them reaches nothing
+#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables: an index past their end reaches nothing
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(65536)));
 #else
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(1024)));

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cudamm.errors import UsageError
+from cudamm.kernels.c_numbers import number_in
 from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
@@ -128,6 +129,20 @@ def member_names(source: str, entry: str, position: int) -> list[str]:
     types = _Types(code, _named_types(code) | _template_types(code, entry))
     found = types.struct(_type_words(_declared(parameters_of(code, entry)[position]), types))
     return [member.name for member in found[0].members] if found else []
+
+
+def launch_bound(source: str, entry: str) -> int | None:
+    """Return the threads that a kernel's `__launch_bounds__` allows in a block; None if it has none."""
+    code = without_comments(source)
+    head = re.split("[;}]", code[: _place_of_parameters(code, entry)][-LONGEST_HEAD:])[-1]
+    found = re.search(r"__launch_bounds__\s*\(", head)
+    if found is None:
+        return None
+    most, *_ = split_at_commas(head[found.end() : closing_bracket(head, found.end()) - 1])
+    given = {
+        name: int(words[0]) for name, words in _template_types(code, entry).items() if words[0].isdecimal()
+    }
+    return number_in(code, most, given)
 
 
 def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]:

@@ -27,7 +27,10 @@ from cudamm.compile.compiler_process import (
 )
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
+from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.program import Program
+from cudamm.compile.refused_features import refused_feature
+from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.c_text import dynamic_arrays_in
 
@@ -40,8 +43,6 @@ ELF_THREAD_LOCAL = 0x400
 _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
                  "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
 """Options that keep each memory access as written, preceded by a call of a function in `observe.cpp`."""
-
-RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class _Part:
         def make(target: Path) -> None:
             completed = _run([*self.command, "-c", "-o", str(target)], self.source)
             if completed.returncode != 0:
-                raise compile_failure(self.command[0], completed.stderr)
+                raise refused_feature(completed.stderr) or compile_failure(self.command[0], completed.stderr)
             check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
         return cached(self.made_from, ".o", make)
@@ -232,14 +233,19 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
         reads_changing_headers: the source may include headers that neither cudamm nor the compiler's
             version determines.
     """
-    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
+    command = _command(options)
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):
         full_source = preprocessed(_run([*command, "-E"], source), source)
     identity = compiler_identity(name, compiler().version)
     return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
+
+
+def _command(options: Sequence[str]) -> tuple[str, ...]:
+    """Return the compiler with its options, without those for the output."""
+    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
+    return (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
 
 
 def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str]:
@@ -263,7 +269,12 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
     folder = [f"-I{program.include_folder}"] if program.include_folder else []
-    return _part(_main_file(program), [*options, *folder], program.may_include)
+    source = _main_file(program)
+    if not program.method.runs_on_host and has_inline_ptx(program.text):
+        completed = _run([*_command([*options, *folder]), "-E"], source)
+        if completed.returncode == 0:  # otherwise the compiler reports why not
+            return _part(with_ptx_translated(completed.stdout), options)
+    return _part(source, [*options, *folder], program.may_include)
 
 
 def _runtime_part(name: str) -> _Part:
@@ -272,7 +283,8 @@ def _runtime_part(name: str) -> _Part:
 
 @functools.cache
 def _runtime_headers() -> tuple[str, ...]:
-    return tuple(path.read_text() for path in sorted(RUNTIME.rglob("*.h")))
+    headers = [*RUNTIME.glob("*.h"), *(RUNTIME / "include").rglob("*")]
+    return tuple(path.read_text() for path in sorted(headers) if path.is_file())
 
 
 def _static_shared_bytes(object_file: Path) -> int:
@@ -284,7 +296,11 @@ def _main_file(program: Program) -> str:
     """Return the kernel's file between the header that implements CUDA and a table for the runtime."""
     method = program.method
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)
-    return f"""#include "cuda_on_cpu.h"
+    headers = headers_for(program.text)
+    if has_inline_ptx(program.text):
+        headers.append("ptx.h")
+    includes = "\n".join(f'#include "{header}"' for header in headers)
+    return f"""{includes}
 {program.text}
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{program.entry.strip(": ")}, arguments); }}

@@ -300,14 +300,19 @@ def _main_file(program: Program) -> str:
     if has_inline_ptx(program.text):
         headers.append("ptx.h")
     includes = "\n".join(f'#include "{header}"' for header in headers)
+    text = _ALIGNAS.sub(r"\1__align__(", program.text)
     return f"""{includes}
-{program.text}
+{text}
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{program.entry.strip(": ")}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
 """
+
+
+# nvcc accepts `__shared__ alignas(16) float s[32]`; C++ has `alignas` at the beginning of a declaration only.
+_ALIGNAS = re.compile(r"(\b__shared__(?:\s+\w+)*?\s+)alignas\s*\(")
 
 
 def _dynamic_shared_file(program: Program) -> str:

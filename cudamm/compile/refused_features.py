@@ -9,25 +9,24 @@ from cudamm.errors import KernelError
 
 _FEATURES = {
     "tensor cores": r"nvcuda|wmma|\bmma_sync\b|\bldmatrix\b",
-    "the element type half": r"\b(?:__)?(?:half|nv_half|half2|nv_half2)\b|__(?:half2float|float2half|h\w+2?)\b(?=’|')",
+    "the element type half": r"\b(?:__)?(?:nv_)?half2?\b|__(?:half2float|float2half|half2half2)\w*",
     "the element type bfloat16": r"\b(?:__)?nv_bfloat16\w*|__(?:bfloat162float|float2bfloat16)\b",
-    "8-bit floating-point types": r"__nv_fp8\w*|__nv_fp6\w*|__nv_fp4\w*",
-    "textures and surfaces": r"\b(?:tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D)\w*|cudaTextureObject_t|"
-    r"cudaSurfaceObject_t|texture<)",
-    "dynamic parallelism, which is a launch by a kernel": r"<<<|\bcudaLaunchDevice\w*",
-    "thread block clusters": r"\b(?:cluster_group|this_cluster|__cluster\w*|clusterIdx|clusterDim)\b",
+    "real numbers of 8 bits or fewer": r"__nv_fp[468]\w*",
+    "textures and surfaces": r"\b(?:tex|surf)(?:[123]D|Cubemap)|\bcuda(?:Texture|Surface)Object_t|\btexture<",
+    "dynamic parallelism, a launch by a kernel": r"before [‘']<[’'] token|\bcudaLaunchDevice\w*",
+    "thread block clusters": r"\bcluster_group|\bthis_cluster|__cluster\w*|\bclusterIdx|\bclusterDim",
     "tensor maps and the copy engine (TMA)": r"\bCUtensorMap\b|\bcp_async_bulk\w*|cuda::ptx|cuda/ptx",
-    "warp functions without _sync, which CUDA 13 lacks too": r"[‘'](?:__shfl(?:_up|_down|_xor)?|__any|__all|__ballot)[’']",
-    "SIMD video instructions": r"[‘']__v[a-z]+[24][’']",
+    "warp functions without _sync": r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’']",
+    "SIMD video instructions": r"[‘']__v[a-z]+[24][us]*[’']",
 }
-"""For each feature that the CPU device lacks, how it shows in a compiler's error or in the line of the error."""
+"""For each feature that the CPU device lacks, how it shows in a compiler's error."""
 
 _ERROR = re.compile(r"^(.*?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 _FORBIDDEN_CALL = re.compile(r"call to .* declared with (?:attribute error|'error' attribute): (.*)")
 
 
 def refused_feature(stderr: str) -> KernelError | None:
-    """Return an error that names the feature behind a compiler's first error; None if no feature is behind it."""
+    """Return an error that names the feature behind a compiler's first error; None if it is another error."""
     errors = list(_ERROR.finditer(stderr))
     for error in errors:
         forbidden = _FORBIDDEN_CALL.fullmatch(error[2])

@@ -1,7 +1,7 @@
 """Choose the headers that implement CUDA for a kernel on the CPU device.
 
-Every kernel needs `cuda_on_cpu.h`. The others cost a compiler time, and are included for kernels that contain one
-of their words.
+Every kernel needs `cuda_on_cpu.h`. The others cost a compiler time, so a kernel gets only those of which it
+contains a word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEADERS = {
     "small_vectors.h": re.compile(r"(?:make_)?(?:u?char|u?short|u?long|u?longlong)[1-4]"),
     "warp_values.h": re.compile(r"__(?:match|reduce)_\w+"),
 }
-"""For each header, the names that it declares; `intrinsics.h` declares the other names of CUDA's functions."""
+"""The names that each header declares. `intrinsics.h` declares the other names of CUDA's functions."""
 
 
 def headers_for(text: str) -> list[str]:

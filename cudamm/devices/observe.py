@@ -113,6 +113,7 @@ def observe(
             workers,
             timeout_s=timeout_s,
             inherited=[report.fileno()],
+            shows_output=not checked,  # `check` also launches the kernel to verify it
         )
         with run:
             run.fill_output()

@@ -22,12 +22,17 @@
 
 // ---- Words of the language -----------------------------------------------------------------------
 
+#define __CUDA_ARCH__ 800  // the compute capability of what the CPU device implements
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+
 #define __global__ __attribute__((noinline))
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__  // empty, because it is also a name of a GCC attribute
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__
 #define __managed__

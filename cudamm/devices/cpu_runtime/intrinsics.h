@@ -209,8 +209,8 @@ CUDAMM_IN_PLACE void* __cvta_shared_to_generic(size_t address) { return cudamm::
 inline size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
 inline void* __cvta_global_to_generic(size_t address) { return (void*)address; }
 inline unsigned __isShared(const void* p) { return cudamm::is_shared(p); }
-// Local memory is the stack of the thread, which grows downwards to its present frame.
-inline unsigned __isLocal(const void* p) { return (size_t)p - (size_t)__builtin_frame_address(0) < 576 * 1024; }
+// Local memory is the stack of the thread, which grows downwards to the frame of this function.
+__attribute__((noinline)) inline unsigned __isLocal(const void* p) { return (size_t)p - (size_t)__builtin_frame_address(0) < 576 * 1024; }
 inline unsigned __isGlobal(const void* p) { return !__isShared(p) && !__isLocal(p); }
 
 // ---- Threads ----------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ CUDAMM_IN_PLACE void out(T& to, Register value) {
     else to = (T)value;
 }
 
+inline unsigned warps_of_block() { return (blockDim.x * blockDim.y * blockDim.z + 31) / 32; }
+
 template <class T, int N>
 struct alignas(N * sizeof(T)) Vector { T at[N]; };
 

@@ -791,7 +791,7 @@ void crashed(int signal, siginfo_t* info, void*) {
     }
     const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
-                       : signal == SIGABRT                   ? "failed assertion"
+                       : signal == SIGABRT                   ? "call of abort()"
                        : signal == SIGSYS                    ? "attempt to start a process"
                                                              : "illegal instruction";
     fail("crashed: %s%s%s", kind, thread, distance);

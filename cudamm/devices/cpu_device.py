@@ -139,6 +139,7 @@ class ProcessRun(Run):
         *,
         timeout_s: float | None = None,
         inherited: Sequence[int] = (),
+        shows_output: bool = True,
     ) -> None:
         """Start the process.
 
@@ -147,6 +148,7 @@ class ProcessRun(Run):
             timeout_s: time limit in seconds for an answer or a sign of progress; None: no limit, because
                 another process watches over this one.
             inherited: open files that the process inherits.
+            shows_output: show what the kernel prints in its first launch; later launches repeat it.
         """
         super().__init__(launch, a, b)
         self._native = program.method.runs_on_host
@@ -173,6 +175,9 @@ class ProcessRun(Run):
             self._start(executable, workers, inherited)
             try:
                 self._prepare(lengths)
+                if shows_output:
+                    shape = launch.shape
+                    self.ask(f"prints {method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
             except BaseException:
                 self.close()
                 raise

@@ -124,6 +124,7 @@ def observe(
             workers,
             timeout_s=timeout_s,
             inherited=[report.fileno()],
+            shows_output=not checked,  # `check` also launches the kernel to verify it
         )
         with run:
             if c is None:

@@ -55,7 +55,7 @@ _HEADER_OPTIONS = (
     ),
     option(
         "-I", "--include", multiple=True, metavar="DIR",
-        help="Folder of headers that the kernel includes, searched before folders named include. Repeatable.",
+        help="Folder of headers that the kernel includes, searched before the project's own. Repeatable.",
     ),
 )  # fmt: skip
 

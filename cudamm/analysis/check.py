@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, shared_memory_limit
+from cudamm.analysis.mistakes import Mistake, advice_of, brief, errors_of, merged, shared_memory_limit
 from cudamm.analysis.sanitizer import ToolVerdict
+from cudamm.analysis.second_look import hidden_mistakes
+from cudamm.benchmark.verify import hangs_too
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.errors import KernelError, RequirementError
-from cudamm.execution.case import Case
+from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
+from cudamm.execution.case import Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.c_text import dynamic_arrays_in
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
@@ -197,7 +199,12 @@ def check_all(
     for (variant, dtype), group in groups.items():
         for check in group:
             progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
-            if check.case is not None:
+            hung = next(
+                (c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None
+            )
+            if hung is not None:
+                check.skipped = f"not run: it hung at {hung.size}"
+            elif check.case is not None:
                 case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, case, limit, check, timeout_s)
         yield _result(variant, dtype, group, sanitize)
@@ -212,6 +219,7 @@ class _SizeCheck:
         failed: why the launch could not be watched; empty if it could.
         remark: as in `CheckResult`.
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
+        hung: the kernel did not answer in time.
     """
 
     variant: Variant
@@ -223,6 +231,7 @@ class _SizeCheck:
     failed: str = ""
     remark: str = ""
     watched: tuple[int, int] | None = None
+    hung: bool = False
 
     @property
     def size(self) -> str:
@@ -250,7 +259,7 @@ def _planned(
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
-        source = program(check.variant, check.problem.element, fmad)
+        source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
     if feasible:
@@ -277,19 +286,57 @@ def _check_size(
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
         verdict = executor.verify(case, thread_order=True)
-        observation = _observed(case, case.launch, timeout_s)
+        observation, errors = _seen(case, case.launch, verdict, timeout_s)
     except KernelError as error:
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
+        check.hung = isinstance(error, HangError)
         return
     check.remark = _remark(observation, case)
     static_bytes = _static_bytes(observation, case.program)
-    check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
-    check.errors += errors_of(observation, verdict, case.program, case.launch, check.size)
+    check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size) + errors
     if not observation.ended:
         check.watched = len(observation.blocks), case.launch.blocks
         check.advice = advice_of(observation, case.program, case.launch, check.size)
     case.problem.release()
+
+
+def _seen(
+    case: Case, launch: Launch, verdict: Verdict, timeout_s: float
+) -> tuple[Observation, list[Mistake]]:
+    """Watch a case, and return what was observed and the mistakes that make it wrong.
+
+    Raises:
+        KernelError: the launch could not be watched.
+    """
+    observation = _observed(case, launch, timeout_s)
+    mistakes = errors_of(observation, verdict, case.program, launch, str(case.problem.shape))
+    if all(mistake.kind == "wrong-result" for mistake in mistakes) and mistakes:
+        mistakes = [
+            *hidden_mistakes(case, launch, verdict, lambda: _observed(case, launch, timeout_s, trapped=True)),
+            *mistakes,
+        ]
+    return observation, mistakes
+
+
+def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
+    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if unseen.
+
+    Args:
+        verdict: the verdict on its product, which is wrong.
+    """
+    if (
+        case.launch is None
+        or case.variant.method.language != "cuda"
+        or case.problem.shape.elements > MOST_WATCHED
+    ):
+        return ""
+    try:
+        _, mistakes = _seen(case, case.launch, verdict, timeout_s)
+    except (KernelError, NoDeviceError):
+        return ""  # the verdict has a reason of its own
+    first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
+    return brief(first) if first is not None else ""
 
 
 def _result(
@@ -349,14 +396,22 @@ def _sanitized(sanitize: Sanitize | None, checks: Sequence[_SizeCheck]) -> tuple
     return sanitize(largest.variant, dataclasses.replace(largest.problem, scale=UNSCALED))
 
 
-def _observed(case: Case, launch: Launch, timeout_s: float) -> Observation:
-    """Observe all blocks of a launch, or some blocks of a large one."""
+def _observed(case: Case, launch: Launch, timeout_s: float, *, trapped: bool = False) -> Observation:
+    """Observe all blocks of a launch, or some blocks of a large one; `trapped` as for `observe`."""
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
     c = case.problem.output if case.problem.scale.beta else None
     return observe(
-        case.program, launch, *inputs, blocks=blocks, watch=watch, checked=True, c=c, timeout_s=timeout_s
+        case.program,
+        launch,
+        *inputs,
+        blocks=blocks,
+        watch=watch,
+        checked=True,
+        c=c,
+        trapped=trapped,
+        timeout_s=timeout_s,
     )
 
 

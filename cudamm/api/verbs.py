@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cudamm.analysis import trace as tracing
+from cudamm.analysis.check import cause_seen
 from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
@@ -20,6 +21,7 @@ from cudamm.api.defaults import (
     MOST_SMS,
     MOST_WARMUP,
     OCCUPANCY_ARCH,
+    SQUARE_SIZES,
     TIMED_SIZES,
     TRACE_ARCH,
     VERIFIED_SIZES,
@@ -49,7 +51,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types
+from cudamm.kernels.chosen_cases import are_square_only, cases_of_supported_types
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -163,7 +165,7 @@ def verify(
     seed: int = 0,
     alpha: float = 1.0,
     beta: float = 0.0,
-    timeout_s: float = 60.0,
+    timeout_s: float | None = None,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[Result]:
@@ -173,7 +175,8 @@ def verify(
     worker process. A kernel that crashes or hangs costs its own row, not this process.
 
     Args:
-        methods, params, device, fmad, seed, timeout_s, progress, header: as for `bench`.
+        methods, params, device, fmad, seed, progress, header: as for `bench`.
+        timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
         n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
         dtype: as for `bench`; if it is not given, every type that a method has.
         alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
@@ -185,7 +188,8 @@ def verify(
     """
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
-    variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
+    variants = chosen.variants()
+    sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     scale = (
         real("alpha", alpha, MOST_SCALE, negative=True),
         real("beta", beta, MOST_SCALE, negative=True),
@@ -193,10 +197,12 @@ def verify(
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale
     )
-    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
+    limit_s = None if timeout_s is None else real("timeout_s", timeout_s, MOST_SECONDS, positive=True)
+    with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)
+        verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:
         verify_table.render(console, info, results)

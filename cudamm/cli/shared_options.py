@@ -50,12 +50,26 @@ _HEADER_OPTIONS = (
         help="Matrices that the kernel stores column by column, such as A=column,B=column; repeatable.",
     ),
     option(
+        "--initial-c", metavar="0", show_default="the header's",
+        help="Fill C with zeros before each launch, for a kernel that adds to C.",
+    ),
+    option(
         "-I", "--include", multiple=True, metavar="DIR",
         help="Folder of headers that the kernel includes, searched before folders named include. Repeatable.",
     ),
 )  # fmt: skip
 
-HEADER_FIELDS = ("entry", "args", "threads", "grid", "shared_bytes", "requires", "layout", "include")
+HEADER_FIELDS = (
+    "entry",
+    "args",
+    "threads",
+    "grid",
+    "shared_bytes",
+    "requires",
+    "layout",
+    "initial_c",
+    "include",
+)
 """Parameters of the options that replace fields of a kernel's header."""
 
 
@@ -91,7 +105,7 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
 _CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(kernels: Sequence[str], files: Sequence[str], **given: Any) -> Selection:
+def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: Any) -> Selection:
     from pathlib import Path
 
     from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
@@ -104,7 +118,7 @@ def _selection(kernels: Sequence[str], files: Sequence[str], **given: Any) -> Se
     named = (*kernels, *files)
     if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")
-    chosen = {name: given.pop(name) for name in _CHOOSING}
+    chosen = {"methods": ()} | {name: given.pop(name) for name in _CHOOSING if name in given}
     for repeated in ("requires", "layout"):
         given[repeated] = _joined(given[repeated])
     given["include"] = folders_field(given["include"]) or None
@@ -129,6 +143,7 @@ def selection_options(
     kernel: Sequence[Decorator] = (),
     block: str = ONE_VALUE,
     values: str = ONE_VALUE,
+    named: bool = True,
 ) -> Decorator:
     """Add the options that choose variants; the command receives them as `selection`.
 
@@ -137,23 +152,29 @@ def selection_options(
         kernel: more options for the group "Kernel".
         block: the default of `--block`.
         values: the default of the other parameters.
+        named: add the options and the argument that name methods and files; false for a command that has
+            arguments of its own for them.
     """
+    naming = (
+        methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
+        option(
+            "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
+            help="Your own kernel; - for standard input. Options below replace fields of its header, or "
+            "the whole header. Repeatable.",
+        ),
+    )  # fmt: skip
+    files = argument(
+        "files", nargs=-1, metavar="[FILE.cu]...", shell_complete=complete_files,
+        help="Your own kernels, as with --kernel.",
+    )  # fmt: skip
     return gathered(
         "selection",
         _selection,
         ("kernels", "files", *_CHOOSING, *HEADER_FIELDS, "traffic"),
-        argument(
-            "files", nargs=-1, metavar="[FILE.cu]...", shell_complete=complete_files,
-            help="Your own kernels, as with --kernel.",
-        ),
+        *((files,) if named else ()),
         option_group(
             "Kernel",
-            methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
-            option(
-                "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
-                help="Your own kernel; - for standard input. Options below replace fields of its header, or "
-                "the whole header. Repeatable.",
-            ),
+            *(naming if named else ()),
             *_HEADER_OPTIONS,
             *kernel,
         ),
@@ -243,3 +264,8 @@ timeout_option = option(
     metavar="SECONDS", help="Time without an answer after which a variant counts as hung.",
 )  # fmt: skip
 device_options = option_group("Device", device_option, timeout_option)
+verify_timeout_option = option(
+    "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), metavar="SECONDS",
+    show_default="60, or 10 on the CPU device up to 256x256x256",
+    help="Time without an answer after which a variant counts as hung; its other sizes are not run.",
+)  # fmt: skip

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
+from cudamm.compile.compile_errors import in_users_terms
 from cudamm.compile.compiler_process import (
+    CompileError,
     compile_failure,
     preprocessed,
     run_compiler,
@@ -27,7 +29,10 @@ from cudamm.compile.compiler_process import (
 )
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
+from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.program import Program
+from cudamm.compile.refused_features import refused_feature
+from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.c_text import dynamic_arrays_in
 
@@ -40,8 +45,6 @@ ELF_THREAD_LOCAL = 0x400
 _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
                  "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
 """Options that keep each memory access as written, preceded by a call of a function in `observe.cpp`."""
-
-RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def compile_for_host(program: Program) -> Executable:
         NoDeviceError: there is no C++ compiler.
     """
     parts = _parts(program)
-    kernel = parts[0].compiled()
+    kernel = _compiled_kernel(program, parts[0])
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
         raise KernelError(
@@ -83,6 +86,14 @@ def compile_for_host(program: Program) -> Executable:
             f"{STATIC_SHARED_BYTES:,} that a kernel may declare; use dynamic shared memory instead"
         )
     return _linked(parts)
+
+
+def _compiled_kernel(program: Program, part: _Part) -> Path:
+    """Compile the kernel's part. Raises KernelError in the user's terms if it does not compile."""
+    try:
+        return part.compiled()
+    except CompileError as error:
+        raise in_users_terms(error, program) from None
 
 
 def made_from(program: Program) -> list[str]:
@@ -111,16 +122,19 @@ def _parts(program: Program) -> list[_Part]:
     ]
 
 
-def compile_to_observe(program: Program) -> Executable:
+def compile_to_observe(program: Program, *, checked: bool = False) -> Executable:
     """Compile a program with every memory access instrumented, or take it from the cache.
 
     The executable also accepts the commands that `observe.cpp` lists.
+
+    Args:
+        checked: instrument the indices of arrays too.
 
     Raises:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
-    options = list(_INSTRUMENTED)
+    options = [*_INSTRUMENTED, *(["-fsanitize=bounds"] if checked else [])]
     if compiler().is_clang:  # by default Clang does not instrument the read in `x += y`
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
     else:
@@ -131,7 +145,42 @@ def compile_to_observe(program: Program) -> Executable:
         _runtime_part("runtime.cpp"),
         _runtime_part("observe.cpp"),
     ]
+    _compiled_kernel(program, parts[0])
     return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
+
+
+@dataclass(frozen=True)
+class CompilerWarning:
+    """A warning of the host's compiler about a program.
+
+    Attributes:
+        file: name of the file as the program names it.
+        option: the option that turns the warning on, such as `uninitialized`.
+    """
+
+    file: str
+    line: int
+    text: str
+    option: str
+
+
+def warnings_of(program: Program) -> list[CompilerWarning]:
+    """Return the compiler's warnings about variables that are not set, and numbers cut to whole numbers.
+
+    It takes as long as to compile the program, and nothing is kept.
+
+    Raises:
+        NoDeviceError: there is no C++ compiler.
+    """
+    # Only an optimising compiler follows values from statement to statement.
+    options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion"]
+    options += [f"-I{folder}" for folder in program.include_folders]
+    part = _part(_main_file(program), options)
+    printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
+    found = re.findall(
+        r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE
+    )
+    return [CompilerWarning(file, int(line), text, option) for file, line, text, option in found]
 
 
 _RUNTIME_OPTIONS = ["-O2", "-pthread"]
@@ -219,7 +268,7 @@ class _Part:
         def make(target: Path) -> None:
             completed = _run([*self.command, "-c", "-o", str(target)], self.source)
             if completed.returncode != 0:
-                raise compile_failure(self.command[0], completed.stderr)
+                raise refused_feature(completed.stderr) or compile_failure(self.command[0], completed.stderr)
             check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
         return cached(self.made_from, ".o", make)
@@ -232,14 +281,19 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
         reads_changing_headers: the source may include headers that neither cudamm nor the compiler's
             version determines.
     """
-    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
+    command = _command(options)
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):
         full_source = preprocessed(_run([*command, "-E"], source), source)
     identity = compiler_identity(name, compiler().version)
     return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
+
+
+def _command(options: Sequence[str]) -> tuple[str, ...]:
+    """Return the compiler with its options, without those for the output."""
+    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
+    return (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
 
 
 def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str]:
@@ -262,8 +316,13 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
-    folders = [f"-I{folder}" for folder in program.include_folders]
-    return _part(_main_file(program), [*options, *folders], program.may_include)
+    with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
+    source = _main_file(program)
+    if not program.method.runs_on_host and has_inline_ptx(program.text):
+        completed = _run([*_command(with_folders), "-E"], source)
+        if completed.returncode == 0:  # otherwise the compiler reports why not
+            return _part(with_ptx_translated(completed.stdout), options)
+    return _part(source, with_folders, program.may_include)
 
 
 def _runtime_part(name: str) -> _Part:
@@ -272,7 +331,8 @@ def _runtime_part(name: str) -> _Part:
 
 @functools.cache
 def _runtime_headers() -> tuple[str, ...]:
-    return tuple(path.read_text() for path in sorted(RUNTIME.rglob("*.h")))
+    headers = [*RUNTIME.glob("*.h"), *(RUNTIME / "include").rglob("*")]
+    return tuple(path.read_text() for path in sorted(headers) if path.is_file())
 
 
 def _static_shared_bytes(object_file: Path) -> int:
@@ -284,14 +344,23 @@ def _main_file(program: Program) -> str:
     """Return the kernel's file between the header that implements CUDA and a table for the runtime."""
     method = program.method
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)
-    return f"""#include "cuda_on_cpu.h"
-{program.text}
+    headers = headers_for(program.text)
+    if has_inline_ptx(program.text):
+        headers.append("ptx.h")
+    includes = "\n".join(f'#include "{header}"' for header in headers)
+    text = _ALIGNAS.sub(r"\1__align__(", program.text)
+    return f"""{includes}
+{text}
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{program.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
 """
+
+
+# nvcc accepts `__shared__ alignas(16) float s[32]`; C++ has `alignas` at the beginning of a declaration only.
+_ALIGNAS = re.compile(r"(\b__shared__(?:\s+\w+)*?\s+)alignas\s*\(")
 
 
 def _dynamic_shared_file(program: Program) -> str:
@@ -309,6 +378,10 @@ def _dynamic_shared_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 namespace cudamm {{ const size_t dynamic_shared_bytes = {size}; }}
 extern "C" {{
+#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables: an index past their end reaches nothing
+__thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(65536)));
+#else
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(1024)));
+#endif
 {aliases}}}
 """

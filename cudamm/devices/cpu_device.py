@@ -38,7 +38,7 @@ from cudamm.devices.device import (
     guarded,
     region_bytes,
 )
-from cudamm.errors import KernelError, NoDeviceError, signal_name
+from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
 from cudamm.kernels.launch_plan import Argument, Launch, Limits, MatrixName, StructValue
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
@@ -141,6 +141,7 @@ class ProcessRun(Run):
         *,
         timeout_s: float | None = None,
         inherited: Sequence[int] = (),
+        shows_output: bool = True,
     ) -> None:
         """Start the process.
 
@@ -149,6 +150,7 @@ class ProcessRun(Run):
             timeout_s: time limit in seconds for an answer or a sign of progress; None: no limit, because
                 another process watches over this one.
             inherited: open files that the process inherits.
+            shows_output: show what the kernel prints in its first launch; later launches repeat it.
         """
         super().__init__(launch, a, b)
         self._native = program.method.runs_on_host
@@ -175,6 +177,9 @@ class ProcessRun(Run):
             self._start(executable, workers, inherited)
             try:
                 self._prepare(lengths)
+                if shows_output:
+                    shape = launch.shape
+                    self.ask(f"prints {method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
             except BaseException:
                 self.close()
                 raise
@@ -293,7 +298,7 @@ class ProcessRun(Run):
                 break
             elif deadline is not None and time.monotonic() > deadline:
                 self.close()
-                raise KernelError(
+                raise HangError(
                     f"no answer within {self._timeout_s:g} s (--timeout): it hangs, or needs longer than that"
                 )
             else:

@@ -106,6 +106,18 @@ class Deviation:
     bound: float
 
 
+class DamagedMemoryError(KernelError):
+    """A write outside of a matrix or into an input, found when the launch had ended.
+
+    Attributes:
+        matrix: the matrix whose surroundings, or whose own memory, the kernel changed.
+    """
+
+    def __init__(self, message: str, matrix: MatrixName) -> None:
+        super().__init__(message)
+        self.matrix = matrix
+
+
 class Run(ABC):
     """A compiled kernel with its matrices in the device's memory, ready for any number of launches.
 
@@ -126,6 +138,8 @@ class Run(ABC):
             name: layout.stored(matrix) for (name, layout), matrix in given
         }
         self.poison = FINITE_POISON if launch.may_scale_output else POISON
+        if launch.adds_to_zeros:
+            self.poison = np.uint32(0)
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:
@@ -189,12 +203,12 @@ class Run(ABC):
         return self.layouts["C"].matrix_in(inner.view(c.dtype))
 
     def check_memory(self) -> None:
-        """Raise KernelError if the kernel wrote outside a matrix or into an input."""
+        """Raise DamagedMemoryError if the kernel wrote outside a matrix or into an input."""
         for name, matrix in self.matrices.items():
             region = self.region(name)
             damage = _damage(name, matrix, self.layouts[name], region)
             if damage:
-                raise KernelError(damage)
+                raise DamagedMemoryError(damage, name)
 
     def __enter__(self) -> Run:
         return self

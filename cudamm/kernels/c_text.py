@@ -107,6 +107,49 @@ def dynamic_arrays_in(source: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def shared_arrays_in(source: str) -> set[str]:
+    """Return the names that C source declares as `__shared__`."""
+    if "__shared__" not in source:
+        return set()
+    declarations = (d.partition("__shared__")[2] for d in re.split("[;{}]", without_comments(source)))
+    return {name for declared in declarations for name in re.findall(r"(\w+)\s*\[", declared)}
+
+
+def indexed_at(line: str, column: int) -> tuple[str, list[str], int] | None:
+    """Return the array, the indices and the number of one index in an expression such as `As[ty][tx]`.
+
+    Args:
+        column: the column of the bracket that closes the index, counted from 1.
+    """
+    if not 0 < column <= len(line) or line[column - 1] != "]":
+        return None
+    indices, position = list[str](), column
+    while position > 0 and line[position - 1] == "]":
+        start = _opening_bracket(line, position - 1)
+        indices.insert(0, line[start + 1 : position - 1].strip())
+        position = len(line[:start].rstrip())
+    number, name = len(indices) - 1, re.search(r"(\w+)$", line[:position])
+    rest = column
+    while line[rest : rest + 1] == "[":
+        depth, start = 1, rest + 1
+        rest = start
+        while rest < len(line) and depth:
+            depth += (line[rest] == "[") - (line[rest] == "]")
+            rest += 1
+        indices.append(line[start : rest - 1].strip())
+    return (name[1], indices, number) if name else None
+
+
+def _opening_bracket(line: str, position: int) -> int:
+    """Return the place of the bracket that the bracket at `position` closes; 0 if there is none."""
+    depth = 0
+    for place in range(position, -1, -1):
+        depth += (line[place] == "]") - (line[place] == "[")
+        if depth == 0:
+            return place
+    return 0
+
+
 def is_word(token: str) -> bool:
     """Return whether a token is a name, a keyword or a number."""
     return token[:1].isalnum() or token[:1] == "_"

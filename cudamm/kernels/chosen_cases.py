@@ -58,6 +58,24 @@ def cases(
     ]
 
 
+def are_square_only(variants: Sequence[Variant]) -> bool:
+    """Return whether the requirements of every variant hold for square matrices only."""
+
+    def holds(variant: Variant, m: int, n: int, k: int) -> bool:
+        try:
+            variant.padded(ELEMENT_TYPES[variant.method.element_types[0]], m, n, k)
+        except UsageError:
+            return False
+        return True
+
+    edge = 2048  # a multiple of most tiles
+    shapes = ((edge, edge, 2 * edge), (edge, 2 * edge, edge), (2 * edge, edge, edge))
+    return bool(variants) and all(
+        holds(variant, edge, edge, edge) and not any(holds(variant, *shape) for shape in shapes)
+        for variant in variants
+    )
+
+
 def kernels_of(
     variants: Sequence[Variant],
     is_named: Callable[[Method], bool],

@@ -141,6 +141,18 @@ def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | 
     return lists
 
 
+def host_function_line(source: str, name: str) -> int:
+    """Return the line at which C source defines a function of the host; 0 if it defines none of that name."""
+    for declaration in _declarations(source):
+        if (
+            declaration.is_host_code
+            and name in declaration.names
+            and "(" in source[declaration.start : declaration.end]
+        ):
+            return source.count("\n", 0, declaration.start) + 1
+    return 0
+
+
 def device_code(source: str, entry: str) -> str:
     """Return C source without the declarations that a kernel does not need, line for line.
 
@@ -327,7 +339,7 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
     if not words or (words[:2] == ["using", "namespace"] and words[-1] in known.namespaces):
         return None
     if words[0] in ("using", "namespace", "static_assert"):
-        names = words[1:2] if words[0] == "namespace" else words[1:]
+        names = words[1:2] if words[0] == "namespace" or "=" in head else words[1:]
         return _Declaration(start, end, frozenset(names), uses, scope)
     is_on_device = not known.on_device.isdisjoint(words)
     if _is_function(text):
@@ -341,7 +353,9 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
         )
         return _Declaration(start, end, frozenset(names) - _ARGUMENTS, uses, scope, is_host_code)
     if not _TYPES.isdisjoint(words[:4]):
-        names = [*words, *_WORD.findall(text if "enum" in words else _outside(text, "{}"))]
+        # A typedef names its type after the body; an enum names its values in it.
+        _, bracket, rest = text.partition("{")
+        names = [*words, *_WORD.findall(rest if "enum" in words else _outside(bracket + rest, "{}"))]
         return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope)
     is_host_code = not is_on_device and known.constant.isdisjoint(words)
     return _Declaration(start, end, frozenset(_VARIABLE.findall(head)), uses, scope, is_host_code)

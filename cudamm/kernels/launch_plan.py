@@ -101,6 +101,7 @@ class Launch:
         constants: symbols in constant memory, and the values that are copied there before the launch.
         arguments: the kernel's arguments, in order.
         column_major: the matrices that lie in memory column by column; the others lie row by row.
+        adds_to_zeros: whether C has to hold zeros before the launch.
     """
 
     shape: Shape
@@ -110,6 +111,7 @@ class Launch:
     constants: tuple[tuple[str, int], ...]
     arguments: tuple[Argument, ...]
     column_major: tuple[MatrixName, ...] = ()
+    adds_to_zeros: bool = False
 
     @property
     def layouts(self) -> dict[MatrixName, MatrixLayout]:
@@ -163,6 +165,7 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         constants=tuple((name, value.whole(names)) for name, value in method.constants),
         arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
         column_major=method.column_major,
+        adds_to_zeros=method.adds_to_zeros,
     )
 
 

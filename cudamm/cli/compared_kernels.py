@@ -1,0 +1,65 @@
+"""The two kernels that a command line of `compare` names, and the problem on which they are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cudamm.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudamm.kernels.problem import Problem
+    from cudamm.kernels.selection import Selection
+    from cudamm.kernels.variant import Variant
+
+
+def compared_kernels(
+    selection: Selection,
+    names: Sequence[str],
+    sizes: Sequence[str],
+    dtypes: Sequence[str],
+    seed: int,
+    arch: str,
+) -> tuple[list[tuple[str, Variant]], Problem]:
+    """Return the two kernels, each with the name under which it is shown, and their problem.
+
+    Without `--dtype`, the element type is the first one that both kernels have.
+
+    Raises:
+        UsageError: a name matches no kernel or several, both names are the same, or there is no problem that
+            both kernels compute.
+    """
+    from cudamm.api.traceable_cases import traceable_cases
+    from cudamm.kernels.header import STANDARD_INPUT
+    from cudamm.kernels.variant_pair import pair
+
+    old, new = names
+    if old == new:
+        raise UsageError(f"both kernels are {old}: name two, or two values of a parameter, as in {old},BM=64")
+    if len(sizes) > 1 or len(dtypes) > 1:
+        raise UsageError("compare takes two kernels on one problem: name one size and one --dtype")
+    variants = pair(selection, (old, new), "compare")
+    methods = [variant.method for variant in variants]
+    common = [name for name in methods[0].element_types if name in methods[1].element_types]
+    if not common:
+        types = [", ".join(method.element_types) for method in methods]
+        raise UsageError(
+            f"{old} multiplies matrices of {types[0]} and {new} of {types[1]}: compare takes two kernels of "
+            "one element type"
+        )
+    chosen, _, _ = traceable_cases(variants, lambda method: True, sizes, dtypes or common[:1], seed, arch)
+    (old_variant, problem), (new_variant, _) = chosen
+    files = [name.partition(",")[0].strip() for name in names]
+    shown = files if files[0] != files[1] else [name.strip() for name in names]
+    shown = ["standard input" if name == STANDARD_INPUT else name for name in shown]
+    return [
+        (name, _named(variant, name)) for name, variant in zip(shown, (old_variant, new_variant), strict=True)
+    ], problem
+
+
+def _named(variant: Variant, name: str) -> Variant:
+    """Return the variant of a user's file with a name that tells it from the other kernel."""
+    if variant.method.builtin:
+        return variant
+    return dataclasses.replace(variant, method=dataclasses.replace(variant.method, name=name))

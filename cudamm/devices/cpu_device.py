@@ -7,7 +7,9 @@ own (`cpu_runtime`). The host's own methods run natively: C++ in a process of it
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
+import itertools
 import mmap
 import os
 import platform
@@ -152,7 +154,7 @@ class ProcessRun(Run):
         """
         super().__init__(launch, a, b)
         self._native = program.method.runs_on_host
-        self._formats = each_format(parameter_formats(program.text, program.entry, program.element))
+        self._program = program
         self._timeout_s = timeout_s
         self._exited: int | None = None
         self._received = b""
@@ -223,19 +225,24 @@ class ProcessRun(Run):
     def launch_command(self, descending: bool = False) -> str:
         """Return the command that makes the process run the kernel once."""
         plan = self.plan
-        arguments = " ".join(map(self._argument, self._formats, plan.arguments))
+        arguments = " ".join(itertools.starmap(self._argument, enumerate(plan.arguments)))
         if self._native:
             return f"call {arguments}"
         numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
         return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
 
-    def _argument(self, part: str, argument: Argument) -> str:
+    def _argument(self, position: int, argument: Argument) -> str:
         """Return an argument as the process reads it: a matrix, the bytes of a struct, or a number."""
         if isinstance(argument, StructValue):
-            passed = passed_value(part, argument, self._addresses)
+            passed = passed_value(self._formats[position], argument, self._addresses)
             assert isinstance(passed, bytes)  # noqa: S101 - a struct is packed
             return f"#{passed.hex()}"
         return f"@{'ABC'.index(argument)}" if isinstance(argument, str) else repr(argument)
+
+    @functools.cached_property
+    def _formats(self) -> list[str]:
+        program = self._program
+        return each_format(parameter_formats(program.text, program.entry, program.element))
 
     def _time(self, command: str) -> int:
         duration, _, self.undefined_shuffle = self.ask(command).partition(" ")

@@ -21,16 +21,19 @@ def compared_kernels(
     dtypes: Sequence[str],
     seed: int,
     arch: str,
+    quiet: bool,
 ) -> tuple[list[tuple[str, Variant]], Problem]:
     """Return the two kernels, each with the name under which it is shown, and their problem.
 
-    Without `--dtype`, the element type is the first one that both kernels have.
+    Without `--dtype`, the element type is the first one that both kernels have. What had to be assumed about
+    the files is printed on standard error, unless `quiet`.
 
     Raises:
         UsageError: a name matches no kernel or several, both names are the same, or there is no problem that
             both kernels compute.
     """
     from cudamm.api.traceable_cases import traceable_cases
+    from cudamm.cli.asked_cases import print_left_out
     from cudamm.kernels.header import STANDARD_INPUT
     from cudamm.kernels.variant_pair import pair
 
@@ -41,6 +44,7 @@ def compared_kernels(
         raise UsageError("compare takes two kernels on one problem: name one size and one --dtype")
     variants = pair(selection, (old, new), "compare")
     methods = [variant.method for variant in variants]
+    print_left_out([remark for method in methods for remark in method.remarks], quiet)
     common = [name for name in methods[0].element_types if name in methods[1].element_types]
     if not common:
         types = [", ".join(method.element_types) for method in methods]

@@ -122,6 +122,7 @@ def test_methods_parameters_and_functions_of_a_file_are_compared(run, tmp_path, 
         ("my.cu naive --gpu a1000000", ["a1000000", "rtx3090"]),
         ("my.cu naive -D BLOCK_SIZE=8,16", ["matches 2"]),
         ("my.cu,entry=none naive", ["none", "mine"]),
+        ("two.cu naive", ["two.cu has several kernels", "(mine, copy)"]),
         ("naive numpy", ["numpy"]),
         ("naive tiled --entry mine", ["--entry"]),
     ],
@@ -131,4 +132,6 @@ def test_what_cannot_be_compared_is_refused(run, kernel, line, words):
     kernel(
         "double.cu", "const float *A, const float *B, float *C", "const double *A, const double *B, double *C"
     )
+    text = kernel("two.cu").read_text()
+    Path("two.cu").write_text(text + text.partition("\n\n")[2].replace("mine", "copy"))
     run(f"compare {line}").refused(2, *words)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.cli.compared_kernels import short_names
+
 COALESCED = "row = blockIdx.y * BLOCK_SIZE + threadIdx.y, col = blockIdx.x * BLOCK_SIZE + threadIdx.x"
 SWAPPED = "row = blockIdx.y * BLOCK_SIZE + threadIdx.x, col = blockIdx.x * BLOCK_SIZE + threadIdx.y"
 
@@ -135,3 +137,18 @@ def test_what_cannot_be_compared_is_refused(run, kernel, line, words):
     text = kernel("two.cu").read_text()
     Path("two.cu").write_text(text + text.partition("\n\n")[2].replace("mine", "copy"))
     run(f"compare {line}").refused(2, *words)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("v1.cu", "v2.cu", ("v1.cu", "v2.cu")),
+        ("a/v1.cu", "../b/v2.cu", ("v1.cu", "v2.cu")),
+        ("a/gemm.cu", "b/gemm.cu", ("a/gemm.cu", "b/gemm.cu")),
+        ("my.cu,BM=8", "my.cu,BM=16", ("my.cu,BM=8", "my.cu,BM=16")),
+        ("my.cu,BM=8", "other.cu,BM=8", ("my.cu", "other.cu")),
+        ("-", "my.cu", ("standard input", "my.cu")),
+    ],
+)
+def test_the_shortest_names_that_tell_the_kernels_apart_are_shown(old, new, names):
+    assert short_names(old, new) == names

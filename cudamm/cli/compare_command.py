@@ -130,7 +130,9 @@ def compare_command(
     from cudamm.output import kernel_comparison_table as tables
 
     architecture = find_architecture(arch)
-    kernels, problem = compared_kernels(selection, names, sizes, dtypes, seed, architecture.name)
+    kernels, problem = compared_kernels(
+        selection, names, sizes, dtypes, seed, architecture.name, outputs.quiet
+    )
     with (
         WorkerExecutor("cpu", timeout_s) as worker,
         Session[KernelComparison](SCHEMA, outputs, worker.target.info) as session,

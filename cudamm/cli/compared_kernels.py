@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudamm.errors import UsageError
@@ -21,17 +22,19 @@ def compared_kernels(
     dtypes: Sequence[str],
     seed: int,
     arch: str,
+    quiet: bool,
 ) -> tuple[list[tuple[str, Variant]], Problem]:
     """Return the two kernels, each with the name under which it is shown, and their problem.
 
-    Without `--dtype`, the element type is the first one that both kernels have.
+    Without `--dtype`, the element type is the first one that both kernels have. What had to be assumed about
+    the files is printed on standard error, unless `quiet`.
 
     Raises:
         UsageError: a name matches no kernel or several, both names are the same, or there is no problem that
             both kernels compute.
     """
     from cudamm.api.traceable_cases import traceable_cases
-    from cudamm.kernels.header import STANDARD_INPUT
+    from cudamm.cli.asked_cases import print_left_out
     from cudamm.kernels.variant_pair import pair
 
     old, new = names
@@ -41,6 +44,7 @@ def compared_kernels(
         raise UsageError("compare takes two kernels on one problem: name one size and one --dtype")
     variants = pair(selection, (old, new), "compare")
     methods = [variant.method for variant in variants]
+    print_left_out([remark for method in methods for remark in method.remarks], quiet)
     common = [name for name in methods[0].element_types if name in methods[1].element_types]
     if not common:
         types = [", ".join(method.element_types) for method in methods]
@@ -50,12 +54,20 @@ def compared_kernels(
         )
     chosen, _, _ = traceable_cases(variants, lambda method: True, sizes, dtypes or common[:1], seed, arch)
     (old_variant, problem), (new_variant, _) = chosen
-    files = [name.partition(",")[0].strip() for name in names]
-    shown = files if files[0] != files[1] else [name.strip() for name in names]
-    shown = ["standard input" if name == STANDARD_INPUT else name for name in shown]
-    return [
-        (name, _named(variant, name)) for name, variant in zip(shown, (old_variant, new_variant), strict=True)
-    ], problem
+    shown = zip(short_names(old, new), (old_variant, new_variant), strict=True)
+    return [(name, _named(variant, name)) for name, variant in shown], problem
+
+
+def short_names(old: str, new: str) -> tuple[str, str]:
+    """Return the shortest names that tell the kernels apart: without folders, with them, or with values."""
+    from cudamm.kernels.header import STANDARD_INPUT
+
+    files = [name.partition(",")[0].strip() for name in (old, new)]
+    files = ["standard input" if file == STANDARD_INPUT else file for file in files]
+    for first, second in ([Path(file).name for file in files], files):
+        if first != second:
+            return first, second
+    return old.strip(), new.strip()
 
 
 def _named(variant: Variant, name: str) -> Variant:

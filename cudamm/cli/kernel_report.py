@@ -51,6 +51,9 @@ def report_kernel(
 
     architecture = find_architecture(arch)
     variants = selection.variants()
+    functions = list(dict.fromkeys(variant.method.entry for variant in variants))
+    if len(functions) > 1:
+        raise UsageError(f"the file has several kernels: choose one with --entry ({', '.join(functions)})")
     if len(variants) != 1 or len(sizes) > 1 or len(dtypes) > 1:
         raise UsageError(
             "report writes a page about one kernel at one size: name one value of each parameter, one size "

@@ -50,6 +50,12 @@ def pair(
             if _has_parameter(method, side, name) and name not in own
         )
         variants = dataclasses.replace(side, defines=(*side.defines, *added)).variants()
+        functions = list(dict.fromkeys(variant.method.entry for variant in variants))
+        if len(functions) > 1 and side.kernels:
+            raise UsageError(
+                f"{text} has several kernels ({', '.join(functions)}): name one, as in "
+                f"{text},entry={functions[0]}"
+            )
         if len(variants) != 1:
             raise UsageError(
                 f"{option} compares two variants, and {text} matches {len(variants)}: name one method and "

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.cli.compared_kernels import short_names
+
 COALESCED = "row = blockIdx.y * BLOCK_SIZE + threadIdx.y, col = blockIdx.x * BLOCK_SIZE + threadIdx.x"
 SWAPPED = "row = blockIdx.y * BLOCK_SIZE + threadIdx.x, col = blockIdx.x * BLOCK_SIZE + threadIdx.y"
 
@@ -122,6 +124,7 @@ def test_methods_parameters_and_functions_of_a_file_are_compared(run, tmp_path, 
         ("my.cu naive --gpu a1000000", ["a1000000", "rtx3090"]),
         ("my.cu naive -D BLOCK_SIZE=8,16", ["matches 2"]),
         ("my.cu,entry=none naive", ["none", "mine"]),
+        ("two.cu naive", ["two.cu has several kernels", "(mine, copy)"]),
         ("naive numpy", ["numpy"]),
         ("naive tiled --entry mine", ["--entry"]),
     ],
@@ -131,4 +134,21 @@ def test_what_cannot_be_compared_is_refused(run, kernel, line, words):
     kernel(
         "double.cu", "const float *A, const float *B, float *C", "const double *A, const double *B, double *C"
     )
+    text = kernel("two.cu").read_text()
+    Path("two.cu").write_text(text + text.partition("\n\n")[2].replace("mine", "copy"))
     run(f"compare {line}").refused(2, *words)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("v1.cu", "v2.cu", ("v1.cu", "v2.cu")),
+        ("a/v1.cu", "../b/v2.cu", ("v1.cu", "v2.cu")),
+        ("a/gemm.cu", "b/gemm.cu", ("a/gemm.cu", "b/gemm.cu")),
+        ("my.cu,BM=8", "my.cu,BM=16", ("my.cu,BM=8", "my.cu,BM=16")),
+        ("my.cu,BM=8", "other.cu,BM=8", ("my.cu", "other.cu")),
+        ("-", "my.cu", ("standard input", "my.cu")),
+    ],
+)
+def test_the_shortest_names_that_tell_the_kernels_apart_are_shown(old, new, names):
+    assert short_names(old, new) == names

@@ -358,12 +358,14 @@ def refuse_to_observe(*_):
         ("my.cu --dtype float64", ["float64"]),
         ("my.cu --gpu a1000000", ["a1000000", "rtx3090"]),
         ("my.cu --entry theirs", ["theirs", "mine"]),
+        ("two.cu", ["several kernels", "--entry (mine, copy)"]),
         ("my.cu -o my.cu", ["-o my.cu would replace"]),
         ("nowhere.cu", ["no kernel file nowhere.cu"]),
         ("-", ["-o FILE"]),
     ],
 )
 def test_a_page_of_a_kernel_that_cannot_be_made_is_refused(run, kernel, results, tmp_path, line, words):
-    kernel()
+    text = kernel().read_text()
+    (tmp_path / "two.cu").write_text(text + text.partition("\n\n")[2].replace("mine", "copy"))
     run(f"report {line}").refused(2, *words)
-    assert_only(tmp_path, "my.cu", "results.json")
+    assert_only(tmp_path, "my.cu", "results.json", "two.cu")

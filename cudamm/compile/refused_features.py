@@ -16,10 +16,14 @@ _FEATURES = {
     "dynamic parallelism, a launch by a kernel": r"before [‘']<[’'] token|\bcudaLaunchDevice\w*",
     "thread block clusters": r"\bcluster_group|\bthis_cluster|__cluster\w*|\bclusterIdx|\bclusterDim",
     "tensor maps and the copy engine (TMA)": r"\bCUtensorMap\b|\bcp_async_bulk\w*|cuda::ptx|cuda/ptx",
-    "warp functions without _sync": r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’']",
+    "CUB, Thrust and CUTLASS": r"\b(?:cub|thrust|cutlass|cute)/[\w/.]+: No such file",
+    "this header of CUDA": r"\bcuda/[\w/.]+: No such file",
     "SIMD video instructions": r"[‘']__v[a-z]+[24][us]*[’']",
 }
 """For each feature that the CPU device lacks, how it shows in a compiler's error."""
+
+_REMOVED = re.compile(r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’'] was not declared")
+"""Warp functions without `_sync`, which CUDA no longer has for current GPUs."""
 
 _ERROR = re.compile(r"^(.*?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 _FORBIDDEN_CALL = re.compile(r"call to .* declared with (?:attribute error|'error' attribute): (.*)")
@@ -32,12 +36,15 @@ def refused_feature(stderr: str) -> KernelError | None:
         forbidden = _FORBIDDEN_CALL.fullmatch(error[2])
         if forbidden:
             return KernelError(f"does not compile: {error[1]}: {forbidden[1]}")
-    for error in errors[:1]:
-        end = stderr.find("\n", error.end() + 1)
-        text = stderr[error.start(2) : len(stderr) if end < 0 else end]  # with the line of the source
+    for place, message in (error.groups() for error in errors[:1]):
+        if _REMOVED.search(message):
+            return KernelError(
+                f"does not compile: {place}: CUDA has no warp functions without _sync any more: "
+                "use __shfl_sync, __ballot_sync and the like, with a mask"
+            )
         for feature, pattern in _FEATURES.items():
-            if re.search(pattern, text):
+            if re.search(pattern, message):
                 return KernelError(
-                    f"does not compile: {error[1]}: the CPU device does not have {feature}; {UNSUPPORTED}"
+                    f"does not compile: {place}: the CPU device does not have {feature}; {UNSUPPORTED}"
                 )
     return None

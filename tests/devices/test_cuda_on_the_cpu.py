@@ -35,7 +35,7 @@ REFUSED = {
     "Inline PTX: `mma`, `ldmatrix`, `wgmma`, `mbarrier`, `cp.async.bulk`, `.f16`, `.bf16`": Refused(
         'asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(C[0]) : "r"(0));',
         "kernel.cu:LINE: the CPU device has no tensor core instruction "
-        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 (inline PTX): commands that compile with nvcc, and a GPU, run it",
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 (inline PTX): commands that compile with nvcc, ",
     ),
     "Tensor cores: `nvcuda::wmma`": Refused(
         "nvcuda::wmma::fragment<int> f;",
@@ -74,7 +74,7 @@ REFUSED = {
         "C[0] = __vadd4(1, 2);", "does not have SIMD video instructions"
     ),
     "Warp functions without `_sync`, such as `__shfl_down`": Refused(
-        "C[0] = __shfl_down(C[0], 1);", "does not have warp functions without _sync"
+        "C[0] = __shfl_down(C[0], 1);", "CUDA has no warp functions without _sync any more: use __shfl_sync"
     ),
     "Cooperative groups: `this_grid().sync()`": Refused(
         "cooperative_groups::this_grid().sync();",
@@ -85,6 +85,11 @@ REFUSED = {
         "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());",
         "a tile has 1, 2, 4, 8, 16 or 32 threads",
         before="#include <cooperative_groups.h>",
+    ),
+    "CUB, Thrust, CUTLASS, and headers of `cuda/` other than those above": Refused(
+        "typedef cub::BlockReduce<float, 128> Reduce;",
+        "kernel.cu:5: the CPU device does not have CUB, Thrust and CUTLASS",
+        before="#include <cub/cub.cuh>",
     ),
     "`cuda::barrier` and `cuda::pipeline` of a whole device": Refused(
         "__shared__ cuda::barrier<cuda::thread_scope_device> b;",

@@ -8,7 +8,7 @@ ends with `FAILED_RESULT`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
@@ -19,9 +19,16 @@ ALL_WELL, FAILED_RESULT = 0, 1
 
 
 class CudammError(Exception):
-    """Base class of the errors that are reported as one line, without a traceback."""
+    """Base class of the errors that are reported as one line, without a traceback.
+
+    Attributes:
+        details: lines that are printed above that line, such as the source with a caret.
+        all_details: lines that `--verbose` prints instead.
+    """
 
     exit_status = 1
+    details: Sequence[str] = ()
+    all_details: Sequence[str] = ()
 
 
 class UsageError(CudammError):
@@ -45,6 +52,10 @@ class NoDeviceError(CudammError):
 
 class KernelError(CudammError):
     """Failure of one variant to compile, to launch or to finish; other variants are not affected."""
+
+
+class HangError(KernelError):
+    """A kernel that does not answer in time."""
 
 
 class Signalled(KeyboardInterrupt):

@@ -8,18 +8,23 @@ from dataclasses import dataclass
 
 from cudamm.compile.program import Program
 from cudamm.devices.observation import Fault, Observation
-from cudamm.errors import UsageError
+from cudamm.kernels.c_numbers import number_in
 from cudamm.kernels.c_text import without_comments
-from cudamm.kernels.expression import parse
 from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.matrix_layout import MatrixLayout
 
 
 @dataclass(frozen=True)
 class ArrayShape:
-    """Extents of an array, outermost first, and the size of an element."""
+    """Extents of an array, outermost first, and the size of an element.
+
+    Attributes:
+        by_column: whether the array is a matrix that lies in memory column by column.
+    """
 
     extents: tuple[int, ...]
     element_bytes: int
+    by_column: bool = False
 
     @property
     def elements(self) -> int:
@@ -41,6 +46,10 @@ class ArrayShape:
             offset_bytes: not negative; past the end of the array the first index exceeds its extent.
         """
         remaining = offset_bytes // self.element_bytes
+        if self.by_column:
+            rows, columns = self.extents
+            row, column = MatrixLayout(rows, columns, by_column=True).element_at(remaining)
+            return f"[{row}][{column}]"
         indices: list[int] = []
         for extent in self.extents[:0:-1]:
             indices.append(remaining % extent)
@@ -54,11 +63,10 @@ def array_shapes(observation: Observation, program: Program, launch: Launch) -> 
     A shared array whose extents cannot be computed is one row of the program's elements, or left out if its
     size is not a multiple of theirs.
     """
-    padded, element_bytes = launch.shape, program.element.size_bytes
+    element_bytes = program.element.size_bytes
     shapes = {
-        "A": ArrayShape((padded.m, padded.k), element_bytes),
-        "B": ArrayShape((padded.k, padded.n), element_bytes),
-        "C": ArrayShape((padded.m, padded.n), element_bytes),
+        str(name): ArrayShape((layout.rows, layout.columns), element_bytes, layout.by_column)
+        for name, layout in launch.layouts.items()
     }
     for array in observation.shared:
         extents = declared_extents(program.text, array.name)
@@ -97,32 +105,6 @@ def declared_extents(text: str, name: str) -> tuple[int, ...]:
     declarations = (d.partition("__shared__") for d in re.split("[;{}]", code))
     for found in (array.search(declared) for _, keyword, declared in declarations if keyword):
         if found:
-            macros = _Macros(code)
-            extents = [macros.value(extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
+            extents = [number_in(code, extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
             return tuple(e for e in extents if e is not None) if None not in extents else ()
     return ()
-
-
-class _Macros:
-    """The macros of a source whose values are expressions of whole numbers."""
-
-    def __init__(self, code: str) -> None:
-        lines = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE)
-        self._texts: dict[str, str] = dict(lines)
-        self._values: dict[str, int | None] = {}
-
-    def value(self, text: str) -> int | None:
-        """Return the value of a C expression; None if it cannot be computed."""
-        # Division of whole numbers is / in C and // in `parse`; all other operators are the same.
-        try:
-            expression = parse(re.sub(r"/+", "//", text.strip()))
-            values = {name: self._value_of(name) for name in expression.names}
-            return expression.whole({name: value for name, value in values.items() if value is not None})
-        except (UsageError, RecursionError):
-            return None
-
-    def _value_of(self, name: str) -> int | None:
-        if name not in self._values:
-            self._values[name] = None  # a macro that refers to itself has no value
-            self._values[name] = self.value(self._texts[name]) if name in self._texts else None
-        return self._values[name]

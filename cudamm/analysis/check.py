@@ -12,21 +12,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Mistake, advice_of, errors_of, merged, shared_memory_limit
+from cudamm.analysis.mistakes import Mistake, advice_of, brief, errors_of, merged, shared_memory_limit
 from cudamm.analysis.sanitizer import ToolVerdict
+from cudamm.analysis.second_look import hidden_mistakes
+from cudamm.benchmark.verify import hangs_too
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.errors import KernelError, RequirementError
-from cudamm.execution.case import Case
+from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
+from cudamm.execution.case import Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.c_text import dynamic_arrays_in
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
-from cudamm.kernels.problem import Problem
+from cudamm.kernels.problem import UNSCALED, Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class CheckResult:
         reason: why the check failed or was skipped; empty otherwise.
         source: hash of the program's text.
         sanitizer: verdicts of compute-sanitizer; empty if it was not run.
+        remark: what the check could not decide, in a sentence; empty if it decided everything.
     """
 
     method: str
@@ -77,6 +80,7 @@ class CheckResult:
     source: str = ""
     sanitizer: tuple[ToolVerdict, ...] = ()
     chosen_by: ChosenBy = ""
+    remark: str = ""
 
     @property
     def errors(self) -> tuple[Mistake, ...]:
@@ -106,6 +110,7 @@ class CheckResult:
                 "sizes": list(self.sizes),
                 "skipped": [{"size": size, "reason": reason} for size, reason in self.skipped],
                 "blocks_watched": {size: list(counts) for size, counts in self.watched.items()},
+                "remark": self.remark,
                 "compute_sanitizer": [dataclasses.asdict(verdict) for verdict in self.sanitizer],
             }
         )
@@ -194,7 +199,12 @@ def check_all(
     for (variant, dtype), group in groups.items():
         for check in group:
             progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
-            if check.case is not None:
+            hung = next(
+                (c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None
+            )
+            if hung is not None:
+                check.skipped = f"not run: it hung at {hung.size}"
+            elif check.case is not None:
                 case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, case, limit, check, timeout_s)
         yield _result(variant, dtype, group, sanitize)
@@ -207,7 +217,9 @@ class _SizeCheck:
     Attributes:
         case: None if planning showed that the variant cannot be launched.
         failed: why the launch could not be watched; empty if it could.
+        remark: as in `CheckResult`.
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
+        hung: the kernel did not answer in time.
     """
 
     variant: Variant
@@ -217,7 +229,9 @@ class _SizeCheck:
     advice: list[Mistake] = field(default_factory=list)
     skipped: str = ""
     failed: str = ""
+    remark: str = ""
     watched: tuple[int, int] | None = None
+    hung: bool = False
 
     @property
     def size(self) -> str:
@@ -242,10 +256,10 @@ def _planned(
         if unsupported_reason(check.variant.method, executor.target.limits):
             continue  # `plan_all` reports it below
         try:
-            launch = plan(check.variant, check.problem.shape, check.problem.element)
+            launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
-        source = program(check.variant, check.problem.element, fmad)
+        source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
     if feasible:
@@ -272,18 +286,57 @@ def _check_size(
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
         verdict = executor.verify(case, thread_order=True)
-        observation = _observed(case, case.launch, timeout_s)
+        observation, errors = _seen(case, case.launch, verdict, timeout_s)
     except KernelError as error:
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
+        check.hung = isinstance(error, HangError)
         return
+    check.remark = _remark(observation, case)
     static_bytes = _static_bytes(observation, case.program)
-    check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
-    check.errors += errors_of(observation, verdict, case.program, case.launch, check.size)
+    check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size) + errors
     if not observation.ended:
         check.watched = len(observation.blocks), case.launch.blocks
         check.advice = advice_of(observation, case.program, case.launch, check.size)
     case.problem.release()
+
+
+def _seen(
+    case: Case, launch: Launch, verdict: Verdict, timeout_s: float
+) -> tuple[Observation, list[Mistake]]:
+    """Watch a case, and return what was observed and the mistakes that make it wrong.
+
+    Raises:
+        KernelError: the launch could not be watched.
+    """
+    observation = _observed(case, launch, timeout_s)
+    mistakes = errors_of(observation, verdict, case.program, launch, str(case.problem.shape))
+    if all(mistake.kind == "wrong-result" for mistake in mistakes) and mistakes:
+        mistakes = [
+            *hidden_mistakes(case, launch, verdict, lambda: _observed(case, launch, timeout_s, trapped=True)),
+            *mistakes,
+        ]
+    return observation, mistakes
+
+
+def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
+    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if unseen.
+
+    Args:
+        verdict: the verdict on its product, which is wrong.
+    """
+    if (
+        case.launch is None
+        or case.variant.method.language != "cuda"
+        or case.problem.shape.elements > MOST_WATCHED
+    ):
+        return ""
+    try:
+        _, mistakes = _seen(case, case.launch, verdict, timeout_s)
+    except (KernelError, NoDeviceError):
+        return ""  # the verdict has a reason of its own
+    first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
+    return brief(first) if first is not None else ""
 
 
 def _result(
@@ -315,6 +368,22 @@ def _result(
         source=next((check.case.program.hash for check in checks if check.case is not None), ""),
         sanitizer=_sanitized(sanitize, finished),
         chosen_by=variant.chosen_by,
+        remark=next((check.remark for check in checks if check.remark), ""),
+    )
+
+
+def _remark(observation: Observation, case: Case) -> str:
+    """Return a remark on a kernel that reads C and was verified with β = 0; empty for any other."""
+    if not observation.reads_of_output or case.problem.scale.beta:
+        return ""
+    method = case.variant.method
+    line = observation.reads_of_output[0].line
+    place = f"line {line} of {method.path.name}" if line else method.path.name
+    names_beta = re.search(r"\bbeta\b", " ".join(method.arguments), re.IGNORECASE)
+    how = "--beta 1 verifies" if names_beta else "name that argument beta in --args, and --beta 1 verifies"
+    return (
+        f"{place} reads C before the kernel writes it, and with an argument of 0.0 this was not judged; "
+        f"{how} alpha A B + beta C"
     )
 
 
@@ -323,16 +392,26 @@ def _sanitized(sanitize: Sanitize | None, checks: Sequence[_SizeCheck]) -> tuple
     if sanitize is None or not checks:
         return ()
     largest = max(checks, key=lambda check: check.work)
-    return sanitize(largest.variant, largest.problem)
+    # The tools compute no product, and their launch sets C for a kernel whose beta is 0.
+    return sanitize(largest.variant, dataclasses.replace(largest.problem, scale=UNSCALED))
 
 
-def _observed(case: Case, launch: Launch, timeout_s: float) -> Observation:
-    """Observe all blocks of a launch, or some blocks of a large one."""
+def _observed(case: Case, launch: Launch, timeout_s: float, *, trapped: bool = False) -> Observation:
+    """Observe all blocks of a launch, or some blocks of a large one; `trapped` as for `observe`."""
     blocks = _chosen_blocks(launch)
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
+    c = case.problem.output if case.problem.scale.beta else None
     return observe(
-        case.program, launch, *inputs, blocks=blocks, watch=watch, checked=True, timeout_s=timeout_s
+        case.program,
+        launch,
+        *inputs,
+        blocks=blocks,
+        watch=watch,
+        checked=True,
+        c=c,
+        trapped=trapped,
+        timeout_s=timeout_s,
     )
 
 

@@ -6,16 +6,15 @@ import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 
-from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, TraceResult, may_be_wide, trace
+from cudamm.analysis.kernel_figures import KernelFigures, kernel_figures
+from cudamm.analysis.trace import may_be_wide
 from cudamm.benchmark.result import ExactFigures, Result
 from cudamm.compile.nvcc_compiler import nvcc
-from cudamm.errors import NoDeviceError, UsageError
+from cudamm.errors import NoDeviceError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
-from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
-from cudamm.occupancy.occupancy_result import OccupancyResult
 
 Cases = Sequence[tuple[Variant, Problem]]
 
@@ -60,19 +59,9 @@ def exact_figures(
         cases: cases that the CPU device has executed, grouped by problem.
         timeout_s: time limit in seconds for a block of threads.
     """
-    figures = [ExactFigures(architecture.name, architecture.gpu, _nvcc_build())] * len(cases)
-    settings = Settings(blocks=DEFAULT_BLOCKS, arch=architecture.name, timeout_s=timeout_s)
-    try:
-        traced = list(trace(cases, settings, fmad, progress))
-    except UsageError as error:
-        figures = [_with_unknown(one, f"accesses to memory: {error}") for one in figures]
-    else:
-        figures = list(map(_with_accesses, figures, traced))
-    try:
-        occupancy = list(occupancy_of_kernels([architecture], cases, fmad, None, progress))
-    except (NoDeviceError, UsageError) as error:
-        return [_with_unknown(one, f"registers, shared memory and occupancy: {error}") for one in figures]
-    return list(map(_with_occupancy, figures, occupancy))
+    start = ExactFigures(architecture.name, architecture.gpu, _nvcc_build())
+    found = kernel_figures(cases, architecture, fmad, progress, timeout_s)
+    return [_with_occupancy(_with_accesses(start, of_case), of_case) for of_case in found]
 
 
 def _nvcc_build() -> str:
@@ -84,9 +73,11 @@ def _nvcc_build() -> str:
     return build[1] if build else nvcc().version
 
 
-def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:
-    if traced.status != "ok":
-        return _with_unknown(figures, f"accesses to memory: {traced.reason}")
+def _with_accesses(figures: ExactFigures, of_case: KernelFigures) -> ExactFigures:
+    traced = of_case.traced
+    if traced is None or traced.status != "ok":
+        reason = of_case.why_not_traced if traced is None else traced.reason
+        return _with_unknown(figures, f"accesses to memory: {reason}")
     loads, shared_loads = traced.total("global", "load"), traced.total("shared", "load")
     wavefronts = shared_loads.wavefronts / shared_loads.requests if shared_loads.requests else None
     if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
@@ -102,7 +93,10 @@ def _with_accesses(figures: ExactFigures, traced: TraceResult) -> ExactFigures:
     )
 
 
-def _with_occupancy(figures: ExactFigures, found: OccupancyResult) -> ExactFigures:
+def _with_occupancy(figures: ExactFigures, of_case: KernelFigures) -> ExactFigures:
+    found = of_case.occupancy
+    if found is None:
+        return _with_unknown(figures, f"registers, shared memory and occupancy: {of_case.why_no_occupancy}")
     if found.reason:
         figures = _with_unknown(figures, f"occupancy: {found.reason}")
     if not found.is_known:

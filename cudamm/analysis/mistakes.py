@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
 from cudamm.compile.program import Program
-from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op, Space
+from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import Verdict
-from cudamm.kernels.c_text import without_comments
+from cudamm.kernels.c_text import indexed_at, without_comments
 from cudamm.kernels.launch_plan import Launch
 
 Kind = Literal[
@@ -34,6 +34,14 @@ Kind = Literal[
     "partial-warp",
 ]
 Severity = Literal["error", "advice"]
+Barrier = Literal["after writing", "after reading", "before writing", "before reading"]
+AFTER_READING: Barrier = "after reading"
+"""Of a loop whose end lacks a barrier: the lines are those of the next iteration's write and of the read."""
+
+BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
+
+MOST_LINES = 4
+"""Maximum number of lines in a message."""
 
 ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp"))
 """Kinds of mistakes that cost time and leave the result correct."""
@@ -79,6 +87,8 @@ class Mistake:
         other_line: line of the other thread of a race.
         count: number of times that the mistake was seen, over all sizes.
         sizes: sizes that show the mistake, as M x N x K; the message is about the first.
+        barrier: where a block of a race lacks a barrier; empty if it lacks none.
+        barrier_lines: the lines between which the barrier has to be.
     """
 
     kind: Kind
@@ -93,6 +103,8 @@ class Mistake:
     other_line: int = 0
     count: int = 1
     sizes: tuple[str, ...] = ()
+    barrier: Barrier | Literal[""] = ""
+    barrier_lines: tuple[int, int] = (0, 0)
 
     @property
     def severity(self) -> Severity:
@@ -106,7 +118,11 @@ class Mistake:
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
-    """Return each mistake once: errors before advice, otherwise in the order in which they were found."""
+    """Return each mistake once: errors before advice, otherwise in the order in which they were found.
+
+    Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
+    tiles that are smaller than the block, and the bank conflicts of one array.
+    """
     merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
         earlier = merged_mistakes.get(mistake._identity)
@@ -117,7 +133,79 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
             merged_mistakes[mistake._identity] = dataclasses.replace(
                 earlier, count=earlier.count + mistake.count, sizes=sizes
             )
-    return tuple(sorted(merged_mistakes.values(), key=lambda mistake: mistake.severity == "advice"))
+    several = _joined(merged_mistakes.values(), _same_barrier, _barrier_for)
+    several = _joined(several, _same_index, _all_indices)
+    several = _joined(several, _same_conflict, _conflicts)
+    return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
+
+
+def _joined(
+    mistakes: Iterable[Mistake],
+    are_one: Callable[[Mistake, Mistake], bool],
+    join: Callable[[list[Mistake]], Mistake],
+) -> list[Mistake]:
+    """Return the mistakes, those that are one joined, at the place of the first."""
+    groups: list[list[Mistake]] = []
+    for mistake in mistakes:
+        group = next((g for g in groups if all(are_one(earlier, mistake) for earlier in g)), None)
+        if group is None:
+            groups.append([mistake])
+        else:
+            group.append(mistake)
+    return [join(group) if len(group) > 1 else group[0] for group in groups]
+
+
+def _same_barrier(one: Mistake, other: Mistake) -> bool:
+    """Return whether one barrier ends two races, because there is a place for it between their lines."""
+    if not (one.barrier and one.barrier == other.barrier and one.file == other.file):
+        return False
+    (last_before, last_other), (first_after, first_other) = zip(
+        one.barrier_lines, other.barrier_lines, strict=True
+    )
+    return max(last_before, last_other) < min(first_after, first_other) or one.barrier == AFTER_READING
+
+
+def _barrier_for(races: list[Mistake]) -> Mistake:
+    """Return the races that one barrier ends as one mistake, the first, with what to do about all."""
+    first = races[0]
+    arrays = list(dict.fromkeys(race.array for race in races if race.array != first.array))
+    befores, afters = zip(*(race.barrier_lines for race in races), strict=True)
+    return dataclasses.replace(
+        first,
+        message=first.message + (f" (the same holds for {' and '.join(arrays)})" if arrays else ""),
+        cure=_barrier_cure(first.barrier, max(befores), min(afters)),
+        count=sum(race.count for race in races),
+        sizes=tuple(dict.fromkeys(size for race in races for size in race.sizes)),
+    )
+
+
+def _same_index(one: Mistake, other: Mistake) -> bool:
+    """Return whether two indices are outside of one array, or of tiles that are smaller than the block."""
+    if not (one.kind == other.kind == "out-of-bounds" and one.element == other.element == ""):
+        return False
+    return one.cure == other.cure and (
+        one.cure == BLOCK_LIKE_TILE or (one.array, one.file) == (other.array, other.file)
+    )
+
+
+def _all_indices(mistakes: list[Mistake]) -> Mistake:
+    sizes = tuple(dict.fromkeys(size for mistake in mistakes for size in mistake.sizes))
+    return dataclasses.replace(mistakes[0], count=sum(mistake.count for mistake in mistakes), sizes=sizes)
+
+
+def _same_conflict(one: Mistake, other: Mistake) -> bool:
+    return one.kind == other.kind == "bank-conflict" and (one.file, one.array) == (other.file, other.array)
+
+
+def _conflicts(conflicts: list[Mistake]) -> Mistake:
+    """Return the bank conflicts of one array as one mistake, the first, with the lines of the others."""
+    first = conflicts[0]
+    lines = sorted({conflict.line for conflict in conflicts if conflict.line != first.line})
+    shown = ", ".join(map(str, lines[:MOST_LINES])) + (", …" if len(lines) > MOST_LINES else "")
+    also = f" (and in line{'s' * (len(lines) > 1)} {shown})" if lines else ""
+    return dataclasses.replace(
+        first, message=first.message + also, count=sum(conflict.count for conflict in conflicts)
+    )
 
 
 @dataclass(frozen=True)
@@ -138,10 +226,12 @@ class WatchedLaunch:
         """Shapes of the arrays, by name; an array whose shape is not known is missing."""
         return array_shapes(self.observation, self.program, self.launch)
 
-    def mistake(self, kind: Kind, message: str, cure: str = "", line: int = 0, **more: Any) -> Mistake:
-        """Return a mistake in a line of the kernel's file."""
-        text, file = line_text(self.program, line), self.program.method.path.name
-        return Mistake(kind, message, cure, file, line, text, sizes=(self.size,), **more)
+    def mistake(
+        self, kind: Kind, message: str, cure: str = "", line: int = 0, file: str = "", **more: Any
+    ) -> Mistake:
+        """Return a mistake in a line of the kernel's file, or of a file that it includes."""
+        text, name = self.program.line_text(line, file), file or self.program.method.path.name
+        return Mistake(kind, message, cure, name, line, text, sizes=(self.size,), **more)
 
     def in_use(self, index: tuple[int, int, int]) -> tuple[int, ...]:
         """Return x and y of an index or extent, and z if the launch has a third axis."""
@@ -175,20 +265,90 @@ def errors_of(
         size: M x N x K as asked for, before padding.
     """
     watched = WatchedLaunch(observation, program, launch, size)
-    mistakes = [
-        _FAULTS[fault.kind](watched, fault)
-        for fault in observation.faults
-        if not _belongs_to_race(watched, fault)
-    ]
-    kinds = {fault.kind for fault in observation.faults}
-    if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash")):
+    is_right = verdict is not None and verdict.correct is True
+    faults = sorted(_causes(watched, is_right), key=lambda fault: _LIKELY_CAUSES.index(fault.kind))
+    kinds = {fault.kind for fault in faults}
+    mistakes = [_FAULTS[f.kind](watched, f) for f in faults if not _belongs_to_race(watched, f)]
+    if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
     # A launch that did not finish has no result.
     if verdict is not None and verdict.correct is False and not observation.ended:
-        is_beyond_array = verdict.reason.startswith(("wrote past the end", "wrote before the start"))
-        if not (is_beyond_array and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
+        # An access out of bounds writes there, or ends the kernel; the access itself says more.
+        follows = verdict.reason.startswith(
+            ("wrote past the end", "wrote before the start", "crashed", "the process")
+        )
+        if not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
             mistakes.append(wrong_result(watched, verdict.reason))
     return mistakes
+
+
+_LIKELY_CAUSES: tuple[FaultKind, ...] = (
+    "index",
+    "divergent-barrier",
+    "misaligned",
+    "race",
+    "uninitialised",
+    "out-of-bounds",
+    "nan",
+    "crash",
+)
+"""Kinds of faults, first those that can be the cause of the others."""
+
+
+def nan_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
+    """Return where the first NaN was computed, in a launch that ended there; empty if no line is known."""
+    watched = WatchedLaunch(observation, program, launch, size)
+    return [nan(watched, fault) for fault in observation.faults if fault.kind == "nan" and fault.line]
+
+
+def brief(mistake: Mistake) -> str:
+    """Return a mistake in one sentence with its line: the missing barrier of a race, else what was seen."""
+    line = f" ({mistake.file}:{mistake.line})" if mistake.line else ""
+    if mistake.kind == "race" and mistake.cure.startswith("put __syncthreads()"):
+        return f"a __syncthreads() is missing in {mistake.file}: {mistake.cure}"
+    if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
+        return f"{mistake.message}{line}: a bounds check is missing or wrong"
+    return mistake.message + line
+
+
+def _causes(watched: WatchedLaunch, is_right: bool) -> list[Fault]:
+    """Return the faults of a launch without those that follow from an index outside of its array.
+
+    Args:
+        is_right: the product of the same launch is right.
+    """
+    faults = [f for f in watched.observation.faults if not _is_harmless(watched, f, is_right)]
+    beyond = {(f.array, f.file, f.line) for f in faults if f.kind == "out-of-bounds"}
+    # An access outside of a shared array names the element. The index says more if the block is too large.
+    indices = [
+        f
+        for f in faults
+        if f.kind == "index" and ((f.array, f.file, f.line) not in beyond or _exceeds_tile(watched, f))
+    ]
+    follows = (
+        {"race", "uninitialised", "out-of-bounds"} if any(f.space == "shared" for f in indices) else set()
+    )
+    if indices:
+        follows.add("crash")
+    others = [f for f in faults if f.kind != "index" and not (f.kind in follows and f.space != "global")]
+    return indices + [f for f in others if f.kind != "crash" or "crash" not in follows]
+
+
+def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
+    """Return whether an index outside of a shared array may be that of a thread in its block."""
+    return fault.space == "shared" and 0 < fault.extents[0] <= fault.index < max(watched.launch.block)
+
+
+def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
+    """Return whether a fault is an index into another row of its array, in a kernel whose product is right.
+
+    Some kernels take `tile[0][i]` for element i of the whole tile.
+    """
+    if fault.kind != "index" or not is_right:
+        return False
+    line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
+    found = indexed_at(line, fault.column)
+    return found is not None and found[2] > 0
 
 
 def advice_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
@@ -224,6 +384,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
     # The message names a reading thread last, and of two writing threads the one with the lower line first.
     first, second = sorted((other_thread, thread), key=lambda at: (at.op == "load", at.line))
     in_different_blocks = first.block != second.block
+    barrier: Barrier | Literal[""] = ""
     element = watched.element(fault)
     if first.op == second.op and first.line == second.line:
         both_threads = (
@@ -247,48 +408,69 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
         message += ", and nothing orders different blocks"
         cure = _ONE_OWNER
     else:
-        cause, cure = _missing_barrier(watched.program, first, second, fault.space)
+        barrier, cause, cure = _missing_barrier(watched, fault, first, second)
         message += ", with no barrier between them" + (f": {cause}" if cause else "")
     line, other_line = (second.line, first.line) if second.op == "load" else (first.line, second.line)
+    file = fault.file if line == fault.line else fault.other_file
     return watched.mistake(
-        "race", message, cure, line, other_line=other_line, array=fault.array, element=element,
+        "race", message, cure, line, file, other_line=other_line, array=fault.array, element=element,
         threads=(first, second), count=fault.count,
+        barrier=barrier, barrier_lines=_around(barrier, first, second),
     )  # fmt: skip
 
 
-def _missing_barrier(program: Program, writer: ThreadAt, other: ThreadAt, space: Space) -> tuple[str, str]:
-    """Return which barrier a block lacks and where to put it, judged by the order of the lines."""
+def _missing_barrier(
+    watched: WatchedLaunch, fault: Fault, writer: ThreadAt, other: ThreadAt
+) -> tuple[Barrier | Literal[""], str, str]:
+    """Return which barrier a block lacks, why, and where to put it, judged by the order of the lines."""
     write, read = writer.line, other.line
-    if space == "global" and (other.op != "load" or write == read):
-        return "", _ONE_OWNER
+    barrier: Barrier
+    if fault.space == "global" and (other.op != "load" or write == read):
+        return "", "", _ONE_OWNER
     if other.op != "load":
-        return "", "let one thread write each element, or put __syncthreads() between the two writes"
+        return "", "", "let one thread write each element, or put __syncthreads() between the two writes"
     if write == read:
         return (
+            "",
             "in one statement each thread reads what another writes",
             "read into a variable first, then __syncthreads(), then write, then __syncthreads() again",
         )
-    is_between = any(min(write, read) < line < max(write, read) for line in _barriers(program))
-    if write < read and not is_between:
-        return (
-            "the barrier after writing is missing, so the element may be read before it is written",
-            f"put __syncthreads() between line {write}, which writes, and line {read}, which reads",
-        )
+    if fault.file != fault.other_file:
+        return "", "", "put __syncthreads() between the two lines"
+    between = range(min(write, read) + 1, max(write, read))
+    is_between = any(line in between for line in _barriers(watched.program, fault.file))
     if write < read:
-        return (
-            "the barrier after reading is missing, so a thread that is ahead may overwrite the element "
-            "before other threads have read it",
-            f"put __syncthreads() after line {read}, inside the loop, before line {write} writes again",
-        )
-    if not is_between:
-        return (
-            "the element may be overwritten before all threads have read it",
-            f"put __syncthreads() between line {read}, which reads, and line {write}, which writes",
-        )
-    return (
-        "the next iteration may read the element before this iteration has written it",
-        f"put __syncthreads() after line {write}, before line {read} reads again",
-    )
+        barrier = "after reading" if is_between else "after writing"
+    else:
+        barrier = "before reading" if is_between else "before writing"
+    return barrier, _WHY_MISSING[barrier], _barrier_cure(barrier, *_around(barrier, writer, other))
+
+
+_WHY_MISSING: Mapping[Barrier, str] = {
+    "after writing": "the barrier after writing is missing, so the element may be read before it is written",
+    "after reading": "the barrier after reading is missing, so a thread that is ahead may overwrite the "
+    "element before other threads have read it",
+    "before writing": "the element may be overwritten before all threads have read it",
+    "before reading": "the next iteration may read the element before this iteration has written it",
+}
+
+
+def _around(barrier: Barrier | Literal[""], writer: ThreadAt, reader: ThreadAt) -> tuple[int, int]:
+    """Return the line after which a barrier has to be, and the line before which it has to be."""
+    if barrier in ("after writing", "before reading"):
+        return writer.line, reader.line
+    return reader.line, writer.line
+
+
+def _barrier_cure(barrier: Barrier | Literal[""], after: int, before: int) -> str:
+    """Return where to put a barrier: after one line and before another, perhaps in the next iteration."""
+    if barrier == "after writing":
+        return f"put __syncthreads() between line {after}, which writes, and line {before}, which reads"
+    if barrier == "after reading":
+        return f"put __syncthreads() after line {after}, inside the loop, before line {before} writes again"
+    if barrier == "before writing":
+        return f"put __syncthreads() between line {after}, which reads, and line {before}, which writes"
+    return f"put __syncthreads() after line {after}, before line {before} reads again"
 
 
 def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -301,7 +483,7 @@ def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake
         "access the element only if its row and column are within the matrix, or have the matrices padded "
         "(requires: M % BLOCK_SIZE == 0 in the header)"
     )
-    return _element_mistake(watched, fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, "out-of-bounds", fault, message, cure if fault.space == "global" else "")
 
 
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:
@@ -325,7 +507,43 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "or add in a variable and store the sum once"
     )
     message = f"{watched.access(fault)}, which was never written"
-    return _element_mistake(watched, fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, "uninitialised", fault, message, cure if fault.space == "global" else "")
+
+
+def index(watched: WatchedLaunch, fault: Fault) -> Mistake:
+    """Describe an index outside of an array's extent: of a local array, or of one dimension of a tile."""
+    line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
+    found = indexed_at(line, fault.column)
+    thread = watched.thread(fault)
+    if found is None:
+        type_text = "".join(f"[{extent}]" for extent in fault.extents)
+        message = f"{thread} takes the index {fault.index} of an array of the extents {type_text}"
+        return dataclasses.replace(_element_mistake(watched, "out-of-bounds", fault, message, ""), element="")
+    name, indices, number = found
+    expression = name + "".join(f"[{text}]" for text in indices)
+    value = "" if indices[number].isdigit() else f" with {indices[number]} = {fault.index}"
+    shape = watched.shapes.get(name) if fault.space == "shared" else None
+    extents: tuple[int, ...] = shape.extents if shape else fault.extents
+    has = f"{name} has {' x '.join(map(str, extents))} element{'s' * (extents != (1,))}"
+    if not shape and number > 0:
+        has = f"that index of {name} ends at {fault.extents[0] - 1}"
+    block = watched.in_use(watched.launch.block)
+    cure = ""
+    message = f"{thread} indexes {expression}{value}, and {has}"
+    if _exceeds_tile(watched, fault):
+        cure = BLOCK_LIKE_TILE
+        threads = " x ".join(map(str, block))
+        message = f"the block has {threads} threads, and {has}: {thread} indexes {expression}{value}"
+    return dataclasses.replace(_element_mistake(watched, "out-of-bounds", fault, message, cure), element="")
+
+
+def nan(watched: WatchedLaunch, fault: Fault) -> Mistake:
+    """Describe the first NaN that a thread computes from numbers."""
+    message = (
+        f"{watched.thread(fault)} computes a NaN here: 0/0, ∞ - ∞, 0·∞, or a function outside of its domain, "
+        "such as the square root of a negative number"
+    )
+    return _element_mistake(watched, "wrong-result", fault, message, "")
 
 
 def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -339,7 +557,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "start each vector access at a multiple of its size: have the matrices padded (requires: N % 4 == 0) "
         "or access the elements one by one"
     )
-    return _element_mistake(watched, fault, message, cure)
+    return _element_mistake(watched, "misaligned", fault, message, cure)
 
 
 def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -413,7 +631,7 @@ def shared_memory_limit(
         "launch, and for more than 48 KB the host opts in with cudaFuncAttributeMaxDynamicSharedMemorySize"
     )
     line = line_of(program, r"__shared__")
-    file, text = program.method.path.name, line_text(program, line)
+    file, text = program.method.path.name, program.line_text(line)
     return Mistake("shared-memory-limit", message, cure, file, line, text, sizes=(size,))
 
 
@@ -424,6 +642,8 @@ _FAULTS: Mapping[FaultKind, Callable[[WatchedLaunch, Fault], Mistake]] = {
     "divergent-barrier": divergent_barrier,
     "misaligned": misaligned,
     "crash": crash,
+    "index": index,
+    "nan": nan,
 }
 
 
@@ -454,7 +674,7 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
         rows, columns = shape.extents
         cure = f"make the rows of the tile one element longer, {access.array}[{rows}][{columns + 1}]"
     return watched.mistake(
-        "bank-conflict", message, cure, access.line, array=access.array, count=access.requests
+        "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests
     )
 
 
@@ -473,7 +693,9 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
         f"a warp {_WARP_VERBS[access.op]} {access.array or 'global memory'} in {_number(sectors)} sectors of "
         f"{SECTOR_BYTES} bytes, and {_number(max(1, needed_per_request))} would be enough"
     )
-    cure = "let neighbouring threads access neighbouring elements of a row, or go through shared memory"
+    shape = watched.shapes.get(access.array)
+    line = "column" if shape and shape.by_column else "row"
+    cure = f"let neighbouring threads access neighbouring elements of a {line}, or go through shared memory"
     stride, width = _stride(watched, access), watched.launch.block[0]
     if stride == access.size_bytes and width * access.size_bytes < SECTOR_BYTES:
         message += f": a row of the block is only {width} threads wide"
@@ -484,7 +706,7 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     elif stride is not None and stride > access.size_bytes:
         message += f": neighbouring threads are {stride:,} bytes apart"
     return watched.mistake(
-        "uncoalesced", message, cure, access.line, array=access.array, count=access.requests
+        "uncoalesced", message, cure, access.line, access.file, array=access.array, count=access.requests
     )
 
 
@@ -527,10 +749,10 @@ _WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": 
 _ONE_OWNER = "let one thread own each element, or add to it with atomicAdd()"
 
 
-def _element_mistake(watched: WatchedLaunch, fault: Fault, message: str, cure: str) -> Mistake:
+def _element_mistake(watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str) -> Mistake:
     """Return the mistake of one thread at one element."""
     return watched.mistake(
-        fault.kind, message, cure, fault.line, array=fault.array, element=watched.element(fault),
+        kind, message, cure, fault.line, fault.file, array=fault.array, element=watched.element(fault),
         threads=(ThreadAt(fault.block, fault.thread, fault.line, fault.op),), count=fault.count,
     )  # fmt: skip
 
@@ -541,17 +763,15 @@ def line_of(program: Program, pattern: str) -> int:
     return program.method.source.count("\n", 0, match.start()) + 1 if match else 0
 
 
-def line_text(program: Program, line: int) -> str:
-    """Return a line of the kernel's file without surrounding space; empty if there is no such line."""
-    lines = program.method.source.splitlines()
-    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
-
-
-def _barriers(program: Program) -> list[int]:
-    """Return the numbers of the lines that contain a barrier."""
+def _barriers(program: Program, file: str = "") -> list[int]:
+    """Return the numbers of the lines that contain a barrier, in the kernel's file or in an included one."""
+    if file:
+        lines = {number: text for (name, number), text in program.lines.items() if name == file}
+    else:
+        lines = dict(enumerate(without_comments(program.method.source).splitlines(), 1))
     return [
         number
-        for number, line in enumerate(without_comments(program.method.source).splitlines(), 1)
+        for number, line in lines.items()
         if re.search(r"\b__syncthreads(?:_\w+)?\s*\(|\.sync\s*\(|\bbarrier\b", line)
     ]
 

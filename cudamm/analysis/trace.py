@@ -38,6 +38,7 @@ from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Extents, Launch
+from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants
@@ -147,14 +148,13 @@ class WarpAccess:
     """One warp's accesses at one place of the source, one request for each time period.
 
     Attributes:
-        rows, columns: extents of the matrix, in elements. A row of a shared array spans all banks once.
+        layout: extents of the matrix, in elements. A row of a shared array spans all banks once.
         element_bytes: size of an element; an access may cover several elements.
         periods: for each period, the offset of each lane from the start of the array, in bytes.
     """
 
     access: Access
-    rows: int
-    columns: int
+    layout: MatrixLayout
     element_bytes: int
     periods: tuple[dict[int, int], ...]
 
@@ -165,7 +165,7 @@ class WarpAccess:
         for lane, offset in sorted(self.periods[period].items()):
             first = offset // self.element_bytes
             for element in range(first, first + width):
-                lanes.setdefault(divmod(element, self.columns), []).append(lane)
+                lanes.setdefault(self.layout.element_at(element), []).append(lane)
         return lanes
 
     def sectors(self, period: int) -> int:
@@ -682,8 +682,7 @@ def watched_of(
         warp: number of the warp in the block.
         steps: maximum number of periods.
     """
-    shape = launch.shape
-    extents = {"A": (shape.m, shape.k), "B": (shape.k, shape.n), "C": (shape.m, shape.n)}
+    layouts: dict[str, MatrixLayout] = {str(name): layout for name, layout in launch.layouts.items()}
     sizes = {shared.name: shared.size_bytes for shared in observation.shared}
     bank_columns = max(1, BANKS * BANK_BYTES // element_bytes)
     periods: dict[int, list[dict[int, int]]] = {}
@@ -695,13 +694,14 @@ def watched_of(
     for access in observation.accesses:
         if access.site not in periods:
             continue
-        if access.space == "global" and access.array in extents:
-            rows, columns = extents[access.array]
+        if access.space == "global" and access.array in layouts:
+            layout = layouts[access.array]
         elif access.space == "shared" and access.array:
-            rows, columns = -(-sizes.get(access.array, 0) // (bank_columns * element_bytes)), bank_columns
+            bank_rows = -(-sizes.get(access.array, 0) // (bank_columns * element_bytes))
+            layout = MatrixLayout(bank_rows, bank_columns)
         else:
             continue  # the access reaches several arrays or an unknown one, and cannot be drawn
-        accesses.append(WarpAccess(access, rows, columns, element_bytes, tuple(periods[access.site])))
+        accesses.append(WarpAccess(access, layout, element_bytes, tuple(periods[access.site])))
     return Watched(block, warp, tuple(accesses), len(observation.requests) < MOST_REQUESTS)
 
 

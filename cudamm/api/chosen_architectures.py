@@ -39,13 +39,13 @@ def chosen_architectures(
             if device_spec != "auto":
                 raise
             missing = f"no GPU is used ({error})" if is_left_out() else missing
-    found: dict[str, Architecture] = {}
+    found: dict[Architecture, None] = {}
     for name in ",".join(names or [OCCUPANCY_ARCH]).split(","):
         every = name.strip().lower() == "all"
         for architecture in ARCHITECTURES.values() if every else [find_architecture(name)]:
             if not (every and to_compile and not _can_compile(architecture)):
-                found[architecture.name] = _sized(architecture, multiprocessors)
-    architectures = list(found.values())
+                found[_sized(architecture, multiprocessors)] = None
+    architectures = list(found)
     if to_compile:
         from cudamm.compile.nvcc_compiler import check_architecture
 

@@ -6,6 +6,9 @@ TIMED_SIZES = {"gpu": "1024", "cpu": "256"}
 VERIFIED_SIZES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
 """Sizes to verify: the smallest; primes; near multiples of a warp; one column; K = 1; a square."""
 
+SQUARE_SIZES = ("1", "17", "33", "64", "100")
+"""Sizes to verify if every kernel multiplies square matrices only."""
+
 SIZE = "1024"
 """Default size of a problem that is not timed, but traced, or whose waves are counted."""
 
@@ -28,3 +31,6 @@ MOST_SMS = 100_000
 """Maximum number of multiprocessors of a GPU, far above that of any."""
 
 LARGEST_SEED = 2**63 - 1
+
+MOST_SCALE = 1e6
+"""Largest absolute value of α and β."""

@@ -10,6 +10,7 @@ from typing import SupportsIndex, TypedDict
 
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import LARGEST_VALUE
+from cudamm.kernels.included_files import folders_field
 from cudamm.kernels.method import Value
 from cudamm.kernels.selection import Selection, is_kernel_file
 
@@ -41,6 +42,8 @@ class KernelHeader(TypedDict, total=False):
         grid: blocks of the grid.
         shared_bytes: dynamic shared memory per block.
         requires: conditions such as `M % 64 == 0`; multiples are met by padding.
+        layout: matrices that the kernel stores column by column, such as `B=column`.
+        include: folders in which the kernel's headers are searched for, before folders named `include`.
     """
 
     entry: str
@@ -49,6 +52,8 @@ class KernelHeader(TypedDict, total=False):
     grid: Extents
     shared_bytes: int | str
     requires: Texts
+    layout: Texts
+    include: str | Path | Sequence[str | Path]
 
 
 def selection(methods: Methods | None, params: Parameters | None, header: KernelHeader) -> Selection:
@@ -81,7 +86,10 @@ def _fields(header: KernelHeader) -> dict[str, str]:
     unknown = header.keys() - KernelHeader.__annotations__.keys()
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
-    return {name.replace("_", "-"): ",".join(texts(name, value)) for name, value in header.items()}
+    fields = {name.replace("_", "-"): ",".join(texts(name, value)) for name, value in header.items()}
+    if "include" in header:
+        fields["include"] = folders_field(texts("include", header["include"]))
+    return fields
 
 
 def sizes(n: Sizes | None, shape: Shapes | None) -> tuple[str, ...]:
@@ -123,11 +131,18 @@ def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) ->
     return number
 
 
-def real(name: str, value: float, most: float, *, positive: bool = False) -> float:
-    """Return a number. Raises UsageError if it is NaN, negative or too large, or 0 and has to be positive."""
+def real(name: str, value: float, most: float, *, positive: bool = False, negative: bool = False) -> float:
+    """Return a number. Raises UsageError if it is NaN or out of range.
+
+    Args:
+        most: the largest number.
+        positive: refuse 0.
+        negative: accept numbers from `-most`, and not only from 0.
+    """
     text = _text_of(name, value)
-    if not 0 <= value <= most:  # true for NaN too
-        raise UsageError(f"{name}={text}: it has to be between 0 and {most:g}")
+    least = -most if negative else 0
+    if not least <= value <= most:  # true for NaN too
+        raise UsageError(f"{name}={text}: it has to be between {least:g} and {most:g}")
     if positive and value == 0:
         raise UsageError(f"{name}={text}: it has to be above 0")
     return float(value)

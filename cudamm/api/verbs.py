@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cudamm.analysis import trace as tracing
+from cudamm.analysis.check import cause_seen
 from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
@@ -15,10 +16,12 @@ from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import (
     LARGEST_SEED,
     MOST_RUNS,
+    MOST_SCALE,
     MOST_SECONDS,
     MOST_SMS,
     MOST_WARMUP,
     OCCUPANCY_ARCH,
+    SQUARE_SIZES,
     TIMED_SIZES,
     TRACE_ARCH,
     VERIFIED_SIZES,
@@ -48,7 +51,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types
+from cudamm.kernels.chosen_cases import are_square_only, cases_of_supported_types
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -108,8 +111,8 @@ def bench(
         baseline: the method with which speed-ups compare; None: naive.
         timeout_s: seconds without an answer after which a variant counts as hung.
         progress: is called with the current step, the number of finished steps and the number of all steps.
-        header: `threads`, `grid`, `entry`, `args`, `shared_bytes` and `requires`, for kernels whose header
-            does not give them.
+        header: `threads`, `grid`, `entry`, `args`, `shared_bytes`, `requires`, `layout` and `include`, for
+            kernels whose header does not give them.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -160,7 +163,9 @@ def verify(
     device: str = "auto",
     fmad: bool = True,
     seed: int = 0,
-    timeout_s: float = 60.0,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    timeout_s: float | None = None,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[Result]:
@@ -170,9 +175,12 @@ def verify(
     worker process. A kernel that crashes or hangs costs its own row, not this process.
 
     Args:
-        methods, params, device, fmad, seed, timeout_s, progress, header: as for `bench`.
+        methods, params, device, fmad, seed, progress, header: as for `bench`.
+        timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
         n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
         dtype: as for `bench`; if it is not given, every type that a method has.
+        alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
+            unless beta is 0, C is random before each launch.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -180,14 +188,21 @@ def verify(
     """
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
-    variants, sizes = chosen.variants(), sizes or VERIFIED_SIZES
-    wanted, left_out = cases_of_supported_types(
-        variants, chosen.is_named, sizes, dtypes, seed, all_types=True
+    variants = chosen.variants()
+    sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
+    scale = (
+        real("alpha", alpha, MOST_SCALE, negative=True),
+        real("beta", beta, MOST_SCALE, negative=True),
     )
-    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
+    wanted, left_out = cases_of_supported_types(
+        variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale
+    )
+    limit_s = None if timeout_s is None else real("timeout_s", timeout_s, MOST_SECONDS, positive=True)
+    with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        verified = list(verify_all(worker, wanted, fmad, progress or _no_progress))
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)
+        verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:
         verify_table.render(console, info, results)

@@ -6,10 +6,11 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cudamm.benchmark.result import CUBLAS
 from cudamm.benchmark.result_file import Saved
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.errors import UsageError
@@ -37,7 +38,7 @@ _PROBLEM = ("m", "n", "k", "dtype", "fmad", "cache")
 
 @dataclass(frozen=True)
 class Comparison:
-    """One variant on one problem, in both files or in one of them.
+    """One variant on one problem, in both files or in one of them; or the only variant of each file.
 
     Attributes:
         old, new: the row in each file; None if the file has no such row.
@@ -63,6 +64,14 @@ class Comparison:
         return tuple(self.row[name] for name in _PROBLEM)
 
     @property
+    def other_variant(self) -> Row | None:
+        """Return the old row if it is another variant than the new one; None if both are one variant."""
+        if self.old is None or self.new is None:
+            return None
+        same = all(self.old[name] == self.new[name] for name in ("method", "params"))
+        return None if same else self.old
+
+    @property
     def is_emulated(self) -> bool:
         """Return whether either side ran on the CPU device's model of a GPU."""
         return any(row is not None and row["execution"] == "emulated" for row in (self.old, self.new))
@@ -81,6 +90,9 @@ class Comparison:
         """Return the row of a `cudamm.compare/1` file."""
         names = ("method", "params", "m", "n", "k", "dtype", "fmad", "cache", "execution")
         record = {name: self.row[name] for name in names}
+        other = self.other_variant
+        if other is not None:
+            record |= {"old_method": other["method"], "old_params": other["params"]}
         for side, row in (("old", self.old), ("new", self.new)):
             record[f"{side}_status"] = row["status"] if row is not None else None
             record[f"{side}_reason"] = row["reason"] if row is not None else None
@@ -96,17 +108,20 @@ class Comparison:
 def compare(old: Saved, new: Saved, confidence: float) -> list[Comparison]:
     """Compare every variant of both files; return the comparisons grouped by problem, then by method.
 
+    If each file has only one variant, besides cuBLAS, the two are compared, whatever their names are.
+
     Args:
         confidence: confidence of each single interval, between 0 and 1; not of all intervals together.
 
     Raises:
         UsageError: no variant is in both files.
     """
-    old_rows, new_rows = _by_variant(old.complete_rows), _by_variant(new.complete_rows)
+    renamed = _only_variants(old.complete_rows, new.complete_rows)
+    old_rows, new_rows = _by_variant(old.complete_rows), _by_variant(new.complete_rows, renamed)
     if not old_rows.keys() & new_rows.keys():
         raise UsageError(
             f"no variant is in both {old.path} and {new.path}: method, parameters, sizes, type, fmad and "
-            "cache must be the same"
+            "cache must be the same; variants of other names are compared if each file has only one"
         )
     variants = dict.fromkeys((*old_rows, *new_rows))
     comparisons = [_compare_rows(old_rows.get(v), new_rows.get(v), confidence) for v in variants]
@@ -137,12 +152,24 @@ def differences(old: Saved, new: Saved, comparisons: Sequence[Comparison]) -> li
     """Return a line for each difference that can have changed the times, besides a different kernel."""
     both = [c for c in comparisons if c.old is not None and c.new is not None]
     return [
+        *_other_variants(old, new, both),
         *_changed_settings(old, new),
-        *_changed_sources(both),
+        *_changed_sources([c for c in both if c.other_variant is None]),
         *_changed_clocks(old, new, both),
         *_throttled(old, [c.old for c in both if c.old is not None]),
         *_throttled(new, [c.new for c in both if c.new is not None]),
         *_without_times(both),
+    ]
+
+
+def _other_variants(old: Saved, new: Saved, both: Sequence[Comparison]) -> list[str]:
+    """Return a line for each two variants that are compared because each is its file's only one."""
+    pairs = dict.fromkeys(
+        (variant_name(c.other_variant), variant_name(c.row)) for c in both if c.other_variant is not None
+    )
+    return [
+        f"{old_name}, the only variant in {old.path}, is compared with {new_name}, the only one in {new.path}"
+        for old_name, new_name in pairs
     ]
 
 
@@ -154,19 +181,38 @@ def _without_times(both: Sequence[Comparison]) -> list[str]:
     return [f"{rows} no time in one of the files, as without a GPU, and cannot be compared"]
 
 
-def _by_variant(rows: Iterable[Row]) -> dict[Hashable, Row]:
+def _by_variant(
+    rows: Iterable[Row], renamed: Mapping[Hashable, Hashable] | None = None
+) -> dict[Hashable, Row]:
     """Return rows by the fields that must be equal in both files, and a counter.
 
     If a file contains a variant twice, its first row is compared with the first row of the other file.
+
+    Args:
+        renamed: variants of the other file under which rows of these variants are returned.
     """
-    names = ("method", "m", "n", "k", "dtype", "fmad", "cache")
     by_variant: dict[Hashable, Row] = {}
     counts: Counter[Hashable] = Counter()
     for row in rows:
-        variant = tuple(sorted(row["params"].items())), *(row[name] for name in names)
-        by_variant[variant, counts[variant]] = row
-        counts[variant] += 1
+        variant = (renamed or {}).get(_variant(row), _variant(row))
+        key = variant, *(row[name] for name in _PROBLEM)
+        by_variant[key, counts[key]] = row
+        counts[key] += 1
     return by_variant
+
+
+def _only_variants(old: Sequence[Row], new: Sequence[Row]) -> dict[Hashable, Hashable]:
+    """Return the old file's only variant by the new file's, besides cuBLAS; empty if a file has several."""
+    (old_variants, new_variants) = (
+        {_variant(row) for row in rows if row["method"] != CUBLAS} for rows in (old, new)
+    )
+    if len(old_variants) == len(new_variants) == 1 and old_variants != new_variants:
+        return {new_variants.pop(): old_variants.pop()}
+    return {}
+
+
+def _variant(row: Row) -> Hashable:
+    return row["method"], tuple(sorted(row["params"].items()))
 
 
 def _ranks(values: Iterable[Hashable]) -> dict[Hashable, int]:

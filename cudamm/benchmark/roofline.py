@@ -9,13 +9,15 @@ A method has two intensities, each a number of operations per byte:
   Massively Parallel Processors does in chapter 5. Tiling improves this intensity. Part of the loads does not
   reach device memory, because of caches and because threads of a warp load the same bytes. Therefore a
   measured rate may lie above this roof.
+  For a user's kernel whose header does not contain these bytes, the bytes of the sectors that `trace` counts
+  take their place: a sector that several threads of a warp load counts once.
 - The compulsory intensity counts A and B read once and C written once. No kernel moves fewer bytes, so no
   rate from a cold cache lies above this roof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -29,9 +31,10 @@ from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
-from cudamm.kernels.architecture import Architecture, find_architecture
+from cudamm.kernels.architecture import Architecture, architecture_of_gpu, find_architecture
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import Method, Value
+from cudamm.kernels.named_gpus import NamedGpu, named_gpu
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import MOST_CASES, ChosenBy, Traffic, Variant, check_count, chosen_record
 
@@ -102,7 +105,7 @@ class Roofline:
                 raise UsageError(
                     f"this peak counts {self.element_type} operations, and the roofline of "
                     f"{problem.element.name} needs another: give it with --peak and --bandwidth "
-                    "(and --device gpu to measure as well)"
+                    "(and --device gpu to measure as well), or name one --dtype"
                 )
 
     def record(self) -> dict[str, Any]:
@@ -132,14 +135,33 @@ def measured(ceilings: Ceilings) -> Roofline:
     )
 
 
-def theoretical_peak(architecture: Architecture, clock_mhz: float) -> tuple[float, str]:
-    """Return the peak in GFLOP/s of float32, and its formula in words.
+def theoretical_peak(
+    architecture: Architecture, clock_mhz: float, element_type: str = "float32"
+) -> tuple[float, str]:
+    """Return the peak in GFLOP/s of float32 or float64, and its formula in words.
 
     Each lane of each SM finishes one multiply-add per cycle, which counts as two operations. NVIDIA publishes
     peaks at the boost clock.
+
+    Raises:
+        UsageError: the table of architectures has no lanes of that type.
     """
-    lanes, sms = architecture.fp32_per_cycle, architecture.multiprocessors
-    return 2 * lanes * sms * clock_mhz / 1e3, f"2 x {lanes} float32 lanes x {sms} SMs x {clock_mhz:,g} MHz"
+    by_type = {"float32": architecture.fp32_per_cycle, "float64": architecture.fp64_per_cycle}
+    lanes, sms = by_type.get(element_type), architecture.multiprocessors
+    if lanes is None:
+        raise UsageError(
+            f"the peak of {architecture.gpu} in {element_type} is not known: give --peak and --bandwidth"
+        )
+    formula = f"2 x {lanes} {element_type} lanes x {sms} SMs x {clock_mhz:,g} MHz"
+    return 2 * lanes * sms * clock_mhz / 1e3, formula
+
+
+def named(gpu: NamedGpu, element_type: str) -> Roofline:
+    """Return the roofs of a named GPU for an element type. Raise UsageError if no peak of it is known."""
+    peak_gflops, peak_from = theoretical_peak(architecture_of_gpu(gpu), gpu.clock_mhz, element_type)
+    return Roofline(
+        peak_gflops, gpu.bandwidth_gbytes_per_s, f"{peak_from}, {gpu.source}", gpu.source, element_type
+    )
 
 
 def theoretical_bandwidth(memory_clock_mhz: float, bus_bits: int) -> tuple[float, str]:
@@ -176,9 +198,12 @@ def theoretical(architecture: Architecture, properties: dict[str, Any]) -> Roofl
 
 @dataclass(frozen=True)
 class DataSheet:
-    """A GPU that the user describes by its rates, or by its architecture and clocks; all None if not given.
+    """A GPU that the user names, or describes by its rates, or by its architecture and clocks.
+
+    All attributes are None if the user describes none.
 
     Attributes:
+        gpu: name of a GPU in the table of named GPUs.
         peak: peak in GFLOP/s.
         bandwidth: bandwidth of device memory, in GB/s.
         arch: name of the architecture; `peak` follows from `arch`, `sms` and `clock`.
@@ -188,6 +213,7 @@ class DataSheet:
         bus_width: width of the memory bus, in bits.
     """
 
+    gpu: str | None = None
     peak: float | None = None
     bandwidth: float | None = None
     arch: str | None = None
@@ -199,19 +225,26 @@ class DataSheet:
     @property
     def is_given(self) -> bool:
         """Return whether the user described a GPU."""
-        return self.arch is not None or self.peak is not None
+        return self.gpu is not None or self.arch is not None or self.peak is not None
 
     @property
     def architecture(self) -> Architecture:
         """Return the architecture: an A100's if only rates are given. Raise UsageError if it is unknown."""
+        if self.gpu is not None:
+            return architecture_of_gpu(named_gpu(self.gpu))
         architecture = find_architecture(self.arch or "sm_80")
         if self.sms is None:
             return architecture
         return replace(architecture, gpu="a GPU", multiprocessors=self.sms)
 
-    @property
-    def roofs(self) -> Roofline:
-        """Return the roofs. Raise UsageError if the architecture is unknown."""
+    def roofs(self, cases: Cases) -> Roofline:
+        """Return the roofs; those of a named GPU are for the element type of the first case.
+
+        Raises:
+            UsageError: the GPU or its architecture is unknown, or no peak of the element type is known.
+        """
+        if self.gpu is not None:
+            return named(named_gpu(self.gpu), cases[0][1].element.name)
         if self.arch is None:
             return given(self.peak or 0.0, self.bandwidth or 0.0)
         peak, peak_from = theoretical_peak(self.architecture, self.clock or 0.0)
@@ -223,7 +256,7 @@ class DataSheet:
     @property
     def device(self) -> DeviceInfo:
         """Return the description of the GPU for tables and files."""
-        if self.arch is not None:
+        if self.gpu is not None or self.arch is not None:
             return DeviceInfo("architecture", self.architecture.name, str(self.architecture))
         name = f"a device of {self.peak:,.10g} GFLOP/s and {self.bandwidth:,.10g} GB/s"
         return DeviceInfo("numbers", "", name)
@@ -232,7 +265,8 @@ class DataSheet:
         """Return why a method has no bound on this GPU; empty if it has one."""
         if method.package:
             return f"{method.name} needs a GPU in this machine"
-        return method.unsupported_reason(self.architecture.name) if self.arch is not None else ""
+        is_known = self.gpu is not None or self.arch is not None
+        return method.unsupported_reason(self.architecture.name) if is_known else ""
 
 
 def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:
@@ -246,8 +280,8 @@ def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:
     if not isinstance(target, GpuTarget):
         reason = target.info.note or "this machine has no GPU"
         raise NoDeviceError(
-            f"{reason}, and times on the CPU device are not those of a GPU: describe a GPU with "
-            "--peak GFLOPS and --bandwidth GB/S to see its bounds (an A100: --peak 19500 --bandwidth 1555)"
+            f"{reason}, and times on the CPU device are not those of a GPU: name a GPU, such as --gpu a100, "
+            "or describe one with --peak GFLOPS and --bandwidth GB/S, to see its bounds"
         )
     if by_clocks:
         return theoretical(target.architecture, target.info.properties)
@@ -263,13 +297,15 @@ class RooflineResult:
 
     Attributes:
         operations: number of operations of the product, padding not counted.
-        traffic: bytes that a launch requests; None if the method's header does not contain `traffic`.
+        traffic: bytes that a launch requests by the method's header, else bytes of the sectors that `trace`
+            counted; None if neither is known.
         compulsory_bytes: bytes of A, B and C, padding not counted.
         requested: the bound at operations / bytes loaded; None if the bytes are unknown.
         compulsory: the bound at operations / compulsory_bytes.
         measured: result of the measurement; None if nothing was measured.
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
+        why_not_counted: why `trace` could not count the traffic; empty if it could, or was not asked to.
     """
 
     method: str
@@ -289,6 +325,7 @@ class RooflineResult:
     reason: str = ""
     position: int = 0
     chosen_by: ChosenBy = ""
+    why_not_counted: str = ""
 
     @property
     def gflops(self) -> float | None:
@@ -333,6 +370,7 @@ class RooflineResult:
             "operations": self.operations,
             "load_bytes": traffic and traffic.load_bytes,
             "store_bytes": traffic and traffic.store_bytes,
+            "bytes_from": traffic and ("trace" if traffic.in_sectors else "header"),
             "intensity": requested and requested.intensity,
             "intensity_with_stores": self.intensity_with_stores,
             "bound_gflops": requested and requested.gflops,
@@ -348,8 +386,13 @@ class RooflineResult:
         }
 
 
-def bounds(cases: Cases, roofline: Roofline, fmad: bool) -> Iterator[RooflineResult]:
+def bounds(
+    cases: Cases, roofline: Roofline, fmad: bool, counted: Mapping[int, Traffic | str] | None = None
+) -> Iterator[RooflineResult]:
     """Yield the bounds of each case; nothing is run.
+
+    Args:
+        counted: by position, the traffic of cases whose header gives none, or why it could not be counted.
 
     Raises:
         UsageError: a method is not written for the element type, its header's expressions cannot be evaluated
@@ -360,7 +403,7 @@ def bounds(cases: Cases, roofline: Roofline, fmad: bool) -> Iterator[RooflineRes
     results = []
     for position, (variant, problem) in enumerate(cases):
         program(variant, problem.element, fmad)  # refuses an element type that the method does not have
-        result = _result(variant, problem, roofline, position)
+        result = _result(variant, problem, roofline, position, (counted or {}).get(position))
         if result.status == "ok":
             check(variant, plan(variant, problem.shape, problem.element), _LIMITS)
         results.append(result)
@@ -370,9 +413,17 @@ def bounds(cases: Cases, roofline: Roofline, fmad: bool) -> Iterator[RooflineRes
 
 
 def measure(
-    executor: Executor, cases: Cases, settings: Settings, roofline: Roofline, progress: Progress
+    executor: Executor,
+    cases: Cases,
+    settings: Settings,
+    roofline: Roofline,
+    progress: Progress,
+    counted: Mapping[int, Traffic | str] | None = None,
 ) -> Iterator[RooflineResult]:
     """Measure each case as `bench` does, and yield each result with its bounds as soon as it is complete.
+
+    Args:
+        counted: as for `bounds`.
 
     Raises:
         UsageError: as for `measure.bench`, or a header's `traffic` cannot be evaluated for a problem.
@@ -383,7 +434,7 @@ def measure(
         _result(variant, problem, roofline, 0)  # raises for a wrong header before anything runs
     for measured_result in bench(executor, cases, settings, progress):
         position = measured_result.position
-        yield _result(*cases[position], roofline, position, measured_result)
+        yield _result(*cases[position], roofline, position, (counted or {}).get(position), measured_result)
 
 
 def _result(
@@ -391,6 +442,7 @@ def _result(
     problem: Problem,
     roofline: Roofline,
     position: int,
+    counted: Traffic | str | None = None,
     measured_result: Result | None = None,
 ) -> RooflineResult:
     shape, element = problem.shape, problem.element
@@ -401,6 +453,8 @@ def _result(
     try:
         padded = variant.padded(element, *mnk) != mnk
         traffic = variant.traffic(element, *mnk)
+        if traffic is None and isinstance(counted, Traffic):
+            traffic = counted
     except RequirementError as error:
         status, reason = "skipped", str(error)
     if measured_result is not None:
@@ -417,6 +471,7 @@ def _result(
         padded=padded,
         operations=shape.flops,
         traffic=traffic,
+        why_not_counted=counted if isinstance(counted, str) else "",
         compulsory_bytes=compulsory_bytes,
         requested=roofline.bound(shape.flops / traffic.load_bytes, ceiling) if traffic else None,
         compulsory=roofline.bound(shape.flops / compulsory_bytes, ceiling),

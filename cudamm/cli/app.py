@@ -95,7 +95,8 @@ class _App(cloup.Group):
                 status = super().main(args, **extra)
             sys.stdout.flush()
         except CudammError as error:
-            _end(str(error), error.exit_status)
+            is_verbose = not {"-v", "--verbose"}.isdisjoint(sys.argv[1:] if args is None else args)
+            _end(str(error), error.exit_status, error.all_details if is_verbose else error.details)
         except click.exceptions.Exit as error:
             sys.exit(error.exit_code)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -149,9 +150,11 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
     ), error.end
 
 
-def _end(message: str, status: int) -> NoReturn:
+def _end(message: str, status: int, details: Sequence[str] = ()) -> NoReturn:
     # The terminal may be closed. Python's flush at exit must not fail as well: it would change the status.
     try:
+        for line in details:
+            click.echo(f"cudamm: {readable(line.expandtabs())}", err=True)
         click.echo(f"cudamm: {readable(' '.join(message.split()))}", err=True)
     except OSError:
         _discard(sys.stderr, sys.__stderr__)

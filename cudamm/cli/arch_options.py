@@ -22,9 +22,10 @@ def architecture_options(*others: Decorator) -> Decorator:
     return option_group(
         "Device",
         option(
-            "--arch", "names", multiple=True, metavar="NAME",
+            "--arch", "--gpu", "names", multiple=True, metavar="NAME",
             show_default=f"this machine's GPU, else {OCCUPANCY_ARCH}",
-            help="Architecture such as sm_86, 8.6 or A100, a list of them, or all. Repeatable.",
+            help="Architecture such as sm_86 or 8.6, or a GPU such as rtx3090, a list of them, or all. "
+            "Repeatable.",
         ),
         option(
             "--sms", type=WholeNumber(1, MOST_SMS), metavar="N", show_default="the architecture's GPU",

@@ -20,6 +20,7 @@ def asked_cases(
     *,
     quiet: bool = False,
     all_types: bool = False,
+    scale: tuple[float, float] = (1.0, 0.0),
 ) -> Cases:
     """Return every variant on every problem, without methods of `all` that lack an element type.
 
@@ -28,13 +29,14 @@ def asked_cases(
     Args:
         is_named: returns whether a method is named itself, so that it may not be left out.
         all_types: if no element type is named, take all types of each method instead of one.
+        scale: α and β of α A B + β C.
 
     Raises:
         UsageError: a size or an element type does not exist.
     """
     from cudamm.kernels.chosen_cases import cases_of_supported_types
 
-    chosen, left_out = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types)
+    chosen, left_out = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types, scale)
     print_left_out(left_out, quiet)
     return chosen
 

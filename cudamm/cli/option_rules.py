@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import click
+from click.core import ParameterSource
 from cloup.constraints import (
     AnySet,
     Constraint,
@@ -19,6 +21,8 @@ from cloup.constraints import (
 )
 from cloup.constraints.common import get_param_label, get_params_whose_value_is_set
 from cloup.constraints.conditions import Predicate
+
+from cudamm.errors import UsageError
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -88,3 +92,25 @@ def one_target(architecture: str, *devices: str) -> Decorator:
     rule = If(other_device, then=accept_none)
     message = "--arch and --device both choose the GPU: leave out one of them"
     return constraint(rule.rephrased(error=message), [architecture])
+
+
+def refuse_given(
+    context: click.Context, is_refused: Callable[[str], bool], owner: str, given_to: str
+) -> None:
+    """Raise UsageError if the command line has an option that does not go with its arguments.
+
+    Args:
+        is_refused: returns whether the option of a parameter does not go with the arguments.
+        owner: what such options go with, in words.
+        given_to: what the arguments are, in words.
+    """
+    given = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and is_refused(parameter.name)
+        and context.get_parameter_source(parameter.name) == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        goes = "goes" if len(given) == 1 else "go"
+        raise UsageError(f"{' and '.join(given)} {goes} with {owner}, not with {given_to}: leave it out")

@@ -8,14 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import cloup
+from cloup import option_group
 
+from cudamm.api.defaults import OCCUPANCY_ARCH, SIZE
 from cudamm.cli.documented_option import option
+from cudamm.cli.option_rules import refuse_given
 from cudamm.cli.output_options import AllAtOnce, OutputOptions, page_options
+from cudamm.cli.shared_options import fmad_option, problem_options, selection_options, timeout_option
 from cudamm.errors import NoDeviceError, UsageError
+from cudamm.kernels.header import KERNEL_FILES, STANDARD_INPUT, read_standard_input
 
 if TYPE_CHECKING:
     from cudamm.benchmark.result_file import Saved
+    from cudamm.kernels.selection import Selection
     from cudamm.occupancy.occupancy_result import OccupancyResult
     from cudamm.output.page.page_kernels import Kernel
 
@@ -24,11 +31,18 @@ STREAMS = ("/dev/", "/proc/")
 """Folders whose entries are streams, so that no page can be named after them."""
 
 
+OF_RESULTS = {"occupancy", "csv", "markdown", "svg"}
+"""Options that apply to a file of results only."""
+
+OF_BOTH = {"path", "page"}
+"""Parameters that apply to a file of results and to a kernel. All others apply to a kernel only."""
+
+
 @cloup.command()
-@cloup.argument("path", metavar="RESULTS.json")
+@cloup.argument("path", metavar="RESULTS.json|FILE.cu")
 @page_options(
     option(
-        "-o", "--output", "page", metavar="FILE", show_default="the name of RESULTS.json, ending in .html",
+        "-o", "--output", "page", metavar="FILE", show_default="the file's name, ending in .html",
         help="Write the page to FILE; - for standard output.",
     ),
     option(
@@ -36,22 +50,60 @@ STREAMS = ("/dev/", "/proc/")
         help="Add the occupancy of kernels that ran on a GPU, or not; it needs nvcc.",
     ),
 )  # fmt: skip
-def report_command(path: str, occupancy: bool, outputs: OutputOptions) -> None:
+@selection_options(fmad_option, named=False)
+@problem_options(f"{SIZE} for the accesses", "the kernel's")
+@option_group(
+    "Device",
+    option(
+        "--arch", "--gpu", default=OCCUPANCY_ARCH, metavar="NAME",
+        help="Architecture or GPU of a kernel's registers and occupancy, such as sm_86 or rtx3090.",
+    ),
+    timeout_option,
+)  # fmt: skip
+@click.pass_context
+def report_command(
+    context: click.Context,
+    path: str,
+    occupancy: bool,
+    selection: Selection,
+    sizes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    arch: str,
+    fmad: bool,
+    timeout_s: float,
+    outputs: OutputOptions,
+) -> None:
     """\b
     cudamm report results.json                  write results.html
+    cudamm report my.cu                         write my.html, without a GPU
     cudamm report sweep.json -o handed-in.html  write handed-in.html
-    cudamm report results.json --markdown -     print the table as Markdown
 
-    Write one HTML page about a file that bench --json or sweep --json wrote.
+    Write one HTML page about a file that bench --json or sweep --json wrote, or about a kernel.
 
-    The page contains a summary, the table with bars, charts, the kernels' sources, their occupancy, and every
-    statistic of the samples. It is one file, which loads nothing from the network.
+    The page of results contains a summary, the table with bars, charts, the kernels' sources, their
+    occupancy, and every statistic of the samples. The page of a kernel contains its source with the mistakes
+    of `check` and the accesses of `trace` beside the lines, and its occupancy; it has no times. A page is one
+    file, which loads nothing from the network.
 
     With --csv, --markdown or --svg, the table of bench is written in that format instead of the page. Add -o
     to write the page too.
     """
     from rich.text import Text
 
+    if path.endswith(KERNEL_FILES) or path == STANDARD_INPUT:
+        refuse_given(context, lambda name: name in OF_RESULTS, "a file of results", "a kernel")
+        from cudamm.cli.kernel_report import report_kernel
+        from cudamm.output.console import console
+
+        text = read_standard_input() if path == STANDARD_INPUT else Path(path)
+        selection = dataclasses.replace(selection, kernels=(text,))
+        if outputs.page is None:
+            outputs = dataclasses.replace(outputs, page=_page_path(path))
+        line = report_kernel(selection, sizes, dtypes, arch, fmad, timeout_s, outputs)
+        if outputs.page != "-":
+            console().print(Text(line), soft_wrap=True)
+        return
+    refuse_given(context, lambda name: name not in OF_RESULTS | OF_BOTH, "a kernel", "a file of results")
     from cudamm.benchmark.result import bench_record_among, yardsticks_of
     from cudamm.benchmark.result_file import load, results_of
     from cudamm.output import bench_table
@@ -87,8 +139,12 @@ def report_command(path: str, occupancy: bool, outputs: OutputOptions) -> None:
 
 
 def _page_path(path: str) -> str:
-    """Return the path of a page that is named after its file of results. Raise UsageError for a stream."""
-    if path.startswith(STREAMS) or not Path(path).is_file():
+    """Return the path of a page that is named after what it is about. Raise UsageError for a stream."""
+    if (
+        path == STANDARD_INPUT
+        or path.startswith(STREAMS)
+        or (Path(path).exists() and not Path(path).is_file())
+    ):
         raise UsageError(f"the page cannot be named after {path}: name the page with -o FILE")
     return str(Path(path).with_suffix(".html"))
 

@@ -10,7 +10,7 @@ import cloup
 from cloup import option_group
 from cloup.constraints import IsSet
 
-from cudamm.api.defaults import MOST_RUNS, MOST_SMS
+from cudamm.api.defaults import MOST_RUNS, MOST_SMS, TRACE_ARCH
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Decorator, all_with, belongs_to, contradict, one_target
@@ -59,9 +59,13 @@ def _data_sheet(**given: object) -> DataSheet:
 _roofs_options: Decorator = gathered(
     "sheet",
     _data_sheet,
-    ("peak", "bandwidth", "arch", "sms", "clock", "memory_clock", "bus_width"),
+    ("gpu", "peak", "bandwidth", "arch", "sms", "clock", "memory_clock", "bus_width"),
     option_group(
         "Roofs",
+        option(
+            "--gpu", metavar="NAME",
+            help="Roofs of a named GPU, by its data sheet: a100, h100, v100, t4, rtx3090, rtx4090, …",
+        ),
         _number("--peak", "GFLOPS", "Peak rate of a GPU, by its data sheet; goes with --bandwidth."),
         _number("--bandwidth", "GB/S", "Memory bandwidth of the GPU, by its data sheet."),
         option(
@@ -84,6 +88,10 @@ _roofs_options: Decorator = gathered(
         ),
     ),
     belongs_to("--arch", "sms", "clock", "memory_clock", "bus_width"),
+    contradict("gpu", "arch"),
+    contradict("gpu", "peak"),
+    contradict("gpu", "bandwidth"),
+    contradict("gpu", "theoretical"),
     contradict("arch", "peak"),
     contradict("theoretical", "peak"),
     contradict("bandwidth", "memory_clock"),
@@ -135,19 +143,21 @@ def roofline_command(
 ) -> int:
     """\b
     cudamm roofline                                every method, on this GPU
-    cudamm roofline --peak 19500 --bandwidth 1555  on an A100, without a GPU
-    cudamm roofline --kernel my.cu --traffic '8*M*N*K,4*M*N'
+    cudamm roofline my.cu --gpu rtx3090            your kernel on a named GPU
+    cudamm roofline --peak 19500 --bandwidth 1555  on an A100, by its numbers
 
     Calculate each method's arithmetic intensity, and the rate that the peak and the memory of a GPU allow it.
 
     On a GPU, the methods and the roofs are measured, and each rate is compared with its bound. For a GPU that
-    is described by its numbers (--peak and --bandwidth, or --arch and clocks) only bounds are printed; add
-    --device gpu to measure the methods as well.
+    is named (--gpu) or described by its numbers (--peak and --bandwidth, or --arch and clocks) only bounds
+    are printed; add --device gpu to measure the methods as well. If the header of your kernel has no field
+    `traffic`, the sectors that `trace` counts take its place.
 
     \b
     cudamm roofline -m tiled --block all --theoretical  roofs from its clocks
     cudamm roofline --arch sm_80 --sms 108 --clock 1410 --bandwidth 1555
     """
+    from cudamm.analysis.counted_traffic import counted_traffic
     from cudamm.benchmark import roofline
     from cudamm.benchmark.sampling_policy import Settings
     from cudamm.cli.asked_cases import asked_cases
@@ -158,8 +168,8 @@ def roofline_command(
 
     if device_spec == "cpu" and not sheet.is_given:
         raise UsageError(
-            "times on the CPU device are not those of a GPU and have no roofline: add --peak GFLOPS and "
-            f"--bandwidth GB/S of a GPU ({_BY_NUMBERS})"
+            "times on the CPU device are not those of a GPU and have no roofline: add --gpu NAME, or --peak "
+            f"GFLOPS and --bandwidth GB/S of a GPU ({_BY_NUMBERS})"
         )
     if sheet.arch is not None and sheet.arch.strip().lower() == "all":
         raise UsageError("--arch all: a roofline belongs to one GPU; name one architecture, such as sm_86")
@@ -173,20 +183,24 @@ def roofline_command(
         measures_nothing = "no rates are measured: times on the CPU device are not those of a GPU"
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
-        return _show(
-            outputs,
-            info,
-            sheet.roofs,
-            lambda report_progress: roofline.bounds(chosen, sheet.roofs, fmad),
-            remarks,
-        )
+        roofs = sheet.roofs(chosen)
+        roofs.check(chosen)
+
+        def bounds(report_progress: ReportProgress) -> Iterator[RooflineResult]:
+            list(roofline.bounds(chosen, roofs, fmad))  # refuses a case before any is traced
+            counted = counted_traffic(chosen, TRACE_ARCH, fmad, report_progress, timeout_s)
+            yield from roofline.bounds(chosen, roofs, fmad, counted)
+
+        return _show(outputs, info, roofs, bounds, remarks)
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
-        roofs = sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
+        roofs = sheet.roofs(chosen) if sheet.is_given else roofline.roofs_of(worker, theoretical)
+        roofs.check(chosen)
 
         def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:
-            yield from roofline.measure(worker, chosen, settings, roofs, report_progress)
+            counted = counted_traffic(chosen, TRACE_ARCH, fmad, report_progress, timeout_s)
+            yield from roofline.measure(worker, chosen, settings, roofs, report_progress, counted)
             worker.dismiss()
 
         return _show(outputs, worker.target.info, roofs, measured, remarks)

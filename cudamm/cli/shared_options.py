@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloup import argument, option_group
 
-from cudamm.api.defaults import LARGEST_SEED, MOST_SECONDS, TIMED_SIZES
+from cudamm.api.defaults import LARGEST_SEED, MOST_SCALE, MOST_SECONDS, TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
@@ -45,9 +45,31 @@ _HEADER_OPTIONS = (
         "--requires", multiple=True, metavar="LIST", show_default="the header's",
         help="Conditions, such as 'M%64==0, N%64==0'; repeatable. Matrices are padded to required multiples.",
     ),
+    option(
+        "--layout", multiple=True, metavar="LIST", show_default="the header's, else row",
+        help="Matrices that the kernel stores column by column, such as A=column,B=column; repeatable.",
+    ),
+    option(
+        "--initial-c", metavar="0", show_default="the header's",
+        help="Fill C with zeros before each launch, for a kernel that adds to C.",
+    ),
+    option(
+        "-I", "--include", multiple=True, metavar="DIR",
+        help="Folder of headers that the kernel includes, searched before the project's own. Repeatable.",
+    ),
 )  # fmt: skip
 
-HEADER_FIELDS = ("entry", "args", "threads", "grid", "shared_bytes", "requires")
+HEADER_FIELDS = (
+    "entry",
+    "args",
+    "threads",
+    "grid",
+    "shared_bytes",
+    "requires",
+    "layout",
+    "initial_c",
+    "include",
+)
 """Parameters of the options that replace fields of a kernel's header."""
 
 
@@ -83,10 +105,11 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
 _CHOOSING = ("methods", "block", "tile", "defines")
 
 
-def _selection(kernels: Sequence[str], files: Sequence[str], **given: Any) -> Selection:
+def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: Any) -> Selection:
     from pathlib import Path
 
     from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
+    from cudamm.kernels.included_files import folders_field
     from cudamm.kernels.selection import Selection, is_kernel_file
 
     for file in files:
@@ -95,18 +118,20 @@ def _selection(kernels: Sequence[str], files: Sequence[str], **given: Any) -> Se
     named = (*kernels, *files)
     if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")
-    chosen = {name: given.pop(name) for name in _CHOOSING}
-    given["requires"] = _joined(given["requires"])
+    chosen = {"methods": ()} | {name: given.pop(name) for name in _CHOOSING if name in given}
+    for repeated in ("requires", "layout"):
+        given[repeated] = _joined(given[repeated])
+    given["include"] = folders_field(given["include"]) or None
     fields = {name.replace("_", "-"): text for name, text in given.items() if text is not None}
     texts = [read_standard_input() if name == STANDARD_INPUT else Path(name) for name in dict.fromkeys(named)]
     return Selection(kernels=tuple(texts), kernel_fields=fields, **chosen)
 
 
-def _joined(conditions: Sequence[str]) -> str | None:
-    """Return the conditions of every `--requires` as one list; None if there are none."""
-    if not all(text.strip() for text in conditions):
+def _joined(lists: Sequence[str]) -> str | None:
+    """Return the lists of an option that may be repeated as one list; None if there are none."""
+    if not all(text.strip() for text in lists):
         return ""  # `Selection` refuses an empty field, with the option's name
-    return ", ".join(text.strip().removesuffix(",") for text in conditions) or None
+    return ", ".join(text.strip().removesuffix(",") for text in lists) or None
 
 
 ONE_VALUE, EVERY_VALUE = "the method's own", "every value in the method's header"
@@ -118,6 +143,7 @@ def selection_options(
     kernel: Sequence[Decorator] = (),
     block: str = ONE_VALUE,
     values: str = ONE_VALUE,
+    named: bool = True,
 ) -> Decorator:
     """Add the options that choose variants; the command receives them as `selection`.
 
@@ -126,23 +152,29 @@ def selection_options(
         kernel: more options for the group "Kernel".
         block: the default of `--block`.
         values: the default of the other parameters.
+        named: add the options and the argument that name methods and files; false for a command that has
+            arguments of its own for them.
     """
+    naming = (
+        methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
+        option(
+            "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
+            help="Your own kernel; - for standard input. Options below replace fields of its header, or "
+            "the whole header. Repeatable.",
+        ),
+    )  # fmt: skip
+    files = argument(
+        "files", nargs=-1, metavar="[FILE.cu]...", shell_complete=complete_files,
+        help="Your own kernels, as with --kernel.",
+    )  # fmt: skip
     return gathered(
         "selection",
         _selection,
         ("kernels", "files", *_CHOOSING, *HEADER_FIELDS, "traffic"),
-        argument(
-            "files", nargs=-1, metavar="[FILE.cu]...", shell_complete=complete_files,
-            help="Your own kernels, as with --kernel.",
-        ),
+        *((files,) if named else ()),
         option_group(
             "Kernel",
-            methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
-            option(
-                "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
-                help="Your own kernel; - for standard input. Options below replace fields of its header, or "
-                "the whole header. Repeatable.",
-            ),
+            *(naming if named else ()),
             *_HEADER_OPTIONS,
             *kernel,
         ),
@@ -208,6 +240,16 @@ where_option = option(
 seed_option = option(
     "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N", help="Seed of the random matrices."
 )
+scale_options = (
+    option(
+        "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=1.0, metavar="NUMBER",
+        help="Value of the argument alpha: C has to be alpha A B + beta C.",
+    ),
+    option(
+        "--beta", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=0.0, metavar="NUMBER",
+        help="Value of the argument beta; unless it is 0, C is random before each launch.",
+    ),
+)  # fmt: skip
 cold_option = option(
     "--cold/--hot", default=True,
     help="Overwrite the GPU's L2 cache before each sample, or launch back to back.",
@@ -222,3 +264,8 @@ timeout_option = option(
     metavar="SECONDS", help="Time without an answer after which a variant counts as hung.",
 )  # fmt: skip
 device_options = option_group("Device", device_option, timeout_option)
+verify_timeout_option = option(
+    "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), metavar="SECONDS",
+    show_default="60, or 10 on the CPU device up to 256x256x256",
+    help="Time without an answer after which a variant counts as hung; its other sizes are not run.",
+)  # fmt: skip

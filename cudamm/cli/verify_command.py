@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import cloup
+from cloup import option_group
 
-from cudamm.api.defaults import VERIFIED_SIZES
+from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
-    device_options,
+    device_option,
     fmad_option,
     problem_options,
+    scale_options,
     seed_option,
     selection_options,
+    verify_timeout_option,
 )
 
 if TYPE_CHECKING:
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option)
-@device_options
+@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option, *scale_options)
+@option_group("Device", device_option, verify_timeout_option)
 @output_options()
 def verify_command(
     selection: Selection,
@@ -31,8 +34,10 @@ def verify_command(
     dtypes: tuple[str, ...],
     fmad: bool,
     seed: int,
+    alpha: float,
+    beta: float,
     device_spec: str,
-    timeout_s: float,
+    timeout_s: float | None,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -46,28 +51,34 @@ def verify_command(
     CPU device launches each kernel twice, with its threads in opposite orders: if the two results differ,
     the kernel has a race.
     """
+    from cudamm.analysis.check import cause_seen
     from cudamm.benchmark.result import VERIFY_SCHEMA
     from cudamm.benchmark.verify import verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.kernels.chosen_cases import are_square_only
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
+    variants = selection.variants()
     chosen = asked_cases(
-        selection.variants(),
+        variants,
         selection.is_named,
-        sizes or VERIFIED_SIZES,
+        sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES),
         dtypes,
         seed,
         quiet=outputs.quiet,
         all_types=True,
+        scale=(alpha, beta),
     )
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
-            session.collect(lambda report_progress: verify_all(worker, chosen, fmad, report_progress))
+            session.collect(
+                lambda report_progress: verify_all(worker, chosen, fmad, report_progress, cause_seen)
+            )
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks(remarks)
             session.finish()

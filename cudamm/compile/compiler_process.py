@@ -24,6 +24,18 @@ MOST_COMPILER_BYTES = min(16 << 30, max(4 << 30, _MEMORY_BYTES // 4))
 """Limit on the memory of a compiler, in bytes: a source that includes /dev/zero would take all of it."""
 
 
+class CompileError(KernelError):
+    """A program that does not compile.
+
+    Attributes:
+        output: what the compiler printed.
+    """
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
 class CompilerKilled(KernelError):
     """A compiler that was killed, perhaps for lack of memory; the kernel itself may be correct."""
 
@@ -153,7 +165,11 @@ def compile_failure(compiler: str, stderr: str) -> KernelError:
     name = Path(compiler).name
     _check_messages(name, stderr)
     message = compile_message(stderr)
-    return KernelError(message) if message else CompilerKilled(f"{name} failed and printed no reason{_HINT}")
+    return (
+        CompileError(message, stderr)
+        if message
+        else CompilerKilled(f"{name} failed and printed no reason{_HINT}")
+    )
 
 
 _HINT = ": is there too little memory?"
@@ -183,17 +199,44 @@ def preprocessed(completed: subprocess.CompletedProcess[str], source: str) -> st
 
 
 def compile_message(stderr: str) -> str:
-    """Return the first error in a compiler's output as one line, and the number of further errors."""
+    """Return the first error in a compiler's output as one line, and the number of further errors.
+
+    An error in a header of cudamm gets the place in the user's file that leads there.
+    """
     lines = [line.strip() for line in stderr.splitlines()]
     errors = [
         re.sub(r"^.*?(?=undefined reference)", "", line) for line in lines if "undefined reference" in line
     ]
-    errors = errors or [line for line in lines if _ERROR.match(line)]
+    errors = errors or [_at_user(lines, i) for i, line in enumerate(lines) if _ERROR.match(line)]
     errors = errors or [line for line in lines if re.search(r"\berror\b", line)]
     if not errors:
         return " ".join(stderr.split())[:300]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return f"does not compile: {errors[0]}{more}"
+
+
+def _at_user(lines: Sequence[str], number: int) -> str:
+    """Return an error line; one in a header of cudamm gets the user's line that leads there."""
+    in_own_header = re.match(rf"\S*{_OWN_HEADERS}\S*:\d+:\d+: ((?:fatal )?error: .*)", lines[number])
+    if in_own_header is None:
+        return lines[number]
+    around = [*reversed(lines[:number]), *lines[number + 1 :]]
+    for line in around:
+        place = re.match(r"(\S+:\d+:\d+):\s+(?:required from here|note: in instantiation of)", line)
+        if place and _OWN_HEADERS not in place[1]:
+            return f"{place[1]}: {in_own_header[1]}"
+    return lines[number]
+
+
+_OWN_HEADERS = "cpu_runtime/"
+
+
+def first_error_with_source(output: str) -> list[str]:
+    """Return the source line of the first error in a compiler's output, and the line with its caret."""
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if _ERROR.match(line.strip())), len(lines))
+    shown = [line for line in lines[first + 1 : first + 3] if re.match(r"\s*\d*\s*\|", line)]
+    return shown if len(shown) == 2 else []
 
 
 # The beginning of an error message, which names a place or a tool first. Neither the source line that is

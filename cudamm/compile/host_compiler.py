@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
+from cudamm.compile.compile_errors import in_users_terms
 from cudamm.compile.compiler_process import (
+    CompileError,
     compile_failure,
     preprocessed,
     run_compiler,
@@ -76,7 +78,7 @@ def compile_for_host(program: Program) -> Executable:
         NoDeviceError: there is no C++ compiler.
     """
     parts = _parts(program)
-    kernel = parts[0].compiled()
+    kernel = _compiled_kernel(program, parts[0])
     static_bytes = _static_shared_bytes(kernel)
     if static_bytes > STATIC_SHARED_BYTES and not program.method.runs_on_host:
         raise KernelError(
@@ -84,6 +86,14 @@ def compile_for_host(program: Program) -> Executable:
             f"{STATIC_SHARED_BYTES:,} that a kernel may declare; use dynamic shared memory instead"
         )
     return _linked(parts)
+
+
+def _compiled_kernel(program: Program, part: _Part) -> Path:
+    """Compile the kernel's part. Raises KernelError in the user's terms if it does not compile."""
+    try:
+        return part.compiled()
+    except CompileError as error:
+        raise in_users_terms(error, program) from None
 
 
 def made_from(program: Program) -> list[str]:
@@ -112,16 +122,19 @@ def _parts(program: Program) -> list[_Part]:
     ]
 
 
-def compile_to_observe(program: Program) -> Executable:
+def compile_to_observe(program: Program, *, checked: bool = False) -> Executable:
     """Compile a program with every memory access instrumented, or take it from the cache.
 
     The executable also accepts the commands that `observe.cpp` lists.
+
+    Args:
+        checked: instrument the indices of arrays too.
 
     Raises:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
-    options = list(_INSTRUMENTED)
+    options = [*_INSTRUMENTED, *(["-fsanitize=bounds"] if checked else [])]
     if compiler().is_clang:  # by default Clang does not instrument the read in `x += y`
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
     else:
@@ -132,7 +145,42 @@ def compile_to_observe(program: Program) -> Executable:
         _runtime_part("runtime.cpp"),
         _runtime_part("observe.cpp"),
     ]
+    _compiled_kernel(program, parts[0])
     return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
+
+
+@dataclass(frozen=True)
+class CompilerWarning:
+    """A warning of the host's compiler about a program.
+
+    Attributes:
+        file: name of the file as the program names it.
+        option: the option that turns the warning on, such as `uninitialized`.
+    """
+
+    file: str
+    line: int
+    text: str
+    option: str
+
+
+def warnings_of(program: Program) -> list[CompilerWarning]:
+    """Return the compiler's warnings about variables that are not set, and numbers cut to whole numbers.
+
+    It takes as long as to compile the program, and nothing is kept.
+
+    Raises:
+        NoDeviceError: there is no C++ compiler.
+    """
+    # Only an optimising compiler follows values from statement to statement.
+    options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion"]
+    options += [f"-I{folder}" for folder in program.include_folders]
+    part = _part(_main_file(program), options)
+    printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
+    found = re.findall(
+        r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE
+    )
+    return [CompilerWarning(file, int(line), text, option) for file, line, text, option in found]
 
 
 _RUNTIME_OPTIONS = ["-O2", "-pthread"]
@@ -268,13 +316,13 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
-    folder = [f"-I{program.include_folder}"] if program.include_folder else []
+    with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
     source = _main_file(program)
     if not program.method.runs_on_host and has_inline_ptx(program.text):
-        completed = _run([*_command([*options, *folder]), "-E"], source)
+        completed = _run([*_command(with_folders), "-E"], source)
         if completed.returncode == 0:  # otherwise the compiler reports why not
             return _part(with_ptx_translated(completed.stdout), options)
-    return _part(source, [*options, *folder], program.may_include)
+    return _part(source, with_folders, program.may_include)
 
 
 def _runtime_part(name: str) -> _Part:
@@ -304,7 +352,7 @@ def _main_file(program: Program) -> str:
     return f"""{includes}
 {text}
 namespace cudamm {{
-static void call_kernel(const Argument* arguments) {{ call(&::{program.entry.strip(": ")}, arguments); }}
+static void call_kernel(const Argument* arguments) {{ call(&::{program.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
@@ -330,6 +378,10 @@ def _dynamic_shared_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 namespace cudamm {{ const size_t dynamic_shared_bytes = {size}; }}
 extern "C" {{
+#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables: an index past their end reaches nothing
+__thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(65536)));
+#else
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(1024)));
+#endif
 {aliases}}}
 """

@@ -137,7 +137,7 @@ def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
     if missing:
         raise KernelError(f"does not compile for {arch}: {missing}")
     fmad = "-fmad=true" if program.fmad else "-fmad=false"
-    user_headers = [f"-I{program.include_folder}"] if program.include_folder else []
+    user_headers = [f"-I{folder}" for folder in program.include_folders]
     options = [f"-Xptxas={option}" for option in program.method.ptxas]
     return program.method.target(arch), [*include_options(compiler.path), fmad, *options, *user_headers]
 

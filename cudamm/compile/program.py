@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
@@ -13,6 +15,9 @@ from cudamm.kernels.c_text import with_values, without_comments
 from cudamm.kernels.included_files import line_directive
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
+
+if TYPE_CHECKING:
+    from cudamm.kernels.problem import Shape
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,22 @@ class Program:
         return hash_of([self.text])
 
     @property
+    def lines(self) -> Mapping[tuple[str, int], str]:
+        """The lines of the text, by the name of their file and their number in it."""
+        return _lines(self.text)
+
+    def line_text(self, line: int, file: str = "") -> str:
+        """Return a line without surrounding space; empty if there is no such line.
+
+        Args:
+            file: an included file; empty for the method's own file.
+        """
+        if file:
+            return self.lines.get((file, line), "").strip()
+        own = self.method.source.splitlines()
+        return own[line - 1].strip() if 0 < line <= len(own) else ""
+
+    @property
     def may_include(self) -> bool:
         """Whether the text may include files that cudamm did not install, and that may change.
 
@@ -48,14 +69,39 @@ class Program:
         return words is not None and not self.method.builtin
 
     @property
-    def include_folder(self) -> Path | None:
-        """The folder of the method's file if the text includes files other than `<…>`; None otherwise."""
+    def include_folders(self) -> tuple[Path, ...]:
+        """The folders that a compiler searches for the files that the text includes, beside its own.
+
+        The first is that of the method's file, if the text includes files other than `<…>`.
+        """
         includes = re.search(r"^[ \t]*#[ \t]*include[ \t]*[^<\s]", self.text, re.MULTILINE)
-        return self.method.path.resolve().parent if includes else None
+        own = (self.method.path.resolve().parent,) if includes else ()
+        return own + (self.method.include_folders if self.may_include else ())
 
 
-def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
+@functools.lru_cache(maxsize=8)
+def _lines(text: str) -> dict[tuple[str, int], str]:
+    lines: dict[tuple[str, int], str] = {}
+    file, number = "", 0
+    for line in text.splitlines():
+        directive = _LINE.match(line)
+        if directive:
+            number = int(directive[1]) - 1
+            file = directive[2].replace('\\"', '"').replace("\\\\", "\\") if directive[2] else file
+        else:
+            number += 1
+            lines[file, number] = line
+    return lines
+
+
+_LINE = re.compile(r'#line (\d+)(?: "((?:[^"\\]|\\.)*)")?')
+
+
+def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | None = None) -> Program:
     """Return the program of a variant for one element type.
+
+    Args:
+        shape: of the problem, for kernels that are compiled for one size; None keeps the file's own.
 
     Raises:
         UsageError: the method is not written for that element type.
@@ -70,14 +116,16 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
         return Program(method, element, fmad, method.entry, method.source)
     source = method.code
     code = without_comments(source)
-    entry = with_values(method.entry, variant.params)
+    values = variant.compiled_values(element, (shape.m, shape.n, shape.k) if shape else None)
+    entry = with_values(method.entry, values)
     # A macro with the name of a template parameter would replace it in its declaration.
     in_entry = set(re.findall(r"\w+", method.entry))
-    words, defined = set(re.findall(r"\w+", code)), {define[2] for define in _DEFINE.finditer(code)}
-    source = _redefined(source, {name: value for name, value in variant.values if name in defined})
+    words = set(re.findall(r"\w+", code))
+    defined = {match[2] for pattern in (_DEFINE, _CONSTANT) for match in pattern.finditer(code)}
+    source = _redefined(source, {name: value for name, value in values.items() if name in defined})
     defines = [
         f"#define {name} {value}"
-        for name, value in variant.values
+        for name, value in values.items()
         if name in words and name not in defined | in_entry
     ]
     if "element" in words | in_entry:
@@ -90,20 +138,26 @@ def program(variant: Variant, element: ElementType, fmad: bool) -> Program:
         source.rstrip(),
     ]
     if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
-        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry.strip(': ')};", "#endif"]
+        parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry};", "#endif"]
     return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
 
 
 _DEFINE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\())(?:.*\\\n)*.*$", re.MULTILINE)
 """A definition of a macro without arguments, over all its lines."""
 
+_CONSTANT = re.compile(r"(\bconst(?:expr)?\b[^;{}()=<>]*?\b(\w+)\s*(?:=|\{))\s*([^;,{}]+)(?=[;,}])")
+"""A constant with a value, such as `const int TILE = 16` or `constexpr int TILE{16}`."""
+
 
 def _redefined(source: str, values: Mapping[str, Value]) -> str:
-    """Replace values in the file's own `#define NAME value`, which would override one above it."""
+    """Replace values in the file's own definitions of macros and constants, line for line."""
 
-    def definition(match: re.Match[str]) -> str:
+    def macro(match: re.Match[str]) -> str:
         if match[2] not in values:
             return match[0]
         return f"{match[1]} {values[match[2]]}" + "\n" * match[0].count("\n")  # line numbers must not change
 
-    return _DEFINE.sub(definition, source) if values else source
+    def constant(match: re.Match[str]) -> str:
+        return f"{match[1]} {values[match[2]]}" if match[2] in values else match[0]
+
+    return _CONSTANT.sub(constant, _DEFINE.sub(macro, source)) if values else source

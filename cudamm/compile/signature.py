@@ -3,36 +3,116 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
-from cudamm.kernels.launch_plan import Launch, TensorMap
+from cudamm.kernels.c_text import dynamic_arrays_in, without_comments
+from cudamm.kernels.device_code import device_code
+from cudamm.kernels.expression import split_at_commas
+from cudamm.kernels.launch_plan import Argument, Launch, StructValue, TensorMap, Value
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
     constant_format,
+    each_format,
+    launch_bound,
+    member_names,
     parameter_formats,
     parameters_of,
 )
+from cudamm.kernels.problem import UNSCALED
 
 TENSOR_MAP_BYTES = 128
 """Size of a `CUtensorMap`, in bytes."""
 
 
 def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
-    """Return a format for `struct.pack` from a parameter's letters; a tensor map takes 128 bytes.
+    """Return a format for `struct.pack` from the parameters' formats; a tensor map takes 128 bytes.
 
     Args:
         offsets: offset of each parameter in bytes, from the cubin; if empty, each parameter follows the
             previous one at the next aligned offset.
     """
     packed = ""
-    for index, letter in enumerate(formats):
+    for index, part in enumerate(each_format(formats)):
         gap = offsets[index] - struct.calcsize(packed) if offsets else 0
         packed += f"{gap}x" if gap else ""
-        packed += f"{TENSOR_MAP_BYTES}s" if letter == TENSOR_MAP_LETTER else letter
+        if part == TENSOR_MAP_LETTER:
+            packed += f"{TENSOR_MAP_BYTES}s"
+        elif part[0] == "{":
+            packed += f"{_alignment(part)}{struct.calcsize(_struct_format(part))}s"
+        else:
+            packed += part
     return packed
+
+
+def _struct_format(part: str) -> str:
+    """Return the format of a struct such as `{iiP}`, with the padding at its end."""
+    return part[1:-1] + _alignment(part)
+
+
+def _alignment(part: str) -> str:
+    """Return a format of no bytes, at an offset where a struct such as `{iiP}` may begin."""
+    return f"0{max(part[1:-1], key=struct.calcsize)}"
+
+
+def passed_value(
+    part: str, argument: Value | StructValue, addresses: Mapping[str, int]
+) -> int | float | bytes:
+    """Return what `struct.pack` takes for an argument.
+
+    Args:
+        part: the format of the argument's parameter, such as `i` or `{iiP}`.
+        addresses: of A, B and C.
+    """
+    if isinstance(argument, StructValue):
+        values = zip(part[1:-1], argument.members, strict=True)
+        return struct.pack(_struct_format(part), *(passed_value(*value, addresses) for value in values))
+    if isinstance(argument, str):
+        return addresses[argument]
+    return float(argument) if part in "fd" else int(argument)
+
+
+def check_arguments(program: Program, launch: Launch) -> None:
+    """Check a launch against its kernel: arguments, constants, number of threads and shared memory.
+
+    Raises:
+        UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
+            its type; the block has more threads than the kernel allows, or no dynamic shared memory.
+    """
+    method = program.method
+    if method.is_kernel:
+        _check_block(program, launch)
+    formats = each_format(parameter_formats(program.text, program.entry, program.element))
+    given = ", ".join(method.arguments)
+    if len(formats) != len(launch.arguments):
+        in_braces = "; the values of a struct are in braces, as in {N, K, B}"
+        raise UsageError(
+            f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given "
+            f"({given}); list its arguments with --args{in_braces if '{' in ''.join(formats) else ''}"
+        )
+    code = without_comments(program.text)
+    declared = parameters_of(code, program.entry)
+    for position, (part, argument) in enumerate(zip(formats, launch.arguments, strict=True)):
+        name, text = f"argument {position + 1} of {method.entry}", method.arguments[position]
+        if part[0] != "{":
+            _check_value(name, part, argument, text, given, declared[position])
+            continue
+        members = member_names(program.text, program.entry, position)
+        if not isinstance(argument, StructValue) or len(argument.members) != len(members):
+            raise UsageError(
+                f"{name} must be the members of “{declared[position]}”, {{{', '.join(members)}}}, not {text} "
+                f"({given}); list its arguments with --args"
+            )
+        texts = split_at_commas(text.strip("{} "))
+        for letter, value, of_value, member in zip(
+            part[1:-1], argument.members, texts, members, strict=False
+        ):
+            _check_value(f"{member} in {name}", letter, value, of_value, given, member)
+    for name, value in launch.constants:
+        letter, symbol = constant_format(code, name, program.element)
+        if not _fits(letter, value):
+            raise UsageError(f"{method.name}: the constant {name} = {value} does not fit “{symbol}”")
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
@@ -44,47 +124,47 @@ _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 """The arguments that fit each letter, in words and as Python types; other letters take whole numbers."""
 
 
-def check_arguments(program: Program, launch: Launch) -> None:
-    """Check a launch's arguments against the kernel's parameters, and its constants against their symbols.
+def _check_value(name: str, letter: str, value: Argument, text: str, given: str, declared: str) -> None:
+    """Check one value against the letter of its parameter, or of its member of a struct.
 
-    Raises:
-        UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
-            its type.
+    Args:
+        name: what the value is for, for messages.
+        text: the value as the user wrote it, among all that are `given`.
+        declared: the declaration of the parameter, or the name of the member.
     """
-    method = program.method
-    formats = parameter_formats(program.text, program.entry, program.element)
-    given = ", ".join(method.arguments)
-    if len(formats) != len(launch.arguments):
+    expected, types = _ARGUMENT_TYPES.get(letter, ("a whole number", int))
+    is_whole_factor = isinstance(value, float) and value.is_integer() and text.lower() in UNSCALED.names
+    if not isinstance(value, types) and not (is_whole_factor and types is int):
+        raise UsageError(f"{name} must be {expected}, not {text} ({given}); list its arguments with --args")
+    if isinstance(value, int | float) and not _fits(letter, value):
+        shown = text if text == str(value) else f"{text} = {value}"
+        raise UsageError(f"{name}, {shown}, does not fit its parameter “{declared}”")
+
+
+def _check_block(program: Program, launch: Launch) -> None:
+    """Raise UsageError if `__launch_bounds__` or the dynamic shared memory do not fit the launch."""
+    method, text = program.method, program.text
+    most = launch_bound(text, program.entry) if "__launch_bounds__" in text else None
+    if most is not None and launch.threads_per_block > most:
+        block = " x ".join(map(str, launch.block))
         raise UsageError(
-            f"{method.entry} takes {len(formats)} arguments, and {len(launch.arguments)} are given "
-            f"({given}); list its arguments with --args"
+            f"{method.entry} allows {most} threads in a block by its __launch_bounds__, and a block of "
+            f"{block} has {launch.threads_per_block}: a GPU refuses that launch"
         )
-    code = without_comments(program.text)
-    declared = parameters_of(code, program.entry)
-    for position, (letter, argument) in enumerate(zip(formats, launch.arguments, strict=True), 1):
-        text = method.arguments[position - 1]
-        expected, types = _ARGUMENT_TYPES.get(letter, ("a whole number", int))
-        if not isinstance(argument, types):
+    if launch.shared_bytes == 0 and dynamic_arrays_in(text):
+        names = dynamic_arrays_in(device_code(text, program.entry))
+        if names:
             raise UsageError(
-                f"argument {position} of {method.entry} must be {expected}, not "
-                f"{text} ({given}); list its arguments with --args"
+                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
+                "launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
             )
-        if isinstance(argument, int | float) and not _fits(letter, argument):
-            shown = text if text == str(argument) else f"{text} = {argument}"
-            raise UsageError(
-                f"argument {position} of {method.entry}, {shown}, does not fit its parameter "
-                f"“{declared[position - 1]}”"
-            )
-    for name, value in launch.constants:
-        letter, symbol = constant_format(code, name, program.element)
-        if not _fits(letter, value):
-            raise UsageError(f"{method.name}: the constant {name} = {value} does not fit “{symbol}”")
 
 
 def _fits(letter: str, value: float) -> bool:
     """Return whether a type, given by its letter of the struct module, can hold a number."""
     try:
-        struct.pack("<f" if letter == "f" else letter, value)  # a native float takes any double
+        number = float(value) if letter in "fd" else int(value)
+        struct.pack("<f" if letter == "f" else letter, number)  # a native float takes any double
     except (struct.error, OverflowError):
         return False
     return letter != "?" or value in (0, 1)

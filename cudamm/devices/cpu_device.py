@@ -7,7 +7,9 @@ own (`cpu_runtime`). The host's own methods run natively: C++ in a process of it
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
+import itertools
 import mmap
 import os
 import platform
@@ -25,6 +27,7 @@ import numpy as np
 from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
 from cudamm.compile.process_group import STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
+from cudamm.compile.signature import passed_value
 from cudamm.devices.device import (
     GUARD_BYTES,
     GUARDS,
@@ -35,9 +38,10 @@ from cudamm.devices.device import (
     guarded,
     region_bytes,
 )
-from cudamm.errors import KernelError, NoDeviceError, signal_name
-from cudamm.kernels.launch_plan import Argument, Launch, Limits, MatrixName
+from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
+from cudamm.kernels.launch_plan import Argument, Launch, Limits, MatrixName, StructValue
 from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import Matrix
 
 PAGE_BYTES = mmap.PAGESIZE
@@ -100,7 +104,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
     ) -> Run:
         """Start the kernel's process, and copy the matrices into memory shared with it."""
         if isinstance(compiled, Executable):
-            return ProcessRun(program.method, compiled, launch, a, b, self.workers)
+            return ProcessRun(program, compiled, launch, a, b, self.workers)
         return _FunctionRun(_load_function(compiled), launch, a, b)
 
     def free_bytes(self) -> int:
@@ -128,7 +132,7 @@ class ProcessRun(Run):
 
     def __init__(
         self,
-        method: Method,
+        program: Program,
         executable: Executable,
         launch: Launch,
         a: Matrix,
@@ -149,7 +153,8 @@ class ProcessRun(Run):
             shows_output: show what the kernel prints in its first launch; later launches repeat it.
         """
         super().__init__(launch, a, b)
-        self._native = method.runs_on_host
+        self._native = program.method.runs_on_host
+        self._program = program
         self._timeout_s = timeout_s
         self._exited: int | None = None
         self._received = b""
@@ -174,7 +179,7 @@ class ProcessRun(Run):
                 self._prepare(lengths)
                 if shows_output:
                     shape = launch.shape
-                    self.ask(f"prints {method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
+                    self.ask(f"prints {program.method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
             except BaseException:
                 self.close()
                 raise
@@ -201,8 +206,12 @@ class ProcessRun(Run):
 
     def _prepare(self, lengths: dict[MatrixName, int]) -> None:
         offset = 0
+        self._addresses: dict[str, int] = {}  # in the process
         for name, length in lengths.items():
-            self.ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {self.matrices[name].nbytes}")
+            size_bytes = self.matrices[name].nbytes
+            self._addresses[name] = int(
+                self.ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {size_bytes}"), 16
+            )
             offset += length
         for symbol, value in self.plan.constants:
             self.ask(f"constant {symbol} {value}")
@@ -216,12 +225,24 @@ class ProcessRun(Run):
     def launch_command(self, descending: bool = False) -> str:
         """Return the command that makes the process run the kernel once."""
         plan = self.plan
-        buffers: dict[Argument, str] = {"A": "@0", "B": "@1", "C": "@2"}
-        arguments = " ".join(buffers[a] if isinstance(a, str) else repr(a) for a in plan.arguments)
+        arguments = " ".join(itertools.starmap(self._argument, enumerate(plan.arguments)))
         if self._native:
             return f"call {arguments}"
         numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
         return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
+
+    def _argument(self, position: int, argument: Argument) -> str:
+        """Return an argument as the process reads it: a matrix, the bytes of a struct, or a number."""
+        if isinstance(argument, StructValue):
+            passed = passed_value(self._formats[position], argument, self._addresses)
+            assert isinstance(passed, bytes)  # noqa: S101 - a struct is packed
+            return f"#{passed.hex()}"
+        return f"@{'ABC'.index(argument)}" if isinstance(argument, str) else repr(argument)
+
+    @functools.cached_property
+    def _formats(self) -> list[str]:
+        program = self._program
+        return each_format(parameter_formats(program.text, program.entry, program.element))
 
     def _time(self, command: str) -> int:
         duration, _, self.undefined_shuffle = self.ask(command).partition(" ")
@@ -277,7 +298,7 @@ class ProcessRun(Run):
                 break
             elif deadline is not None and time.monotonic() > deadline:
                 self.close()
-                raise KernelError(
+                raise HangError(
                     f"no answer within {self._timeout_s:g} s (--timeout): it hangs, or needs longer than that"
                 )
             else:
@@ -296,12 +317,13 @@ class ProcessRun(Run):
         kill_group(self._process)
         self._exited = self._process.wait()
 
-    def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        self._regions[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
+    def _place(self, name: MatrixName, elements: Matrix) -> None:
+        self._regions[name][GUARD_BYTES : GUARD_BYTES + elements.nbytes] = elements.view(np.uint8)
 
     def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""
-        self.product().view(np.uint32)[:] = self.poison if word is None else word
+        c = self._regions["C"][GUARD_BYTES : GUARD_BYTES + self.matrices["C"].nbytes]
+        c.view(np.uint32)[:] = self.poison if word is None else word
 
     def region(self, name: MatrixName) -> Region:
         """Return a view of the shared memory of a matrix with its guards."""
@@ -332,7 +354,7 @@ class _FunctionRun(Run):
         self._function(self.matrices["A"], self.matrices["B"], out)
         return (time.perf_counter_ns() - start) / 1e6
 
-    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+    def _place(self, name: MatrixName, elements: Matrix) -> None:
         """Do nothing: the function is called with the matrices themselves."""
 
     def fill_output(self, word: np.uint32 | None = None) -> None:

@@ -15,6 +15,7 @@ from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, unsupported_reason
+from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import Execution, Method
 from cudamm.kernels.problem import Matrix, Problem
 
@@ -105,6 +106,18 @@ class Deviation:
     bound: float
 
 
+class DamagedMemoryError(KernelError):
+    """A write outside of a matrix or into an input, found when the launch had ended.
+
+    Attributes:
+        matrix: the matrix whose surroundings, or whose own memory, the kernel changed.
+    """
+
+    def __init__(self, message: str, matrix: MatrixName) -> None:
+        super().__init__(message)
+        self.matrix = matrix
+
+
 class Run(ABC):
     """A compiled kernel with its matrices in the device's memory, ready for any number of launches.
 
@@ -118,9 +131,15 @@ class Run(ABC):
 
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch
+        self.layouts = launch.layouts
         c = np.empty((launch.shape.m, launch.shape.n), a.dtype)
-        self.matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": c}
+        given = zip(self.layouts.items(), (a, b, c), strict=True)
+        self.matrices: dict[MatrixName, Matrix] = {
+            name: layout.stored(matrix) for (name, layout), matrix in given
+        }
         self.poison = FINITE_POISON if launch.may_scale_output else POISON
+        if launch.adds_to_zeros:
+            self.poison = np.uint32(0)
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:
@@ -150,14 +169,20 @@ class Run(ABC):
 
     def load(self, a: Matrix, b: Matrix) -> None:
         """Replace the inputs by matrices of the launch's shape."""
-        self.matrices["A"], self.matrices["B"] = np.ascontiguousarray(a), np.ascontiguousarray(b)
-        names: tuple[MatrixName, ...] = ("A", "B")
-        for name in names:
-            self._place(name, self.matrices[name])
+        inputs: dict[MatrixName, Matrix] = {"A": a, "B": b}
+        for name, matrix in inputs.items():
+            self.matrices[name] = self.layouts[name].stored(matrix)
+            self._place(name, self.layouts[name].memory_of(self.matrices[name]))
+
+    def load_output(self, c: Matrix) -> None:
+        """Fill C with a matrix, padded with zeros."""
+        shape = self.plan.shape
+        layout = self.layouts["C"]
+        self._place("C", layout.memory_of(layout.stored(_pad(c, shape.m, shape.n))))
 
     @abstractmethod
-    def _place(self, name: MatrixName, matrix: Matrix) -> None:
-        """Copy a matrix into the memory from which the kernel reads it."""
+    def _place(self, name: MatrixName, elements: Matrix) -> None:
+        """Copy the elements of a matrix, in their order, into the memory from which the kernel reads them."""
 
     @abstractmethod
     def fill_output(self, word: np.uint32 | None = None) -> None:
@@ -175,16 +200,15 @@ class Run(ABC):
         """Return C after the last launch, with its padding."""
         c = self.matrices["C"]
         inner = self.region("C")[GUARD_BYTES : GUARD_BYTES + c.nbytes]
-        product: Matrix = inner.view(c.dtype).reshape(c.shape)
-        return product
+        return self.layouts["C"].matrix_in(inner.view(c.dtype))
 
     def check_memory(self) -> None:
-        """Raise KernelError if the kernel wrote outside a matrix or into an input."""
+        """Raise DamagedMemoryError if the kernel wrote outside a matrix or into an input."""
         for name, matrix in self.matrices.items():
             region = self.region(name)
-            damage = _damage(name, matrix, region)
+            damage = _damage(name, matrix, self.layouts[name], region)
             if damage:
-                raise KernelError(damage)
+                raise DamagedMemoryError(damage, name)
 
     def __enter__(self) -> Run:
         return self
@@ -333,19 +357,19 @@ def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
     return larger
 
 
-def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
+def _damage(name: MatrixName, matrix: Matrix, layout: MatrixLayout, region: Region) -> str | None:
     """Return a message about writes that damaged a matrix's memory; None if there are none."""
     before = region[:GUARD_BYTES].view(np.uint32) != GUARDS[name]
     after = region[GUARD_BYTES + matrix.nbytes :].view(np.uint32) != GUARDS[name]
-    words, (rows, columns) = matrix.itemsize // 4, matrix.shape
+    words, rows, columns = matrix.itemsize // 4, layout.rows, layout.columns
     if after.any():
         first = int(after.argmax()) // words
         count = len(np.unique(np.flatnonzero(after) // words))
-        index = rows * columns + first
+        row, column = layout.element_at(rows * columns + first)
         elements = f"{count} element{'s' * (count > 1)}"
         return (
             f"wrote past the end of {name}: {elements} beyond its {rows} x {columns}, the first where "
-            f"{name}[{index // columns}][{index % columns}] would be (is a bounds check off by one?)"
+            f"{name}[{row}][{column}] would be (is a bounds check off by one?)"
         )
     if before.any():
         nearest = int(before[::-1].argmax()) // words + 1
@@ -353,8 +377,8 @@ def _damage(name: MatrixName, matrix: Matrix, region: Region) -> str | None:
             f"wrote before the start of {name}: {nearest} element{'s' * (nearest > 1)} ahead of {name}[0][0]"
         )
     if name != "C":
-        changed = region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] != matrix.reshape(-1).view(np.uint8)
+        changed = region[GUARD_BYTES : GUARD_BYTES + matrix.nbytes] != layout.memory_of(matrix).view(np.uint8)
         if changed.any():
-            index = int(changed.argmax()) // matrix.itemsize
-            return f"wrote into the input {name}, first at {name}[{index // columns}][{index % columns}]"
+            row, column = layout.element_at(int(changed.argmax()) // matrix.itemsize)
+            return f"wrote into the input {name}, first at {name}[{row}][{column}]"
     return None

@@ -14,8 +14,9 @@ import numpy as np
 from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu, made_from
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
-from cudamm.compile.signature import packed_formats
+from cudamm.compile.signature import packed_formats, passed_value
 from cudamm.devices.device import (
+    FINITE_POISON,
     GUARD_BYTES,
     GUARDS,
     Ceilings,
@@ -41,9 +42,10 @@ from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
+from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import Execution, Method
-from cudamm.kernels.parameter_types import parameter_formats
-from cudamm.kernels.problem import Matrix, Problem, Shape
+from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 """Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
@@ -151,7 +153,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             },
         )
         super().__init__(info, limits, gpu_architecture(arch, self._device.name(), attributes))
-        self._matrices: dict[tuple[int, int, Shape], _Matrices] = {}
+        self._matrices: dict[tuple[int, int, Shape, tuple[MatrixName, ...]], _Matrices] = {}
         self._reference: _Reference | None = None
         self._libraries: dict[LibraryFunction, Library] = {}
 
@@ -201,7 +203,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         Runs on the same inputs share device memory, because they are launched one after the other.
         """
         kernel = self._kernel(program, compiled, launch)
-        key = (id(a), id(b), launch.shape)
+        key = (id(a), id(b), launch.shape, launch.column_major)
         if key not in self._matrices:
             self._matrices[key] = _Matrices(launch.shape, a, b)
         run = _GpuRun(self, kernel, launch, self._matrices[key])
@@ -227,7 +229,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         a: Matrix,
         b: Matrix,
     ) -> None:
-        """Launch once on matrices without guards, with an output that was never written.
+        """Launch once on matrices without guards, with an output that was never written unless β may be 0.
 
         With guards and a filled output, a tool such as compute-sanitizer would miss accesses outside a matrix
         and reads of elements that the kernel has not written.
@@ -237,9 +239,14 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         memories: dict[str, Any] = {}
         try:
             with _driver_errors():
-                memories["A"] = _on_device(np.ascontiguousarray(a))
-                memories["B"] = _on_device(np.ascontiguousarray(b))
-                memories["C"] = cuda.mem_alloc(launch.shape.m * launch.shape.n * a.itemsize)
+                memories["A"] = _on_device(_elements(launch.layouts["A"], a))
+                memories["B"] = _on_device(_elements(launch.layouts["B"], b))
+                size_bytes = launch.shape.m * launch.shape.n * a.itemsize
+                memories["C"] = cuda.mem_alloc(size_bytes)
+                if (
+                    launch.may_scale_output
+                ):  # the kernel may read C, which the caller of such a kernel has set
+                    cuda.memset_d32(memories["C"], int(FINITE_POISON), size_bytes // 4)
                 addresses = {name: int(memory) for name, memory in memories.items()}
                 kernel.enqueue(launch, kernel.arguments(launch, addresses))
                 cuda.Context.synchronize()
@@ -341,17 +348,14 @@ class _Kernel:
 
     def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
         """Return the kernel's arguments for the addresses of A, B and C."""
-        m, n, k = launch.shape.m, launch.shape.n, launch.shape.k
-        shapes = {"A": (m, k), "B": (k, n), "C": (m, n)}
         arguments: list[int | float | bytes] = []
-        for letter, value in zip(self._formats, launch.arguments, strict=True):
+        for part, value in zip(each_format(self._formats), launch.arguments, strict=True):
             if isinstance(value, TensorMap):
-                matrix = value.matrix
-                arguments.append(encode(value, addresses[matrix], *shapes[matrix], self._element))
-            elif isinstance(value, str):
-                arguments.append(addresses[value])
+                layout = launch.layouts[value.matrix]
+                address = addresses[value.matrix]
+                arguments.append(encode(value, address, layout.rows, layout.columns, self._element))
             else:
-                arguments.append(float(value) if letter in "fd" else value)
+                arguments.append(passed_value(part, value, addresses))
         return arguments
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
@@ -477,9 +481,9 @@ class _GpuRun(Run):
     def _address(self, name: MatrixName) -> int:
         return self._memory.address(name) + GUARD_BYTES
 
-    def _place(self, name: MatrixName, matrix: Matrix) -> None:
+    def _place(self, name: MatrixName, elements: Matrix) -> None:
         with _driver_errors():
-            self._cuda.memcpy_htod(self._address(name), np.ascontiguousarray(matrix))
+            self._cuda.memcpy_htod(self._address(name), elements)
             self._memory.fingerprints[name] = self._fingerprint(name)
 
     def _fingerprint(self, name: MatrixName) -> int:
@@ -534,6 +538,9 @@ class _GpuRun(Run):
             reference = self._device.reference(problem)
         except KernelError:
             return None  # if device memory has no room, the host judges
+        if self.plan.column_major[-1:] == ("C",):
+            reference.offer_to_problem()
+            return None
         m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
         with _driver_errors():
             wrong, worst = self._device.support.judge(
@@ -574,6 +581,11 @@ class _GpuRun(Run):
         """Do nothing: the device keeps the matrices for the next run on them, and frees them."""
 
 
+def _elements(layout: MatrixLayout, matrix: Matrix) -> Matrix:
+    """Return the elements of a matrix in the order in which a kernel reads them."""
+    return layout.memory_of(layout.stored(matrix))
+
+
 def _on_device(matrix: Matrix) -> Any:
     """Return a copy of a matrix in device memory, without the copy on the host that PyCUDA would make."""
     cuda = import_driver()
@@ -590,8 +602,11 @@ def _number_at(address: int, dtype: np.dtype[Any]) -> float:
 
 
 def _can_judge(problem: Problem) -> bool:
-    """Return whether the GPU can judge products; a reference for float64 needs more precision than it has."""
-    return problem.element.name != "float64"
+    """Return whether the GPU can judge results.
+
+    A reference for float64 needs more precision than the GPU has. The host computes α A B + β C.
+    """
+    return problem.element.name != "float64" and problem.scale == UNSCALED
 
 
 @contextlib.contextmanager

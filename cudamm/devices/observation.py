@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Space = Literal["global", "shared"]
+Space = Literal["global", "shared", "local"]
 Op = Literal["load", "store", "atomic"]
-FaultKind = Literal["race", "out-of-bounds", "uninitialised", "divergent-barrier", "misaligned", "crash"]
+FaultKind = Literal[
+    "race", "out-of-bounds", "uninitialised", "divergent-barrier", "misaligned", "crash", "index", "nan"
+]
+"""`index`: an index outside of its array, which may be a row of a larger array. `nan`: a NaN was computed."""
 
 SECTOR_BYTES = 32
 BANKS = 32
@@ -31,7 +34,7 @@ class Access:
 
     Attributes:
         site: number of the access in the order of the code; several accesses may be in one line.
-        line: line number in the kernel's own file.
+        line: line number in the file.
         text: that line of the source.
         array: A, B or C, or the name of a shared variable; empty if several arrays or none were accessed.
         size_bytes: size of one thread's access.
@@ -46,6 +49,7 @@ class Access:
         broadcasts: requests in which all threads accessed the same address.
         by_copy: true if the access is one half of a copy from global to shared memory (cp.async), which
             Nsight Compute counts among the loads but not among the stores.
+        file: the included file that the line is of; empty for the kernel's own file.
     """
 
     site: int
@@ -70,6 +74,7 @@ class Access:
     unrolled_requests: int = 0
     unrolled_sectors: int = 0
     by_copy: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,10 @@ class Fault:
         count: number of times that the fault was observed.
         other_line: line of the other thread's access; 0 if there is no other thread.
         message: the device's own description, for the kinds divergent-barrier and crash.
+        file, other_file: the included files that the lines are of; empty for the kernel's own file.
+        column: column at which an index ends, for the kind index; the next fields are for this kind too.
+        index: the value of the index.
+        extents: extents of the array that the index is outside of, without those before it.
     """
 
     kind: FaultKind
@@ -120,6 +129,11 @@ class Fault:
     other_block: tuple[int, int, int] = (0, 0, 0)
     other_thread: tuple[int, int, int] = (0, 0, 0)
     message: str = ""
+    file: str = ""
+    other_file: str = ""
+    column: int = 0
+    index: int = 0
+    extents: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,6 +161,7 @@ class Observation:
         faults: the faults that were observed.
         shared: the kernel's shared variables.
         ended: the reason why the launch did not finish; empty if it finished.
+        reads_of_output: reads of elements of C before the kernel wrote them, if C was set before the launch.
     """
 
     accesses: tuple[Access, ...]
@@ -156,3 +171,4 @@ class Observation:
     faults: tuple[Fault, ...] = ()
     shared: tuple[SharedArray, ...] = ()
     ended: str = ""
+    reads_of_output: tuple[Fault, ...] = ()

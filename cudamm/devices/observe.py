@@ -24,7 +24,14 @@ from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.c_text import dynamic_arrays_in, is_word, tokens, without_comments
+from cudamm.kernels.c_text import (
+    dynamic_arrays_in,
+    indexed_at,
+    is_word,
+    shared_arrays_in,
+    tokens,
+    without_comments,
+)
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix
 
@@ -68,6 +75,8 @@ def observe(
     every_warp: bool = True,
     watch: Watch | None = None,
     checked: bool = False,
+    c: Matrix | None = None,
+    trapped: bool = False,
     timeout_s: float = TIMEOUT_S,
 ) -> Observation:
     """Launch a kernel once, and return its memory accesses.
@@ -79,7 +88,9 @@ def observe(
         every_warp: trace every warp of each block. If False, and no thread waits for another, only some
             evenly spread warps of a block with much work are traced; `Observation.warps` has their number.
         watch: a warp whose first requests are kept.
+        c: the matrix that C holds before the launch; None: C is not initialised.
         checked: also find faults: races, accesses out of bounds, and reads of uninitialised memory.
+        trapped: end the kernel at the first NaN that it computes, which is a fault.
         timeout_s: time limit in seconds for a block of the launch.
 
     Raises:
@@ -97,7 +108,7 @@ def observe(
                 f"there is no block {block} in a grid of {block_count:,}: "
                 f"choose a number from 0 to {block_count - 1}"
             )
-    executable = compile_to_observe(program)
+    executable = compile_to_observe(program, checked=checked)
     shared = _shared_arrays(executable.path, program)
     workers = 1 if checked else len(os.sched_getaffinity(0))
     ended = ""
@@ -105,7 +116,7 @@ def observe(
     with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:
         path = f"/proc/self/fd/{report.fileno()}"
         run = ProcessRun(
-            program.method,
+            program,
             executable,
             launch,
             a,
@@ -116,7 +127,10 @@ def observe(
             shows_output=not checked,  # `check` also launches the kernel to verify it
         )
         with run:
-            run.fill_output()
+            if c is None:
+                run.fill_output()
+            else:
+                run.load_output(c)
             for name, offset, size_bytes in shared:
                 run.ask(f"shared {name} {offset} {size_bytes}")
             for name, offset, size_bytes in [] if checked else _device_variables(executable.path, program):
@@ -124,6 +138,8 @@ def observe(
             run.ask(f"observe {int(checked)} {0 if every_warp else MOST_CALLS}")
             if watch is not None:
                 run.ask(f"watch {watch.block} {watch.warp} {watch.most}")
+            if trapped:
+                run.ask("trap")
             run.ask(f"into {path}")
             if blocks is not None:
                 run.ask(f"blocks {' '.join(map(str, blocks))}")
@@ -137,9 +153,12 @@ def observe(
         lines = report.read().splitlines()
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     observation = _observation(lines, executable.path, program, sizes, ended)
-    if launch.may_scale_output:  # the kernel may read C, which the caller of such a kernel has set
-        known = tuple(f for f in observation.faults if (f.kind, f.array) != ("uninitialised", "C"))
-        observation = dataclasses.replace(observation, faults=known)
+    if (
+        c is not None or launch.may_scale_output or launch.adds_to_zeros
+    ):  # the caller of such a kernel has set C
+        of_c = tuple(f for f in observation.faults if (f.kind, f.array) == ("uninitialised", "C"))
+        others = tuple(f for f in observation.faults if f not in of_c)
+        observation = dataclasses.replace(observation, faults=others, reads_of_output=of_c)
     return observation
 
 
@@ -218,8 +237,7 @@ def _observation(
     for row in rows:
         if row[0] == "fault":
             addresses |= {int(row[2]), int(row[14])} - {0}
-    line_of = _lines(path, frozenset(addresses), program.method.path.name)
-    source = program.method.source.splitlines()
+    place_of = _places(path, frozenset(addresses), program)
     sites = {pc: number for number, pc in enumerate(sorted(addresses))}
     accesses: list[Access] = []
     requests: list[Request] = []
@@ -232,16 +250,18 @@ def _observation(
         elif row[0] == "block":
             blocks.append(int(row[1]))
         elif row[0] == "site":
-            line = line_of[int(row[1])]
-            text = source[line - 1].strip() if 0 < line <= len(source) else ""
-            accesses.append(_access(sites[int(row[1])], line, text, row))
+            place = place_of[int(row[1])]
+            access = _access(sites[int(row[1])], place.line, program.line_text(place.line, place.file), row)
+            accesses.append(dataclasses.replace(access, file=place.file))
         elif row[0] == "request":
             pairs = (word.partition(":") for word in row[3:])
             offsets = {int(lane): int(offset) for lane, _, offset in pairs}
             requests.append(Request(len(requests), sites[int(row[1])], offsets))
         elif row[0] == "fault":
-            faults.append(_fault(row, line_of))
-    if ended:
+            faults.append(_fault(row, place_of))
+        elif row[0] == "index":
+            faults.append(_index_fault(row, program))
+    if ended and not any(fault.kind == "nan" for fault in faults):
         faults.append(_fault_from_message(ended))
     accesses.sort(key=lambda access: access.site)
     shared = tuple(SharedArray(name, size) for name, size in sizes.items())
@@ -295,6 +315,7 @@ def _op(word: str) -> Op:
 
 
 _KINDS: dict[str, FaultKind] = {
+    "nan": "nan",
     "race": "race",
     "out-of-bounds": "out-of-bounds",
     "uninitialised": "uninitialised",
@@ -302,7 +323,7 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
-def _fault(row: Sequence[str], line_of: dict[int, int]) -> Fault:
+def _fault(row: Sequence[str], place_of: dict[int, Place]) -> Fault:
     """Return the fault that a row describes.
 
     A row has the words `fault KIND PC OP ARRAY SIZE OFFSET COUNT BX BY BZ TX TY TZ PC OP BX BY BZ TX TY TZ`.
@@ -311,9 +332,10 @@ def _fault(row: Sequence[str], line_of: dict[int, int]) -> Fault:
     bx, by, bz, tx, ty, tz = map(int, row[8:14])
     other_bx, other_by, other_bz, other_tx, other_ty, other_tz = map(int, row[16:22])
     other_pc = int(row[14])
+    place, other_place = place_of[int(row[2])], place_of.get(other_pc, Place("", 0))
     return Fault(
         kind=_KINDS[row[1]],
-        line=line_of[int(row[2])],
+        line=place.line,
         op=_op(row[3]),
         space="global" if row[4] in ("A", "B", "C") else "shared",
         block=(bx, by, bz),
@@ -322,10 +344,35 @@ def _fault(row: Sequence[str], line_of: dict[int, int]) -> Fault:
         offset_bytes=int(row[6]),
         size_bytes=int(row[5]),
         count=int(row[7]),
-        other_line=line_of[other_pc] if other_pc else 0,
+        other_line=other_place.line,
         other_op=_op(row[15]),
         other_block=(other_bx, other_by, other_bz),
         other_thread=(other_tx, other_ty, other_tz),
+        file=place.file,
+        other_file=other_place.file,
+    )
+
+
+def _index_fault(row: Sequence[str], program: Program) -> Fault:
+    """Return the fault of a row `index LINE COLUMN INDEX COUNT BX BY BZ TX TY TZ float[16] FILE`."""
+    line, column, index, count, bx, by, bz, tx, ty, tz = map(int, row[1:11])
+    file = " ".join(row[12:])
+    own = program.method.path.name
+    text = program.lines.get((file, line), "")
+    name, *_ = indexed_at(text, column) or ("",)
+    is_shared = name in shared_arrays_in(program.text)
+    return Fault(
+        kind="index",
+        line=line,
+        space="shared" if is_shared else "local",
+        block=(bx, by, bz),
+        thread=(tx, ty, tz),
+        array=name,
+        count=count,
+        file="" if file == own else file,
+        column=column,
+        index=index,
+        extents=tuple(map(int, re.findall(r"\[(\d+)\]", row[11]))),
     )
 
 
@@ -336,8 +383,16 @@ def _fault_from_message(message: str) -> Fault:
     return Fault("divergent-barrier" if at_barrier else "crash", int(line[1]) if line else 0, message=message)
 
 
-def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
-    """Return the line of the kernel's file for each return address; 0 if the code is from another file.
+@dataclass(frozen=True)
+class Place:
+    """A line of a user's file: of the kernel's own if `file` is empty, else of one that it includes."""
+
+    file: str
+    line: int
+
+
+def _places(path: Path, addresses: frozenset[int], program: Program) -> dict[int, Place]:
+    """Return the line of the user's files for each return address; line 0 if the code is from another file.
 
     Raises:
         NoDeviceError: there is no addr2line, or it does not work.
@@ -348,16 +403,20 @@ def _lines(path: Path, addresses: frozenset[int], name: str) -> dict[int, int]:
     ordered = sorted(addresses)
     # The line is that of the call, which is the instruction before the return address.
     completed = run_to_end([tool, "-i", "-a", "-e", str(path), *(hex(address - 1) for address in ordered)])
-    line_of: dict[int, int] = {}
+    place_of: dict[int, Place] = {}
     places_of_addresses = list(_source_places(completed.stdout))
     if len(places_of_addresses) != len(ordered):
         raise NoDeviceError(
             f"{tool} found {len(places_of_addresses)} of {len(ordered)} addresses; is it that of binutils?"
         )
+    own = program.method.path.name
+    files = {file for file, _ in program.lines}
     for address, places in zip(ordered, places_of_addresses, strict=True):
-        own_lines = [line for file, line in places if Path(file).name == name]
-        line_of[address] = own_lines[0] if own_lines else 0
-    return line_of
+        named = ((next((f for f in files if f and (file == f or file.endswith(f"/{f}"))), ""), line)
+                 for file, line in places)  # fmt: skip
+        file, line = next(((file, line) for file, line in named if file), ("", 0))
+        place_of[address] = Place("" if file == own else file, line)
+    return place_of
 
 
 def _source_places(text: str) -> Iterator[list[tuple[str, int]]]:

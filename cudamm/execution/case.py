@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,10 @@ class Case:
         return bool(self.variant.method.package)
 
 
+ORDER_MATTERS = "the result depends on the order in which threads run: the kernel has a race"
+"""Cause of two products that differ, before the race is known."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The result of verifying one product.
@@ -89,6 +94,7 @@ class Verdict:
             error is not a number.
         error_bound: the largest error that is allowed for that element.
         launch_ms: duration of the launches, in milliseconds.
+        cause: the mistake that explains the wrong product, and begins the reason; empty if it is not known.
     """
 
     correct: bool | None = None
@@ -97,6 +103,13 @@ class Verdict:
     max_error: float | None = None
     error_bound: float | None = None
     launch_ms: float = 0.0
+    cause: str = ""
+
+    def because_of(self, cause: str) -> Verdict:
+        """Return this verdict with a cause, and a reason that begins with it."""
+        if not cause:
+            return self
+        return dataclasses.replace(self, cause=cause, reason="; ".join(filter(None, (cause, self.reason))))
 
 
 UNVERIFIED = Verdict()

@@ -6,15 +6,20 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, Run
+from cudamm.devices.device import GUARDS, POISON, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
 from cudamm.errors import KernelError
-from cudamm.execution.case import Verdict
+from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
 from cudamm.execution.wrong_result import adds_to_output, terms_used
-from cudamm.kernels.problem import Matrix, Problem
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
 MOST_ORDERED_SUMS = 2**31
 """Maximum number of multiplications for a bit-for-bit check; of larger products some rows are checked."""
+
+
+UNSET_LOCAL = "read from a local variable that was never set"
+COMPUTED_NAN = "which the kernel computed itself"
 
 
 def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
@@ -32,7 +37,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     undefined_shuffle = ""
     try:
         for descending in (False, True) if thread_order else (False,):
-            run.fill_output()
+            fill_output(run, problem)
             launch_ms += run.launch(descending)
             run.check_memory()
             undefined_shuffle = undefined_shuffle or run.undefined_shuffle
@@ -40,26 +45,64 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
             if quick is not None:
                 return dataclasses.replace(quick, launch_ms=launch_ms)
             products.append(run.product()[:m, :n].copy())
+    except DamagedMemoryError as error:
+        return Verdict(False, str(error)).because_of(usual_cause(run, problem) if error.matrix == "C" else "")
     except KernelError as error:
         return Verdict(False, str(error))
     verdict = dataclasses.replace(_judge(products[0], problem, variant, fmad), launch_ms=launch_ms)
-    reasons = [verdict.reason]
+    depends_on_order = len(products) == 2 and not _same_bits(*products)
     if verdict.correct is False and not verdict.reason:
-        wrong = _wrong(products[0], problem)
-        element = _first(wrong)
-        adds = adds_to_output(run, element)
-        reasons.append(_describe(products[0], problem, variant, wrong, run.poison, bool(adds)))
-        reasons.append(adds or terms_used(run, problem, element))
-    if len(products) == 2 and not _same_bits(*products):
-        # The third reason comes from further launches with one thread order. It may not hold for the other.
-        reasons = [
-            "the result depends on the order in which threads run: a __syncthreads() is missing",
-            *reasons[:2],
-        ]
-        verdict = dataclasses.replace(verdict, correct=False)
-    if verdict.correct is False:
-        reasons.append(undefined_shuffle)
-    return dataclasses.replace(verdict, reason="; ".join(filter(None, reasons)))
+        verdict = _explained(verdict, run, problem, variant, products[0], depends_on_order)
+    if depends_on_order:
+        verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
+    if verdict.correct is False and undefined_shuffle:
+        verdict = dataclasses.replace(
+            verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))
+        )
+    return verdict
+
+
+def _explained(
+    verdict: Verdict, run: Run, problem: Problem, variant: Variant, product: Matrix, depends_on_order: bool
+) -> Verdict:
+    """Return the verdict on a wrong product with the reason, and with the cause if it is known.
+
+    Args:
+        depends_on_order: the two thread orders gave two results, so that further launches show nothing.
+    """
+    wrong = _wrong(product, problem)
+    unwritten = _holds(product, run.poison)
+    if problem.scale.beta:  # then C did not hold the poison before the launch
+        unwritten = wrong & (product == problem.output)
+    is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
+    adds = adds_to_output(run, _first(wrong)) if is_product else ""
+    described = _describe(product, problem, variant, wrong, unwritten & (not adds))
+    cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))
+    used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
+    reason = "; ".join(filter(None, (described, used)))
+    return dataclasses.replace(verdict, reason=reason).because_of(cause)
+
+
+def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:
+    """Return the mistake that explains every wrong element; empty if none is known."""
+    if unwritten.any():
+        part = unwritten_part(run, ~unwritten, rest_is_right=not wrong[~unwritten].any())
+        if part:
+            return part
+    try:
+        run.fill_output()
+        run.launch()
+    except KernelError:
+        return ""  # it is not the same in each launch
+    return usual_cause(run, problem) or missing_terms(run, problem)
+
+
+def fill_output(run: Run, problem: Problem) -> None:
+    """Fill C with a pattern that reveals elements that are not written, or with the C of α A B + β C."""
+    if problem.scale.beta:
+        run.load_output(problem.output)
+    else:
+        run.fill_output()
 
 
 def is_still_right(run: Run, problem: Problem) -> bool:
@@ -73,7 +116,7 @@ def is_still_right(run: Run, problem: Problem) -> bool:
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
     """Return the verdict if the device itself finds the product right; None if the host has to judge."""
     is_integer = problem.element.name == "int32"
-    if not (is_integer or fmad or not variant.method.sums_in_k_order):
+    if not (is_integer or fmad or not _has_ordered_sum(variant, problem)):
         return None
     deviation = run.deviation(problem)
     if deviation is None or deviation.wrong:
@@ -93,12 +136,17 @@ def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> V
         return Verdict(False, "", False, max_error, error_bound)
     if problem.element.name == "int32":
         return Verdict(True, "", True, max_error, error_bound)
-    if fmad or not variant.method.sums_in_k_order:
+    if fmad or not _has_ordered_sum(variant, problem):
         return Verdict(True, "", None, max_error, error_bound)
     different = _different_from_ordered_sum(product, problem)
     if different:
         return Verdict(False, different, False, max_error, error_bound)
     return Verdict(True, "", True, max_error, error_bound)
+
+
+def _has_ordered_sum(variant: Variant, problem: Problem) -> bool:
+    """Return whether each element has to be one running sum over k, whose bits are known."""
+    return variant.method.sums_in_k_order and problem.scale == UNSCALED
 
 
 def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
@@ -118,33 +166,45 @@ def _describe(
     problem: Problem,
     variant: Variant,
     wrong: Matrix,
-    poison: np.uint32,
-    adds_to_output: bool,
+    unwritten: Matrix,
 ) -> str:
-    """Return the number of wrong elements, the index of the first, and its expected and actual value."""
-    unwritten = _holds(product, poison)
-    if unwritten.any() and not adds_to_output:
+    """Return the number of wrong elements, where they are, and the expected and actual value of the first."""
+    if unwritten.any():
         row, column = _first(unwritten)
         count = int(unwritten.sum())
         return (
             f"{count} of {product.size} element{'s' * (product.size > 1)} never written, "
-            f"first C[{row}][{column}]{_tile(variant, row, column)}"
+            f"first C[{row}][{column}]{_tile(variant, row, column)}{_where(unwritten)}"
         )
     row, column = _first(wrong)
     count = int(wrong.sum())
     text = (
         f"{count} of {product.size} element{'s' * (product.size > 1)} wrong, first C[{row}][{column}]"
-        f"{_tile(variant, row, column)}: expected {problem.reference[0][row, column]:.9g}, "
+        f"{_tile(variant, row, column)}{_where(wrong)}: expected {problem.reference[0][row, column]:.9g}, "
         f"got {product[row, column]:.9g}"
     )
     if _holds(product, SHARED).any():
         return text + ", read from uninitialised shared memory"
     if product.dtype.kind == "f" and any(_holds(product, pattern).any() for pattern in UNSET_LOCALS):
-        return text + ", read from a local variable that was never set"
+        return f"{text}, {UNSET_LOCAL}"
     for name, guard in GUARDS.items():
         if _holds(product, guard).any():
             return text + f", read from beyond the edge of {name}"
-    return text
+    if product.dtype.kind == "f" and (np.isnan(product) & ~_holds(product, POISON)).any():
+        return f"{text}, {COMPUTED_NAN}"
+    return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
+
+
+def _where(mask: Matrix) -> str:
+    """Return the rows and columns that hold all wrong elements, if these are all wrong and not all of C."""
+    count = int(mask.sum())
+    parts, size = [], 1
+    for name, any_wrong in (("row", np.asarray(mask.any(axis=1))), ("column", np.asarray(mask.any(axis=0)))):
+        first, last = int(np.argmax(any_wrong)), len(any_wrong) - 1 - int(np.argmax(any_wrong[::-1]))
+        size *= last + 1 - first
+        if last - first + 1 < len(any_wrong):
+            parts.append(f"{name} {first}" if first == last else f"{name}s {first} to {last}")
+    return f", all in {' and '.join(parts)}" if parts and 1 < count == size else ""
 
 
 def _holds(product: Matrix, word: np.uint32) -> Matrix:

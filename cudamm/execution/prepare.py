@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.compile_all import compile_all, compile_each
-from cudamm.compile.compiler_process import CompilerKilled
+from cudamm.compile.compiler_process import CompileError, CompilerKilled, first_error_with_source
 from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program, program
 from cudamm.compile.signature import check_arguments
@@ -154,7 +154,11 @@ def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
         for p, c in compiled
     ):
         first, failure = compiled[0]
-        raise UsageError(f"{first.method.path} {failure}")
+        refused = UsageError(f"{first.method.path} {failure}")
+        if isinstance(failure, CompileError):
+            refused.details = first_error_with_source(failure.output)
+            refused.all_details = failure.output.splitlines()
+        raise refused
 
 
 def _planned(
@@ -166,10 +170,10 @@ def _planned(
     if unsupported:
         unused = Program(variant.method, problem.element, fmad, variant.method.entry, variant.method.source)
         return Case(position, variant, problem, fmad, runner, unused, None, None, unsupported)
-    source = program(variant, problem.element, fmad)
+    source = program(variant, problem.element, fmad, problem.shape)
     case = Case(position, variant, problem, fmad, runner, source, None, None, "")
     try:
-        launch = plan(variant, problem.shape, problem.element)
+        launch = plan(variant, problem.shape, problem.element, problem.scale)
         check(variant, launch, runner.limits)
         if variant.method.language != "python":
             check_arguments(source, launch)

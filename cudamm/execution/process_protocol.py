@@ -106,7 +106,15 @@ Answer = Success | Failure | DeviceBroken
 
 
 class WorkerLostError(KernelError):
-    """A failure of the process that runs kernels: it died, does not answer, or has a broken device."""
+    """A failure of the process that runs kernels: it died, does not answer, or has a broken device.
+
+    Attributes:
+        is_hang: the process did not answer in time.
+    """
+
+    def __init__(self, message: str, *, is_hang: bool = False) -> None:
+        super().__init__(message)
+        self.is_hang = is_hang
 
 
 def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = lambda: False) -> Answer:

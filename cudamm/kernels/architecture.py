@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cudamm.errors import UsageError
+from cudamm.kernels.named_gpus import NAMED_GPUS, NamedGpu, known_gpu
 
 WARP_THREADS = 32
 KB = 1024
@@ -46,6 +47,7 @@ class Architecture:
         barriers_of_blocks: hardware barriers of an SM for each block that it can hold; None if NVIDIA's
             calculation ignores barriers.
         fp32_per_cycle: float32 additions, multiplications or fused multiply-adds of an SM in a clock cycle.
+        fp64_per_cycle: those of float64; None if it is not in the table.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Architecture:
     shared_granularity_bytes: int
     barriers_of_blocks: int | None
     fp32_per_cycle: int
+    fp64_per_cycle: int | None = None
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -123,6 +126,12 @@ _TABLE: dict[tuple[int, int], tuple[int, int, int, int, int, int, int, int, int,
 }
 # fmt: on
 
+# CUDA C++ Programming Guide, “Throughput of Native Arithmetic Instructions”: 64-bit floating-point
+# multiply-adds per cycle and SM, for the architectures of the GPUs in `named_gpus`.
+_FP64_PER_CYCLE: dict[tuple[int, int], int] = {
+    (6, 0): 32, (6, 1): 4, (7, 0): 32, (7, 5): 2, (8, 0): 32, (8, 6): 2, (8, 9): 2, (9, 0): 64, (12, 0): 2,
+}  # fmt: skip
+
 # Sizes in KB that shared memory can be set to, if it shares its memory with L1. A capability that is missing
 # here has a fixed size of shared memory.
 _CONFIGURATIONS_KB: dict[tuple[int, int], tuple[int, ...]] = {
@@ -165,6 +174,7 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
         # From cuda_occupancy.h of CUDA 13; the value of 10.3 is that of CUDA 13.5 and later.
         barriers_of_blocks={(9, 0): 2, (10, 0): 2}.get(capability, 1) if major >= 9 else None,
         fp32_per_cycle=fp32,
+        fp64_per_cycle=_FP64_PER_CYCLE.get(capability),
     )
 
 
@@ -175,9 +185,9 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 
 def find_architecture(text: str) -> Architecture:
-    """Return the architecture for a name such as `sm_86`, `8.6`, `sm_90a` or `A100`.
+    """Return the architecture for a name such as `sm_86`, `8.6`, `sm_90a` or `RTX 4090`.
 
-    The returned name keeps the suffix. One GPU per architecture is known by name, the one in the table.
+    The returned name keeps the suffix. For the name of a GPU, `multiprocessors` is that GPU's.
 
     Raises:
         UsageError: the architecture is unknown; the message contains the nearest known one.
@@ -199,9 +209,18 @@ def find_architecture(text: str) -> Architecture:
     of_gpu = [architecture for architecture in ARCHITECTURES.values() if _is_gpu(text, architecture.gpu)]
     if len(of_gpu) == 1:
         return of_gpu[0]
+    named = known_gpu(text)
+    if named is not None:
+        return architecture_of_gpu(named)
     close = difflib.get_close_matches(text.strip().lower(), ARCHITECTURES, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]}? " if close and text.strip().lower().startswith("sm") else ""
-    raise UsageError(f"unknown architecture “{text}”: {hint}{_KNOWN}")
+    gpus = "" if hint else f"GPUs known by name are {', '.join(gpu.name for gpu in NAMED_GPUS)}; "
+    raise UsageError(f"unknown architecture “{text}”: {hint}{gpus}{_KNOWN}")
+
+
+def architecture_of_gpu(gpu: NamedGpu) -> Architecture:
+    """Return the architecture of a named GPU, with that GPU's multiprocessors."""
+    return replace(ARCHITECTURES[gpu.arch], gpu=gpu.product, multiprocessors=gpu.multiprocessors)
 
 
 def _is_gpu(text: str, gpu: str) -> bool:

@@ -14,6 +14,15 @@ _COMMENT_OR_LITERAL = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
     re.DOTALL,
 )
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
+"""A directive of the preprocessor, over all its lines, in a text without comments."""
+
+ATTRIBUTE = re.compile(
+    r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
+    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
+)
+"""An attribute of a declaration, with its arguments."""
+
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -98,9 +107,68 @@ def dynamic_arrays_in(source: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def shared_arrays_in(source: str) -> set[str]:
+    """Return the names that C source declares as `__shared__`."""
+    if "__shared__" not in source:
+        return set()
+    declarations = (d.partition("__shared__")[2] for d in re.split("[;{}]", without_comments(source)))
+    return {name for declared in declarations for name in re.findall(r"(\w+)\s*\[", declared)}
+
+
+def indexed_at(line: str, column: int) -> tuple[str, list[str], int] | None:
+    """Return the array, the indices and the number of one index in an expression such as `As[ty][tx]`.
+
+    Args:
+        column: the column of the bracket that closes the index, counted from 1.
+    """
+    if not 0 < column <= len(line) or line[column - 1] != "]":
+        return None
+    indices, position = list[str](), column
+    while position > 0 and line[position - 1] == "]":
+        start = _opening_bracket(line, position - 1)
+        indices.insert(0, line[start + 1 : position - 1].strip())
+        position = len(line[:start].rstrip())
+    number, name = len(indices) - 1, re.search(r"(\w+)$", line[:position])
+    rest = column
+    while line[rest : rest + 1] == "[":
+        depth, start = 1, rest + 1
+        rest = start
+        while rest < len(line) and depth:
+            depth += (line[rest] == "[") - (line[rest] == "]")
+            rest += 1
+        indices.append(line[start : rest - 1].strip())
+    return (name[1], indices, number) if name else None
+
+
+def _opening_bracket(line: str, position: int) -> int:
+    """Return the place of the bracket that the bracket at `position` closes; 0 if there is none."""
+    depth = 0
+    for place in range(position, -1, -1):
+        depth += (line[place] == "]") - (line[place] == "[")
+        if depth == 0:
+            return place
+    return 0
+
+
 def is_word(token: str) -> bool:
     """Return whether a token is a name, a keyword or a number."""
     return token[:1].isalnum() or token[:1] == "_"
+
+
+def closing_angle(code: str, position: int) -> int:
+    """Return the position after the angle bracket that closes the one just before `position`; 0 if none does.
+
+    Inside round brackets, < and > are comparisons.
+    """
+    depth, round_depth = 1, 0
+    for bracket in re.compile("[<>()]").finditer(code, position):
+        if bracket[0] in "()":
+            round_depth += 1 if bracket[0] == "(" else -1
+        elif round_depth == 0:
+            depth += 1 if bracket[0] == "<" else -1
+        if not depth:
+            return bracket.end()
+    return 0
 
 
 def closing_bracket(code: str, position: int) -> int:

@@ -24,16 +24,18 @@ def cases(
     dtypes: Sequence[str],
     seed: int,
     all_types: bool = False,
+    scale: tuple[float, float] = (1.0, 0.0),
 ) -> list[tuple[Variant, Problem]]:
     """Return every variant on every size in every element type, grouped by size and type.
 
     Args:
         all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
+        scale: α and β of α A B + β C.
 
     Raises:
         UsageError: a size is malformed, an element type does not exist, or there are too many cases.
     """
-    from cudamm.kernels.problem import Problem, parse_shape  # imports NumPy, which commands load late
+    from cudamm.kernels.problem import Problem, Scale, parse_shape  # imports NumPy, which commands load late
 
     shapes = list(dict.fromkeys(parse_shape(size) for size in sizes))
     elements = [_element(name) for name in dict.fromkeys(dtypes)]
@@ -45,13 +47,33 @@ def cases(
         return supported if all_types else supported[:1]
 
     check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
-    problems = {(s, e): Problem(s, e, seed) for s in shapes for e in elements or ELEMENT_TYPES.values()}
+    problems = {
+        (s, e): Problem(s, e, seed, Scale(*scale)) for s in shapes for e in elements or ELEMENT_TYPES.values()
+    }
     return [
         (variant, problem)
         for (_, element), problem in problems.items()
         for variant in variants
         if element in types_of(variant.method)
     ]
+
+
+def are_square_only(variants: Sequence[Variant]) -> bool:
+    """Return whether the requirements of every variant hold for square matrices only."""
+
+    def holds(variant: Variant, m: int, n: int, k: int) -> bool:
+        try:
+            variant.padded(ELEMENT_TYPES[variant.method.element_types[0]], m, n, k)
+        except UsageError:
+            return False
+        return True
+
+    edge = 2048  # a multiple of most tiles
+    shapes = ((edge, edge, 2 * edge), (edge, 2 * edge, edge), (2 * edge, edge, edge))
+    return bool(variants) and all(
+        holds(variant, edge, edge, edge) and not any(holds(variant, *shape) for shape in shapes)
+        for variant in variants
+    )
 
 
 def kernels_of(
@@ -110,8 +132,11 @@ def cases_of_supported_types(
     dtypes: Sequence[str],
     seed: int,
     all_types: bool = False,
+    scale: tuple[float, float] = (1.0, 0.0),
 ) -> tuple[Cases, list[str]]:
-    """Return the cases of `cases` without methods that lack a type, and a remark on those for each type.
+    """Return the cases of `cases` without methods that lack a type, and remarks.
+
+    The remarks are on what was assumed about a user's file, and on the methods that lack each type.
 
     A method that is named itself stays among the cases: it is refused later, with the reason.
 
@@ -123,13 +148,14 @@ def cases_of_supported_types(
     """
     kept: Cases = []
     left_out: dict[str, dict[str, None]] = {}
-    for variant, problem in cases(variants, sizes, dtypes, seed, all_types):
+    for variant, problem in cases(variants, sizes, dtypes, seed, all_types, scale):
         method, dtype = variant.method, problem.element.name
         if dtype in method.element_types or is_named(method):
             kept.append((variant, problem))
         else:
             left_out.setdefault(dtype, {})[method.name] = None
-    remarks = [
+    remarks = [remark for method in dict.fromkeys(v.method for v in variants) for remark in method.remarks]
+    remarks += [
         f"these methods are omitted because they do not support {dtype}: {', '.join(names)}"
         for dtype, names in left_out.items()
     ]

@@ -13,7 +13,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import blanked, function_of, without_comments, without_comments_and_literals
+from cudamm.kernels.c_text import (
+    ATTRIBUTE,
+    DIRECTIVE,
+    blanked,
+    closing_angle,
+    function_of,
+    without_comments,
+    without_comments_and_literals,
+)
 
 _ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__shared__", "__managed__"})
 _CONSTANT = frozenset({"const", "constexpr", "consteval"})
@@ -40,11 +48,6 @@ _LIBRARY = re.compile(
 )
 """Headers of libraries that only host code calls."""
 
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
-_ATTRIBUTE = re.compile(
-    r"\b(?:alignas|__align__|__attribute__|__declspec|__launch_bounds__|__cluster_dims__|__maxnreg__)"
-    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[[^\]]*\]\]"
-)
 _SCOPE = re.compile(r"(?:^|[\s;}])(?:(?:inline\s+)?namespace\b([\w\s:]*)|extern\s*)$")
 _ARGUMENTS = frozenset(
     {"bool", "char", "double", "float", "int", "long", "short", "unsigned", "void", "true", "false"}
@@ -108,6 +111,11 @@ def qualified(source: str, entry: str) -> str:
     return next(scopes, "") + entry
 
 
+def declared_names(source: str) -> frozenset[str]:
+    """Return the macros that C source defines, and the names that it declares outside of functions."""
+    return frozenset[str]().union(*(declaration.names for declaration in _declarations(source)))
+
+
 def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | None:
     """Return the template arguments that C source gives to a kernel; None if the kernel is no template.
 
@@ -131,6 +139,18 @@ def instantiations(source: str, function: str) -> tuple[list[str], list[str]] | 
     for given in dict.fromkeys(found):
         lists[not known.issuperset(_WORD.findall(given))].append(given)
     return lists
+
+
+def host_function_line(source: str, name: str) -> int:
+    """Return the line at which C source defines a function of the host; 0 if it defines none of that name."""
+    for declaration in _declarations(source):
+        if (
+            declaration.is_host_code
+            and name in declaration.names
+            and "(" in source[declaration.start : declaration.end]
+        ):
+            return source.count("\n", 0, declaration.start) + 1
+    return 0
 
 
 def device_code(source: str, entry: str) -> str:
@@ -160,7 +180,7 @@ def device_code(source: str, entry: str) -> str:
     left_out = _blanked_at(source, [(d.start, d.end) for d in declarations if d not in needed])
     # An #if may begin before a declaration and end in it.
     parts, position = [], 0
-    for directive in _DIRECTIVE.finditer(without_comments_and_literals(source)):
+    for directive in DIRECTIVE.finditer(without_comments_and_literals(source)):
         if "pragma" not in directive[0]:
             parts += [left_out[position : directive.start()], source[directive.start() : directive.end()]]
             position = directive.end()
@@ -196,7 +216,7 @@ class _Words:
 def _declarations(source: str) -> list[_Declaration]:
     """Return the macros and the declarations of C source, each in its order."""
     code = without_comments_and_literals(source)
-    directives = list(_DIRECTIVE.finditer(code))
+    directives = list(DIRECTIVE.finditer(code))
     macros = _macros(directives)
     words = _Words(
         on_device=_meaning(_ON_DEVICE, macros),
@@ -204,7 +224,7 @@ def _declarations(source: str) -> list[_Declaration]:
         macros=frozenset(macros),
         namespaces=_NAMESPACES | frozenset(re.findall(r"\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*\{", code)),
     )
-    plain = _DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
+    plain = DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
     found = [_Declaration(0, 0, frozenset([name]), uses) for name, uses in macros.items()]
     for start, end, scope in _places(plain, directives):
         declaration = _declaration(plain[start:end], start, scope, words)
@@ -264,7 +284,7 @@ def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[in
         elif event in ("(", "[", "{"):
             if event == "{" and depth == 0 and not has_body:
                 head = code[max(start, position - LONGEST_HEAD) : position]
-                scope = _SCOPE.search(_ATTRIBUTE.sub(" ", head))
+                scope = _SCOPE.search(ATTRIBUTE.sub(" ", head))
                 if scope:
                     name = "".join(f"{name}::" for name in _WORD.findall(scope[1] or ""))
                     scopes.append(scopes[-1] + name if len(scopes[-1]) < LONGEST_SCOPE else scopes[-1])
@@ -291,20 +311,11 @@ def _places(code: str, directives: Sequence[re.Match[str]]) -> Iterator[tuple[in
 
 def _head(text: str) -> str:
     """Return a declaration up to its body, without attributes and template parameters."""
-    head = _ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
+    head = ATTRIBUTE.sub(" ", text.lstrip()[:LONGEST_HEAD].partition("{")[0]).strip()
     while head.startswith("template"):
         head = head.removeprefix("template").lstrip()
-        depth, inside = 0, 0  # of angle brackets; of round ones, in which > is a comparison
-        for bracket in re.finditer(r"[<>()]", head):
-            if depth == 0 and bracket.start() > 0:  # an explicit instantiation
-                break
-            if bracket[0] in "()":
-                inside += 1 if bracket[0] == "(" else -1
-            elif inside == 0:
-                depth += 1 if bracket[0] == "<" else -1
-            if depth == 0:
-                head = head[bracket.end() :].lstrip()
-                break
+        if head.startswith("<"):  # otherwise it is an explicit instantiation
+            head = head[closing_angle(head, 1) :].lstrip()
     return head
 
 
@@ -328,7 +339,7 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
     if not words or (words[:2] == ["using", "namespace"] and words[-1] in known.namespaces):
         return None
     if words[0] in ("using", "namespace", "static_assert"):
-        names = words[1:2] if words[0] == "namespace" else words[1:]
+        names = words[1:2] if words[0] == "namespace" or "=" in head else words[1:]
         return _Declaration(start, end, frozenset(names), uses, scope)
     is_on_device = not known.on_device.isdisjoint(words)
     if _is_function(text):
@@ -342,7 +353,9 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
         )
         return _Declaration(start, end, frozenset(names) - _ARGUMENTS, uses, scope, is_host_code)
     if not _TYPES.isdisjoint(words[:4]):
-        names = [*words, *_WORD.findall(text if "enum" in words else _outside(text, "{}"))]
+        # A typedef names its type after the body; an enum names its values in it.
+        _, bracket, rest = text.partition("{")
+        names = [*words, *_WORD.findall(rest if "enum" in words else _outside(bracket + rest, "{}"))]
         return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope)
     is_host_code = not is_on_device and known.constant.isdisjoint(words)
     return _Declaration(start, end, frozenset(_VARIABLE.findall(head)), uses, scope, is_host_code)

@@ -136,6 +136,27 @@ def parse(text: str) -> Expression:
     return Expression(text.strip(), _names(tree), tree)
 
 
+def evaluated(definitions: Mapping[str, Expression], known: Mapping[str, int]) -> dict[str, int]:
+    """Return the values of whole numbers that may depend on each other; those without a value are left out.
+
+    Args:
+        known: values of names, which replace the definitions of the same names.
+    """
+    values = dict(known)
+    unread = [name for name in definitions if name not in known]
+    while True:
+        for name in unread:
+            if definitions[name].names <= values.keys():
+                try:
+                    values[name] = definitions[name].whole(values)
+                except UsageError:  # a number that C++ computes otherwise, such as 1 / 0
+                    continue
+        left = [name for name in unread if name not in values]
+        if len(left) == len(unread):
+            return values
+        unread = left
+
+
 def parse_conditions(text: str) -> tuple[Expression, ...]:
     """Parse conditions that are separated by commas, `and` or `&&`, as in `M % 16 == 0, N < 100`.
 

@@ -8,20 +8,25 @@ fields' names override the header of a `--kernel` file, or replace a missing one
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_comments
+from cudamm.kernels.device_arrays import with_arrays_as_parameters
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import included_files, with_own_headers
+from cudamm.kernels.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.kernels.input_file import read_input
+from cudamm.kernels.matrix_layout import MatrixName
 from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
-from cudamm.kernels.parameter_types import matrix_types
+from cudamm.kernels.parameter_types import is_number, matrix_types
+from cudamm.kernels.sibling_constants import sibling_constants
+from cudamm.kernels.worked_out_launch import WorkedOutLaunch, file_numbers, worked_out_launches
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
@@ -36,6 +41,8 @@ _ONCE = (
     "shared-bytes",
     "traffic",
     "requires",
+    "layout",
+    "initial-c",
     "needs",
     "ceiling",
     "ptxas",
@@ -60,7 +67,7 @@ class Overrides:
     """Header fields from the options `--entry`, `--args`, `--threads`, …
 
     Attributes:
-        fields: values by the header's field names.
+        fields: values by the header's field names; and `include`, the folders of `-I`, from `folders_field`.
         parameters: parameters from `-D`.
     """
 
@@ -75,7 +82,7 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         UsageError: the file is missing, empty, not text or not a kernel; or its header is wrong, or lacks a
             required field that `overrides` lacks too.
     """
-    return parse_method(_read(path, builtin), path, overrides, builtin=builtin)
+    return parse_method(read_source(path, builtin=builtin), path, overrides, builtin=builtin)
 
 
 def parse_method(
@@ -96,9 +103,10 @@ def parse_method(
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty")
-    included = () if builtin else tuple(included_files(path, source))
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
+    folders = folders_of(fields.get("include", ""))
+    included = () if builtin else tuple(included_files(path, source, folders))
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
     constants = tuple(_parse_constant(path, text) for text in repeated["constant"])
     for key, names in (
@@ -108,14 +116,22 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
-    declared = {p.name: p for p in parameters}
-    declared |= {p.name: p for p in overrides.parameters}
+    remarks: list[str] = []
     language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
-    code = source if builtin or language != "cuda" else with_own_headers(path, source)
-    entry = fields.get("entry") or _find_entry(path, code, language, name)
-    function = function_of(entry)
+    is_user_kernel = language == "cuda" and not builtin
+    code = with_arrays_as_parameters(with_own_headers(path, source, folders)) if is_user_kernel else source
     kernels = kernels_in(code) if language == "cuda" else []
+    launch = _worked_out(code, fields, kernels) if is_user_kernel else None
+    worked_out = _missing_fields(launch, fields, code)
+    fields |= worked_out
+    declared = (
+        {name: Parameter(name, role, (role,)) for name, role in launch.parameters.items()} if launch else {}
+    )
+    declared |= {p.name: p for p in (*parameters, *overrides.parameters)}
+    entry = fields.get("entry") or _find_entry(path, kernels, language, name, launch)
+    entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
+    function = function_of(entry)
     if not function:
         raise UsageError(
             f"{path}: “{entry}” is no name of a kernel, such as gemm, my::gemm or gemm<float, 32>"
@@ -123,20 +139,26 @@ def parse_method(
     if function not in (kernels or re.findall(r"\w+", without_comments(code))):
         found = ", ".join(kernels) or "none"
         raise UsageError(f"{path} has no function {entry} (kernels found: {found})")
-    if not builtin and language == "cuda":
+    if is_user_kernel:
         entry = _instantiated(path, code, qualified(code, entry))
-        code = compiled_code(code, entry)
     if language == "cuda":
-        missing = [key for key in ("threads", "grid") if key not in fields]
-        if missing:
-            options = " and ".join(f'--{key} "…"' for key in missing)
-            raise UsageError(
-                f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
-                f"first comment line, or pass {options}"
-            )
+        _require_launch(path, fields, launch)
+    source_of_numbers = code
+    if is_user_kernel:
+        code = compiled_code(code, entry)
+        taken = sibling_constants(path, code, declared.keys())
+        if taken:
+            definitions = " ".join(constant.definition for constant in taken)
+            code = f"{definitions}\n{line_directive(path.name)}\n{code}"
+            included = (*included, definitions)
+            remarks += [
+                f"{path.name} uses {constant.name} without a definition: {constant.file} beside it has "
+                f"“{constant.definition.removeprefix('static constexpr ')}”"
+                for constant in taken
+            ]
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     types = _words(fields.get("types", ""))
-    if not types and (language == "python" or re.search(r"\belement\b", without_comments(code) + entry)):
+    if not types and (language == "python" or _names_element(without_comments(code), entry)):
         types = tuple(ELEMENT_TYPES)
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
@@ -144,8 +166,20 @@ def parse_method(
     types = types or ("float32",)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
+    if fields.get("initial-c", "0") != "0":
+        raise UsageError(
+            f"{path}: initial-c must be 0; leave the field out for a kernel that does not read C"
+        )
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
+    if worked_out:
+        remarks.append(f"{path.name} launches {function} as {_as_options(worked_out, launch)}")
+    expressions = (
+        *parse_list(fields.get("threads", "")),
+        *parse_list(fields.get("grid", "")),
+        *parse_list(fields.get("requires", "")),
+        parse(fields.get("shared-bytes", "0")),
+    )
     return Method(
         name=name,
         path=path,
@@ -172,7 +206,88 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
+        numbers=_numbers(source_of_numbers, expressions, arguments, declared) if is_user_kernel else (),
+        include_folders=folders,
+        remarks=tuple(remarks),
+        column_major=_parse_layout(path, fields.get("layout", ""), arguments),
+        adds_to_zeros="initial-c" in fields,
     )
+
+
+def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
+    """Return the kernels of a file that multiply two matrices, if it launches several and names none.
+
+    Returns:
+        The names; an empty list if the file's only kernel, or the one that is named, is to be taken.
+    """
+    if "entry" in overrides.fields or "entry" in _parse_comment(path, source)[1] or path.suffix == ".py":
+        return []
+    code = with_arrays_as_parameters(with_own_headers(path, source))
+    if len(kernels_in(code)) < 2:
+        return []
+    found = [launch.kernel for launch in worked_out_launches(code)]
+    return found if len(found) > 1 else []
+
+
+def _worked_out(code: str, fields: Mapping[str, str], kernels: Sequence[str]) -> WorkedOutLaunch | None:
+    """Return what the host code of a file says about its kernel; None if nothing has to be worked out."""
+    if all(key in fields for key in ("args", "threads", "grid")) and ("entry" in fields or len(kernels) == 1):
+        return None
+    launches = worked_out_launches(code)
+    if "entry" in fields:
+        return next((launch for launch in launches if launch.kernel == function_of(fields["entry"])), None)
+    return launches[0] if len(launches) == 1 else None
+
+
+def _missing_fields(launch: WorkedOutLaunch | None, fields: Mapping[str, str], code: str) -> dict[str, str]:
+    """Return the fields that are worked out and not given."""
+    if launch is None:
+        return {}
+    missing = {key: text for key, text in launch.fields.items() if key not in fields}
+    if "<" not in fields.get("entry", "<") and "entry" in launch.fields:
+        missing["entry"] = launch.fields["entry"]
+    return missing
+
+
+def _as_options(fields: Mapping[str, str], launch: WorkedOutLaunch | None) -> str:
+    """Return options that say the same as fields of a header."""
+    sizes = launch.parameters if launch and fields else {}
+    options = [word for key, text in fields.items() for word in (f"--{key}", text)]
+    return shlex.join(
+        [*options, *(word for name, role in sizes.items() for word in ("-D", f"{name}={role}"))]
+    )
+
+
+def _require_launch(path: Path, fields: Mapping[str, str], launch: WorkedOutLaunch | None) -> None:
+    """Raise UsageError if the threads or the grid are unknown, with what to add."""
+    missing = [key for key in ("threads", "grid") if key not in fields]
+    if not missing:
+        return
+    options = " and ".join(f'--{key} "…"' for key in missing)
+    why = f"; the launch in line {launch.line} does not say it: {launch.unknown}" if launch else ""
+    raise UsageError(
+        f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
+        f"first comment line, or pass {options}{why}"
+    )
+
+
+def _numbers(
+    code: str, expressions: Iterable[Expression], arguments: Sequence[str], declared: Mapping[str, Parameter]
+) -> tuple[tuple[str, Expression], ...]:
+    """Return the constants of a file that expressions and arguments use, directly or through others."""
+    unread = {name for expression in expressions for name in expression.names}
+    unread.update(re.findall(r"[A-Za-z_]\w*", " ".join(arguments)))
+    unread -= {"M", "N", "K", "element", "A", "B", "C", *declared}
+    if not unread:
+        return ()
+    numbers = file_numbers(code)
+    found: dict[str, Expression] = {}
+    while unread:
+        name = unread.pop()
+        if name in numbers and name not in found:
+            found[name] = parse(numbers[name])
+            unread |= found[name].names
+    return tuple(found.items())
 
 
 def read_standard_input() -> str:
@@ -184,7 +299,8 @@ def read_standard_input() -> str:
     return _text(STREAM, "standard input", streams=True)
 
 
-def _read(path: Path, builtin: bool) -> str:
+def read_source(path: Path, *, builtin: bool = False) -> str:
+    """Return the text of a kernel file. Raises UsageError if it is missing, not text or not a kernel."""
     if path.suffix not in KERNEL_FILES and not (path.suffix == ".py" and builtin):
         endings = ", ".join(KERNEL_FILES)
         raise UsageError(f"{path}: the name of a kernel file ends in one of {endings}")
@@ -209,12 +325,21 @@ def _language(path: Path, source: str) -> Language:
     return "c++" if path.suffix == ".cpp" and "__global__" not in without_comments(source) else "cuda"
 
 
+def _names_element(code: str, entry: str) -> bool:
+    """Return whether C source without comments uses `element` as a type, and not as a variable."""
+    return re.search(r"\belement\b", entry) is not None or (
+        re.search(r"\belement\b\s*(?:[*&]|\w)|[<(,]\s*element\s*[>),]", code) is not None
+        and not re.search(r"\b(?:auto|double|float|int|long|size_t|unsigned|u?int\d+_t)\s+element\b", code)
+    )
+
+
 def _element_type(path: Path, c_types: Sequence[str]) -> str:
     """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
-    narrow = [c_type for c_type in c_types if c_type in _NARROW]
-    if narrow:
-        raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {narrow[0]} yet")
     found = [element.name for element in ELEMENT_TYPES.values() if element.c_name in c_types]
+    others = set(c_types) - {element.c_name for element in ELEMENT_TYPES.values()}
+    for c_type in sorted(others):
+        if c_type in _NARROW or is_number(c_type):
+            raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {c_type} yet")
     if len(found) > 1:
         raise UsageError(
             f"{path}: A, B and C must have one type, and are declared as {' and '.join(c_types)}"
@@ -304,6 +429,20 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
     return parts[0], parts[1]
 
 
+def _parse_layout(path: Path, text: str, arguments: Sequence[str]) -> tuple[MatrixName, ...]:
+    """Parse `A=column, B=row`, and return the matrices that are stored column by column."""
+    layouts: dict[MatrixName, str] = {}
+    for part in text.strip().removesuffix(",").split(",") if text.strip() else ():
+        match = re.fullmatch(r"\s*([ABC])\s*[=:]\s*(row|column)\s*", part)
+        name: MatrixName = match[1] if match else "A"  # type: ignore[assignment]
+        if match is None or name in layouts:
+            raise UsageError(f"{path}: “layout: {text}” must have the form “layout: A=column, B=column”")
+        layouts[name] = match[2]
+    if "column" in layouts.values() and any(argument.startswith(TENSOR_MAP) for argument in arguments):
+        raise UsageError(f"{path}: a tensor map describes a row-major matrix, and layout is {text}")
+    return tuple(name for name in sorted(layouts) if layouts[name] == "column")
+
+
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
     """Parse an architecture such as `sm_80` or `sm_90a`; a tensor map raises it to at least sm_90."""
     needs = text.strip()
@@ -359,14 +498,17 @@ def _instantiated(path: Path, code: str, entry: str) -> str:
     raise UsageError(f"{path}: {entry} is a template: name its arguments, as in --entry '{entry}<…>'{used}")
 
 
-def _find_entry(path: Path, source: str, language: Language, name: str) -> str:
+def _find_entry(
+    path: Path, kernels: Sequence[str], language: Language, name: str, launch: WorkedOutLaunch | None
+) -> str:
     if language == "python":
         return "matmul"
     if language == "c++":
         return name.replace("-", "_")
-    kernels = kernels_in(source)
     if len(kernels) == 1:
         return kernels[0]
+    if launch:
+        return launch.kernel
     if not kernels:
         raise UsageError(f"{path} has no __global__ function; is it a kernel file?")
     raise UsageError(f"{path} has several kernels: choose one with --entry ({', '.join(kernels)})")

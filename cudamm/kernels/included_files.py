@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cudamm.errors import UsageError
@@ -18,6 +18,9 @@ LARGEST_INCLUDED_BYTES = 1 << 24
 _INCLUDE = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(?:\"([^\"\n]+)\"|<([^>\n]+)>)", re.MULTILINE
 )
+FOLDER_SEPARATOR = ":"
+"""Character between folders in CPATH, and in the text of several `-I`."""
+
 MOST_HEADERS = 2000
 """Maximum number of a kernel's own headers, each counted as often as it is included."""
 
@@ -28,20 +31,56 @@ FOLDERS_OF_HEADERS = ("CPATH", "CPLUS_INCLUDE_PATH")
 """Variables with folders in which C++ compilers look for headers (GCC's manual, “Environment Variables”)."""
 
 
-def included_files(path: Path, source: str) -> list[str]:
+def folders_field(folders: Iterable[str | Path]) -> str:
+    """Return the folders of `-I` as one text, with the same meaning in every current directory.
+
+    Raises:
+        UsageError: a name is empty or contains the separator.
+    """
+    for folder in map(str, folders):
+        if not folder.strip() or FOLDER_SEPARATOR in folder:
+            raise UsageError(
+                f"-I {folder}: the name of a folder must not be empty or contain {FOLDER_SEPARATOR}"
+            )
+    try:
+        return FOLDER_SEPARATOR.join(str(Path(folder).absolute()) for folder in folders)
+    except OSError:
+        raise UsageError("-I: the current directory does not exist") from None
+
+
+def folders_of(field: str) -> tuple[Path, ...]:
+    """Return the folders of a text from `folders_field`. Raise UsageError if one is no folder."""
+    folders = tuple(Path(folder) for folder in field.split(FOLDER_SEPARATOR) if folder)
+    for folder in folders:
+        if not _is_folder(folder):
+            raise UsageError(f"-I {folder}: there is no such folder")
+    return folders
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # the name is too long, or a folder above cannot be searched
+        return False
+
+
+def included_files(path: Path, source: str, folders: Sequence[Path] = ()) -> list[str]:
     """Return the texts of the files that a kernel includes, directly and through others; each is read once.
 
     To read them here makes them inputs, which no output replaces, and spares a compiler files without an end.
 
-    The scan finds files beside the including file, in the kernel's folder, and in the folders of CPATH and
-    CPLUS_INCLUDE_PATH. It ignores conditions: a file under `#if 0` counts too. Files
-    that are found nowhere, such as a compiler's own headers, are left to the compiler.
+    The scan finds files beside the including file, in the kernel's folder, and in the folders that
+    `_folders_of_headers` lists. It ignores conditions: a file under `#if 0` counts too. Files that are found
+    nowhere, such as a compiler's own headers, are left to the compiler.
+
+    Args:
+        folders: those that the user named with `-I`.
 
     Raises:
         UsageError: an included file is not a regular file, is too large, or cannot be read.
     """
     kernel_folder = Path(os.path.realpath(path)).parent
-    searched = _folders_of_headers(kernel_folder)
+    searched = _folders_of_headers(kernel_folder, folders)
     texts: list[str] = []
     seen: set[tuple[int, int]] = set()
     unread = [(kernel_folder, source)]
@@ -58,16 +97,19 @@ def included_files(path: Path, source: str) -> list[str]:
     return texts
 
 
-def with_own_headers(path: Path, source: str) -> str:
+def with_own_headers(path: Path, source: str, folders: Sequence[Path] = ()) -> str:
     """Return a kernel's text with its own headers in the place of the lines that include them.
 
     `#line` tells a compiler the files and the lines that the parts come from. A header that is found nowhere,
     such as one of the compiler, is left to the compiler.
 
+    Args:
+        folders: those that the user named with `-I`.
+
     Raises:
         UsageError: as `included_files` does; or the headers are too large in all.
     """
-    searched = _folders_of_headers(Path(os.path.realpath(path)).parent)
+    searched = _folders_of_headers(Path(os.path.realpath(path)).parent, folders)
     left_bytes, left_headers = LARGEST_INCLUDED_BYTES, MOST_HEADERS
 
     def expanded(text: str, file: Path, name: str, outer: tuple[Path, ...]) -> str:
@@ -116,14 +158,18 @@ def _once(text: str, file: Path) -> str:
     return f"#ifndef {guard}\n#define {guard}\n#line 1\n{opened}\n#endif"
 
 
+NAMES_OF_HEADER_FOLDERS = ("include", "inc", "common", "utils")
+"""Names of the folders in which projects usually keep headers."""
+
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 
 
-def _folders_of_headers(kernel_folder: Path) -> list[Path]:
-    """Return the kernel's folder, those of the variables, and each `include` beside the kernel or above."""
-    variables = ":".join(os.environ.get(name, "") for name in FOLDERS_OF_HEADERS)
-    of_project = (folder / "include" for folder in (kernel_folder, *kernel_folder.parents[:LEVELS_ABOVE]))
-    return [kernel_folder, *map(Path, filter(None, variables.split(":"))), *of_project]
+def _folders_of_headers(kernel_folder: Path, folders: Sequence[Path]) -> list[Path]:
+    """Return the kernel's folder, those of `-I` and of variables, and those of the project."""
+    variables = FOLDER_SEPARATOR.join(os.environ.get(name, "") for name in FOLDERS_OF_HEADERS)
+    above = (kernel_folder, *kernel_folder.parents[:LEVELS_ABOVE])
+    of_project = (folder / name for folder in above for name in NAMES_OF_HEADER_FOLDERS)
+    return [kernel_folder, *folders, *map(Path, filter(None, variables.split(FOLDER_SEPARATOR))), *of_project]
 
 
 def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:

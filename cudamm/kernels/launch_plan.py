@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.expression import parse, split_at_commas
 from cudamm.kernels.header import TENSOR_MAP
+from cudamm.kernels.matrix_layout import MatrixLayout
+from cudamm.kernels.matrix_layout import MatrixName as MatrixName
 from cudamm.kernels.method import ElementType, Method
-from cudamm.kernels.problem import Shape, check_size
+from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
-
-MatrixName = Literal["A", "B", "C"]
 
 Extents = tuple[int, int, int]
 
@@ -44,7 +43,17 @@ class TensorMap:
     swizzle_bytes: int = 0
 
 
-Argument = MatrixName | int | float | TensorMap
+Value = MatrixName | int | float
+
+
+@dataclass(frozen=True)
+class StructValue:
+    """An argument that is a struct passed by value: the values of its members, in their order."""
+
+    members: tuple[Value, ...]
+
+
+Argument = Value | TensorMap | StructValue
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,8 @@ class Launch:
         shared_bytes: dynamic shared memory per block.
         constants: symbols in constant memory, and the values that are copied there before the launch.
         arguments: the kernel's arguments, in order.
+        column_major: the matrices that lie in memory column by column; the others lie row by row.
+        adds_to_zeros: whether C has to hold zeros before the launch.
     """
 
     shape: Shape
@@ -99,11 +110,22 @@ class Launch:
     shared_bytes: int
     constants: tuple[tuple[str, int], ...]
     arguments: tuple[Argument, ...]
+    column_major: tuple[MatrixName, ...] = ()
+    adds_to_zeros: bool = False
+
+    @property
+    def layouts(self) -> dict[MatrixName, MatrixLayout]:
+        """Return the extents of A, B and C on the device, and the order of their elements there."""
+        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        extents: dict[MatrixName, tuple[int, int]] = {"A": (m, k), "B": (k, n), "C": (m, n)}
+        return {name: MatrixLayout(*of, name in self.column_major) for name, of in extents.items()}
 
     @property
     def may_scale_output(self) -> bool:
         """Return whether an argument is 0.0, which may be the factor of the old C, as β is in BLAS."""
-        return any(isinstance(argument, float) and argument == 0 for argument in self.arguments)
+        structs = [a.members for a in self.arguments if isinstance(a, StructValue)]
+        numbers = [a for arguments in (self.arguments, *structs) for a in arguments if isinstance(a, float)]
+        return 0.0 in numbers
 
     @property
     def threads_per_block(self) -> int:
@@ -116,14 +138,18 @@ class Launch:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
 
-def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
+def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UNSCALED) -> Launch:
     """Return the launch of a variant on matrices of a shape.
+
+    Args:
+        scale: the values of the arguments `alpha` and `beta`.
 
     Raises:
         UsageError: an expression of the header has no valid value for this shape.
         RequirementError: a condition that the variant requires does not hold.
     """
     method = variant.method
+    _check_scale(variant, scale)
     padded = Shape(*variant.padded(element, shape.m, shape.n, shape.k))
     check_size(padded)
     names = variant.names(element, padded.m, padded.n, padded.k)
@@ -137,8 +163,22 @@ def plan(variant: Variant, shape: Shape, element: ElementType) -> Launch:
         grid=single if not method.is_kernel else variant.extents("grid", method.grid, names),
         shared_bytes=shared_bytes,
         constants=tuple((name, value.whole(names)) for name, value in method.constants),
-        arguments=tuple(_argument(variant, text, names) for text in method.arguments),
+        arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
+        column_major=method.column_major,
+        adds_to_zeros=method.adds_to_zeros,
     )
+
+
+def _check_scale(variant: Variant, scale: Scale) -> None:
+    """Raise UsageError if the factors are not those of A B, and the arguments do not name them."""
+    named = {word.lower() for text in variant.method.arguments for word in re.findall(r"\w+", text)}
+    for name, value in scale.names.items():
+        if value != UNSCALED.names[name] and name not in named:
+            given = ", ".join(variant.method.arguments)
+            raise UsageError(
+                f"{variant}: --{name} {value:g} needs a kernel with {name} among its arguments ({given}); "
+                "name it in --args, as in M,N,K,alpha,A,B,beta,C"
+            )
 
 
 def unsupported_reason(method: Method, limits: Limits) -> str:
@@ -185,11 +225,25 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
         )
 
 
-def _argument(variant: Variant, text: str, names: dict[str, int]) -> Argument:
-    if text in ("A", "B", "C"):
-        return text  # type: ignore[return-value]
+def _argument(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Argument:
     if text.startswith(TENSOR_MAP):
         return _tensor_map(variant, text, names)
+    if text.startswith("{"):
+        members = split_at_commas(text[1:].removesuffix("}").removesuffix(","))
+        if not text.endswith("}") or any(member.startswith(("{", TENSOR_MAP)) for member in members):
+            raise UsageError(
+                f"{variant}: “{text}” in --args must have the form {{N, K, B}}: the values of a struct's "
+                "members, in the order in which the struct declares them"
+            )
+        return StructValue(tuple(_value(variant, member, names, scale) for member in members))
+    return _value(variant, text, names, scale)
+
+
+def _value(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Value:
+    if text in ("A", "B", "C"):
+        return text  # type: ignore[return-value]
+    if text.lower() in scale.names and text not in names:
+        return scale.names[text.lower()]
     if re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+(?=[eE])|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         if not math.isfinite(float(text)):
             raise UsageError(f"{variant}: {text} in --args is larger than every float")

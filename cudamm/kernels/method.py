@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from cudamm.kernels.expression import Expression
+from cudamm.kernels.matrix_layout import MatrixName
 
 Value = int | str
 """A parameter's value. Expressions can use whole numbers; text (a type, a macro) can only be substituted."""
@@ -60,7 +61,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to compute C = A B, with A of shape M x K, B of K x N, C of M x N, all row-major.
+    """One way to compute C = A B, with A of shape M x K, B of K x N, C of M x N, row-major by default.
 
     Attributes:
         name: the name that users type.
@@ -92,6 +93,11 @@ class Method:
         ceiling: rate of the units that the method multiplies on, relative to the float32 units; above 1 for
             tensor cores. A measured rate above this ceiling counts as impossible.
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
+        numbers: constants of a user's file that its expressions use, each as an expression.
+        remarks: what cudamm had to assume about a user's file, in sentences.
+        include_folders: folders in which the user's headers are searched for, beside the usual ones.
+        column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
+        adds_to_zeros: True if the kernel adds to C, which has to hold zeros before each launch.
     """
 
     name: str
@@ -119,6 +125,11 @@ class Method:
     ceiling: Fraction = Fraction(1)
     ptxas: tuple[str, ...] = ()
     included: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, Expression], ...] = ()
+    include_folders: tuple[Path, ...] = ()
+    column_major: tuple[MatrixName, ...] = ()
+    adds_to_zeros: bool = False
+    remarks: tuple[str, ...] = ()
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import closing_bracket, function_of, without_comments
+from cudamm.kernels.c_numbers import number_in
+from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
-from cudamm.kernels.method import ElementType
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType
+from cudamm.kernels.struct_members import Member, Struct, find_struct
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
@@ -32,51 +36,217 @@ _STORAGE = r"\b(static|extern|inline|__constant__|__device__)\b"
 _QUALIFIERS = r"\b(const|volatile|__restrict__|__restrict|__grid_constant__|register|struct|std::)"
 
 
+@dataclass(frozen=True)
+class _Declared:
+    """The type in a declaration of a parameter or of a struct's member.
+
+    Attributes:
+        text: the declaration.
+        words: the type without qualifiers; of a pointer, the type that it points to. The last word may be
+            the declared name.
+        pointers: number of times that it is a pointer; an array counts as a pointer to its elements.
+    """
+
+    text: str
+    words: list[str]
+    pointers: int
+
+
+@dataclass(frozen=True)
+class _Types:
+    """What a file says about types.
+
+    Attributes:
+        code: the file, without comments.
+        named: the words that each name stands for.
+    """
+
+    code: str
+    named: Mapping[str, list[str]]
+
+    def resolved(self, words: list[str]) -> list[str]:
+        """Return the words that a type's own name stands for."""
+        for _ in range(MOST_NAMES):
+            words = self.named.get(" ".join(words), words)
+        return words
+
+    def struct(self, words: list[str]) -> tuple[Struct, _Types] | None:
+        """Return a struct, and the types in it; None if the words name none that the file defines."""
+        name, bracket, arguments = "".join(self.resolved(words)).rpartition("::")[2].partition("<")
+        found = find_struct(self.code, name) if name.isidentifier() else None
+        if found is None:
+            return None
+        given = split_at_commas(arguments.removesuffix(">"), brackets="([{<") if bracket else []
+        values = {
+            parameter: self.resolved(value.split())
+            for parameter, value in zip(found.parameters, given, strict=False)
+        }
+        types = _Types(self.code, {**self.named, **values})
+        members = tuple(part for member in found.members for part in types.parts(member))
+        return dataclasses.replace(found, members=members), types
+
+    def parts(self, member: Member) -> tuple[Member, ...]:
+        """Return the members of a member that is a struct of numbers of one type; else the member itself.
+
+        Numbers of one type have no padding between or behind them.
+        """
+        declared = _declared(member.declared)
+        inner = None if declared.pointers else find_struct(self.code, "".join(_type_words(declared, self)))
+        if inner is None or inner.unknown or not inner.members:
+            return (member,)
+        types = {" ".join(_declared(part.declared).words[:-1]) for part in inner.members}
+        is_plain = len(types) == 1 and types <= _FORMATS.keys()
+        names = tuple(Member(f"{member.name}.{part.name}", part.declared) for part in inner.members)
+        return names if is_plain else (member,)
+
+
 def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     """Return one struct letter for each parameter of the kernel `entry`, with `P` for pointers: `iiiPPP`.
 
-    The letter for `const __grid_constant__ CUtensorMap`, a tensor map passed by value, is `T`.
+    A struct passed by value is the letters of its members in braces: `{iiP}`. The letter for
+    `const __grid_constant__ CUtensorMap`, a tensor map passed by value, is `T`.
 
     Raises:
         UsageError: the parameter list is not found, or contains a type that no argument can have; or a tensor
             map follows another parameter, so that its offset depends on the CUDA release.
     """
     code = without_comments(source)
-    types = _named_types(code) | _template_types(code, entry)
-    formats = ""
-    for declared in parameters_of(code, entry):
-        words = re.sub(rf"=.*|{_QUALIFIERS}", " ", declared)
-        letter = "P" if "*" in words or "[" in words else _letter(types, words.split(), element)
-        if not letter:
-            raise UsageError(
-                f"{entry}: no argument can be passed for its parameter “{declared}”; parameters are numbers, "
-                "pointers and tensor maps"
-            )
-        formats += letter
+    types = _Types(code, _named_types(code) | _template_types(code, entry))
+    formats = "".join(_format(types, text, entry, element) for text in parameters_of(code, entry))
     if TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
         raise UsageError(f"{entry}: tensor maps must come before its other parameters")
     return formats
 
 
+def each_format(formats: str) -> list[str]:
+    """Split the formats of all parameters into those of each: `iP{iiP}` into `i`, `P` and `{iiP}`."""
+    return re.findall(r"\{[^}]*\}|.", formats)
+
+
+def member_names(source: str, entry: str, position: int) -> list[str]:
+    """Return the names of the members of the struct that is the kernel's parameter at a position."""
+    code = without_comments(source)
+    types = _Types(code, _named_types(code) | _template_types(code, entry))
+    found = types.struct(_type_words(_declared(parameters_of(code, entry)[position]), types))
+    return [member.name for member in found[0].members] if found else []
+
+
+def launch_bound(source: str, entry: str) -> int | None:
+    """Return the threads that a kernel's `__launch_bounds__` allows in a block; None if it has none."""
+    code = without_comments(source)
+    head = re.split("[;}]", code[: _place_of_parameters(code, entry)][-LONGEST_HEAD:])[-1]
+    found = re.search(r"__launch_bounds__\s*\(", head)
+    if found is None:
+        return None
+    most, *_ = split_at_commas(head[found.end() : closing_bracket(head, found.end()) - 1])
+    given = {
+        name: int(words[0]) for name, words in _template_types(code, entry).items() if words[0].isdecimal()
+    }
+    return number_in(code, most, given)
+
+
 def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]:
     """Return the C types of the elements of A, B and C, without repetitions.
 
-    A type that the file names otherwise is replaced by its own name: `real` by `double`.
+    A type that the file names otherwise is replaced by its own name: `real` by `double`. Several elements at
+    once, as in `float4 *`, count as their element.
 
     Args:
         arguments: the arguments of the kernel `entry`, of which some are A, B and C.
     """
     code = without_comments(source)
-    types = _named_types(code) | _template_types(code, entry)
-    found = []
-    for declared, argument in zip(parameters_of(code, entry), arguments, strict=False):
-        pointed, star, _ = re.sub(_QUALIFIERS, " ", declared).partition("*")
-        words = pointed.split()
-        for _ in range(MOST_NAMES):
-            words = types.get(" ".join(words), words)
-        if star and argument in ("A", "B", "C"):
-            found.append(" ".join(words))
-    return list(dict.fromkeys(found))
+    types = _Types(code, _named_types(code) | _template_types(code, entry))
+    found: list[str] = []
+    for text, argument in zip(parameters_of(code, entry), arguments, strict=False):
+        if argument.startswith("{"):
+            struct = types.struct(_type_words(_declared(text), types))
+            values = split_at_commas(argument.strip("{} "))
+            if struct is not None:
+                members = [member.declared for member in struct[0].members]
+                found += [_pointed(struct[1], m) for m, v in zip(members, values, strict=False) if v in "ABC"]
+        elif argument in ("A", "B", "C"):
+            found.append(_pointed(types, text))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _pointed(types: _Types, text: str) -> str:
+    """Return the C type of the elements to which a declaration points; empty if it declares no pointer."""
+    declared = _declared(text)
+    if declared.pointers != 1:
+        return ""
+    name = " ".join(types.resolved(_type_words(declared, types)))
+    vector = re.fullmatch(r"(u?(?:char|short|int|long|longlong)|float|double)[1-4]", name)
+    name = vector[1].replace("longlong", "long long") if vector else name
+    return {"f": "float", "d": "double", "i": "int"}.get(_resolve(types.named, name.split(), None), name)
+
+
+def is_number(c_type: str) -> bool:
+    """Return whether a C type is that of a number."""
+    return bool(_resolve({}, c_type.split(), None))
+
+
+def _declared(text: str) -> _Declared:
+    """Return the type in a declaration such as `const float *A`, `float (*A)[N]` or `double A[][64]`."""
+    plain = re.sub(rf"=.*|{_QUALIFIERS}", " ", text)
+    array = re.match(r"([^(\[]*)\(\s*\*[^()]*\)\s*\[", plain)
+    if array:  # a pointer to rows
+        return _Declared(text, array[1].split(), 1 + array[1].count("*"))
+    base, bracket, _ = plain.partition("[")
+    words = base.replace("*", " * ").replace("&", " & ").split()
+    pointed = words[: words.index("*")] if "*" in words else words
+    return _Declared(text, pointed, words.count("*") + bool(bracket))
+
+
+def _type_words(declared: _Declared, types: _Types) -> list[str]:
+    """Return the words of a type, without the declared name if it is among them."""
+    if "*" in declared.text.partition("[")[0]:
+        return declared.words
+    unnamed = declared.words[:-1]
+    any_element = next(iter(ELEMENT_TYPES.values()))  # which one does not matter to whether it is a type
+    if _resolve(types.named, unnamed, any_element) or not _resolve(types.named, declared.words, any_element):
+        return unnamed or declared.words
+    return declared.words
+
+
+def _format(types: _Types, text: str, entry: str, element: ElementType, *, in_struct: bool = False) -> str:
+    """Return the letter of a parameter, or the letters of a struct's members in braces."""
+    declared = _declared(text)
+    what = f"its member “{text}”" if in_struct else f"its parameter “{text}”"
+    if declared.pointers > 1:
+        raise UsageError(
+            f"{entry}: {what} is a pointer to pointers, and cudamm passes each matrix as one block of "
+            "memory: declare it as a pointer to elements"
+        )
+    if "&" in text.partition("=")[0]:
+        raise UsageError(f"{entry}: {what} is a reference, and a kernel has to take it by value")
+    words = _type_words(declared, types)
+    letter = "" if declared.pointers else _resolve(types.named, words, element)
+    found = types.struct(words) if not letter and not in_struct else None
+    if declared.pointers and found and any(_declared(m.declared).pointers for m in found[0].members):
+        raise UsageError(
+            f"{entry}: {what} points to a struct with pointers, which cudamm cannot place in device memory: "
+            "take the struct by value"
+        )
+    if declared.pointers:
+        return "P"
+    if found:
+        return f"{{{_member_formats(*found, entry, what, element)}}}"
+    if not letter:
+        kinds = "members are numbers and pointers" if in_struct else (
+            "parameters are numbers, pointers, structs of these, and tensor maps"
+        )  # fmt: skip
+        raise UsageError(f"{entry}: no argument can be passed for {what}; {kinds}")
+    return letter
+
+
+def _member_formats(struct: Struct, types: _Types, entry: str, what: str, element: ElementType) -> str:
+    """Return the letters of a struct's members. Raise UsageError if one cannot be passed."""
+    if struct.unknown or not struct.members:
+        raise UsageError(
+            f"{entry}: the struct of {what} contains “{struct.unknown or 'nothing'}”; cudamm passes structs "
+            "whose members are numbers and pointers"
+        )
+    return "".join(_format(types, m.declared, entry, element, in_struct=True) for m in struct.members)
 
 
 def constant_format(code: str, name: str, element: ElementType) -> tuple[str, str]:
@@ -111,21 +281,19 @@ def constant_format(code: str, name: str, element: ElementType) -> tuple[str, st
     return "i", f"int {name}"
 
 
-def _letter(types: Mapping[str, list[str]], words: list[str], element: ElementType) -> str:
-    """Return the letter for a declaration without qualifiers, whose last word may be the parameter's name."""
-    for c_type in (words[:-1], words):  # `int K`, or `int` if the parameter has no name
-        letter = _resolve(types, c_type, element)
-        if letter:
-            return letter
-    return ""
+def _resolve(
+    types: Mapping[str, list[str]], words: list[str], element: ElementType | None, depth: int = 0
+) -> str:
+    """Return the letter of a type; empty if it is none that an argument can have.
 
-
-def _resolve(types: Mapping[str, list[str]], words: list[str], element: ElementType, depth: int = 0) -> str:
+    Args:
+        element: the type that `element` means; None if it is not chosen yet.
+    """
     signs = {"signed", "unsigned"}
     base = " ".join(word for word in words if word not in signs)
     if base != "int":
         base = " ".join(word for word in base.split() if word != "int")
-    if base == "element":
+    if base == "element" and element is not None:
         base = element.c_name
     base = base or ("int" if words else "")
     if base == "CUtensorMap":
@@ -194,15 +362,8 @@ def _place_of_parameters(code: str, entry: str) -> int:
 
 def _in_angle_brackets(text: str) -> str:
     """Return the text between the first angle bracket and the one that closes it."""
-    depth, inside, start = 0, 0, text.find("<")  # inside round brackets, > is a comparison
-    for bracket in re.compile("[<>()]").finditer(text, max(0, start)):
-        if bracket[0] in "()":
-            inside += 1 if bracket[0] == "(" else -1
-        elif inside == 0:
-            depth += 1 if bracket[0] == "<" else -1
-        if depth == 0:
-            return text[start + 1 : bracket.start()]
-    return ""
+    start = text.find("<") + 1
+    return text[start : closing_angle(text, start) - 1] if start and closing_angle(text, start) else ""
 
 
 def parameters_of(code: str, entry: str) -> list[str]:
@@ -211,4 +372,4 @@ def parameters_of(code: str, entry: str) -> list[str]:
     if not start:
         raise UsageError(f"no parameter list of {entry} was found")
     declared = code[start : closing_bracket(code, start) - 1].strip()
-    return [] if declared in ("", "void") else split_at_commas(declared)
+    return [] if declared in ("", "void") else split_at_commas(declared, brackets="([{<")

@@ -15,13 +15,23 @@ from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_p
 from cudamm.kernels.in_threads import in_threads
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.reference_product import Matrix as Matrix
-from cudamm.kernels.reference_product import reference_product, sum_in_k_order
+from cudamm.kernels.reference_product import reference_product, scaled_sum, sum_in_k_order
 
 PIECE = 2**20
 """Number of elements that a thread draws at a time; even, as `_draw` requires."""
 
 MOST_ELEMENTS = 2**31 - 1
 """Maximum number of elements of a matrix; most kernels, ours included, index them with a 32-bit int."""
+
+
+LARGEST_WHOLE = 100
+"""Largest absolute value of a random whole number."""
+
+LEAST_SCALE = 1e-20
+"""Least absolute value of a factor that is not 0; with a smaller one, errors below the normal range count."""
+
+ROUNDINGS_OF_SCALING = 4
+"""Number of roundings that α A B + β C adds to each term: of a factor, a product, a sum; and one spare."""
 
 
 @dataclass(frozen=True, order=True)
@@ -69,17 +79,36 @@ def check_size(shape: Shape) -> None:
         )
 
 
+@dataclass(frozen=True, order=True)
+class Scale:
+    """The factors α and β of C = α A B + β C."""
+
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    @property
+    def names(self) -> dict[str, float]:
+        """Return the factors by the names that arguments of a kernel may have."""
+        return {"alpha": self.alpha, "beta": self.beta}
+
+
+UNSCALED = Scale()
+"""The factors of C = A B."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One product to compute: its shape, element type and random inputs.
 
     Attributes:
         seed: seed of the random inputs; the same seed gives the same inputs on every machine.
+        scale: factors of the product and of the matrix that C holds before a launch.
     """
 
     shape: Shape
     element: ElementType
     seed: int = 0
+    scale: Scale = UNSCALED
 
     @functools.cached_property
     def inputs(self) -> tuple[Matrix, Matrix]:
@@ -89,7 +118,9 @@ class Problem:
         and less for a very large k, so that no sum overflows and only the exact result is right.
         """
         m, n, k = self.shape.m, self.shape.n, self.shape.k
-        largest = max(1, min(100, math.isqrt((2**31 - 1) // k)))
+        room = 2**31 - 1 - abs(self.scale.beta) * LARGEST_WHOLE
+        of_product = room / max(1.0, abs(self.scale.alpha)) / k
+        largest = max(1, min(LARGEST_WHOLE, math.isqrt(max(1, int(of_product)))))
 
         seeds = [np.random.SeedSequence([self.seed, m, n, k, matrix]) for matrix in (0, 1)]
         if self.element.name == "int32":
@@ -105,9 +136,24 @@ class Problem:
         return a, b
 
     @functools.cached_property
+    def output(self) -> Matrix:
+        """Return the random matrix (m x n) that C holds before a launch if β is not 0.
+
+        No element is larger than 1; whole numbers are at most 100.
+        """
+        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, 3])
+        extents = self.shape.m, self.shape.n
+        if self.element.name == "int32":
+            return random.integers(-LARGEST_WHOLE, LARGEST_WHOLE, extents, np.int32, endpoint=True)
+        return random.uniform(-1, 1, extents).astype(self.element.name)
+
+    @functools.cached_property
     def reference(self) -> tuple[Matrix, Matrix]:
-        """Return the high part and the low part of the float64 product (m x n): see `reference_product`."""
-        return reference_product(*self.inputs, self.element)
+        """Return the high part and the low part of the float64 result (m x n): see `reference_product`."""
+        product = reference_product(*self.inputs, self.element)
+        if self.scale == UNSCALED:
+            return product
+        return scaled_sum(product, self.output, self.scale.alpha, self.scale.beta)
 
     @property
     def error_bound(self) -> Matrix:
@@ -122,7 +168,13 @@ class Problem:
         Raises:
             UsageError: k is too large for any bound.
         """
-        return error_factors(self._norms, self.element, self.shape.k)
+        rows, columns = self._norms
+        if self.scale == UNSCALED:
+            return error_factors((rows, columns), self.element, self.shape.k)
+        # β C is one more product of a row and a column: of β and of an element that is at most 1.
+        rows = np.sqrt((self.scale.alpha * rows) ** 2 + self.scale.beta**2)
+        columns = np.sqrt(columns**2 + 1)
+        return error_factors((rows, columns), self.element, self.shape.k + ROUNDINGS_OF_SCALING)
 
     @functools.cached_property
     def _norms(self) -> tuple[Matrix, Matrix]:
@@ -147,8 +199,23 @@ class Problem:
         return x, expected, tolerance
 
     def check_verifiable(self) -> None:
-        """Raise UsageError if k is too large for any error bound; nothing is computed."""
+        """Raise UsageError if there is no error bound for k, or for α and β; nothing is computed."""
         gamma(self.element, self.shape.k)
+        alpha, beta = self.scale.alpha, self.scale.beta
+        for name, value in self.scale.names.items():
+            if 0 < abs(value) < LEAST_SCALE:
+                raise UsageError(f"{name} is {value:g}: it has to be 0 or at least {LEAST_SCALE:g} in size")
+        if self.element.name != "int32" or self.scale == UNSCALED:
+            return
+        if not (alpha.is_integer() and beta.is_integer()):
+            raise UsageError(
+                f"alpha is {alpha:g} and beta is {beta:g}: for int32 both have to be whole numbers; choose "
+                "another type with --dtype"
+            )
+        if abs(alpha) * self.shape.k + abs(beta) * LARGEST_WHOLE >= 2**31:
+            raise UsageError(
+                f"alpha {alpha:g} and beta {beta:g} are too large for int32 and K = {self.shape.k}"
+            )
 
     def prepare(self) -> None:
         """Compute everything that `is_product` and `error_factors` need."""
@@ -199,7 +266,7 @@ class Problem:
 
     def release(self) -> None:
         """Release the matrices' memory; later uses compute the same matrices again."""
-        for name in ("inputs", "reference", "_norms", "_probe"):
+        for name in ("inputs", "output", "reference", "_norms", "_probe"):
             self.__dict__.pop(name, None)
 
 

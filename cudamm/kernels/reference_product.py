@@ -26,6 +26,14 @@ def reference_product(a: Matrix, b: Matrix, element: ElementType) -> tuple[Matri
     return product, np.zeros(product.shape)
 
 
+def scaled_sum(product: tuple[Matrix, Matrix], c: Matrix, alpha: float, beta: float) -> tuple[Matrix, Matrix]:
+    """Return alpha A B + beta C as high part and low part, from those of A B."""
+    high, low = (part.astype(np.longdouble) for part in product)
+    total = np.longdouble(alpha) * high + np.longdouble(alpha) * low + np.longdouble(beta) * c
+    rounded = total.astype(np.float64)
+    return rounded, (total - rounded).astype(np.float64)
+
+
 def sum_in_k_order(a: Matrix, b: Matrix) -> Matrix:
     """Return A B, where each element is one running sum over k = 0, 1, …
 

@@ -11,8 +11,15 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.c_text import kernels_in, without_comments
-from cudamm.kernels.header import KERNEL_FILES, STANDARD_INPUT, Overrides, parse_method, read_method
+from cudamm.kernels.c_text import function_of, kernels_in, without_comments
+from cudamm.kernels.header import (
+    KERNEL_FILES,
+    STANDARD_INPUT,
+    Overrides,
+    entries,
+    parse_method,
+    read_source,
+)
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 
@@ -103,17 +110,26 @@ class Selection:
             raise UsageError(f"--{empty[0]} is empty")
         taken = {name for m in (*ladder.methods(), BEST) for name in (m.name, *m.aliases)}
         kernels: list[Method] = []
-        for method in dict.fromkeys(map(self._user_kernel, self.kernels)):
+        for method in dict.fromkeys(m for kernel in self.kernels for m in self._kernels_in(kernel)):
             # A changed copy of one of ours must not be taken for it.
             base = method.path.name if method.name in taken else method.name
-            names = (base, *(f"{base}-{number}" for number in range(2, len(self.kernels) + 1)))
+            names = (base, *(f"{base}-{number}" for number in range(2, len(kernels) + 3)))
             free = next(name for name in names if name not in {kernel.name for kernel in kernels})
             kernels.append(replace(method, name=free))
         return kernels
 
-    def _user_kernel(self, kernel: Path | str) -> Method:
-        file = self._read(kernel)
-        code = "\n".join((without_comments(file.code), *self.kernel_fields.values()))
+    def _kernels_in(self, kernel: Path | str) -> list[Method]:
+        """Return the kernel that the options or the file's header name; else all that multiply matrices."""
+        source, path = self._source(kernel)
+        names = entries(source, path, Overrides(self.kernel_fields))
+        if not names:
+            return [self._user_kernel(source, path, self.kernel_fields)]
+        found = (self._user_kernel(source, path, self.kernel_fields | {"entry": name}) for name in names)
+        return [replace(method, name=function_of(method.entry).replace("_", "-")) for method in found]
+
+    def _user_kernel(self, source: str, path: Path, fields: Mapping[str, str]) -> Method:
+        file = parse_method(source, path, Overrides(fields))
+        code = "\n".join((without_comments(file.code), *fields.values()))
         added: list[Parameter] = []
         # A user's file need not declare the parameters that -D sets.
         for name, text in self._given_values().items():
@@ -122,15 +138,15 @@ class Selection:
             if re.search(rf"\b{name}\b", code):
                 values = _values(name, text, ())
                 added.append(Parameter(name, values[0], values))
-        return self._read(kernel, tuple(added))
+        return parse_method(source, path, Overrides(fields, tuple(added))) if added else file
 
-    def _read(self, kernel: Path | str, added: tuple[Parameter, ...] = ()) -> Method:
-        overrides = Overrides(self.kernel_fields, added)
+    def _source(self, kernel: Path | str) -> tuple[str, Path]:
+        """Return the text of a kernel, and the path of its file."""
         if isinstance(kernel, Path):
-            return read_method(kernel, overrides)
+            return read_source(kernel), kernel
         # Source text is named for the function to launch, as if it were in a file of that name.
         entry = self.kernel_fields.get("entry") or next(iter(kernels_in(kernel)), "source")
-        return parse_method(kernel, Path(f"{entry}.cu"), overrides)
+        return kernel, Path(f"{entry}.cu")
 
     def is_named(self, method: Method) -> bool:
         """Return whether the user named the method itself, or its file, and not only `all`."""

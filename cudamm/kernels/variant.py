@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -10,11 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cudamm.errors import RequirementError, UsageError
-from cudamm.kernels.expression import Expression
+from cudamm.kernels.expression import Expression, evaluated
 from cudamm.kernels.method import ElementType, Method, Value
 
 ChosenBy = Literal["", "tuned", "table", "preference", "model"]
 """The source of the choice for `best`; empty if the user chose. Only older files contain `model`."""
+
+SIZE_NAMES = ("M", "N", "K")
+"""Values of parameters that are the sizes of the problem."""
 
 MOST_VALUES = 10_000
 """Maximum number of values in a list or range; more is taken for a typing error."""
@@ -40,10 +44,12 @@ class Traffic:
     Attributes:
         load_bytes: bytes loaded by all threads together.
         store_bytes: bytes stored by all threads together.
+        in_sectors: True if the bytes are those of the sectors that warps touch, 32 bytes each, instead.
     """
 
     load_bytes: int
     store_bytes: int
+    in_sectors: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,25 @@ class Variant:
 
     def names(self, element: ElementType, m: int, n: int, k: int) -> dict[str, int]:
         """Return the names that expressions may use, with their values; `element` is its size in bytes."""
-        numbers = {name: value for name, value in self.values if isinstance(value, int)}
-        return {"M": m, "N": n, "K": k, "element": element.size_bytes, **numbers}
+        sizes = {"M": m, "N": n, "K": k}
+        chosen = {name: sizes.get(value, value) for name, value in self.values if name not in sizes}  # type: ignore[arg-type]
+        known = {"element": element.size_bytes} | sizes
+        known |= {name: value for name, value in chosen.items() if isinstance(value, int)}
+        return evaluated(dict(self.method.numbers), known) if self.method.numbers else known
+
+    def compiled_values(self, element: ElementType, shape: tuple[int, int, int] | None) -> dict[str, Value]:
+        """Return the values to compile with, in which a size of the problem stands for M, N or K.
+
+        Without a shape, a parameter that is such a size has no value.
+        """
+        if not any(value in SIZE_NAMES for _, value in self.values):
+            return dict(self.values)
+        sizes: Mapping[str, int] = {}
+        if shape:
+            with contextlib.suppress(RequirementError):  # the case is skipped, with this reason
+                shape = self.padded(element, *shape)
+            sizes = dict(zip(SIZE_NAMES, shape, strict=True))
+        return {name: sizes.get(str(v), v) for name, v in self.values if v not in SIZE_NAMES or sizes}
 
     def padded(self, element: ElementType, m: int, n: int, k: int) -> tuple[int, int, int]:
         """Return M, N and K rounded up to the multiples that the method requires.
@@ -121,7 +144,10 @@ class Variant:
             raise UsageError(f"{self}: {field} needs one to three numbers, not {len(expressions)}")
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
         if min(x, y, z) < 1:
-            raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
+            size = " x ".join(str(names[name]) for name in "MNK" if name in names)
+            at = f" for M x N x K = {size}" if field == "grid" else ""
+            up = ": round the number of blocks up, as in ceil(N / 16)" if field == "grid" else ""
+            raise UsageError(f"{self}: {field} is {x} x {y} x {z}{at}; each number must be at least 1{up}")
         return x, y, z
 
 

@@ -67,7 +67,7 @@ def occupancy_of_kernels(
 
 def plan_for(architecture: Architecture, variant: Variant, problem: Problem, fmad: bool) -> Planned:
     """Plan the launch of a case, and check it against the architecture's limits."""
-    source = program(variant, problem.element, fmad)
+    source = program(variant, problem.element, fmad, problem.shape)
     launch = None
     try:
         launch = plan(variant, problem.shape, problem.element)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
+from cudamm.analysis.mistakes import brief
 from cudamm.output.number_format import variant
 
 if TYPE_CHECKING:
@@ -61,9 +62,13 @@ def _print_result(console: Console, result: CheckResult) -> None:
     if result.sizes:
         at = f" at {result.sizes[0]}" if len(result.sizes) == 1 else f" at {len(result.sizes)} sizes"
     reason = f": {escape(result.reason)}" if result.reason else ""
+    if result.errors and not reason:
+        reason = f": {escape(brief(result.errors[0]))}"
     console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {verdict}{reason}", soft_wrap=True)
     for mistake in result.mistakes:
         _print_mistake(console, mistake, result)
+    if result.remark:
+        console.print(f" remark: {escape(result.remark)}", style="dim", soft_wrap=True)
     for size, counts in result.watched.items():
         if counts[0] < counts[1]:
             text = (
@@ -81,7 +86,7 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
     console.print(f" [{style}]{mistake.severity}: {mistake.kind}[/], {escape(where)}", soft_wrap=True)
     if mistake.text:
         _print_below(console, Text(mistake.text, "cyan"))
-    text = _sentence(mistake.message)
+    text = sentence(mistake.message)
     if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1:
         text += (
             f" This mistake occurs at {len(mistake.sizes)} of {len(result.sizes)} sizes, "
@@ -112,9 +117,9 @@ def _print_below(console: Console, text: Text) -> None:
         console.print(Text("   ") + text, soft_wrap=True)
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """Return the text with a capital and a full stop; a name such as C[0][0] stays unchanged."""
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".") + "."
 
 
 def _count(number: int, what: str) -> str:

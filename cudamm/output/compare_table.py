@@ -88,12 +88,12 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
     table.add_column("speed-up", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     several = len({c.row["method"] for c in rows}) < len(rows)
-    for method, group in itertools.groupby(rows, key=lambda c: c.row["method"]):
+    for method, group in itertools.groupby(rows, key=_method):
         for i, found in enumerate(group):
-            time, params = {_OLD: _time(found.old), _NEW: _time(found.new)}, found.row["params"]
+            time = {_OLD: _time(found.old), _NEW: _time(found.new)}
             table.add_row(
                 escape(method) + execution_sign(found.row["execution"]) if i == 0 else "",
-                escape(folded(params) if narrow else parameters(params)),
+                escape(_parameters(found, narrow)),
                 *(time[heading] for heading in times),
                 ratio(found.ratio, side_of_one=True).replace(" ", space),
                 found.outcome.replace(" the ", " ").replace(" file", ""),
@@ -102,6 +102,19 @@ def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> T
         if several:
             table.add_section()
     return table
+
+
+def _method(found: Comparison) -> str:
+    """Return the method's name; `v1 → v2` if the two files have different methods."""
+    old, new = found.other_variant, found.row["method"]
+    return f"{old['method']} → {new}" if old is not None and old["method"] != new else str(new)
+
+
+def _parameters(found: Comparison, narrow: bool) -> str:
+    """Return the parameters, those of the old file first if they differ."""
+    form = folded if narrow else parameters
+    rows = [found.other_variant, found.row] if found.other_variant is not None else [found.row]
+    return " → ".join(dict.fromkeys(form(row["params"]) for row in rows if row is not None)).strip(" →")
 
 
 def _time(row: Row | None) -> str:

@@ -33,8 +33,14 @@ def names_of(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str
 
 
 def several_architectures(results: Sequence[OccupancyResult]) -> bool:
-    """Return whether the results are for more than one architecture."""
-    return len({result.arch for result in results}) > 1
+    """Return whether the results are for more than one architecture, or several GPUs of one."""
+    return len({(result.arch, result.gpu) for result in results}) > 1
+
+
+def architecture_name(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
+    """Return a result's architecture; its GPU if the results are for several GPUs of one architecture."""
+    several_gpus = len({other.gpu for other in results if other.arch == result.arch}) > 1
+    return result.gpu if several_gpus else result.arch
 
 
 def bare_numbers(result: OccupancyResult) -> str:

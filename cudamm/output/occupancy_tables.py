@@ -12,7 +12,7 @@ from rich.table import Table
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output.console import fits, frameless, print_fitting
 from cudamm.output.number_format import percent
-from cudamm.output.occupancy_names import names_of, several_architectures
+from cudamm.output.occupancy_names import architecture_name, names_of, several_architectures
 
 UNUSED = 2**31 - 1
 """The limit of a resource that is not used."""
@@ -104,7 +104,7 @@ def _sheet(columns: Sequence[OccupancyResult], results: Sequence[OccupancyResult
     sheet = Table(title=escape(_title(results)), title_justify="left", title_style="bold")
     sheet.add_column("", no_wrap=True)
     for result in columns:
-        lines = [result.arch] if several_architectures(results) else []
+        lines = [architecture_name(result, results)] if several_architectures(results) else []
         lines += [result.method or "bare numbers", *names_of(result, results).split()]
         sheet.add_column(
             escape("\n".join(lines)), justify="right", no_wrap=True, style="red" if result.reason else ""
@@ -143,9 +143,9 @@ def print_rows(console: Console, results: Sequence[OccupancyResult]) -> None:
                 no_wrap=short != "limited by",
                 min_width=len("registers,") if short == "limited by" else None,
             )
-        for (_, method), group in itertools.groupby(results, key=lambda r: (r.arch, r.method)):
+        for (_, _, method), group in itertools.groupby(results, key=lambda r: (r.arch, r.gpu, r.method)):
             for i, result in enumerate(group):
-                names = [result.arch] if several_architectures(results) else []
+                names = [architecture_name(result, results)] if several_architectures(results) else []
                 if kernels and one_name:
                     names.append(f"{method} {names_of(result, results)}")
                 elif kernels:

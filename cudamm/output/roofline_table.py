@@ -121,12 +121,21 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
     more = len(found) - MOST_FINDINGS
     if more > 0:
         found = [*found[:MOST_FINDINGS], f"… and {more} more rates lie above their bounds"]
-    for method in dict.fromkeys(r.method for r in results if r.traffic is None and r.status != "skipped"):
+    unknown = {r.method: r for r in results if r.traffic is None and r.status != "skipped"}
+    for method, result in unknown.items():
+        why = f" ({result.why_not_counted})" if result.why_not_counted else ""
         found.append(
             "cublas: the loads of the library's kernels are not known"
             if method == CUBLAS
-            else f"{method}: the bytes that its threads load are not known; give them as arithmetic in its "
-            "header, “// traffic: bytes loaded, bytes stored”, or with --traffic"
+            else f"{method}: the bytes that its threads load are not known{why}; give them as arithmetic in "
+            "its header, “// traffic: bytes loaded, bytes stored”, or with --traffic"
+        )
+    counted = dict.fromkeys(r.method for r in results if r.traffic is not None and r.traffic.in_sectors)
+    if counted:
+        found.append(
+            f"{', '.join(counted)}: the header has no traffic, so the bytes are those of the sectors that "
+            "cudamm trace counts on the CPU device: 32 bytes each, once for all threads of a warp, hits in "
+            "caches included"
         )
     return found
 

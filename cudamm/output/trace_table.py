@@ -118,15 +118,20 @@ def _print_troubles(console: Console, results: Sequence[TraceResult]) -> None:
 
 
 def _print_notes(console: Console, traced: Sequence[TraceResult]) -> None:
-    notes = remarks(traced)
-    if any(result.padded for result in traced):
-        notes.append(_PADDED)
-    spaces = {access.space for result in traced for access in result.accesses}
-    notes += [text for space, text in _LEGEND.items() if space in spaces]
-    if traced:
-        notes.append(_COUNTED)
-    for note in notes:
+    for note in notes(traced):
         console.print(escape(note), style="dim")
+
+
+def notes(traced: Sequence[TraceResult]) -> list[str]:
+    """Return how variants were traced, what was counted, and what the words of the tables mean."""
+    found = remarks(traced)
+    if any(result.padded for result in traced):
+        found.append(_PADDED)
+    spaces = {access.space for result in traced for access in result.accesses}
+    found += [text for space, text in _LEGEND.items() if space in spaces]
+    if traced:
+        found.append(_COUNTED)
+    return found
 
 
 def remarks(results: Sequence[TraceResult]) -> list[str]:

@@ -66,7 +66,7 @@ def render(console: Console, warps: Sequence[tuple[str, Watched]]) -> None:
 
 def _heading(of: WarpAccess) -> str:
     access = of.access
-    size = f"{of.rows} x {of.columns}" if access.space == "global" else "shared memory"
+    size = f"{of.layout.rows} x {of.layout.columns}" if access.space == "global" else "shared memory"
     return f"{access.array} ({size}), {access.op} in line {access.line}: {' '.join(access.text.split())}"
 
 
@@ -81,11 +81,11 @@ def drawing(of: WarpAccess, width: int) -> Text:
         cell: _lanes(lanes) + (_exponents(periods) if several else "")
         for cell, (lanes, periods) in touched.items()
     }
-    rows = _shown({row for row, _ in touched}, of.rows, MOST_ROWS)
+    rows = _shown({row for row, _ in touched}, of.layout.rows, MOST_ROWS)
     beside = max(len(str(row)) for row in rows if row is not None)
     cell_width = max(map(len, labels.values())) + (0 if several else 1)
     columns = _shown(
-        {column for _, column in touched}, of.columns, max(3, (width - beside - 3) // cell_width)
+        {column for _, column in touched}, of.layout.columns, max(3, (width - beside - 3) // cell_width)
     )
 
     text = Text(no_wrap=True)
@@ -237,8 +237,9 @@ def _apart(of: WarpAccess, step: int) -> str:
 
 def _distance(of: WarpAccess, count_bytes: int) -> str:
     """Return a distance such as `4,096 bytes (1 row)` or `8 bytes (2 elements)`."""
-    row_bytes = of.columns * of.element_bytes
-    for unit, size in (("row", row_bytes), ("element", of.element_bytes)):
+    line = "column" if of.layout.by_column else "row"
+    line_bytes = of.layout.leading * of.element_bytes
+    for unit, size in ((line, line_bytes), ("element", of.element_bytes)):
         if count_bytes % size == 0 and of.access.space == "global":
             count = count_bytes // size
             return f"{count_bytes:,} bytes ({count:,} {unit}{'s' * (abs(count) != 1)})"

@@ -132,6 +132,8 @@ def source_hash(method: Method) -> str:
         method.entry,
         *method.arguments,
         *method.ptxas,
+        *(f"{name}=column" for name in method.column_major),
+        *(["initial-c=0"] if method.adds_to_zeros else []),
     ]
     parts += [f"{name}={expression}" for name, expression in method.constants]
     parts += [

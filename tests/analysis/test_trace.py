@@ -27,9 +27,11 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import variants
+from cudamm.output.warp_drawing import sentences
 
 WARP = 32
 
@@ -269,14 +271,25 @@ def test_periods_of_a_watched_access_are_its_own_executions():
     watched = watched_of(observation, LAUNCH, 4, (1, 1, 0), 0, 2)
     assert watched.to_the_end and watched.block == (1, 1, 0)
     first, second, third = watched.accesses
-    assert first.periods == ({0: 0, 1: 128}, {0: 4}) and (first.rows, first.columns) == (64, 32)
+    assert first.periods == ({0: 0, 1: 128}, {0: 4}) and first.layout == MatrixLayout(64, 32)
     assert first.cells(0) == {(0, 0): [0], (1, 0): [1]} and first.cells(1) == {(0, 1): [0]}
-    assert (second.rows, second.columns) == (64, 48) and second.cells(0) == {(1, 0): [5]}
-    assert (third.rows, third.columns) == (4, 32) and third.cells(0) == {(0, 2): [0]}
+    assert second.layout == MatrixLayout(64, 48) and second.cells(0) == {(1, 0): [5]}
+    assert third.layout == MatrixLayout(4, 32) and third.cells(0) == {(0, 2): [0]}
+
+
+def test_the_cells_of_a_matrix_that_is_stored_by_column():
+    observation = Observation((ACCESS,), (3,), (1, 1), (Request(0, 0, {0: 0, 1: 256}),), (), ())
+    launch = dataclasses.replace(LAUNCH, column_major=("A",))
+    (access,) = watched_of(observation, launch, 4, (0, 0, 0), 0, 2).accesses
+    assert access.layout == MatrixLayout(64, 32, by_column=True)
+    assert access.cells(0) == {(0, 0): [0], (0, 1): [1]}
+    assert "at a stride of 256 bytes (1 column)" in "".join(sentences(access))
 
 
 def test_a_wide_access_touches_several_elements():
-    access = WarpAccess(dataclasses.replace(ACCESS, size_bytes=16), 8, 8, 4, ({0: 0, 1: 16, 2: 32},))
+    access = WarpAccess(
+        dataclasses.replace(ACCESS, size_bytes=16), MatrixLayout(8, 8), 4, ({0: 0, 1: 16, 2: 32},)
+    )
     cells = access.cells(0)
     assert cells[0, 3] == [0] and cells[0, 4] == [1] and cells[1, 0] == [2]
     assert access.sectors(0) == 2
@@ -298,13 +311,13 @@ def test_a_wide_access_touches_several_elements():
 def test_the_number_of_words_per_bank_follows_the_programming_guide(size, offsets, words):
     """CUDA C++ Programming Guide, “Shared Memory”: successive words of 4 bytes lie in successive banks."""
     access = dataclasses.replace(ACCESS, space="shared", array="As", size_bytes=size)
-    warp_access = WarpAccess(access, 8, 32, 4, (dict(enumerate(offsets)),))
+    warp_access = WarpAccess(access, MatrixLayout(8, 32), 4, (dict(enumerate(offsets)),))
     assert warp_access.words_of_a_bank(0) == words
 
 
 @given(st.lists(st.integers(0, 4095), min_size=1, max_size=32))
 def test_sectors_and_cells_of_a_random_request_are_counted(elements):
-    access = WarpAccess(ACCESS, 64, 64, 4, ({lane: 4 * e for lane, e in enumerate(elements)},))
+    access = WarpAccess(ACCESS, MatrixLayout(64, 64), 4, ({lane: 4 * e for lane, e in enumerate(elements)},))
     assert access.sectors(0) == len({4 * e // 32 for e in elements})
     assert sum(map(len, access.cells(0).values())) == len(elements)
 

@@ -83,9 +83,23 @@ def test_duplicate_rows_match_one_by_one():
 
 def test_files_without_a_common_variant_are_refused():
     with pytest.raises(UsageError, match=r"no variant is in both old\.json and new\.json"):
-        compare(saved(row()), saved(row("naive"), path="new.json"), 0.95)
+        compare(saved(row()), saved(row("naive"), row("row"), path="new.json"), 0.95)
+    with pytest.raises(UsageError, match="no variant is in both"):
+        compare(saved(row("v1")), saved(row("v2", m=65)), 0.95)
     with pytest.raises(UsageError, match="no variant is in both"):
         compare(saved(), saved(row()), 0.95)
+
+
+def test_the_only_variants_of_two_files_are_compared_at_each_common_problem():
+    old = saved(row("v1"), row("v1", m=65), row("v1", m=66))
+    new = saved(row("v2", median=2.0), row("v2", m=65, source="cd34"), path="new.json")
+    compared = compare(old, new, 0.95)
+    assert [(c.row["m"], c.outcome) for c in compared] == [
+        (64, "slower"), (65, "no difference"), (66, "only in the old file"),
+    ]  # fmt: skip
+    assert [c.other_variant and c.other_variant["method"] for c in compared] == ["v1", "v1", None]
+    (line,) = differences(old, new, compared)
+    assert line.startswith("v1 BLOCK_SIZE=16, the only variant in old.json, is compared with v2")
 
 
 def test_rows_are_grouped_by_problem_and_method():

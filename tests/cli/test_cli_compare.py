@@ -96,8 +96,22 @@ def test_files_of_different_devices_are_refused_without_force(run, write):
 
 def test_files_without_a_common_variant_are_refused(run, write):
     write("old.json", row())
-    write("new.json", row("naive"))
-    run("compare old.json new.json").refused(2, "no variant is in both")
+    write("new.json", row("naive"), row("row"))
+    run("compare old.json new.json").refused(2, "no variant is in both", "if each file has only one")
+
+
+def test_the_only_variants_of_two_files_are_compared(run, write):
+    write("old.json", row("v1"), row("cublas"))
+    write("new.json", row("v2", 0.5, params={"BM": 64}), row("cublas"))
+    result = run("compare old.json new.json")
+    assert result.status == 0
+    for words in ("v1 → v2", "BLOCK_SIZE=16 → BM=64", "2.00×", "1 faster, 0 slower, 1 no difference"):
+        assert words in result.stdout
+    assert "v1 BLOCK_SIZE=16, the only variant in old.json, is compared with v2 BM=64" in result.stderr
+    assert "source differs" not in result.stderr
+    pair, cublas = run("compare old.json new.json --json -").records
+    assert (pair["old_method"], pair["method"], pair["verdict"]) == ("v1", "v2", "faster")
+    assert pair["old_params"] == {"BLOCK_SIZE": 16} and "old_method" not in cublas
 
 
 def test_the_json_document_has_options_and_verdicts(run, files):

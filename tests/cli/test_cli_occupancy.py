@@ -406,3 +406,14 @@ def test_tables_fit_the_terminal(on_terminal, needs_nvcc, options):
     rows = [row for row in shown.splitlines() if re.search("[│─━]", row)]
     assert rows and max(map(len, rows)) <= 80
     assert "…" not in shown and "\x1b[" not in re.sub(r"\x1b\[\?25[hl]", "", shown)
+
+
+def test_two_gpus_of_one_architecture_are_told_apart(run):
+    """They differ in the number of multiprocessors, and so in the number of waves."""
+    line = "occupancy --threads 256 --registers 32 --grid 1000 --gpu 'RTX 3080,rtx3090'"
+    ended = run(line)
+    assert ended.status == 0
+    assert "GeForce RTX 3080 10GB" in ended.stdout and "GeForce RTX 3090" in ended.stdout
+    small, large = run(f"{line} --json -").records
+    assert (small["multiprocessors"], large["multiprocessors"]) == (68, 82)
+    assert small["arch"] == large["arch"] == "sm_86" and small["waves"] > large["waves"]

@@ -275,3 +275,97 @@ def test_a_comparison_shows_some_rows_and_its_files_have_all(run, large_results,
     assert "The tables show 500 of 3000 rows: those with a difference come first" in ended.stdout
     assert len(json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))["results"]) == 3000
     assert len((tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()) == 3001
+
+
+HOSTILE = """\
+// My kernel: </code><script>alert(1)</script><img src=x onerror=alert(1)> & "quoted"
+//
+// threads: 16, 16
+// grid:    ceil(N / 16), ceil(M / 16)
+
+__global__ void mine(int M, int N, int K, const float *A, const float *B, float *C) {
+    const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row > M || col >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}
+int main() { return 0; }
+"""
+
+
+def cell(page: str, line: int) -> str:
+    """Return the row of a line of the source, as HTML."""
+    (row,) = re.findall(rf'<tr id="line-{line}".*?</tr>', page, re.DOTALL)
+    return row
+
+
+def test_a_page_of_a_kernel_has_its_source_with_findings_beside_the_lines(run, tmp_path, needs_nvcc):
+    (tmp_path / "a<b>.cu").write_text(HOSTILE)
+    ended = run("report 'a<b>.cu' -n 64 --gpu rtx3080")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert re.fullmatch(r"a<b>\.html: a<b>\.cu, \d+ kB\n", ended.stdout)
+    page = (tmp_path / "a<b>.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n")
+    assert "<img" not in page and "<script" not in page and "script-src" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt; &amp; &#34;quoted&#34;" in cell(page, 1)
+    assert "int main() { return 0; }" in cell(page, 13)
+    # A warp has 2 rows of 16 columns: 2 sectors of A, and 2 of B.
+    assert "A load: sectors per request: 2 (ideal 1), uncoalesced" in cell(page, 10)
+    assert "B load: sectors per request: 2 (ideal 2), coalesced" in cell(page, 10)
+    assert "error: out-of-bounds" in cell(page, 11) and "writes C[17][0]" in cell(page, 11)
+    assert "error: out-of-bounds" not in cell(page, 9)
+    assert '<a href="#line-11">Line 11</a>' in page
+    assert (
+        "Counted, as by <code>cudamm trace</code>, by executing the kernel on the CPU device at 64 x 64 x 64"
+        in page
+    )
+    assert "on GeForce RTX 3080 10GB (sm_86, 68 multiprocessors)" in page
+    assert "times of the CPU device are not those of a GPU" in page
+    assert not re.search(r"fastest|winner|★|GFLOP|speed-up", page)
+
+
+def test_a_kernel_that_cannot_be_traced_still_has_a_page(run, kernel, monkeypatch, tmp_path, request):
+    from cudamm.compile import nvcc_compiler
+
+    request.addfinalizer(nvcc_compiler.nvcc.cache_clear)
+    monkeypatch.setattr(nvcc_compiler, "find_nvcc", lambda: None)
+    nvcc_compiler.nvcc.cache_clear()
+    monkeypatch.setattr("cudamm.analysis.trace._observed", refuse_to_observe)
+    kernel()
+    assert run("report my.cu -n 16 -o page.html").status == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "The accesses are not known: the test watches nothing." in page
+    assert "The occupancy is not known: nvcc was not found" in page
+    assert "no error was found" in page and "float sum = 0;" in cell(page, 10)
+
+
+def refuse_to_observe(*_):
+    from cudamm.errors import KernelError
+
+    raise KernelError("the test watches nothing")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("my.cu --csv -", ["--csv", "file of results"]),
+        ("my.cu --no-occupancy", ["--occupancy", "file of results"]),
+        ("results.json -n 64", ["--size", "a kernel"]),
+        ("results.json --gpu a100", ["--gpu", "a kernel"]),
+        ("my.cu -n 64 -n 128", ["one size"]),
+        ("my.cu --block 8,16", ["one value of each parameter"]),
+        ("my.cu --dtype float64", ["float64"]),
+        ("my.cu --gpu a1000000", ["a1000000", "rtx3090"]),
+        ("my.cu --entry theirs", ["theirs", "mine"]),
+        ("two.cu", ["several kernels", "--entry (mine, copy)"]),
+        ("my.cu -o my.cu", ["-o my.cu would replace"]),
+        ("nowhere.cu", ["no kernel file nowhere.cu"]),
+        ("-", ["-o FILE"]),
+    ],
+)
+def test_a_page_of_a_kernel_that_cannot_be_made_is_refused(run, kernel, results, tmp_path, line, words):
+    text = kernel().read_text()
+    (tmp_path / "two.cu").write_text(text + text.partition("\n\n")[2].replace("mine", "copy"))
+    run(f"report {line}").refused(2, *words)
+    assert_only(tmp_path, "my.cu", "results.json", "two.cu")

@@ -87,18 +87,48 @@ def test_padding_is_mentioned_if_there_is_any(run):
     assert "padded with zeros" not in run(PAPER + "-m tiled -n 128").stdout
 
 
-def test_without_a_formula_a_users_kernel_has_no_bound(run, kernel):
+def test_a_users_formula_takes_the_place_of_the_count(run, kernel, monkeypatch):
+    monkeypatch.setattr(
+        "cudamm.analysis.counted_traffic.trace", lambda *_: pytest.fail("a kernel was traced")
+    )
     kernel()
-    ended = run(PAPER + "--kernel my.cu")
-    assert ended.status == 0
-    assert rows_of(ended.stdout)["my"][1] == "?"
-    assert "my: the bytes that its threads load are not known" in ended.stdout and "--traffic" in ended.stdout
-    assert "171" in ended.stdout
     with_traffic = run(PAPER + '--kernel my.cu --traffic "8*M*N*K,4*M*N"')
     assert rows_of(with_traffic.stdout)["my"][1:] == ["0.250", "0.250", "389", "2.0%", "memory-bound"]
-    assert "not known" not in with_traffic.stdout
+    assert "not known" not in with_traffic.stdout and "trace" not in with_traffic.stdout
     kernel("declared.cu", "// grid:", "// traffic: M * N * K * (4 + 4), 4 * M * N\n// grid:")
     assert rows_of(run(PAPER + "--kernel declared.cu").stdout)["declared"][1] == "0.250"
+
+
+def test_without_a_formula_the_sectors_of_a_users_kernel_are_counted(run, kernel):
+    kernel()
+    ended = run("roofline my.cu -n 64 --gpu 'RTX 3090' --json f.json")
+    assert ended.status == 0 and ended.stderr == ""
+    assert "GeForce RTX 3090, 82 SMs" in ended.stdout and "GA102 architecture whitepaper" in ended.stdout
+    assert (
+        "my: the header has no traffic" in ended.stdout and "trace counts on the CPU device" in ended.stdout
+    )
+    (row,) = json.loads(Path("f.json").read_text())["results"]
+    (traced,) = json.loads(run("trace my.cu -n 64 --json -").stdout)["variants"]
+    sectors = {op: traced[f"global_{op}s"]["sectors"] for op in ("load", "store")}
+    assert (row["load_bytes"], row["store_bytes"]) == (32 * sectors["load"], 32 * sectors["store"])
+    assert row["bytes_from"] == "trace" and row["intensity"] == 2 * 64**3 / row["load_bytes"]
+    assert row["bound_gflops"] == row["intensity"] * 936
+
+
+def test_if_sectors_cannot_be_counted_the_reason_is_printed(run, kernel):
+    kernel("broken.cu", "float sum = 0;", "float sum = undeclared;")
+    ended = run("roofline broken.cu -n 64 --gpu a100")
+    assert ended.status == 0 and rows_of(ended.stdout)["broken"][1] == "?"
+    assert "broken: the bytes that its threads load are not known (" in ended.stdout
+    assert "undeclared" in ended.stdout and "--traffic" in ended.stdout
+
+
+def test_a_named_gpu_has_a_peak_for_each_floating_point_type(run):
+    line = "roofline --gpu V100 -m naive -n 64 --json - "
+    single, double = (json.loads(run(line + f"--dtype {t}").stdout)["device"] for t in ("float32", "float64"))
+    assert (single["peak_gflops"], double["peak_gflops"]) == (15667.2, 7833.6)
+    assert single["bandwidth_gbytes_per_s"] == 900 and "V100 data sheet" in single["bandwidth_from"]
+    assert "float64 lanes" in double["peak_from"]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
@@ -134,6 +164,13 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
     [
         ("--device cpu", ["CPU device", "--peak", "--bandwidth"]),
         ("--peak 19500", ["--bandwidth"]),
+        ("--gpu a1000000", ["unknown GPU", "rtx3090", "h100"]),
+        ("--gpu ''", ["unknown GPU"]),
+        ("--gpu a100 --arch sm_80 --clock 1 --bandwidth 1", ["--gpu", "--arch"]),
+        ("--gpu a100 --peak 1 --bandwidth 1", ["--gpu", "--peak"]),
+        ("--gpu a100 --theoretical", ["--gpu", "--theoretical"]),
+        ("--gpu a100 -m naive --dtype int32", ["int32", "--peak"]),
+        ("--gpu a100 -m naive --dtype float32 --dtype float64", ["float64", "one --dtype"]),
         ("--bandwidth 1555", ["--peak"]),
         ("--peak 0 --bandwidth 1", ["--peak"]),
         ("--peak nan --bandwidth 1", ["--peak"]),
@@ -289,5 +326,5 @@ def test_a_wrong_kernel_has_no_rate_and_is_a_failure(on_gpu, kernel):
     kernel("wrong.cu", "float sum = 0;", "float sum = 1;")
     ended = on_gpu(MEASURED + "--kernel wrong.cu", Ceilings(5, 1))
     assert ended.status == 1
-    assert rows_of(ended.stdout)["wrong"][4:7] == ["", "", ""]
+    assert rows_of(ended.stdout)["wrong"][5:8] == ["", "", ""]
     assert "failed wrong" in ended.stdout

@@ -10,12 +10,13 @@ import time
 import pytest
 
 from cudamm.compile.program import program
-from cudamm.compile.signature import check_arguments, packed_formats
+from cudamm.compile.signature import check_arguments, packed_formats, passed_value
 from cudamm.errors import UsageError
+from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.ladder import ladder
-from cudamm.kernels.launch_plan import plan
+from cudamm.kernels.launch_plan import StructValue, plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
-from cudamm.kernels.parameter_types import parameter_formats
+from cudamm.kernels.parameter_types import matrix_types, parameter_formats
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.selection import Selection
 
@@ -74,7 +75,7 @@ def test_every_type_has_its_size_and_sign(c_type: str) -> None:
         ("const float* __restrict a", "P"),
         ("float a[]", "P"),
         ("float (*a)[16]", "P"),
-        ("float4 *a, float **b, void *c", "PPP"),
+        ("float4 *a, float *b, void *c", "PPP"),
         ("int n = 3, float x = 1.5f", "if"),
         ("int", "i"),
         ("int\n  n,\n  float\n*c", "iP"),
@@ -297,3 +298,161 @@ def test_the_time_to_read_a_signature_grows_with_its_length_only(repeated: str) 
     with contextlib.suppress(UsageError):
         parameter_formats(f"typedef int foo;\n{parameters}", "k", ELEMENT_TYPES["float32"])
     assert time.process_time() - start < 2
+
+
+STRUCTS = [
+    ("typedef struct { int width; int height; float *elements; } Matrix;", "Matrix A", "{iiP}"),
+    ("typedef struct Mat_s { float *elements; int width, height, stride; } Mat;", "const Mat A", "{Piii}"),
+    ("struct Mat { size_t rows, cols; double* __restrict__ data; };", "const struct Mat A", "{QQP}"),
+    ("struct Mat { char kind; double scale; bool on; const float *const data = nullptr; };", "Mat", "{bd?P}"),
+    ("template <typename T> struct Matrix { int width; T *data; T pad{}; };", "Matrix<double> A", "{iPd}"),
+    ("template <class T, int N = 4>\nstruct M { T a; unsigned n; };", "const M<float, 8> A", "{fI}"),
+    ("namespace my { struct View { float *p; std::size_t n; }; }", "my::View A", "{PQ}"),
+    ("typedef float real;\nstruct Real { real *p; real x; };\nusing Matrix = Real;", "Matrix A", "{Pf}"),
+    (
+        """#define HD __host__ __device__
+        class View {
+        public:
+            static constexpr int rank = 2;
+            using value = float;
+            HD View(float *p, int n) : p_(p), n_(n) { if (n < 0) { n_ = 0; } }
+            View() = default;
+            HD float &operator()(int i, int j) const { return p_[i * n_ + j]; }
+            HD int size() const;
+        private:
+            float *p_; int n_;
+        };""",
+        "View A",
+        "{Pi}",
+    ),
+    ("struct Pair { float x, y; };", "Pair *A", "P"),
+    ("struct N { struct In { int a; }; int b; };", "N A", None),
+]
+
+
+@pytest.mark.parametrize(("before", "parameter", "found"), STRUCTS)
+def test_a_struct_is_the_letters_of_its_members(before: str, parameter: str, found: str | None) -> None:
+    if found is None:
+        with pytest.raises(UsageError, match="contains “struct In"):
+            formats(parameter, before)
+    else:
+        assert formats(f"int n, {parameter}, float *C", before) == f"i{found}P"
+
+
+def test_structs_are_packed_as_c_lays_them_out() -> None:
+    found = "i{bd?P}{Pi}b{bbh}"
+    values = [
+        1,
+        struct.pack("bd?P0d", 2, 3.0, True, 4),
+        struct.pack("Pi0P", 5, 6),
+        7,
+        struct.pack("bbh", 8, 9, 10),
+    ]
+
+    class First(ctypes.Structure):
+        _fields_ = [
+            ("a", ctypes.c_char),
+            ("b", ctypes.c_double),
+            ("c", ctypes.c_bool),
+            ("d", ctypes.c_void_p),
+        ]
+
+    class Second(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_void_p), ("b", ctypes.c_int)]
+
+    class Third(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_char), ("b", ctypes.c_char), ("c", ctypes.c_short)]
+
+    class All(ctypes.Structure):
+        _fields_ = [
+            ("n", ctypes.c_int), ("first", First), ("second", Second), ("x", ctypes.c_char), ("third", Third)
+        ]  # fmt: skip
+
+    packed = struct.pack(packed_formats(found), *values)
+    whole = All.from_buffer_copy(packed.ljust(ctypes.sizeof(All), b"\0"))
+    assert (whole.n, whole.first.b, whole.first.d, whole.second.a, whole.second.b) == (1, 3.0, 4, 5, 6)
+    assert (whole.x, whole.third.a, whole.third.c) == (b"\x07", b"\x08", 10)
+    assert packed_formats("i{iiP}", [0, 8]) == packed_formats("i{iiP}").replace("i0P", "i4x0P")
+
+
+@pytest.mark.parametrize(
+    ("before", "parameter", "message"),
+    [
+        ("", "float **A", "“float \\*\\*A” is a pointer to pointers"),
+        ("", "float *A[]", "is a pointer to pointers"),
+        ("", "float *const *A", "is a pointer to pointers"),
+        ("", "int const &n", "“int const &n” is a reference"),
+        ("struct M { int w; float *e; };", "const M &A", "“const M &A” is a reference"),
+        ("struct M { int w; float *e; };", "M *A", "points to a struct with pointers"),
+        ("struct M { int w; float **e; };", "M A", "member “float \\*\\*e” is a pointer to pointers"),
+        ("struct M { int dims[2]; float *e; };", "M A", "“M A” contains “int dims\\[2\\]”"),
+        ("struct M { int w : 4; float *e; };", "M A", "contains “int w : 4”"),
+        ("struct M { Unknown w; float *e; };", "M A", "its member “Unknown w”; members are numbers"),
+        ("struct B { int w; }; struct M : public B { float *e; };", "M A", "contains “: public B”"),
+        ("struct __attribute__((aligned(16))) M { int w; };", "M A", "contains “__attribute__”"),
+        ("struct __align__(16) M { int w; };", "M A", "contains “__align__”"),
+        ("struct M { void (*f)(int); };", "M A", "contains “void \\(\\*f\\)\\(int\\)”"),
+        ("struct M { virtual void f(); int w; };", "M A", "contains “virtual”"),
+        ("struct M {\n#ifdef X\nint w;\n#endif\n};", "M A", "contains “#”"),
+        ("struct M { };", "M A", "contains “nothing”"),
+    ],
+)
+def test_parameters_that_cannot_be_passed_are_named(before: str, parameter: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as refused:
+        formats(parameter, before)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "argument", "message"),
+    [
+        ("M A", "A", "argument 1 of k must be the members of “M A”, {width, data}, not A"),
+        ("M A", "{K, M, A}", "argument 1 of k must be the members of “M A”, {width, data}"),
+        ("M A", "{A, K}", "width in argument 1 of k must be a whole number, not A"),
+        ("M A", "{K, 3}", "data in argument 1 of k must be a matrix, not 3"),
+        ("M A", "{K * 134217729, A}", "does not fit its parameter “width”"),
+        ("M A", "{K, {A}}", "must have the form {N, K, B}"),
+        ("M A", "{K, A", "must have the form {N, K, B}"),
+        ("int n", "{K, A}", "argument 1 of k must be a whole number"),
+        ("M A, int n", "K, M, K, A", "takes 3 arguments.*; the values of a struct are in braces"),
+        ("int n", "2.0", "must be a whole number, not 2.0"),
+    ],
+)
+def test_arguments_that_do_not_fit_a_struct_are_refused(parameter: str, argument: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("{", r"\{")):
+        check(parameter, argument, declarations="struct M { int width; float *data; };")
+
+
+def test_factors_by_name_fit_real_and_whole_parameters() -> None:
+    check("float x", "alpha")
+    check("int x", "BETA")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "types"),
+    [
+        ("double4 *A, const double2 *__restrict__ B, double *C", "A, B, C", ["double"]),
+        ("double A[][64], const double (*B)[64], double C[N * N]", "A, B, C", ["double"]),
+        ("int32_t *A, signed *B, int4 *C", "A, B, C", ["int"]),
+        ("Matrix A, Matrix B, float *C", "{1, A}, {1, B}, C", ["double", "float"]),
+        ("unsigned *A, unsigned char *B, uchar4 *C", "A, B, C", ["unsigned", "unsigned char", "uchar"]),
+    ],
+)
+def test_the_types_of_matrices_are_found(parameters: str, arguments: str, types: list[str]) -> None:
+    source = f"struct Matrix {{ int w; double *e; }};\n__global__ void k({parameters}) {{}}"
+    assert matrix_types(source, "k", split_at_commas(arguments)) == types
+
+
+def test_the_bytes_of_a_struct_contain_its_addresses() -> None:
+    argument = StructValue((3, "B", 1.0, 4.0))
+    passed = passed_value("{iPfi}", argument, {"A": 1, "B": 2**40 + 5, "C": 2})
+    assert passed == struct.pack("iPfi0P", 3, 2**40 + 5, 1.0, 4)
+    assert passed_value("P", "C", {"C": 7}) == 7
+    assert passed_value("f", 3, {}) == 3.0 and isinstance(passed_value("f", 3, {}), float)
+
+
+def test_the_type_of_a_templates_matrices_is_its_argument() -> None:
+    source = """template <typename T> struct Mat { T *d; int rows; T last; };
+    template <typename T> __global__ void k(const Mat<T> A, Mat<T> B) {}"""
+    assert matrix_types(source, "k<double>", ["{A, M, 1.0}", "{B, K, 1.0}"]) == ["double"]
+    assert parameter_formats(source, "k<double>", FLOAT64) == "{Pid}{Pid}"

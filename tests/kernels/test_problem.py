@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from cudamm.errors import UsageError
 from cudamm.kernels.in_threads import in_threads
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Shape, check_size, parse_shape
+from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Scale, Shape, check_size, parse_shape
 
 FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "int32"))
 
@@ -302,3 +303,40 @@ def test_after_an_interrupt_no_further_piece_is_begun() -> None:
     with pytest.raises(KeyboardInterrupt):
         in_threads(work, range(2000))
     assert len(begun) < 2000
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("alpha", "beta"), [(2.0, 1.0), (-0.3, 0.0), (0.1, -7.5), (1.0, 1.0)])
+def test_the_reference_of_scaled_products_is_exact_to_within_its_bound(dtype, alpha, beta):
+    problem = Problem(Shape(5, 7, 33), ELEMENT_TYPES[dtype], 3, Scale(alpha, beta))
+    (a, b), c = problem.inputs, problem.output
+    assert c.shape == (5, 7) and c.dtype == dtype and np.abs(c).max() <= 1
+    exact = [
+        [
+            Fraction(alpha)
+            * sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[i], b[:, j], strict=True))
+            + Fraction(beta) * Fraction(float(c[i, j]))
+            for j in range(7)
+        ]
+        for i in range(5)
+    ]
+    high, low = problem.reference
+    for i in range(5):
+        for j in range(7):
+            error = abs(Fraction(high[i, j]) + Fraction(low[i, j]) - exact[i][j])
+            assert error < Fraction(problem.error_bound[i, j]) / (1000 if dtype == "float64" else 10**6)
+    kernel = (a.dtype.type(alpha) * (a @ b) + a.dtype.type(beta) * c).astype(np.float64)
+    assert (np.abs(kernel - high - low) <= problem.error_bound).all()
+    assert (problem.error_bound > Problem(problem.shape, problem.element, 3).error_bound * abs(alpha)).all()
+
+
+def test_scaled_whole_numbers_do_not_overflow():
+    problem = Problem(Shape(4, 4, 10**5), ELEMENT_TYPES["int32"], 0, Scale(-50.0, 1000.0))
+    problem.check_verifiable()
+    assert np.abs(problem.reference[0]).max() < 2**31 and not problem.error_bound.any()
+    with pytest.raises(UsageError, match="both have to be whole numbers"):
+        dataclasses.replace(problem, scale=Scale(0.5, 1.0)).check_verifiable()
+    with pytest.raises(UsageError, match="beta is 1e-30: it has to be 0 or at least 1e-20"):
+        dataclasses.replace(problem, scale=Scale(1.0, 1e-30)).check_verifiable()
+    with pytest.raises(UsageError, match="too large for int32"):
+        dataclasses.replace(problem, scale=Scale(1e6, 0.0)).check_verifiable()

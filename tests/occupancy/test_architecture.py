@@ -109,9 +109,11 @@ def test_an_architecture_is_found_by_the_name_of_its_gpu(text: str, name: str) -
     assert find_architecture(text) == ARCHITECTURES[name]
 
 
-@pytest.mark.parametrize("text", ["a10", "geforce", "tesla", "H200"])
-def test_gpus_outside_the_table_are_refused_without_a_suggestion(text: str) -> None:
-    with pytest.raises(UsageError, match=f"unknown architecture “{text}”: choose one of sm_10"):
+@pytest.mark.parametrize("text", ["a11", "geforce", "tesla", "H300"])
+def test_gpus_outside_the_table_are_refused_with_those_in_it(text: str) -> None:
+    with pytest.raises(
+        UsageError, match=rf"unknown architecture “{text}”: GPUs known.*h200.* choose one of sm_10"
+    ):
         find_architecture(text)
 
 

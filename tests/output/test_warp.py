@@ -12,6 +12,7 @@ from rich.console import Console
 
 from cudamm.analysis.trace import WarpAccess, Watched
 from cudamm.devices.observation import Access
+from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.output.warp_drawing import drawing, render, sentences
 
 
@@ -21,7 +22,7 @@ def access(periods, rows=1024, columns=1024, **fields):
         site=0, line=23, text="sum += A[row * K + k];", requests=1, threads=32, bytes_requested=128,
         bytes_used=128, **fields,
     )  # fmt: skip
-    return WarpAccess(of, rows, columns, 4, tuple(periods))
+    return WarpAccess(of, MatrixLayout(rows, columns), 4, tuple(periods))
 
 
 def matrix(*elements, columns=1024):

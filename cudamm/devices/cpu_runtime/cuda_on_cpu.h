@@ -184,18 +184,28 @@ template <class T> CUDAMM_IN_PLACE void __stcs(T* p, T v) { *p = v; }
 
 namespace cudamm {
 
-// An argument of the launch: the address of a buffer, a whole number, or a real number.
+// An argument of the launch: the address of a buffer, a whole number, a real number, or the bytes of a struct.
 struct Argument {
     void* pointer;
     long long whole;
     double real;
+    const char* bytes;
+    size_t byte_count;
 };
+
+[[noreturn]] void fail_size_of_struct(size_t passed, size_t compiled);
 
 template <class T>
 inline T as(const Argument& a) {
     if constexpr (std::is_pointer_v<T>) return (T)a.pointer;
     else if constexpr (std::is_floating_point_v<T>) return (T)a.real;
-    else return (T)a.whole;
+    else if constexpr (std::is_class_v<T>) {
+        static_assert(std::is_trivially_copyable_v<T>, "a struct that a kernel takes by value is copied byte by byte");
+        if (a.byte_count != sizeof(T)) fail_size_of_struct(a.byte_count, sizeof(T));
+        alignas(T) char memory[sizeof(T)];
+        memcpy(memory, a.bytes, sizeof(T));
+        return *reinterpret_cast<T*>(memory);
+    } else return (T)a.whole;
 }
 
 template <class... P, size_t... I>

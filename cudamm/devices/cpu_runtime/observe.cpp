@@ -10,6 +10,7 @@
 //                                   calls of these functions in a block, 0 for no limit; if no thread waits for
 //                                   another, only some warps are traced
 //     watch BLOCK WARP MOST         keep the first MOST requests of a warp
+//     trap                          end the kernel at the first NaN that it computes
 //     into PATH                     set the path of the report, which is also written after a fault
 //     report                        write the report
 //
@@ -22,6 +23,7 @@
 
 #include "observe.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -33,7 +35,7 @@
 namespace cudamm {
 namespace {
 
-extern "C" char __executable_start;
+extern "C" char __executable_start, etext;
 
 constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
 constexpr size_t most_events = 1 << 12;  // maximum number of a thread's events before its warp is merged
@@ -139,6 +141,15 @@ struct Unwritten {
     unsigned short thread;
 };
 
+// An index outside of its array, which the compiler's own check found (-fsanitize=bounds). It may be an array that is
+// no memory of interest otherwise, such as one on the stack, or a row of a larger array.
+struct BadIndex {
+    const char* type;
+    long long index;
+    unsigned long long count;
+    Thread thread;
+};
+
 struct Request {
     unsigned pc;
     unsigned mask;
@@ -158,6 +169,9 @@ long long watched_block = -1, watched_warp = -1;
 size_t most_requests = 0;
 std::vector<Request> watched;
 std::map<std::tuple<const char*, unsigned, unsigned>, Fault> faults;
+std::map<std::tuple<const char*, unsigned, unsigned>, BadIndex> bad_indices;  // by file, line and column
+bool traps = false;
+unsigned last_pc = 0;  // the last access or basic block
 const char* report_path = nullptr;
 
 // Passes through the banks of shared memory. Source: counts of Nsight Compute on an H200 (docs/trace.md). A request
@@ -717,6 +731,7 @@ void Recorder::before_depth_changes(unsigned thread) {
 // ---- Functions that the runtime calls -----------------------------------------------------------------------
 
 void block_begins(unsigned long long index, uint3 block, dim3 extent, size_t dynamic_bytes) {
+    if (traps) feenableexcept(FE_INVALID);
     if (!place.recorder) place.recorder = new Recorder();
     recorder()->begin(index, block, extent, dynamic_bytes);
 }
@@ -826,7 +841,25 @@ void write_report() {
         write_thread(file, f.other);
         fprintf(file, "\n");
     }
+    for (const auto& [place, b] : bad_indices) {
+        fprintf(file, "index %u %u %lld %llu", std::get<1>(place), std::get<2>(place), b.index, b.count);
+        write_thread(file, b.thread);
+        fputc(' ', file);
+        for (const char* c = b.type; *c; ++c)
+            if (*c != '\'' && *c != ' ') fputc(*c, file);
+        fprintf(file, " %s\n", std::get<0>(place));
+    }
     fclose(file);
+}
+
+// Records that the instruction at an address computed a NaN; in a function of a library, where the kernel called it.
+void computed_nan(const char* address) {
+    if (!recorder()) return;
+    const bool is_own = address >= &__executable_start && address < &etext;
+    Event event = {};
+    event.pc = is_own ? address - &__executable_start + 1 : last_pc;
+    const Thread self = recorder()->thread_info(place.thread);
+    faults[{"nan", event.pc, 0}] = {"nan", event.pc, 0, load, load, 4, -1, 0, 1, self, self};
 }
 
 void failed() {
@@ -864,6 +897,8 @@ bool command(const char* name) {
         traced_warps = all_warps = 0;
     } else if (!strcmp(name, "watch")) {
         watched_block = number(), watched_warp = number(), most_requests = number();
+    } else if (!strcmp(name, "trap")) {
+        traps = true;
     } else if (!strcmp(name, "into")) {
         report_path = strdup(strtok(nullptr, "\n"));
     } else if (!strcmp(name, "report")) {
@@ -875,7 +910,7 @@ bool command(const char* name) {
     return true;
 }
 
-const Observing table = {command, block_begins, thread_begins, stops, all_at_barrier, block_ends, failed};
+const Observing table = {command, block_begins, thread_begins, stops, all_at_barrier, block_ends, failed, computed_nan};
 struct Registration {
     Registration() { observing = &table; }
 } registration;
@@ -886,8 +921,9 @@ struct Registration {
 inline void record(const void* address, unsigned size, Op op, const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
+    last_pc = (const char*)pc - &__executable_start;
     if ((size_t)((const char*)address - r->gap) < r->gap_bytes) return;
-    r->access((const char*)address, size, op, (const char*)pc - &__executable_start);
+    r->access((const char*)address, size, op, last_pc);
 }
 
 // Records one access if a GPU has accesses of that size, else an access for each word, as for float3.
@@ -904,6 +940,7 @@ inline void pass_block(const void* pc) {
     if (!r) return;
     PassedBlocks& path = r->passed[place.thread];
     const unsigned at = (const char*)pc - &__executable_start;
+    last_pc = at;
     ++r->calls;
     if (at < path.highest[0]) {
         if (at < path.highest[1]) path.highest[2] = std::max(path.highest[2], at);
@@ -1007,6 +1044,29 @@ void* __wrap_memcpy(void* to, const void* from, unsigned long size) {
 }
 #endif
 
+// Its arguments are described by GCC's libsanitizer, ubsan_handlers.h. An index of up to 64 bits is passed as it is.
+struct SourceLocation {
+    const char* file;
+    unsigned line, column;
+};
+struct TypeDescriptor {
+    unsigned short kind, info;
+    char name[1];
+};
+struct OutOfBoundsData {
+    SourceLocation location;
+    const TypeDescriptor *array, *index;
+};
+void __ubsan_handle_out_of_bounds(void* data, void* index) {
+    const OutOfBoundsData& found = *(const OutOfBoundsData*)data;
+    Recorder* const r = recorder();
+    if (!r) return;
+    std::lock_guard<std::mutex> lock(totals_mutex);
+    const SourceLocation& at = found.location;
+    const auto inserted = bad_indices.insert({{at.file, at.line, at.column},
+                                              {found.array->name, (long long)index, 0, r->thread_info(place.thread)}});
+    ++inserted.first->second.count;
+}
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) {}
 void __tsan_init() {}

@@ -16,6 +16,7 @@ struct Observing {
     void (*all_at_barrier)();
     void (*block_ends)();
     void (*failed)();  // called before the process ends after a fault: writes the report
+    void (*computed_nan)(const char* address);  // called in a signal handler, with the address of the instruction
 };
 extern const Observing* observing;
 

@@ -3,7 +3,7 @@
 // Each variant runs in a process of its own, so that a kernel that crashes ends only that process. Commands are
 // lines on standard input. Answers are lines on the file descriptor given as the first argument:
 //
-//     buffer NAME OFFSET LENGTH DATA BYTES                   ok    (a part of the shared file, with guards)
+//     buffer NAME OFFSET LENGTH DATA BYTES                   ok ADDRESS    (a part of the shared file, with guards)
 //     constant NAME VALUE                                    ok
 //     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS [UNDEFINED]
 //     call ARGUMENT...                                       ok NANOSECONDS    (a host function, without a grid)
@@ -14,7 +14,7 @@
 // UNDEFINED describes the first shuffle whose value CUDA leaves undefined. It is no fault, because a kernel may ignore
 // the value. A traced kernel also accepts the commands of observe.cpp.
 //
-// An ARGUMENT is @BUFFER, a whole number, or a real number. After a fault the answer is `failed TEXT`, and the
+// An ARGUMENT is @BUFFER, # with the bytes of a struct in hexadecimal, a whole number, or a real number. After a fault the answer is `failed TEXT`, and the
 // process ends, because its memory may be damaged.
 //
 // The threads of a block are fibers. A fiber starts through makecontext; after that, a switch between fibers is
@@ -49,6 +49,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -789,7 +790,10 @@ void crashed(int signal, siginfo_t* info, void*) {
             snprintf(distance, sizeof distance, ": it reached %ld bytes %s of %s", nearest, side, b.name);
         }
     }
-    const char* kind = signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
+    const bool is_nan = signal == SIGFPE && info->si_code == FPE_FLTINV;
+    if (is_nan && observing) observing->computed_nan((const char*)info->si_addr);
+    const char* kind = is_nan ? "NaN computed"
+                       : signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
                        : signal == SIGABRT                   ? "call of abort()"
                        : signal == SIGSYS                    ? "attempt to start a process"
@@ -885,11 +889,20 @@ void set_constant() {
         if (!strcmp(kernel.constants[i].name, name)) memcpy(kernel.constants[i].address, &value, kernel.constants[i].bytes);
 }
 
+Argument read_struct(const char* hexadecimal) {
+    static std::map<std::string, std::string> known;  // the bytes of each struct stay where they are
+    std::string& bytes = known[hexadecimal];
+    if (bytes.empty())
+        for (unsigned byte; sscanf(hexadecimal, "%2x", &byte) == 1; hexadecimal += 2) bytes.push_back((char)byte);
+    return {nullptr, 0, 0, bytes.data(), bytes.size()};
+}
+
 std::vector<Argument> read_arguments() {
     std::vector<Argument> arguments;
     while (const char* text = next_word()) {
-        if (*text == '@') arguments.push_back({buffers.at(atoi(text + 1)).data, 0, 0});
-        else arguments.push_back({nullptr, strtoll(text, nullptr, 10), strtod(text, nullptr)});
+        if (*text == '@') arguments.push_back({buffers.at(atoi(text + 1)).data, 0, 0, nullptr, 0});
+        else if (*text == '#') arguments.push_back(read_struct(text + 1));
+        else arguments.push_back({nullptr, strtoll(text, nullptr, 10), strtod(text, nullptr), nullptr, 0});
     }
     return arguments;
 }
@@ -904,7 +917,7 @@ void serve_commands(unsigned worker_count) {
         if (!command) continue;
         if (!strcmp(command, "buffer")) {
             map_buffer();
-            ok("%s", "");
+            ok("%p", (void*)buffers.back().data);
         } else if (!strcmp(command, "constant")) {
             set_constant();
             ok("%s", "");
@@ -953,6 +966,10 @@ void serve_commands(unsigned worker_count) {
 }
 
 }  // namespace
+
+void fail_size_of_struct(size_t passed, size_t compiled) {
+    fail("a struct that the kernel takes by value has %zu bytes, and %zu were expected from its members", compiled, passed);
+}
 
 // ---- Functions for observe.cpp ---------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import hashlib
 import importlib.resources
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -20,6 +20,7 @@ from cudamm.benchmark.result import Result
 from cudamm.benchmark.result_file import Saved
 from cudamm.benchmark.sample_statistics import outliers
 from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.output.check_text import sentence
 from cudamm.output.exact_table import FIGURES, legend
 from cudamm.output.number_format import parameters, percent, ratio, significant
 from cudamm.output.occupancy_tables import UNUSED
@@ -58,7 +59,15 @@ def page(
         style = f"{_own('uPlot.min.css')}\n{style}"
         script = f"/*\n{_own('uPlot.LICENSE')}\n*/\n{_own('uPlot.iife.min.js')}\n{_own('page.js')}"
         policy = [style, script]
-    text = _templates().get_template("page.html.jinja").render(
+    sections = {"summary": "Summary", "results": "Results"}
+    sections |= {"charts": "Charts"} if charts else {}
+    sections |= {"kernels": "Kernels"}
+    sections |= {"occupancy": "Occupancy"} if occupancy or why_no_occupancy else {}
+    sections |= {"samples": "Samples", "environment": ENVIRONMENT}
+    return rendered(
+        f"Matrix multiplication on {view.device}",
+        sections,
+        saved.path,
         view=shown,
         counts=view.counts,
         row_count=len(view.rows),
@@ -68,12 +77,33 @@ def page(
         occupancy=occupancy,
         why_no_occupancy=why_no_occupancy,
         document=saved.document,
-        file_name=PurePath(saved.path).name,
         style=markupsafe.Markup(style),  # noqa: S704 - files of this package, allowed by their hashes
         script=markupsafe.Markup(script),  # noqa: S704
         policy=_policy(*policy),
-        version=__version__,
         uplot=_own("uPlot.md").partition("\n")[0].removeprefix("# "),
+    )
+
+
+ENVIRONMENT = "Device, environment and options"
+"""Heading of the last section."""
+
+
+def rendered(title: str, sections: Mapping[str, str], path: str, **content: Any) -> str:
+    """Return a page.
+
+    Args:
+        sections: headings by the names of the sections, which are those of their templates.
+        path: the file that the page is about.
+        content: what the templates contain. Without a style, the page has this folder's, and no script.
+    """
+    style = _own("page.css")
+    plain = {"charts": [], "policy": _policy(style), "style": markupsafe.Markup(style)}  # noqa: S704
+    text = _templates().get_template("page.html.jinja").render(
+        **plain | content,
+        title=title,
+        sections=list(sections.items()),
+        file_name=PurePath(path).name,
+        version=__version__,
     )  # fmt: skip
     return readable(text.replace("\r\n", "\n").replace("\r", REPLACEMENT))
 
@@ -96,6 +126,7 @@ def _templates() -> jinja2.Environment:
         "ratio": ratio,
         "parameters": parameters,
         "words": _words,
+        "sentence": sentence,
         "course": _course,
     }
     templates.globals |= {

@@ -1,0 +1,472 @@
+"""Try a wrong product against the usual mistakes: what the kernel computed if it is not A·B.
+
+A *reading* is what a kernel with one such mistake computes: which elements it takes from the matrices' memory
+and where it puts the sums. A mistake is named only if its reading explains every element of C, within the
+bound with which a right product is judged. Nothing is launched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cudamm.devices.device import GUARD_BYTES, GUARDS, Run
+from cudamm.errors import UsageError
+from cudamm.kernels.error_bound import error_factors, norms_of
+from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.problem import Matrix, Problem, Shape
+
+WHOLE_NUMBERS = "every element of C is a whole number"
+ONLY_ZEROS = "and every element is 0"
+
+MOST_WORK = 2**31
+"""Maximum number of multiplications of a product that is tried, about a second of work."""
+
+SAMPLES = 24
+"""Number of elements with which a reading is tried before its whole product is computed."""
+
+LEAST_TILE = 8
+"""Smallest tile, in elements, that a message supposes."""
+
+LARGEST_WHOLE = 2.0**24
+"""Whole numbers below this have no rounding error in float32; above it, every float32 is a whole number."""
+
+LEAST_FINITE = 4
+"""Number of sums that a reading has to give: each NaN from beyond the edge of a matrix is like any other."""
+
+Mask = npt.NDArray[np.bool_]
+Steps = tuple[int, int]
+"""Elements from one row of a matrix to the next, and from one column to the next."""
+
+SMALLEST = 2
+"""Smallest M, N and K of a product that is tried. With a vector, different mistakes give the same result."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a kernel computes: `rows` x `columns` sums of `terms` products.
+
+    Attributes:
+        left, right: the matrices that it takes for A and B, each with the steps from element to element.
+        out: the steps with which it stores the sums into C.
+        tile, transposed: edge of the square tiles of which each is transposed in one of the matrices.
+    """
+
+    rows: int
+    columns: int
+    terms: int
+    left: tuple[Literal["A", "B"], Steps]
+    right: tuple[Literal["A", "B"], Steps]
+    out: Steps
+    tile: int = 0
+    transposed: Literal["A", "B", ""] = ""
+
+
+def usual_cause(run: Run, problem: Problem) -> str:
+    """Return the usual mistake that explains every element of a wrong product; empty if none does.
+
+    Args:
+        run: a run whose C, as the last launch left it, is wrong.
+    """
+    shape = run.plan.shape
+    if min(shape.m, shape.n, shape.k) < SMALLEST or shape.m * shape.n * shape.k > MOST_WORK:
+        return ""
+    with np.errstate(all="ignore"):
+        observed = _Observed(run, problem)
+        tiles = [edge for edge in dict.fromkeys(run.plan.block[:2]) if edge > 1]
+        for sentence, reading in (*_readings(shape), *_transposed_tiles(shape, tiles)):
+            if observed.is_explained_by(reading):
+                return sentence
+        return _of_values(run, problem)
+
+
+def missing_terms(run: Run, problem: Problem) -> str:
+    """Return which terms at the beginning or the end of each sum are missing, if it is the same for all."""
+    a, b = (matrix.astype(np.float64) for matrix in problem.inputs)
+    product = _product(run, problem)
+    k = problem.shape.k
+    if k < SMALLEST or problem.shape.m * problem.shape.n * k > MOST_WORK:
+        return ""
+    with np.errstate(all="ignore"):
+        # Sums of the first 0, 1, … k terms of one row show how many terms were added.
+        row = int(np.argmax(np.abs(product[:, 0] - a @ b[:, 0])))
+        partial = np.vstack([np.zeros(b.shape[1]), np.cumsum(a[row][:, None] * b, axis=0)])
+        bound = _bound(a[row : row + 1], b, problem)[0]
+        first = np.flatnonzero((np.abs(partial - product[row]) <= bound).all(axis=1))
+        last = np.flatnonzero((np.abs((partial[-1] - partial) - product[row]) <= bound).all(axis=1))
+        for end in first[(first > 0) & (first < k)]:
+            if _is_product(product, a[:, :end], b[:end], problem):
+                return _end_missing(int(end), k)
+        for start in last[(last > 0) & (last < k)]:
+            if _is_product(product, a[:, start:], b[start:], problem):
+                return _start_missing(int(start), k)
+    return ""
+
+
+def _end_missing(end: int, k: int) -> str:
+    missing = "the last term is" if end == k - 1 else f"the last {k - end} of K = {k} terms are"
+    text = f"the sums end too early: {missing} missing, k = {end}" + (f" to {k - 1}" if end < k - 1 else "")
+    tile = end & -end  # the largest power of two that divides it
+    if tile >= LEAST_TILE and k - end < tile:
+        text += " (is the number of tiles rounded down? It has to be rounded up)"
+    return text
+
+
+def _start_missing(start: int, k: int) -> str:
+    if start == k - 1:
+        return "C holds only the last term of each sum: is it = instead of +=, or is the sum set to 0 again?"
+    return (
+        f"C holds only the terms from k = {start} on, and K is {k}: is the sum set to 0 again in the loop "
+        "over the tiles, or does k begin too late?"
+    )
+
+
+def unwritten_part(run: Run, written: Mask, *, rest_is_right: bool) -> str:
+    """Return which regular part of C no thread writes, and why; empty if the part is not regular.
+
+    Args:
+        written: which elements of C were written.
+        rest_is_right: the elements that were written are right.
+    """
+    rows: Mask = np.asarray(written.any(axis=1))
+    columns: Mask = np.asarray(written.any(axis=0))
+    if not written.any() or written.all() or not (written == np.outer(rows, columns)).all():
+        return ""
+    m, n = written.shape
+    last_row, last_column = (int(np.flatnonzero(mask)[-1]) + 1 for mask in (rows, columns))
+    if rows[:last_row].all() and columns[:last_column].all():
+        return _uncovered(run.plan, (m, n), (last_row, last_column)) if rest_is_right else ""
+    in_tile = _period(rows), _period(columns)
+    if all(in_tile):
+        threads = " x ".join(map(str, run.plan.block[:2]))
+        (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
+        return (
+            f"of each {row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written, "
+            f"and the block has {threads} threads: is the block smaller than the tile?"
+        )
+    return ""
+
+
+def _uncovered(launch: Launch, shape: tuple[int, int], covered: tuple[int, int]) -> str:
+    """Return why the blocks write only the first rows and columns of C.
+
+    Args:
+        shape: rows and columns of C.
+        covered: rows and columns that are written.
+    """
+    parts = [
+        f"{name}s {first} to {size - 1}" if first < size - 1 else f"the last {name}"
+        for name, first, size in zip(("row", "column"), covered, shape, strict=True)
+        if first < size
+    ]
+    verb = "is" if len(parts) == 1 and "last" in parts[0] else "are"
+    unwritten = f"{' and '.join(parts)} of C {verb} never written"
+    grid, block = launch.grid[:2], launch.block[:2]
+    blocks = " x ".join(map(str, grid))
+    covers = (
+        f"{blocks} blocks cover {covered[0]} x {covered[1]} elements of C, which has {shape[0]} x {shape[1]}"
+    )
+    # A kernel takes the row from y and the column from x, or the other way round.
+    for by_row, by_column in ((grid[1], grid[0]), (grid[0], grid[1])):
+        edges = [
+            c // g
+            for c, g, size in zip(covered, (by_row, by_column), shape, strict=True)
+            if c < size and c % g == 0
+        ]
+        edge = max(edges, default=0)
+        if len(edges) == len(parts) and any(edge % extent == 0 for extent in block):
+            if by_row != by_column and edge * by_column >= shape[0] and edge * by_row >= shape[1]:
+                return (
+                    f"x and y of the grid are swapped: {covers}, and {grid[1]} x {grid[0]} would cover "
+                    "all; swap them, or swap x and y in the kernel"
+                )
+            is_rounded = all(size - c < edge for c, size in zip(covered, shape, strict=True))
+            hint = " (is their number rounded down? It has to be rounded up)" if is_rounded else ""
+            return f"the grid has too few blocks: {covers}{hint}"
+    return unwritten + (": is a bounds check too strict?" if any("last" in part for part in parts) else "")
+
+
+def _period(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+    """Return how many of how many elements are true, if that repeats: the first 8 of each 16."""
+    if mask.all():
+        return len(mask), len(mask)
+    part = int(np.argmin(mask))
+    rest = np.flatnonzero(mask[part:])
+    period = part + int(rest[0]) if len(rest) else len(mask)
+    repeated = np.arange(len(mask)) % period < part
+    return (part, period) if (repeated == mask).all() else None
+
+
+def _readings(shape: Shape) -> Iterator[tuple[str, _Reading]]:
+    """Yield each mistake as a sentence and what a kernel with it computes, the likelier first."""
+    m, n, k = shape.m, shape.n, shape.k
+    right = _right(shape)
+    yield (
+        "A and B are swapped: C is B·A",
+        dataclasses.replace(right, left=("B", right.left[1]), right=("A", right.right[1])),
+    )
+    for steps, sentence in _misread("B", ("k", "col"), (n, 1), ("N", "K", "M"), shape):
+        yield sentence, dataclasses.replace(right, right=("B", steps))
+    for steps, sentence in _misread("A", ("row", "k"), (k, 1), ("K", "M", "N"), shape):
+        yield sentence, dataclasses.replace(right, left=("A", steps))
+    for steps, sentence in _misread("C", ("row", "col"), (n, 1), ("N", "M", "K"), shape):
+        yield sentence, dataclasses.replace(right, out=steps)
+    given = {"M": m, "N": n, "K": k}
+    for order in ("NMK", "MKN", "KNM", "NKM", "KMN"):
+        rows, columns, terms = (given[name] for name in order)
+        yield (
+            f"the sizes are passed in another order: the kernel takes {', '.join(order)} for M, N, K",
+            _Reading(rows, columns, terms, ("A", (terms, 1)), ("B", (columns, 1)), (columns, 1)),
+        )
+    column_major = {"A": (1, m), "B": (1, k), "C": (1, m)}
+    for names in ("AB", "ABC", "AC", "BC"):
+        yield (
+            f"{' and '.join((', '.join(names[:-1]), names[-1]))} are taken as if they were column-major",
+            dataclasses.replace(
+                right,
+                left=("A", column_major["A"] if "A" in names else right.left[1]),
+                right=("B", column_major["B"] if "B" in names else right.right[1]),
+                out=column_major["C"] if "C" in names else right.out,
+            ),
+        )
+
+
+def _transposed_tiles(shape: Shape, tiles: Sequence[int]) -> Iterator[tuple[str, _Reading]]:
+    """Yield what a kernel computes that swaps the indices of a tile in shared memory."""
+    right = _right(shape)
+    names: tuple[Literal["A", "B"], ...] = ("B", "A")
+    for name, tile in itertools.product(names, tiles):
+        yield (
+            f"each tile of {name}, {tile} x {tile}, is transposed: its two indices are swapped where the "
+            "kernel stores or reads it",
+            dataclasses.replace(right, tile=tile, transposed=name),
+        )
+
+
+def _right(shape: Shape) -> _Reading:
+    """Return what a right kernel computes."""
+    m, n, k = shape.m, shape.n, shape.k
+    return _Reading(m, n, k, ("A", (k, 1)), ("B", (n, 1)), (n, 1))
+
+
+def _misread(
+    name: str, indices: tuple[str, str], right: Steps, extents: tuple[str, str, str], shape: Shape
+) -> Iterator[tuple[Steps, str]]:
+    """Yield the wrong steps of one matrix and the sentence about them.
+
+    Args:
+        indices: names of its row and its column in a kernel.
+        extents: the names of M, N and K, first the extent of its rows, then the extent of its columns.
+    """
+    row, column = indices
+    values = {"M": shape.m, "N": shape.n, "K": shape.k}
+    verb = "written" if name == "C" else "read"
+    expected = f"{name}[{row} * {extents[0]} + {column}]"
+    seen = {right}
+    natural = {"A": "M", "B": "K", "C": "M"}[name]
+    for position, extent in enumerate((natural, extents[0], extents[2])):
+        steps = (1, values[extent])
+        if steps not in seen:
+            seen.add(steps)
+            is_natural = position == 0 and not (name == "C" and shape.m == shape.n)
+            what = (
+                f"{name} is {verb} as if it were column-major"
+                if is_natural
+                else f"row and column of {name} are swapped"
+            )
+            yield steps, f"{what}: {name}[{column} * {extent} + {row}] instead of {expected}"
+    for extent in extents[1:]:
+        steps = (values[extent], 1)
+        if steps not in seen:
+            seen.add(steps)
+            yield (
+                steps,
+                f"{name} is {verb} with the wrong row length: {name}[{row} * {extent} + {column}] instead of "
+                f"{expected}",
+            )
+
+
+class _Observed:
+    """The memory of a run after a launch, against which readings are tried."""
+
+    def __init__(self, run: Run, problem: Problem) -> None:
+        self._problem = problem
+        dtype = run.matrices["C"].dtype
+        self._guard = GUARD_BYTES // dtype.itemsize
+        self._inputs: dict[str, npt.NDArray[Any]] = {
+            name: run.region(name).view(dtype).astype(np.float64) for name in ("A", "B")
+        }
+        words = run.region("C").view(np.uint32).copy()
+        before = np.full_like(words, GUARDS["C"])
+        start = GUARD_BYTES // 4
+        before[start : start + run.matrices["C"].nbytes // 4] = run.poison
+        bits = f"u{dtype.itemsize}"
+        self._written: Mask = words.view(bits) != before.view(bits)
+        self._values = words.view(dtype).astype(np.float64)
+
+    def is_explained_by(self, reading: _Reading) -> bool:
+        """Return whether a reading gives every element that was written, and no other."""
+        left = self._view(reading.left[0], reading.rows, reading.terms, reading.left[1])
+        right = self._view(reading.right[0], reading.terms, reading.columns, reading.right[1])
+        if left is None or right is None:
+            return False
+        if reading.transposed:
+            left, right = _with_transposed_tiles(left, right, reading.tile, reading.transposed)
+        i, j = np.arange(reading.rows)[:, None], np.arange(reading.columns)[None, :]
+        target = self._guard + i * reading.out[0] + j * reading.out[1]
+        if target[-1, -1] >= len(self._values):
+            return False
+        # Fewer blocks than the sizes need may have run: then the last rows or columns were not computed.
+        written = self._written[target]
+        if not written.any():
+            return False
+        rows = int(np.flatnonzero(written.any(axis=1))[-1]) + 1
+        columns = int(np.flatnonzero(written.any(axis=0))[-1]) + 1
+        left, right, target = left[:rows], right[:, :columns], target[:rows, :columns]
+        if not written[:rows, :columns].all():
+            return False
+        is_injective = reading.out[0] >= columns or reading.out[1] >= rows
+        if is_injective:
+            random = np.random.default_rng(0)
+            i, j = random.integers(rows, size=SAMPLES), random.integers(columns, size=SAMPLES)
+            sums = np.einsum("sk,ks->s", left[i], right[:, j])
+            if not self._agree(sums, self._values[target[i, j]], left[i], right[:, j], diagonal=True).all():
+                return False
+        sums = left @ right
+        if np.isfinite(sums).sum() < max(LEAST_FINITE, sums.size // 20):
+            return False
+        agree = self._agree(sums, self._values[target], left, right)
+        explained = np.zeros(len(self._values), np.bool_)
+        explained[target[agree]] = True  # of several sums for one element, one is enough
+        return bool((explained | ~self._written).all() and explained[target].all())
+
+    def _view(self, name: str, rows: int, columns: int, steps: Steps) -> Matrix | None:
+        """Return the elements that a kernel reads with these steps; None if it would leave the memory."""
+        memory = self._inputs[name]
+        last = self._guard + (rows - 1) * steps[0] + (columns - 1) * steps[1]
+        if last >= len(memory):
+            return None
+        size = memory.itemsize
+        view: Matrix = np.lib.stride_tricks.as_strided(
+            memory[self._guard :], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
+        )
+        return np.ascontiguousarray(view)
+
+    def _agree(
+        self, sums: Matrix, found: Matrix, left: Matrix, right: Matrix, *, diagonal: bool = False
+    ) -> Mask:
+        """Return where sums equal what was found, within the bound on rounding errors. NaN equals NaN."""
+        if self._problem.element.name == "int32":
+            return np.asarray((sums - found) % 2.0**32 == 0)
+        bound = _bound(left, right, self._problem)
+        if diagonal:
+            bound = np.diagonal(bound)
+        return np.asarray((np.abs(sums - found) <= bound) | (np.isnan(sums) & np.isnan(found)))
+
+
+def _with_transposed_tiles(
+    left: Matrix, right: Matrix, tile: int, name: Literal["A", "B", ""]
+) -> tuple[Matrix, Matrix]:
+    """Return two factors in tiles, padded with zeros, each tile of one of them transposed."""
+    (m, k), (_, n) = left.shape, right.shape
+    rows, terms, columns = (-(-extent // tile) * tile for extent in (m, k, n))
+    left = np.pad(left, ((0, rows - m), (0, terms - k)))
+    right = np.pad(right, ((0, terms - k), (0, columns - n)))
+    if name == "A":
+        left = _transposed_in_tiles(left, tile)
+    else:
+        right = _transposed_in_tiles(right, tile)
+    return left[:m], right[:, :n]
+
+
+def _transposed_in_tiles(matrix: Matrix, tile: int) -> Matrix:
+    rows, columns = matrix.shape
+    in_tiles = matrix.reshape(rows // tile, tile, columns // tile, tile)
+    transposed: Matrix = in_tiles.transpose(0, 3, 2, 1).reshape(rows, columns)
+    return transposed
+
+
+def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
+    """Return the error bound of a product; doubled, because here it is computed in float64 too."""
+    try:
+        rows, columns = error_factors(norms_of(a, b), problem.element, max(1, a.shape[1]))
+    except UsageError:  # there is no bound: nothing is near enough
+        return np.zeros((a.shape[0], b.shape[1]))
+    bound: Matrix = np.outer(rows, columns) * (2 if problem.element.name == "float64" else 1)
+    return bound
+
+
+def _product(run: Run, problem: Problem) -> Matrix:
+    """Return C without its padding, in float64."""
+    product: Matrix = run.product()[: problem.shape.m, : problem.shape.n].astype(np.float64)
+    return product
+
+
+def _is_product(product: Matrix, a: Matrix, b: Matrix, problem: Problem) -> bool:
+    return bool((np.abs(product - a @ b) <= _bound(a, b, problem)).all())
+
+
+def _of_values(run: Run, problem: Problem) -> str:
+    """Return a mistake that changes the values of the elements, not their places; empty if there is none."""
+    product, reference = _product(run, problem), problem.reference[0]
+    if not np.isfinite(product).all():
+        return ""
+    if not product.any():
+        return ""
+    factor = _factor(product, problem)
+    if factor is not None:
+        return f"C is {factor:g} times the product"
+    if problem.element.name == "int32":
+        return ""
+    if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_WHOLE:
+        return f"{WHOLE_NUMBERS}: the kernel sums or stores in a variable of a whole-number type"
+    a, b = problem.inputs
+    for name, rounded in _ROUNDINGS[problem.element.name]:
+        if _is_product(product, rounded(a), rounded(b), problem):
+            return f"A and B are rounded to {name} before they are multiplied"
+    if problem.element.name == "float64":
+        scale = 2.0 * np.finfo(np.float32).eps / np.finfo(np.float64).eps
+        if (np.abs(product - reference) <= scale * problem.error_bound).all():
+            return "C has the precision of float32, and not of float64: is a variable or a constant a float?"
+    return ""
+
+
+def _factor(product: Matrix, problem: Problem) -> float | None:
+    """Return the number by which the product is multiplied, if it is one number for all elements."""
+    reference = problem.reference[0]
+    place = np.unravel_index(int(np.argmax(np.abs(reference))), reference.shape)
+    if not reference[place]:
+        return None
+    exact = float(product[place] / reference[place])
+    factor = float(f"{exact:.4g}")  # rounding errors leave digits behind
+    if factor in (0, 1) or (problem.element.name == "int32" and factor != exact):
+        return None
+    bound = problem.error_bound * max(1.0, abs(factor)) * 1.5  # the multiplication is rounded too
+    return factor if (np.abs(product - factor * reference) <= bound).all() else None
+
+
+def _cut(kept_bits: int) -> Any:
+    """Return a function that rounds float32 numbers to a number of bits of the fraction, ties to even."""
+    dropped = 23 - kept_bits
+
+    def rounded(matrix: Matrix) -> Matrix:
+        bits = matrix.astype(np.float32).view(np.uint32).astype(np.uint64)
+        bits += (1 << (dropped - 1)) - 1 + ((bits >> dropped) & 1)
+        cut: Matrix = ((bits >> dropped) << dropped).astype(np.uint32).view(np.float32).astype(np.float64)
+        return cut
+
+    return rounded
+
+
+_NARROW = (("half precision", _cut(10)), ("bfloat16", _cut(7)))
+_ROUNDINGS: dict[str, tuple[tuple[str, Any], ...]] = {
+    "float32": _NARROW,
+    "float64": (("float32", lambda matrix: matrix.astype(np.float32).astype(np.float64)), *_NARROW),
+    "int32": (),
+}

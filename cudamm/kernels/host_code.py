@@ -1,0 +1,299 @@
+"""Read from host code how it launches kernels, how large its matrices are, and which sizes it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from cudamm.kernels.c_numbers import Function, SourceFile, Translation, without_casts
+from cudamm.kernels.expression import evaluated, parse
+from cudamm.kernels.parsed_source import all_of, declared_name, line_of, text_of
+
+MOST_CALLERS = 4
+"""Number of functions that are followed from a launch to the code that calls it."""
+
+USUAL_MULTIPROCESSORS = 8
+"""Number of multiprocessors that is taken if a launch depends on it; results do not."""
+
+_ALLOCATIONS = frozenset({"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "hipMalloc"})
+
+
+@dataclass(frozen=True)
+class LaunchStatement:
+    """A statement such as `gemm<16><<<grid, block, bytes>>>(A, B, C, n)`.
+
+    Attributes:
+        function: the function that contains it.
+        kernel: name of the kernel, without template arguments.
+        template_arguments: the text between its angle brackets; None if it has none.
+        configuration: what is between `<<<` and `>>>`.
+        arguments: of the kernel, without casts.
+        node: the whole statement.
+        line: number of its line, from 1.
+        doubts: 0 if it is reached; 1 if another one is as well, by a condition whose value is not known; 2 if
+            it is not reached.
+    """
+
+    function: Function
+    kernel: str
+    template_arguments: str | None
+    configuration: tuple[Node, ...]
+    arguments: tuple[Node, ...]
+    node: Node
+    line: int
+    doubts: int
+
+
+def launches(file: SourceFile) -> list[LaunchStatement]:
+    """Return the launches of a file, in order."""
+    found = []
+    for function in file.functions:
+        for syntax in all_of(function.node, "kernel_call_syntax"):
+            call = syntax.parent
+            given = call.child_by_field_name("arguments") if call else None
+            name, bracket, rest = text_of(call.child_by_field_name("function") if call else None).partition(
+                "<"
+            )
+            if given is None or not name:
+                continue
+            found.append(
+                LaunchStatement(
+                    function=function,
+                    kernel=name.split("::")[-1].strip(),
+                    template_arguments=rest.rstrip().removesuffix(">").strip() if bracket else None,
+                    configuration=tuple(syntax.named_children),
+                    arguments=tuple(
+                        without_casts(node) for node in given.named_children if node.type != "comment"
+                    ),
+                    node=syntax,
+                    line=line_of(syntax),
+                    doubts=_doubts(file, function, syntax),
+                )
+            )
+    return found
+
+
+def _doubts(file: SourceFile, function: Function, node: Node) -> int:
+    """Return how the conditions around a statement, such as `if (size == 16)`, prevent it: see `doubts`."""
+    doubts = 0
+    inner, around = node, node.parent
+    while around is not None and around != function.node:
+        condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
+        if condition and inner != condition:
+            value = _own_number(file, function, condition, MOST_CALLERS)
+            is_then = inner == around.child_by_field_name("consequence")
+            if value is None:
+                doubts += is_then and around.child_by_field_name("alternative") is not None
+            elif is_then == (value == 0):
+                return 2
+        inner, around = around, around.parent
+    return min(doubts, 1)
+
+
+def first_name(node: Node) -> str:
+    """Return the first name in an expression: `buffer` for `buffer.data()`; empty if it has none."""
+    return next((text_of(name) for name in all_of(node, "identifier")), "")
+
+
+def size_name(file: SourceFile, function: Function, node: Node) -> str:
+    """Return the name of the number that an argument passes on: `N` for `n` after `int n = N;`."""
+    for _ in range(MOST_CALLERS):
+        node = without_casts(node)
+        if node.type not in ("identifier", "field_expression"):
+            return ""
+        name = text_of(node)
+        value = function.values.get(name)
+        if value is None or without_casts(value).type not in ("identifier", "field_expression"):
+            break
+        node = value
+    return re.sub(r"\W+", "_", text_of(node)).strip("_")
+
+
+def allocations(file: SourceFile, function: Function, name: str) -> Iterator[tuple[Function, Node]]:
+    """Yield each expression for the size of the memory that a variable points to, with its function.
+
+    They are arguments of `cudaMalloc`, and of constructors such as `Buffer<float> name(rows * columns)`.
+    """
+    for call in all_of(function.node, "call_expression"):
+        called = text_of(call.child_by_field_name("function")).partition("<")[0]
+        given = call.child_by_field_name("arguments")
+        if called in _ALLOCATIONS and given and given.named_child_count >= 2:
+            pointer, size, *_ = given.named_children
+            if name in [text_of(node) for node in all_of(pointer, "identifier")]:
+                yield function, size
+    value = function.first_values.get(name)
+    if value and value.type in ("argument_list", "initializer_list", "parameter_list"):
+        yield from ((function, part) for part in value.named_children[:2])
+    elif value:
+        for call in all_of(value, "call_expression"):  # `float *name = allocate(rows * columns);`
+            given = call.child_by_field_name("arguments")
+            yield from ((function, part) for part in (given.named_children if given else ()))
+    for caller, argument in callers_of(file, function, name):
+        yield from allocations(file, caller, first_name(argument))
+
+
+def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tuple[Function, Node]]:
+    """Return what each call of a function passes for a parameter, with the calling function."""
+    if parameter not in function.parameter_names or "__global__" in text_of(function.node)[:200]:
+        return []
+    place = function.parameter_names.index(parameter)
+    found = []
+    for caller in file.functions:
+        if caller.name == function.name:
+            continue
+        for call in all_of(caller.node, "call_expression"):
+            given = call.child_by_field_name("arguments")
+            called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
+            if called == function.name and given and place < given.named_child_count:
+                found.append((caller, without_casts(given.named_children[place])))
+    return found[:MOST_CALLERS]
+
+
+def own_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> int | None:
+    """Return the number that a program gives to a name unless its user chooses another; None for none."""
+    if levels == 0:
+        return None
+    if re.search(r"multiProcessorCount|cudaDevAttrMultiProcessorCount", text_of(function.node)) and (
+        name.endswith("multiProcessorCount") or f"cudaDeviceGetAttribute(&{name}," in text_of(function.node)
+    ):
+        return USUAL_MULTIPROCESSORS
+    first = function.first_values.get(name)
+    if first is None and name in template_parameters(function):
+        text = template_value(file, function, name)
+        return int(text) if text.isdigit() else None
+    if first is None and name in function.parameter_names:
+        values = (
+            _own_number(file, caller, argument, levels - 1)
+            for caller, argument in callers_of(file, function, name)
+        )
+        return next((value for value in values if value is not None), None)
+    value = _own_number(file, function, first or file.value_of(name), levels - 1)
+    return value or None  # 0 is only the value before the one that counts
+
+
+def _own_number(file: SourceFile, function: Function, node: Node | None, levels: int) -> int | None:
+    if node is None or levels <= 0:
+        return None
+    if node.type == "conditional_expression":  # `argc > 1 ? atoi(argv[1]) : 1024`
+        branches = (node.child_by_field_name(branch) for branch in ("alternative", "consequence"))
+        values = (_own_number(file, function, branch, levels) for branch in branches)
+        return next((value for value in values if value is not None), None)
+    number = Translation(file, function).of(node)
+    if number is None:
+        return None
+    names = parse(number.text).names
+    known = dict(file.number_values)
+    for name in names - known.keys():
+        value = own_value(file, function, name, levels - 1)
+        if value is not None:
+            known[name] = value
+    return evaluated({"it": parse(number.text)}, known).get("it")
+
+
+def is_filled(function: Function, name: str, before: Node) -> bool:
+    """Return whether host code stores to the memory behind a pointer before a statement."""
+    for node in all_of(function.node, "call_expression", "assignment_expression"):
+        if node.start_byte >= before.start_byte:
+            break
+        target = text_of(node.child_by_field_name("left"))
+        if re.match(r"cudaMem(set|cpy)", text_of(node.child_by_field_name("function"))):
+            given = node.child_by_field_name("arguments")
+            target = f"{first_name(given)}[" if given else ""
+        if target.startswith(f"{name}["):
+            return True
+    return False
+
+
+def is_transposed(function: Function, name: str, before: Node) -> bool:
+    """Return whether host code makes a matrix with a function whose name says that it transposes."""
+    for call in all_of(function.node, "call_expression"):
+        called, given = text_of(call.child_by_field_name("function")), call.child_by_field_name("arguments")
+        if call.start_byte < before.start_byte and re.search("transp", called, re.IGNORECASE):
+            names = [first_name(argument) for argument in given.named_children] if given else []
+            if name in names:
+                return True
+    return False
+
+
+def required_multiples(translation: Translation, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield `("N", "TILE")` for `assert(N % TILE == 0)` and for `if (N % TILE) …` in host code."""
+    for node in all_of(
+        translation.function.node if translation.function else translation.file.tree, "binary_expression"
+    ):
+        if text_of(node.child_by_field_name("operator")) != "%":
+            continue
+        around = node.parent
+        while around is not None and around.type in (
+            "binary_expression",
+            "parenthesized_expression",
+            "condition_clause",
+        ):
+            around = around.parent
+        is_checked = around is not None and (
+            around.type == "if_statement"
+            or (
+                around.type == "argument_list"
+                and "assert" in text_of(around.parent).partition("(")[0].lower()
+            )
+        )
+        left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
+        if is_checked and left and right and left.text in names:
+            yield left.text, right.text
+
+
+def template_parameters(function: Function) -> list[str]:
+    """Return the names of a function's template parameters, in order."""
+    template = function.node.parent
+    if template is None or template.type != "template_declaration":
+        return []
+    parameters = template.child_by_field_name("parameters")
+    return [_template_name(node) for node in (parameters.named_children if parameters else ())]
+
+
+def _template_name(node: Node) -> str:
+    declarator = node.child_by_field_name("declarator") or node.child_by_field_name("name")
+    return declared_name(declarator) or text_of(node).partition("=")[0].split()[-1]
+
+
+def template_value(file: SourceFile, function: Function, name: str) -> str:
+    """Return the template argument of the first call of a function, or its default; empty for none."""
+    place = template_parameters(function).index(name)
+    for node in all_of(file.tree, "template_function"):
+        given = node.child_by_field_name("arguments")
+        if (
+            text_of(node.child_by_field_name("name")) == function.name
+            and given
+            and place < given.named_child_count
+        ):
+            return text_of(given.named_children[place])
+    template = function.node.parent
+    parameters = template.child_by_field_name("parameters") if template else None
+    return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
+
+
+def class_argument(file: SourceFile, function: Function, name: str) -> str:
+    """Return the argument for a template parameter of the class around a function; else the name."""
+    around = function.node.parent
+    while around is not None:
+        parameters = around.child_by_field_name("parameters")
+        if around.type == "template_declaration" and parameters:
+            names = [_template_name(node) for node in parameters.named_children]
+            classes = all_of(around, "class_specifier", "struct_specifier")
+            class_name = text_of(next((node.child_by_field_name("name") for node in classes), None))
+            if name in names:
+                return next(_arguments_of_class(file, class_name, names.index(name), name), name)
+        around = around.parent
+    return name
+
+
+def _arguments_of_class(file: SourceFile, class_name: str, place: int, parameter: str) -> Iterator[str]:
+    """Yield the arguments that uses of a class give for one of its template parameters."""
+    for use in all_of(file.tree, "template_type"):
+        given = use.child_by_field_name("arguments")
+        values = [text_of(value) for value in given.named_children] if given else []
+        is_use = text_of(use.child_by_field_name("name")) == class_name
+        if is_use and place < len(values) and values[place] != parameter:
+            yield values[place]

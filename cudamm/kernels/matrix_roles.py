@@ -1,0 +1,395 @@
+"""Find out which parameters of a kernel are the matrices A, B and C, and which are the sizes M, N and K.
+
+A kernel for C = A B with A of M x K, B of K x N and C of M x N says this in several ways: by the names of its
+parameters and of what its host code passes for them, by the factor of the row in an index (`A[row * K + k]`),
+by the bound of its loop over k, by its checks of row and column, and by the memory that is allocated. Each is
+a piece of evidence for a role of a size; the roles with most evidence are taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tree_sitter import Node
+
+from cudamm.kernels.c_numbers import Function, SourceFile, Translation
+from cudamm.kernels.parsed_source import all_of, declared_name, parsed_expression, text_of
+
+MOST_TERMS = 200
+"""Number of terms of an index that are looked at."""
+
+MOST_SIZES = 7
+"""Number of names of sizes whose roles are tried together."""
+
+DIMENSIONS = {"A": ("M", "K"), "B": ("K", "N"), "C": ("M", "N")}
+"""Rows and columns of each matrix."""
+
+_ROW_WORDS = "rows row height h zeilen hoehe lignes filas linhas righe alto"
+_COLUMN_WORDS = """
+cols col columns column width w stride pitch ld spalten breite colonnes columnas colunas colonne ancho
+"""
+_ROWS, _COLUMNS = frozenset(_ROW_WORDS.split()), frozenset(_COLUMN_WORDS.split())
+_PLAIN = {"inner": "K", "common": "K", "depth": "K", "rows": "M", "height": "M", "cols": "N", "columns": "N"}
+
+STRONG, _USUAL, _WEAK = 6, 3, 2  # weights of evidence
+
+
+@dataclass
+class MatrixUse:
+    """How a kernel uses the memory behind one of its pointers.
+
+    Attributes:
+        strides: the names of sizes that multiply a part of the index, and how often they do.
+        multiplied: the variables in the parts that a size multiplies; row-major: those of the row.
+        added: the variables in the other parts; row-major: those of the column.
+        is_written: whether the kernel stores there.
+    """
+
+    strides: Counter[str] = field(default_factory=Counter)
+    multiplied: set[str] = field(default_factory=set)
+    added: set[str] = field(default_factory=set)
+    is_written: bool = False
+
+
+def words_of(name: str) -> list[str]:
+    """Return the lower-case words of a name: `num`, `a`, `rows` for `numARows`, and `d`, `a` for `d_A`."""
+    parts = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+", name)
+    return [part.lower() for part in parts]
+
+
+def matrix_letters(names: Sequence[str]) -> list[str] | None:
+    """Return `["A", "B", "C"]` for three names such as d_A, d_B, d_C; None if the names do not say it."""
+    for first, second, result in (("a", "b", "c"), ("m", "n", "p"), ("x", "y", "z")):
+        letters = [_letter(name, (first, second, result)) for name in names]
+        if sorted(letters) == sorted((first, second, result)):
+            return [{first: "A", second: "B", result: "C"}[letter] for letter in letters]
+    return None
+
+
+def _letter(name: str, letters: Collection[str]) -> str:
+    """Return the letter that is a word of a name, the last of them; empty if there is none."""
+    words = words_of(name)
+    found = [word for word in words if word in letters]
+    if not found and re.fullmatch(r"(?:[dghu]|dev|mat|gpu|mtx|matrix)[abc]", name.lower()):
+        found = [name[-1].lower()]
+    return found[-1] if found else ""
+
+
+def roles_in_name(name: str, columns: Collection[str] = ()) -> dict[str, int]:
+    """Return the roles that a name suggests, with weights: K for `numAColumns`, M for `m`.
+
+    Args:
+        columns: the matrices that are stored column by column.
+    """
+    words = words_of(name)
+    leading = re.fullmatch(r"ld([abc])", "".join(words))
+    if leading:
+        letter = leading[1].upper()
+        return {DIMENSIONS[letter][letter not in columns]: _USUAL}
+    glued = re.fullmatch(r"([hw])([abc])", "".join(words))
+    if glued:
+        words = [glued[1], glued[2]]
+    letter = next((word for word in words if word in ("a", "b", "c")), "")
+    if letter:
+        height, width = DIMENSIONS[letter.upper()]
+        if not _ROWS.isdisjoint(words):
+            return {height: STRONG}
+        if not _COLUMNS.isdisjoint(words):
+            return {width: STRONG}
+    for word in words:
+        if word in _PLAIN:
+            return {_PLAIN[word]: _WEAK}
+    single = [word for word in words if word in ("m", "n", "k")]
+    return {single[-1].upper(): _WEAK} if single else {}
+
+
+def terms(text: str) -> set[frozenset[str]]:
+    """Return the names in each term of a sum: `{row, K}` and `{k}` for `row * K + k`."""
+    try:
+        return _terms(ast.parse(text, mode="eval").body)
+    except (SyntaxError, RecursionError, ValueError, MemoryError):
+        return set()
+
+
+def _terms(tree: ast.expr) -> set[frozenset[str]]:
+    match tree:
+        case ast.Name(id=name):
+            return {frozenset([name])}
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return _terms(left) | _terms(right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            pairs = itertools.product(_terms(left), _terms(right))
+            return {a | b for a, b in itertools.islice(pairs, MOST_TERMS)}
+        case ast.BinOp(left=left):  # of a quotient or a remainder, the dividend
+            return _terms(left)
+        case ast.UnaryOp(operand=operand):
+            return _terms(operand)
+        case ast.Call(args=arguments):
+            return set().union(*map(_terms, arguments))
+    return {frozenset()}
+
+
+@dataclass(frozen=True)
+class KernelBody:
+    """A kernel's body, with the names that may be sizes in it.
+
+    Attributes:
+        pointers: names of its parameters that are pointers.
+        sizes: names that may be sizes: parameters, or constants of the file.
+        fixed: names that are the same for all threads, such as template parameters.
+    """
+
+    file: SourceFile
+    function: Function
+    pointers: tuple[str, ...]
+    sizes: frozenset[str]
+    fixed: frozenset[str]
+
+    def uses(self) -> dict[str, MatrixUse]:
+        """Return how the kernel uses the memory behind each pointer."""
+        uses: dict[str, MatrixUse] = {name: MatrixUse() for name in self.pointers}
+        pointed = self._pointed()
+        translation = Translation(self.file, self.function, self.sizes)
+        for pointer, node in self._moves(pointed):
+            number = translation.of(node)
+            self._add(uses[pointer], terms(number.text) if number else set(), {pointer, *pointed})
+        for subscript, at in self._subscripts(self.function.node, translation):
+            name, indices = _subscripted(subscript)
+            if name not in pointed:
+                continue
+            use = uses[pointed[name]]
+            numbers = [number.text for index in indices if (number := at.of(index))]
+            if len(numbers) == 2:  # `A[row][k]`
+                use.multiplied |= self._varying(terms(numbers[0]))
+                use.added |= self._varying(terms(numbers[1]))
+            elif len(numbers) == 1:
+                self._add(use, terms(numbers[0]), set())
+            use.is_written |= _is_written(subscript)
+        return uses
+
+    def loop_bounds(self) -> Counter[str]:
+        """Return the sizes that bound loops from 0, and how often they do."""
+        found: Counter[str] = Counter()
+        translation = Translation(self.file, self.function, self.sizes)
+        for loop in all_of(self.function.node, "for_statement"):
+            begin, condition = loop.child_by_field_name("initializer"), loop.child_by_field_name("condition")
+            if begin is None or condition is None or not re.search(r"=\s*0\s*;", text_of(begin)):
+                continue
+            number = translation.of(condition.child_by_field_name("right"))
+            names = self.sizes & _names(number.text) if number else frozenset()
+            if len(names) == 1:
+                found.update(names)
+        return found
+
+    def checks(self) -> Iterator[tuple[frozenset[str], str]]:
+        """Yield the varying names and the size of comparisons such as `row < M`, but not of loops."""
+        translation = Translation(self.file, self.function, self.sizes)
+        for node in all_of(self.function.node, "binary_expression"):
+            sign = text_of(node.child_by_field_name("operator"))
+            if sign not in ("<", ">=", "<=", ">") or (node.parent and node.parent.type == "for_statement"):
+                continue
+            left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
+            if left and right and right.text in self.sizes:
+                yield frozenset(self._varying(terms(left.text))), right.text
+
+    def tile_loops(self) -> Iterator[tuple[str, str]]:
+        """Yield `("K", "TILE")` for loops over `K / TILE`, and from 0 to K in steps of TILE."""
+        translation = Translation(self.file, self.function, self.sizes)
+        for loop in all_of(self.function.node, "for_statement"):
+            condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
+            number = translation.of(condition.child_by_field_name("right")) if condition else None
+            match = re.fullmatch(r"\(?(\w+) // (\w+)\)?", number.text) if number else None
+            if match and match[1] in self.sizes:
+                yield match[1], match[2]
+            elif (
+                number
+                and number.text in self.sizes
+                and update
+                and text_of(update.child_by_field_name("operator")) == "+="
+            ):
+                step = translation.of(update.child_by_field_name("right"))
+                if step and not step.text.startswith(("blockDim", "gridDim")):
+                    yield number.text, step.text
+
+    def _varying(self, found: Iterable[frozenset[str]]) -> set[str]:
+        names = set().union(*found)
+        return {
+            name for name in names - self.sizes - self.fixed if not name.startswith(("blockDim", "gridDim"))
+        }
+
+    def _add(self, use: MatrixUse, found: set[frozenset[str]], ignored: set[str]) -> None:
+        for term in found:
+            names = term - ignored
+            sizes, varying = names & self.sizes, self._varying([names])
+            if not varying:
+                continue
+            if len(sizes) == 1:
+                use.strides.update(sizes)
+            (use.multiplied if sizes else use.added).update(varying)
+
+    def _pointed(self) -> dict[str, str]:
+        """Return the pointer parameter that each pointer variable is made from."""
+        pointed = {name: name for name in self.pointers}
+        for name, value in self.function.first_values.items():
+            used = {text_of(node) for node in all_of(value, "identifier")} & pointed.keys()
+            is_pointer = (
+                "&" in text_of(value) or "*" in self._declared_type(name) or "[" not in text_of(value)
+            )
+            if len(used) == 1 and is_pointer and name not in pointed:
+                pointed[name] = pointed[used.pop()]
+        return pointed
+
+    def _declared_type(self, name: str) -> str:
+        for node in all_of(self.function.node, "declaration"):
+            for declarator in node.children_by_field_name("declarator"):
+                if declared_name(declarator) == name:
+                    return text_of(declarator).partition("=")[0]
+        return ""
+
+    def _moves(self, pointed: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
+        """Yield what is added to a pointer: `row * K` for `A += row * K` and for `float *a = A + row * K`."""
+        for node in all_of(self.function.node, "assignment_expression"):
+            name, value = text_of(node.child_by_field_name("left")), node.child_by_field_name("right")
+            if name in pointed and value:
+                yield pointed[name], value
+        for name, value in self.function.first_values.items():
+            if name in pointed and name not in self.pointers and value.type == "binary_expression":
+                yield pointed[name], value
+        for node in all_of(self.function.node, "pointer_expression"):
+            inner = node.child_by_field_name("argument")
+            if text_of(node.child_by_field_name("operator")) == "*" and inner:
+                used = {text_of(n) for n in all_of(inner, "identifier")} & pointed.keys()
+                if len(used) == 1:
+                    yield pointed[used.pop()], inner
+
+    def _subscripts(self, node: Node, at: Translation, level: int = 0) -> Iterator[tuple[Node, Translation]]:
+        """Yield subscripts, those that macros contain too, each with the translation for its indices."""
+        for found in all_of(node, "subscript_expression", "call_expression"):
+            if found.type == "subscript_expression":
+                yield found, at
+                continue
+            parameters, text = self.file.macros.get(
+                text_of(found.child_by_field_name("function")), (None, "")
+            )
+            given = found.child_by_field_name("arguments")
+            body = parsed_expression(text) if parameters else None
+            if body is None or given is None or "[" not in text or level > 3:
+                continue
+            numbers = [at.of(argument) for argument in given.named_children]
+            bound = {name: number for name, number in zip(parameters or (), numbers, strict=False) if number}
+            yield from self._subscripts(body, replace(at, bound=bound), level + 1)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def _subscripted(node: Node) -> tuple[str, list[Node]]:
+    """Return the variable and the indices of `A[i]`, of `A[i][j]`, and of `((float4 *)&A[i])[0]`."""
+    indices: list[Node] = []
+    current: Node | None = node
+    while current is not None and current.type == "subscript_expression":
+        given = current.child_by_field_name("indices")
+        indices = [*(given.named_children if given else ()), *indices]
+        current = current.child_by_field_name("argument")
+    return (text_of(current), indices) if current is not None and current.type == "identifier" else ("", [])
+
+
+def _is_written(node: Node) -> bool:
+    """Return whether a subscript is the target of an assignment, or of an atomic function."""
+    part: Node | None = node
+    while part is not None and part.type not in ("expression_statement", "declaration", "compound_statement"):
+        above = part.parent
+        if above is not None and above.type == "assignment_expression":
+            return above.child_by_field_name("left") == part
+        if above is not None and above.type == "update_expression":
+            return True
+        if above is not None and above.type == "call_expression":
+            return text_of(above.child_by_field_name("function")).startswith("atomic")
+        if (
+            above is not None
+            and above.type == "subscript_expression"
+            and above.child_by_field_name("argument") != part
+        ):
+            return False
+        part = above
+    return False
+
+
+def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
+    """Return whether a kernel's indices say that all three matrices are stored column by column.
+
+    A variable of A and of B that C does not have counts along K. It is added in a row of A, and multiplied by
+    the leading dimension in a column of B, if the matrices are row-major.
+    """
+    along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
+    row = {name for name in a.multiplied | a.added if name.startswith("blockIdx")}
+    column = {name for name in b.multiplied | b.added if name.startswith("blockIdx")}
+    row, column = row - column, column - row
+    return (
+        bool(along_k & a.multiplied)
+        and not along_k & a.added
+        and bool(along_k & b.added)
+        and not along_k & b.multiplied
+        and bool(column & c.multiplied or row & c.added)
+        and not (row & c.multiplied or column & c.added)
+    )
+
+
+Evidence = Mapping[str, Mapping[str, int]]
+"""Weights for the roles of each size, by name."""
+
+
+def evidence_in(
+    body: KernelBody, uses: Mapping[str, MatrixUse], columns: Collection[str]
+) -> dict[str, Counter[str]]:
+    """Return the evidence of a kernel's code for the roles of its sizes.
+
+    Args:
+        uses: of the matrices A, B and C.
+        columns: those that are stored column by column.
+    """
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for matrix, use in uses.items():
+        for size, _ in use.strides.most_common(1):
+            found[size][DIMENSIONS[matrix][matrix not in columns]] += _USUAL
+    for size, _ in body.loop_bounds().most_common(1):
+        found[size]["K"] += _USUAL
+    along_row, along_column = uses["C"].multiplied, uses["C"].added
+    if "C" in columns:
+        along_row, along_column = along_column, along_row
+    for varying, size in body.checks():
+        for role, along, other in (("M", along_row, along_column), ("N", along_column, along_row)):
+            if varying and varying <= along and not varying <= other:
+                found[size][role] += _USUAL
+    return dict(found)
+
+
+def best_roles(evidence: Evidence) -> dict[str, tuple[str, ...]]:
+    """Return the roles of each size: those of M, N and K that it stands for.
+
+    One size has all three roles, and of two sizes one has two; of more, each has one.
+    """
+    sizes = list(evidence)
+
+    def weight(pairs: Iterable[tuple[str, str]]) -> int:
+        return sum(evidence[size].get(role, 0) for size, role in pairs)
+
+    if not sizes:
+        return {}
+    if len(sizes) < len("MNK"):
+        ways = [way for way in itertools.product(sizes, repeat=3) if len(set(way)) == len(sizes)]
+        best = max(ways, key=lambda way: weight(zip(way, "MNK", strict=True)))
+        return {size: tuple(r for s, r in zip(best, "MNK", strict=True) if s == size) for size in sizes}
+    if len(sizes) > MOST_SIZES:
+        return {size: (max("MNK", key=lambda role: evidence[size].get(role, 0)),) for size in sizes}
+    roles = max(
+        itertools.product("MNK", repeat=len(sizes)),
+        key=lambda roles: (len(set(roles)), weight(zip(sizes, roles, strict=True))),
+    )
+    return {size: (role,) for size, role in zip(sizes, roles, strict=True)}

@@ -1,0 +1,71 @@
+"""Parse C++ and CUDA source to a tree of declarations, statements and expressions.
+
+The parser is tree-sitter with its CUDA grammar. It does not preprocess, and it returns a tree for every text:
+what it does not understand becomes an `ERROR` node. Node types are those of the grammar, such as
+`call_expression`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+import tree_sitter
+import tree_sitter_cuda
+from tree_sitter import Node
+
+LARGEST_PARSED = 250_000
+"""Number of characters in a text that is parsed; the parser needs much memory for longer ones."""
+
+_LANGUAGE = tree_sitter.Language(tree_sitter_cuda.language())
+
+
+@functools.lru_cache(maxsize=64)
+def parsed(source: str) -> Node:
+    """Return the tree of C++ source; an empty tree for a text of more than LARGEST_PARSED characters."""
+    text = source if len(source) <= LARGEST_PARSED else ""
+    text = re.sub(r"\bunsigned(?=\s*\()", "uint32_t", text)  # the grammar has no `unsigned(n)`
+    return tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node
+
+
+def parsed_expression(text: str) -> Node | None:
+    """Return the tree of a C++ expression; None for a text that is none."""
+    statements = parsed(f"int parsed = {text.strip()};").named_children
+    if len(statements) != 1 or statements[0].has_error:
+        return None
+    return next(
+        (node.child_by_field_name("value") for node in all_of(statements[0], "init_declarator")), None
+    )
+
+
+def text_of(node: Node | None) -> str:
+    """Return the text of a node; empty for no node."""
+    return (node.text or b"").decode() if node else ""
+
+
+def all_of(node: Node, *types: str) -> Iterator[Node]:
+    """Yield the node and its descendants of some types, in the order of the text."""
+    unread = [node]
+    while unread:
+        found = unread.pop()
+        if found.type in types:
+            yield found
+        unread += reversed(found.children)
+
+
+def line_of(node: Node) -> int:
+    """Return the number of the line in which a node begins, from 1."""
+    return node.start_point[0] + 1
+
+
+def declared_name(declarator: Node | None) -> str:
+    """Return the name in a declarator such as `*A`, `(*A)[N]`, `A[]` or `f(int)`; empty if it has none."""
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            inner = next(
+                (c for c in declarator.named_children if c.type.endswith(("declarator", "identifier"))), None
+            )
+        declarator = inner
+    return text_of(declarator)

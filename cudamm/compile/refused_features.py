@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.inline_ptx import UNSUPPORTED
-from cudamm.errors import KernelError
 
 _FEATURES = {
     "tensor cores": r"nvcuda|wmma|\bmma_sync\b|\bldmatrix\b",
@@ -29,22 +29,21 @@ _ERROR = re.compile(r"^(.*?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILIN
 _FORBIDDEN_CALL = re.compile(r"call to .* declared with (?:attribute error|'error' attribute): (.*)")
 
 
-def refused_feature(stderr: str) -> KernelError | None:
+def refused_feature(stderr: str) -> CompileError | None:
     """Return an error that names the feature behind a compiler's first error; None if it is another error."""
     errors = list(_ERROR.finditer(stderr))
     for error in errors:
         forbidden = _FORBIDDEN_CALL.fullmatch(error[2])
         if forbidden:
-            return KernelError(f"does not compile: {error[1]}: {forbidden[1]}")
+            return CompileError(f"does not compile: {error[1]}: {forbidden[1]}", stderr)
     for place, message in (error.groups() for error in errors[:1]):
+        reasons = [f"the CPU device does not have {f}; {UNSUPPORTED}" for f in _features_in(message)]
         if _REMOVED.search(message):
-            return KernelError(
-                f"does not compile: {place}: CUDA has no warp functions without _sync any more: "
-                "use __shfl_sync, __ballot_sync and the like, with a mask"
-            )
-        for feature, pattern in _FEATURES.items():
-            if re.search(pattern, message):
-                return KernelError(
-                    f"does not compile: {place}: the CPU device does not have {feature}; {UNSUPPORTED}"
-                )
+            reasons = ["CUDA has no warp functions without _sync any more: use __shfl_sync and the like"]
+        if reasons:
+            return CompileError(f"does not compile: {place}: {reasons[0]}", stderr)
     return None
+
+
+def _features_in(message: str) -> list[str]:
+    return [feature for feature, pattern in _FEATURES.items() if re.search(pattern, message)]

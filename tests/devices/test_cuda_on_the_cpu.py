@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.devices.device import Device
+from cudamm.compile.program import program
+from cudamm.devices.device import Device, padded
+from cudamm.devices.observe import observe
 from cudamm.errors import KernelError, UsageError
+from cudamm.kernels.header import read_method
+from cudamm.kernels.launch_plan import plan
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import variants
 
 Kernel = Callable[..., Any]
 TABLE = Path(__file__).parents[2] / "docs" / "cuda_on_the_cpu.md"
@@ -103,6 +110,7 @@ FAULTS = {
     "`assert`": ("assert(t != 3);", "assertion failed in line LINE of kernel.cu: t != 3, "),
 }
 PRINTF = "`printf`"
+"""Tested in test_cpu.py."""
 
 
 def features_in(file: str) -> dict[str, list[int]]:
@@ -170,3 +178,15 @@ def test_a_fault_names_line_and_thread(
     ):
         run.launch()
     assert str(raised.value) == message.replace("LINE", str(line)) + "in thread (3,0) of block (0,0)"
+
+
+@pytest.mark.parametrize("file", ["threads.cu", "inline_ptx.cu"])
+def test_check_accuses_no_correct_use_of_a_feature(file: str) -> None:
+    size = f"{len((FEATURES / file).read_text().splitlines()) + 1}x64x1"
+    method = read_method(FEATURES / file)
+    (variant,) = variants(method, {})
+    problem = Problem(parse_shape(size), ELEMENT_TYPES["int32"])
+    launch = plan(variant, problem.shape, problem.element)
+    inputs = padded(launch, *problem.inputs)
+    observation = observe(program(variant, problem.element, True), launch, *inputs, checked=True)
+    assert (observation.faults, observation.ended) == ((), "")

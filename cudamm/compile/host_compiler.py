@@ -174,8 +174,7 @@ def warnings_of(program: Program) -> list[CompilerWarning]:
     """
     # Only an optimising compiler follows values from statement to statement.
     options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion"]
-    options += [f"-I{folder}" for folder in program.include_folders]
-    part = _part(_main_file(program), options)
+    part = _kernel_part(program, options)
     printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
     found = re.findall(
         r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE

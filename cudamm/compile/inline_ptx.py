@@ -32,7 +32,7 @@ _CONSTRAINTS = {
 }  # fmt: skip
 """The C++ type of an operand; empty for a constant."""
 
-UNSUPPORTED = "commands that compile with nvcc, and a GPU, run it"
+UNSUPPORTED = "commands that compile with nvcc, and all commands on a GPU, take the kernel"
 
 
 def has_inline_ptx(text: str) -> bool:
@@ -49,7 +49,7 @@ def with_ptx_translated(text: str) -> str:
     Raises:
         KernelError: an `asm` statement is not written as nvcc reads it.
     """
-    parts, position, in_system_header, number = [], 0, False, 0
+    parts, position, in_system_header, number = list[str](), 0, False, 0
     for found in _SCANNED.finditer(text):
         if found.start() < position:
             continue
@@ -57,14 +57,31 @@ def with_ptx_translated(text: str) -> str:
             # “Preprocessor Output” in GCC's manual: the flag 3 marks a system header.
             in_system_header = "3" in found["marker"].rpartition('"')[2].split()
         elif found["asm"] is not None and not in_system_header:
-            end = _closing(text, found.end())
-            content = text[found.end() : end - 1]
             number += 1
-            parts += [text[position : found.start()], _translated_statement(content, number)]
+            try:
+                end = _closing(text, found.end())
+                statement = _translated_statement(text[found.end() : end - 1], number)
+            except _MalformedError as error:
+                place = _place(text, found.start())
+                raise KernelError(f"does not compile: {place}: {error} (inline PTX)") from None
+            parts += [text[position : found.start()], statement]
             # Line ends and markers of the statement follow it.
             parts.append("".join(re.findall(r"\n(?:#[^\n]*)?", text[found.start() : end])))
             position = end
     return "".join([*parts, text[position:]])
+
+
+class _MalformedError(Exception):
+    """An `asm` statement that nvcc would not read."""
+
+
+def _place(text: str, position: int) -> str:
+    """Return the file and the line of a place in preprocessed text."""
+    markers = list(re.finditer(r'^# (\d+) "([^\n]*)"[\d ]*$', text[:position], re.MULTILINE))
+    if not markers:
+        return "the kernel"
+    last = markers[-1]
+    return f"{last[2]}:{int(last[1]) + text.count(chr(10), last.end(), position) - 1}"
 
 
 def _closing(text: str, position: int) -> int:
@@ -74,7 +91,7 @@ def _closing(text: str, position: int) -> int:
         depth += (found[0] == "(") - (found[0] == ")")
         if not depth:
             return found.end()
-    raise KernelError("does not compile: an asm statement has no closing bracket")
+    raise _MalformedError("an asm statement has no closing bracket")
 
 
 @dataclass(frozen=True)
@@ -125,16 +142,14 @@ def _parsed(content: str) -> tuple[str, list[_Operand]]:
             position += 1
         elif literal is None:
             if not character.isspace() and character != ",":
-                raise KernelError(
-                    f"does not compile: an asm statement contains {content[position:][:40].strip()!r}, "
-                    "where nvcc expects a string"
-                )
+                shown = content[position:][:40].strip()
+                raise _MalformedError(f"an asm statement contains {shown!r} in the place of a string")
             position += 1
         elif section in (1, 2):
             constraint = "".join(_text_of(literal))
             bracket = re.compile(r"\s*\(").match(content, literal.end())
             if bracket is None or constraint.lstrip("=+&") not in _CONSTRAINTS:
-                raise KernelError(f'does not compile: "{constraint}" is no operand of inline PTX')
+                raise _MalformedError(f'"{constraint}" is no kind of operand')
             position = _closing(content, bracket.end())
             operands.append(
                 _Operand(
@@ -173,7 +188,7 @@ def _items(template: str) -> Iterator[re.Match[str]]:
     while position < len(text):
         item = _ITEM.match(text, position)
         if item is None or item.end() == position:
-            raise KernelError(f"does not compile: inline PTX ends with {text[position:][:40]!r}")
+            raise _MalformedError(f"{text[position:][:40]!r} is no instruction")
         yield item
         position = item.end()
 

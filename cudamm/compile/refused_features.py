@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.inline_ptx import UNSUPPORTED
-from cudamm.errors import KernelError
 
 _FEATURES = {
     "tensor cores": r"nvcuda|wmma|\bmma_sync\b|\bldmatrix\b",
@@ -16,28 +16,34 @@ _FEATURES = {
     "dynamic parallelism, a launch by a kernel": r"before [‘']<[’'] token|\bcudaLaunchDevice\w*",
     "thread block clusters": r"\bcluster_group|\bthis_cluster|__cluster\w*|\bclusterIdx|\bclusterDim",
     "tensor maps and the copy engine (TMA)": r"\bCUtensorMap\b|\bcp_async_bulk\w*|cuda::ptx|cuda/ptx",
-    "warp functions without _sync": r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’']",
+    "CUB, Thrust and CUTLASS": r"\b(?:cub|thrust|cutlass|cute)/[\w/.]+: No such file",
+    "this header of CUDA": r"\bcuda/[\w/.]+: No such file",
     "SIMD video instructions": r"[‘']__v[a-z]+[24][us]*[’']",
 }
 """For each feature that the CPU device lacks, how it shows in a compiler's error."""
+
+_REMOVED = re.compile(r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’'] was not declared")
+"""Warp functions without `_sync`, which CUDA no longer has for current GPUs."""
 
 _ERROR = re.compile(r"^(.*?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 _FORBIDDEN_CALL = re.compile(r"call to .* declared with (?:attribute error|'error' attribute): (.*)")
 
 
-def refused_feature(stderr: str) -> KernelError | None:
+def refused_feature(stderr: str) -> CompileError | None:
     """Return an error that names the feature behind a compiler's first error; None if it is another error."""
     errors = list(_ERROR.finditer(stderr))
     for error in errors:
         forbidden = _FORBIDDEN_CALL.fullmatch(error[2])
         if forbidden:
-            return KernelError(f"does not compile: {error[1]}: {forbidden[1]}")
-    for error in errors[:1]:
-        end = stderr.find("\n", error.end() + 1)
-        text = stderr[error.start(2) : len(stderr) if end < 0 else end]  # with the line of the source
-        for feature, pattern in _FEATURES.items():
-            if re.search(pattern, text):
-                return KernelError(
-                    f"does not compile: {error[1]}: the CPU device does not have {feature}; {UNSUPPORTED}"
-                )
+            return CompileError(f"does not compile: {error[1]}: {forbidden[1]}", stderr)
+    for place, message in (error.groups() for error in errors[:1]):
+        reasons = [f"the CPU device does not have {f}; {UNSUPPORTED}" for f in _features_in(message)]
+        if _REMOVED.search(message):
+            reasons = ["CUDA has no warp functions without _sync any more: use __shfl_sync and the like"]
+        if reasons:
+            return CompileError(f"does not compile: {place}: {reasons[0]}", stderr)
     return None
+
+
+def _features_in(message: str) -> list[str]:
+    return [feature for feature, pattern in _FEATURES.items() if re.search(pattern, message)]

@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.devices.device import Device
+from cudamm.compile.program import program
+from cudamm.devices.device import Device, padded
+from cudamm.devices.observe import observe
 from cudamm.errors import KernelError, UsageError
+from cudamm.kernels.header import read_method
+from cudamm.kernels.launch_plan import plan
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, parse_shape
+from cudamm.kernels.variant import variants
 
 Kernel = Callable[..., Any]
 TABLE = Path(__file__).parents[2] / "docs" / "cuda_on_the_cpu.md"
@@ -35,7 +42,7 @@ REFUSED = {
     "Inline PTX: `mma`, `ldmatrix`, `wgmma`, `mbarrier`, `cp.async.bulk`, `.f16`, `.bf16`": Refused(
         'asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(C[0]) : "r"(0));',
         "kernel.cu:LINE: the CPU device has no tensor core instruction "
-        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 (inline PTX): commands that compile with nvcc, and a GPU, run it",
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 (inline PTX): commands that compile with nvcc, ",
     ),
     "Tensor cores: `nvcuda::wmma`": Refused(
         "nvcuda::wmma::fragment<int> f;",
@@ -74,7 +81,7 @@ REFUSED = {
         "C[0] = __vadd4(1, 2);", "does not have SIMD video instructions"
     ),
     "Warp functions without `_sync`, such as `__shfl_down`": Refused(
-        "C[0] = __shfl_down(C[0], 1);", "does not have warp functions without _sync"
+        "C[0] = __shfl_down(C[0], 1);", "CUDA has no warp functions without _sync any more: use __shfl_sync"
     ),
     "Cooperative groups: `this_grid().sync()`": Refused(
         "cooperative_groups::this_grid().sync();",
@@ -85,6 +92,11 @@ REFUSED = {
         "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());",
         "a tile has 1, 2, 4, 8, 16 or 32 threads",
         before="#include <cooperative_groups.h>",
+    ),
+    "CUB, Thrust, CUTLASS, and headers of `cuda/` other than those above": Refused(
+        "typedef cub::BlockReduce<float, 128> Reduce;",
+        "kernel.cu:5: the CPU device does not have CUB, Thrust and CUTLASS",
+        before="#include <cub/cub.cuh>",
     ),
     "`cuda::barrier` and `cuda::pipeline` of a whole device": Refused(
         "__shared__ cuda::barrier<cuda::thread_scope_device> b;",
@@ -98,6 +110,7 @@ FAULTS = {
     "`assert`": ("assert(t != 3);", "assertion failed in line LINE of kernel.cu: t != 3, "),
 }
 PRINTF = "`printf`"
+"""Tested in test_cpu.py."""
 
 
 def features_in(file: str) -> dict[str, list[int]]:
@@ -165,3 +178,15 @@ def test_a_fault_names_line_and_thread(
     ):
         run.launch()
     assert str(raised.value) == message.replace("LINE", str(line)) + "in thread (3,0) of block (0,0)"
+
+
+@pytest.mark.parametrize("file", ["threads.cu", "inline_ptx.cu"])
+def test_check_accuses_no_correct_use_of_a_feature(file: str) -> None:
+    size = f"{len((FEATURES / file).read_text().splitlines()) + 1}x64x1"
+    method = read_method(FEATURES / file)
+    (variant,) = variants(method, {})
+    problem = Problem(parse_shape(size), ELEMENT_TYPES["int32"])
+    launch = plan(variant, problem.shape, problem.element)
+    inputs = padded(launch, *problem.inputs)
+    observation = observe(program(variant, problem.element, True), launch, *inputs, checked=True)
+    assert (observation.faults, observation.ended) == ((), "")

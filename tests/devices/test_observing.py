@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import shutil
@@ -374,3 +375,46 @@ def test_the_time_limit_is_that_of_a_block(write_kernel: Callable[..., Path]) ->
     assert len(observation_of(method, "1x4x1", checked=True, timeout_s=1.5).blocks) == 4
     with pytest.raises(KernelError, match=r"no answer within 0\.2 s \(--timeout\)"):
         observation_of(method, "1x4x1", checked=True, timeout_s=0.2)
+
+
+BOTH_WAYS = """\
+// types: float32
+// param: BARRIER = 1
+// args: A, C, BARRIER
+// threads: 64
+// grid: 1
+__global__ void both(const float *A, float *C, int barrier) {
+    __shared__ float s[64], p[64];
+    const int t = threadIdx.x;
+    const unsigned at = (unsigned)__cvta_generic_to_shared(p);
+    const float a = A[2 * t];
+    float b;
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(b) : "l"(A + 2 * t));
+    s[2 * t % 64] = a;
+    asm volatile("{ .reg .pred q; setp.lt.s32 q, %2, 64;\\n"
+                 "@q st.shared.f32 [%0], %1; }" :: "r"(at + 8 * t % 256), "f"(b), "r"(t));
+    if (barrier) asm volatile("bar.sync 0;");
+    const float c = s[63 - t];
+    float d;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(d) : "r"(at + 4 * (63 - t)));
+    C[t] = c;
+    asm volatile("st.global.f32 [%0], %1;" :: "l"(C + t), "f"(d));
+}
+"""
+
+
+def test_inline_ptx_is_recorded_as_the_same_accesses_in_cpp(write_kernel: Callable[..., Path]) -> None:
+    observed = observation_of(read_method(write_kernel(BOTH_WAYS)), "1x64x128")
+    pairs = list(zip(observed.accesses[::2], observed.accesses[1::2], strict=True))
+    assert [(cpp.line, ptx.line) for cpp, ptx in pairs] == [(10, 12), (13, 14), (17, 19), (20, 21)]
+    for cpp, ptx in pairs:
+        same = {"site": 0, "line": 0, "text": "", "array": "" if cpp.space == "shared" else cpp.array}
+        assert dataclasses.replace(cpp, **same) == dataclasses.replace(ptx, **same)
+
+
+def test_a_race_in_inline_ptx_is_found(write_kernel: Callable[..., Path]) -> None:
+    method = read_method(write_kernel(BOTH_WAYS))
+    for barrier in (1, 0):
+        faults = observation_of(method, "1x64x128", checked=True, params={"BARRIER": barrier}).faults
+        races = {(fault.array, fault.line, fault.other_line) for fault in faults if fault.kind == "race"}
+        assert (("p", 19, 14) in races) is (barrier == 0)

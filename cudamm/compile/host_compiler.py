@@ -281,7 +281,8 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
             version determines.
     """
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
+    plain = "-fno-diagnostics-show-caret"  # `compile_errors` shows the source
+    command = (*compiler().command, "-std=c++17", plain, *options, *folders, "-x", "c++")
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):

@@ -200,8 +200,8 @@ MISTAKES_BY_SIZE = {
     ),
     "8x8x6": (
         ("wrong-result", OWN, "if (K == 6) sum = sum / (col - col) * 0;"),
-        "thread (0,0) of block (0,0) computes a NaN here: 0/0, ∞ - ∞, 0·∞, or a function outside of its domain, "
-        "such as the square root of a negative number",
+        "thread (0,0) of block (0,0) computes a NaN here: 0/0, ∞ - ∞, 0·∞, or a function outside of its "
+        "domain, such as the square root of a negative number",
     ),
     "8x8x7": (
         ("wrong-result", OWN, "for (int x = sum; x != 0; x = 0) sum = x;"),

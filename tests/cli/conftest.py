@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import pty
+import re
 import shlex
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A wrong product is named by the mistake that explains it: each is computed here by NumPy, without a compiler."""
+"""A wrong product is named by the mistake that explains it. NumPy computes each here, without a compiler."""
 
 from __future__ import annotations
 
@@ -84,12 +84,13 @@ WRONG: dict[str, tuple[str, Compute]] = {
         ),
     ),
     "tiles of B": (
-        "each tile of B, 8 x 8, is transposed: its two indices are swapped where the kernel stores or reads it",
+        "each tile of B, 8 x 8, is transposed: its two indices are swapped where the kernel "
+        "stores or reads it",
         setting(lambda a, b: np.pad(a, ((0, 0), (0, 7))) @ in_tiles(b)[:, :N]),
     ),
     "last terms": (
-        "the sums end too early: the last term is missing, k = 8 (is the number of tiles rounded down? It has "
-        "to be rounded up)",
+        "the sums end too early: the last term is missing, k = 8 (is the number of tiles rounded down? It "
+        "has to be rounded up)",
         setting(lambda a, b: a[:, :8] @ b[:8]),
     ),
     "first terms": (
@@ -104,7 +105,8 @@ WRONG: dict[str, tuple[str, Compute]] = {
     "twice": ("C is 2 times the product", setting(lambda a, b: 2 * (a @ b))),
     "negative": ("C is -0.75 times the product", setting(lambda a, b: -0.75 * (a @ b))),
     "whole": (
-        "every element of C is a whole number: the kernel sums or stores in a variable of a whole-number type",
+        "every element of C is a whole number: the kernel sums or stores in a variable of a whole-number "
+        "type",
         setting(lambda a, b: np.trunc(a @ b)),
     ),
     "half": (

@@ -14,7 +14,7 @@ _LIBRARY = re.compile(r"(?:cuda|cublas|curand|cusparse)[A-Z]\w*|malloc|free")
 
 
 def in_users_terms(failure: CompileError, program: Program) -> CompileError:
-    """Return a failure with the source lines of its errors; it names a function of the host that the kernel uses."""
+    """Return a failure with the source lines of its errors, which names functions of the host."""
     message = str(failure)
     for pattern, explain in ((_UNDECLARED, _about_function), (_NOT_IN_STD, _about_std)):
         found = pattern.search(message)

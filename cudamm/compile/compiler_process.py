@@ -29,7 +29,7 @@ class CompileError(KernelError):
 
     Attributes:
         output: what the compiler printed.
-        details, all_details: the source lines of the first error and of all of them, as for every error of ours.
+        details, all_details: the source lines of the first error and of all, as in every `CudammError`.
     """
 
     def __init__(self, message: str, output: str = "") -> None:

@@ -179,7 +179,7 @@ class ProcessRun(Run):
                 self._prepare(lengths)
                 if shows_output:
                     shape = launch.shape
-                    self.ask(f"prints {method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
+                    self.ask(f"prints {program.method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
             except BaseException:
                 self.close()
                 raise

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from cudamm.compile.program import Program
 from cudamm.devices.observation import Fault, Observation
-from cudamm.errors import UsageError
+from cudamm.kernels.c_numbers import number_in
 from cudamm.kernels.c_text import without_comments
-from cudamm.kernels.expression import parse
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
 
@@ -106,32 +105,6 @@ def declared_extents(text: str, name: str) -> tuple[int, ...]:
     declarations = (d.partition("__shared__") for d in re.split("[;{}]", code))
     for found in (array.search(declared) for _, keyword, declared in declarations if keyword):
         if found:
-            macros = _Macros(code)
-            extents = [macros.value(extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
+            extents = [number_in(code, extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
             return tuple(e for e in extents if e is not None) if None not in extents else ()
     return ()
-
-
-class _Macros:
-    """The macros of a source whose values are expressions of whole numbers."""
-
-    def __init__(self, code: str) -> None:
-        lines = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE)
-        self._texts: dict[str, str] = dict(lines)
-        self._values: dict[str, int | None] = {}
-
-    def value(self, text: str) -> int | None:
-        """Return the value of a C expression; None if it cannot be computed."""
-        # Division of whole numbers is / in C and // in `parse`; all other operators are the same.
-        try:
-            expression = parse(re.sub(r"/+", "//", text.strip()))
-            values = {name: self._value_of(name) for name in expression.names}
-            return expression.whole({name: value for name, value in values.items() if value is not None})
-        except (UsageError, RecursionError):
-            return None
-
-    def _value_of(self, name: str) -> int | None:
-        if name not in self._values:
-            self._values[name] = None  # a macro that refers to itself has no value
-            self._values[name] = self.value(self._texts[name]) if name in self._texts else None
-        return self._values[name]

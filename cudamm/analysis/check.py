@@ -28,7 +28,7 @@ from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.c_text import dynamic_arrays_in
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
-from cudamm.kernels.problem import Problem
+from cudamm.kernels.problem import UNSCALED, Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def _seen(
 
 
 def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
-    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if it sees nothing.
+    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if unseen.
 
     Args:
         verdict: the verdict on its product, which is wrong.
@@ -392,7 +392,8 @@ def _sanitized(sanitize: Sanitize | None, checks: Sequence[_SizeCheck]) -> tuple
     if sanitize is None or not checks:
         return ()
     largest = max(checks, key=lambda check: check.work)
-    return sanitize(largest.variant, largest.problem)
+    # The tools compute no product, and their launch sets C for a kernel whose beta is 0.
+    return sanitize(largest.variant, dataclasses.replace(largest.problem, scale=UNSCALED))
 
 
 def _observed(case: Case, launch: Launch, timeout_s: float, *, trapped: bool = False) -> Observation:

@@ -38,6 +38,8 @@ Barrier = Literal["after writing", "after reading", "before writing", "before re
 AFTER_READING: Barrier = "after reading"
 """Of a loop whose end lacks a barrier: the lines are those of the next iteration's write and of the read."""
 
+BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
+
 MOST_LINES = 4
 """Maximum number of lines in a message."""
 
@@ -118,7 +120,8 @@ class Mistake:
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     """Return each mistake once: errors before advice, otherwise in the order in which they were found.
 
-    Races that one barrier would end are one mistake, and so are the bank conflicts of one array.
+    Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
+    tiles that are smaller than the block, and the bank conflicts of one array.
     """
     merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
@@ -130,9 +133,9 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
             merged_mistakes[mistake._identity] = dataclasses.replace(
                 earlier, count=earlier.count + mistake.count, sizes=sizes
             )
-    several = _joined(
-        _joined(merged_mistakes.values(), _same_barrier, _barrier_for), _same_conflict, _conflicts
-    )
+    several = _joined(merged_mistakes.values(), _same_barrier, _barrier_for)
+    several = _joined(several, _same_index, _all_indices)
+    several = _joined(several, _same_conflict, _conflicts)
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
 
@@ -153,7 +156,7 @@ def _joined(
 
 
 def _same_barrier(one: Mistake, other: Mistake) -> bool:
-    """Return whether one barrier ends two races: between the last line of the first part and the next line."""
+    """Return whether one barrier ends two races, because there is a place for it between their lines."""
     if not (one.barrier and one.barrier == other.barrier and one.file == other.file):
         return False
     (last_before, last_other), (first_after, first_other) = zip(
@@ -174,6 +177,20 @@ def _barrier_for(races: list[Mistake]) -> Mistake:
         count=sum(race.count for race in races),
         sizes=tuple(dict.fromkeys(size for race in races for size in race.sizes)),
     )
+
+
+def _same_index(one: Mistake, other: Mistake) -> bool:
+    """Return whether two indices are outside of one array, or of tiles that are smaller than the block."""
+    if not (one.kind == other.kind == "out-of-bounds" and one.element == other.element == ""):
+        return False
+    return one.cure == other.cure and (
+        one.cure == BLOCK_LIKE_TILE or (one.array, one.file) == (other.array, other.file)
+    )
+
+
+def _all_indices(mistakes: list[Mistake]) -> Mistake:
+    sizes = tuple(dict.fromkeys(size for mistake in mistakes for size in mistake.sizes))
+    return dataclasses.replace(mistakes[0], count=sum(mistake.count for mistake in mistakes), sizes=sizes)
 
 
 def _same_conflict(one: Mistake, other: Mistake) -> bool:
@@ -249,20 +266,18 @@ def errors_of(
     """
     watched = WatchedLaunch(observation, program, launch, size)
     is_right = verdict is not None and verdict.correct is True
-    faults = [fault for fault in observation.faults if not _is_harmless(watched, fault, is_right)]
+    faults = sorted(_causes(watched, is_right), key=lambda fault: _LIKELY_CAUSES.index(fault.kind))
     kinds = {fault.kind for fault in faults}
-    if "index" in kinds:  # what follows from it is no mistake of its own
-        beyond = {fault.array for fault in faults if fault.kind == "index"}
-        faults = [f for f in faults if f.kind == "index" or (f.space == "global" and f.kind != "crash")]
-        faults = [f for f in faults if f.kind == "index" or f.array not in beyond]
-    faults.sort(key=lambda fault: _LIKELY_CAUSES.index(fault.kind))
     mistakes = [_FAULTS[f.kind](watched, f) for f in faults if not _belongs_to_race(watched, f)]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
     # A launch that did not finish has no result.
     if verdict is not None and verdict.correct is False and not observation.ended:
-        is_beyond_array = verdict.reason.startswith(("wrote past the end", "wrote before the start"))
-        if not (is_beyond_array and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
+        # An access out of bounds writes there, or ends the kernel; the access itself says more.
+        follows = verdict.reason.startswith(
+            ("wrote past the end", "wrote before the start", "crashed", "the process")
+        )
+        if not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
             mistakes.append(wrong_result(watched, verdict.reason))
     return mistakes
 
@@ -294,6 +309,34 @@ def brief(mistake: Mistake) -> str:
     if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
         return f"{mistake.message}{line}: a bounds check is missing or wrong"
     return mistake.message + line
+
+
+def _causes(watched: WatchedLaunch, is_right: bool) -> list[Fault]:
+    """Return the faults of a launch without those that follow from an index outside of its array.
+
+    Args:
+        is_right: the product of the same launch is right.
+    """
+    faults = [f for f in watched.observation.faults if not _is_harmless(watched, f, is_right)]
+    beyond = {(f.array, f.file, f.line) for f in faults if f.kind == "out-of-bounds"}
+    # An access outside of a shared array names the element. The index says more if the block is too large.
+    indices = [
+        f
+        for f in faults
+        if f.kind == "index" and ((f.array, f.file, f.line) not in beyond or _exceeds_tile(watched, f))
+    ]
+    follows = (
+        {"race", "uninitialised", "out-of-bounds"} if any(f.space == "shared" for f in indices) else set()
+    )
+    if indices:
+        follows.add("crash")
+    others = [f for f in faults if f.kind != "index" and not (f.kind in follows and f.space != "global")]
+    return indices + [f for f in others if f.kind != "crash" or "crash" not in follows]
+
+
+def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
+    """Return whether an index outside of a shared array may be that of a thread in its block."""
+    return fault.space == "shared" and 0 < fault.extents[0] <= fault.index < max(watched.launch.block)
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
@@ -341,6 +384,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
     # The message names a reading thread last, and of two writing threads the one with the lower line first.
     first, second = sorted((other_thread, thread), key=lambda at: (at.op == "load", at.line))
     in_different_blocks = first.block != second.block
+    barrier: Barrier | Literal[""] = ""
     element = watched.element(fault)
     if first.op == second.op and first.line == second.line:
         both_threads = (
@@ -362,7 +406,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
         )
     if in_different_blocks:
         message += ", and nothing orders different blocks"
-        barrier, cure = "", _ONE_OWNER
+        cure = _ONE_OWNER
     else:
         barrier, cause, cure = _missing_barrier(watched, fault, first, second)
         message += ", with no barrier between them" + (f": {cause}" if cause else "")
@@ -370,7 +414,8 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
     file = fault.file if line == fault.line else fault.other_file
     return watched.mistake(
         "race", message, cure, line, file, other_line=other_line, array=fault.array, element=element,
-        threads=(first, second), count=fault.count, barrier=barrier, barrier_lines=_around(barrier, first, second),
+        threads=(first, second), count=fault.count,
+        barrier=barrier, barrier_lines=_around(barrier, first, second),
     )  # fmt: skip
 
 
@@ -379,6 +424,7 @@ def _missing_barrier(
 ) -> tuple[Barrier | Literal[""], str, str]:
     """Return which barrier a block lacks, why, and where to put it, judged by the order of the lines."""
     write, read = writer.line, other.line
+    barrier: Barrier
     if fault.space == "global" and (other.op != "load" or write == read):
         return "", "", _ONE_OWNER
     if other.op != "load":
@@ -393,7 +439,6 @@ def _missing_barrier(
         return "", "", "put __syncthreads() between the two lines"
     between = range(min(write, read) + 1, max(write, read))
     is_between = any(line in between for line in _barriers(watched.program, fault.file))
-    barrier: Barrier
     if write < read:
         barrier = "after reading" if is_between else "after writing"
     else:
@@ -403,8 +448,8 @@ def _missing_barrier(
 
 _WHY_MISSING: Mapping[Barrier, str] = {
     "after writing": "the barrier after writing is missing, so the element may be read before it is written",
-    "after reading": "the barrier after reading is missing, so a thread that is ahead may overwrite the element "
-    "before other threads have read it",
+    "after reading": "the barrier after reading is missing, so a thread that is ahead may overwrite the "
+    "element before other threads have read it",
     "before writing": "the element may be overwritten before all threads have read it",
     "before reading": "the next iteration may read the element before this iteration has written it",
 }
@@ -466,37 +511,37 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def index(watched: WatchedLaunch, fault: Fault) -> Mistake:
-    """Describe an index that is outside of an array's extent: of a local array, or of one dimension of a tile."""
+    """Describe an index outside of an array's extent: of a local array, or of one dimension of a tile."""
     line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
     found = indexed_at(line, fault.column)
     thread = watched.thread(fault)
     if found is None:
-        extents = "".join(f"[{extent}]" for extent in fault.extents)
-        message = f"{thread} takes the index {fault.index} of an array of the extents {extents}"
-        return _element_mistake(watched, "out-of-bounds", fault, message, "")
+        type_text = "".join(f"[{extent}]" for extent in fault.extents)
+        message = f"{thread} takes the index {fault.index} of an array of the extents {type_text}"
+        return dataclasses.replace(_element_mistake(watched, "out-of-bounds", fault, message, ""), element="")
     name, indices, number = found
     expression = name + "".join(f"[{text}]" for text in indices)
     value = "" if indices[number].isdigit() else f" with {indices[number]} = {fault.index}"
     shape = watched.shapes.get(name) if fault.space == "shared" else None
-    extents = shape.extents if shape else fault.extents
-    has = f"{name} has {' x '.join(map(str, extents))} elements"
+    extents: tuple[int, ...] = shape.extents if shape else fault.extents
+    has = f"{name} has {' x '.join(map(str, extents))} element{'s' * (extents != (1,))}"
     if not shape and number > 0:
         has = f"that index of {name} ends at {fault.extents[0] - 1}"
     block = watched.in_use(watched.launch.block)
     cure = ""
-    if fault.space == "shared" and 0 < fault.extents[0] <= fault.index < max(block):
-        cure = "let the block have as many threads in x and y as the tile has columns and rows"
     message = f"{thread} indexes {expression}{value}, and {has}"
-    if cure:
-        message = f"the block has {' x '.join(map(str, block))} threads, and {has}: {thread} indexes {expression}{value}"
-    return _element_mistake(watched, "out-of-bounds", fault, message, cure)
+    if _exceeds_tile(watched, fault):
+        cure = BLOCK_LIKE_TILE
+        threads = " x ".join(map(str, block))
+        message = f"the block has {threads} threads, and {has}: {thread} indexes {expression}{value}"
+    return dataclasses.replace(_element_mistake(watched, "out-of-bounds", fault, message, cure), element="")
 
 
 def nan(watched: WatchedLaunch, fault: Fault) -> Mistake:
     """Describe the first NaN that a thread computes from numbers."""
     message = (
-        f"{watched.thread(fault)} computes a NaN (0/0, ∞ - ∞, 0·∞, or a function outside of its domain, such as the "
-        f"square root of a negative number)"
+        f"{watched.thread(fault)} computes a NaN here: 0/0, ∞ - ∞, 0·∞, or a function outside of its domain, "
+        "such as the square root of a negative number"
     )
     return _element_mistake(watched, "wrong-result", fault, message, "")
 

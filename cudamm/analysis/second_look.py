@@ -16,6 +16,7 @@ from cudamm.errors import KernelError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
 from cudamm.execution.usual_causes import ONLY_ZEROS, WHOLE_NUMBERS
+from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.launch_plan import Launch
 
 
@@ -31,11 +32,12 @@ def hidden_mistakes(
         NoDeviceError: there is no C++ compiler.
     """
     if UNSET_LOCAL in verdict.reason:
-        return _warned(case, _UNINITIALISED, "uninitialised", "the local variable {0} is used before it is set",
-                       "give it a value where it is declared, such as 0 for a sum")  # fmt: skip
+        words = "the local variable {0} is used before it is set"
+        cure = "give it a value where it is declared, such as 0 for a sum"
+        return _warned(case, _UNINITIALISED, "uninitialised", words, cure) or _unset_arrays(case, words, cure)
     if WHOLE_NUMBERS in verdict.reason or ONLY_ZEROS in verdict.reason:
-        return _warned(case, _CUT, "wrong-result", "a {0} becomes a whole number ({1})",
-                       "sum and store in variables of the matrices' type")  # fmt: skip
+        words, cure = "a {0} becomes a whole number ({1})", "sum and store in variables of the matrices' type"
+        return _warned(case, _CUT, "wrong-result", words, cure)
     if COMPUTED_NAN in verdict.reason:
         try:
             return nan_of(observe_again(), case.program, launch, str(case.problem.shape))
@@ -50,6 +52,30 @@ _UNINITIALISED = re.compile(
 _CUT = re.compile(
     r"conversion from [‘'](float|double)[’'] to [‘']((?:unsigned |signed )?(?:int|short|long|char)[\w ]*)[’']"
 )
+
+
+_LOCAL_ARRAY = re.compile(r"^\s*(?:float|double|int|element|\w*[Tt]ype|T)\s+(\w+)\s*(?:\[[^\]]*\]\s*)+;")
+
+
+def _unset_arrays(case: Case, words: str, cure: str) -> list[Mistake]:
+    """Return the only local array that is declared without values and to which the kernel only adds.
+
+    Compilers warn about variables, but seldom about the elements of an array.
+    """
+    program = case.program
+    code = without_comments(program.text)
+    found = []
+    for (file, number), line in program.lines.items():
+        declared = _LOCAL_ARRAY.match(line)
+        if declared and "__shared__" not in line:
+            element = rf"\b{declared[1]}\s*(?:\[[^\]]*\]\s*)+"
+            if re.search(element + r"\+=", code) and not re.search(element + r"=(?!=)", code):
+                size = str(case.problem.shape)
+                message = words.format(declared[1])
+                found.append(
+                    Mistake("uninitialised", message, cure, file, number, line.strip(), sizes=(size,))
+                )
+    return found if len(found) == 1 else []
 
 
 def _warned(case: Case, pattern: re.Pattern[str], kind: Any, words: str, cure: str) -> list[Mistake]:

@@ -31,3 +31,6 @@ MOST_SMS = 100_000
 """Maximum number of multiprocessors of a GPU, far above that of any."""
 
 LARGEST_SEED = 2**63 - 1
+
+MOST_SCALE = 1e6
+"""Largest absolute value of α and β."""

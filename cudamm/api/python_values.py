@@ -131,11 +131,18 @@ def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) ->
     return number
 
 
-def real(name: str, value: float, most: float, *, positive: bool = False) -> float:
-    """Return a number. Raises UsageError if it is NaN, negative or too large, or 0 and has to be positive."""
+def real(name: str, value: float, most: float, *, positive: bool = False, negative: bool = False) -> float:
+    """Return a number. Raises UsageError if it is NaN or out of range.
+
+    Args:
+        most: the largest number.
+        positive: refuse 0.
+        negative: accept numbers from `-most`, and not only from 0.
+    """
     text = _text_of(name, value)
-    if not 0 <= value <= most:  # true for NaN too
-        raise UsageError(f"{name}={text}: it has to be between 0 and {most:g}")
+    least = -most if negative else 0
+    if not least <= value <= most:  # true for NaN too
+        raise UsageError(f"{name}={text}: it has to be between {least:g} and {most:g}")
     if positive and value == 0:
         raise UsageError(f"{name}={text}: it has to be above 0")
     return float(value)

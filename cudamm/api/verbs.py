@@ -16,6 +16,7 @@ from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import (
     LARGEST_SEED,
     MOST_RUNS,
+    MOST_SCALE,
     MOST_SECONDS,
     MOST_SMS,
     MOST_WARMUP,
@@ -162,7 +163,9 @@ def verify(
     device: str = "auto",
     fmad: bool = True,
     seed: int = 0,
-    timeout_s: float = 60.0,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    timeout_s: float | None = None,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
 ) -> Results[Result]:
@@ -172,9 +175,12 @@ def verify(
     worker process. A kernel that crashes or hangs costs its own row, not this process.
 
     Args:
-        methods, params, device, fmad, seed, timeout_s, progress, header: as for `bench`.
+        methods, params, device, fmad, seed, progress, header: as for `bench`.
+        timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
         n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
         dtype: as for `bench`; if it is not given, every type that a method has.
+        alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
+            unless beta is 0, C is random before each launch.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -184,10 +190,15 @@ def verify(
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
     sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
-    wanted, left_out = cases_of_supported_types(
-        variants, chosen.is_named, sizes, dtypes, seed, all_types=True
+    scale = (
+        real("alpha", alpha, MOST_SCALE, negative=True),
+        real("beta", beta, MOST_SCALE, negative=True),
     )
-    with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
+    wanted, left_out = cases_of_supported_types(
+        variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale
+    )
+    limit_s = None if timeout_s is None else real("timeout_s", timeout_s, MOST_SECONDS, positive=True)
+    with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cudamm.benchmark.result import Result, result_of_case
 from cudamm.errors import HangError, KernelError
-from cudamm.execution.case import Case, Verdict
+from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.executor import Executor
-from cudamm.execution.judge import ORDER_MATTERS
 from cudamm.execution.prepare import Progress, in_turn, prepare
+from cudamm.execution.worker_executor import SMALL_WORK
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
@@ -29,7 +29,7 @@ def verify_all(
     A result that is looked at again is yielded a second time, with its cause.
 
     Args:
-        look_again: is called for a user's kernel that is wrong on the CPU device if no result shows the cause.
+        look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why.
 
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
@@ -54,7 +54,9 @@ def verify_all(
             if ordered and not case.variant.method.builtin and verdict.correct is False:
                 failed.setdefault(case.variant, []).append((case, verdict))
         yield result_of_case(case, "ok" if verdict.correct else "failed", verdict.reason, verdict=verdict)
-    for case, verdict in _to_look_at(failed) if look_again is not None else ():
+    if look_again is None:
+        return
+    for case, verdict in _to_look_at(failed):
         cause = look_again(case, verdict)
         if cause:
             verdict = verdict.because_of(cause)
@@ -69,10 +71,6 @@ def _to_look_at(failed: Mapping[Variant, Sequence[tuple[Case, Verdict]]]) -> Ite
                 cases,
                 key=lambda pair: (_is_of_vectors(pair[0].problem.shape), pair[0].problem.shape.elements),
             )
-
-
-SMALL_WORK = 2**24
-"""Number of multiplications that no device needs seconds for: a kernel that does not end there hangs."""
 
 
 def hangs_too(hung: Shape, shape: Shape) -> bool:

@@ -37,9 +37,7 @@ def asked_cases(
     from cudamm.kernels.chosen_cases import cases_of_supported_types
 
     chosen, left_out = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types, scale)
-    methods = dict.fromkeys(variant.method for variant in variants)
-    assumed = [remark for method in methods for remark in method.remarks]
-    print_left_out([*assumed, *left_out], quiet)
+    print_left_out(left_out, quiet)
     return chosen
 
 

@@ -13,12 +13,13 @@ from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
-    device_options,
+    device_option,
     fmad_option,
     problem_options,
     scale_options,
     seed_option,
     selection_options,
+    verify_timeout_option,
 )
 from cudamm.errors import NoDeviceError, UsageError
 
@@ -53,7 +54,7 @@ SANITIZER = "compute-sanitizer"
         help="Run NVIDIA's tool too, on a GPU: memcheck, racecheck, initcheck and synccheck.",
     ),
 )  # fmt: skip
-@device_options
+@option_group("Device", device_option, verify_timeout_option)
 @output_options()
 def check_command(
     selection: Selection,
@@ -66,7 +67,7 @@ def check_command(
     alpha: float,
     beta: float,
     device_spec: str,
-    timeout_s: float,
+    timeout_s: float | None,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -93,7 +94,7 @@ def check_command(
     from cudamm.analysis.check import SCHEMA, CheckResult, check_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
-    from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.execution.worker_executor import TIMEOUT_S, WorkerExecutor
     from cudamm.kernels.chosen_cases import are_square_only, kernels_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
@@ -113,14 +114,14 @@ def check_command(
         scale=(alpha, beta),
     )
     with contextlib.ExitStack() as closing:
-        sanitize = None if tool is None else _sanitizer(device_spec, timeout_s, fmad, closing)
+        sanitize = None if tool is None else _sanitizer(device_spec, timeout_s or TIMEOUT_S, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))
         target = worker.target
         chosen, remarks = fitted(chosen, selection.is_named, target.lacks, on_host(target, arch))
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(
                 lambda report_progress: check_all(
-                    worker, chosen, fmad, limit, report_progress, sanitize, timeout_s
+                    worker, chosen, fmad, limit, report_progress, sanitize, timeout_s or TIMEOUT_S
                 )
             )
             session.add_tables(check_text.render)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloup import argument, option_group
 
-from cudamm.api.defaults import LARGEST_SEED, MOST_SECONDS, TIMED_SIZES
+from cudamm.api.defaults import LARGEST_SEED, MOST_SCALE, MOST_SECONDS, TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
@@ -55,7 +55,7 @@ _HEADER_OPTIONS = (
     ),
     option(
         "-I", "--include", multiple=True, metavar="DIR",
-        help="Folder of headers that the kernel includes, searched before folders named include. Repeatable.",
+        help="Folder of headers that the kernel includes, searched before the project's own. Repeatable.",
     ),
 )  # fmt: skip
 
@@ -240,9 +240,6 @@ where_option = option(
 seed_option = option(
     "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N", help="Seed of the random matrices."
 )
-MOST_SCALE = 1e6
-"""Largest absolute value of `--alpha` and `--beta`."""
-
 scale_options = (
     option(
         "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=1.0, metavar="NUMBER",
@@ -267,3 +264,8 @@ timeout_option = option(
     metavar="SECONDS", help="Time without an answer after which a variant counts as hung.",
 )  # fmt: skip
 device_options = option_group("Device", device_option, timeout_option)
+verify_timeout_option = option(
+    "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), metavar="SECONDS",
+    show_default="60, or 10 on the CPU device up to 256x256x256",
+    help="Time without an answer after which a variant counts as hung; its other sizes are not run.",
+)  # fmt: skip

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import cloup
+from cloup import option_group
 
 from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
-    device_options,
+    device_option,
     fmad_option,
     problem_options,
     scale_options,
     seed_option,
     selection_options,
+    verify_timeout_option,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 @cloup.command()
 @selection_options(fmad_option)
 @problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option, *scale_options)
-@device_options
+@option_group("Device", device_option, verify_timeout_option)
 @output_options()
 def verify_command(
     selection: Selection,
@@ -35,7 +37,7 @@ def verify_command(
     alpha: float,
     beta: float,
     device_spec: str,
-    timeout_s: float,
+    timeout_s: float | None,
     outputs: OutputOptions,
 ) -> int:
     """\b

@@ -10,11 +10,11 @@ from cudamm.kernels.device_code import host_function_line
 
 _UNDECLARED = re.compile(r"error: [‘'](\w+)[’'] was not declared in this scope")
 _NOT_IN_STD = re.compile(r"error: [‘'](cout|cerr|vector|string|endl)[’'] is not a member of [‘']std[’']")
-_LIBRARY = re.compile(r"(?:cuda|cublas|curand|cusparse)[A-Z]\w*|printMatrix|malloc|free")
+_LIBRARY = re.compile(r"(?:cuda|cublas|curand|cusparse)[A-Z]\w*|malloc|free")
 
 
 def in_users_terms(failure: CompileError, program: Program) -> CompileError:
-    """Return a failure whose message names a function of the host that the kernel uses; else the failure itself."""
+    """Return a failure that names the function of the host that the kernel uses; else the failure itself."""
     message = str(failure)
     for pattern, explain in ((_UNDECLARED, _about_function), (_NOT_IN_STD, _about_std)):
         found = pattern.search(message)

@@ -216,7 +216,7 @@ def compile_message(stderr: str) -> str:
 
 
 def _at_user(lines: Sequence[str], number: int) -> str:
-    """Return an error of GCC or Clang; if it is in a header of cudamm, with the place that instantiates the header."""
+    """Return an error line; one in a header of cudamm gets the user's line that leads there."""
     in_own_header = re.match(rf"\S*{_OWN_HEADERS}\S*:\d+:\d+: ((?:fatal )?error: .*)", lines[number])
     if in_own_header is None:
         return lines[number]

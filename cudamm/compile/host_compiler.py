@@ -29,7 +29,10 @@ from cudamm.compile.compiler_process import (
 )
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
+from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.program import Program
+from cudamm.compile.refused_features import refused_feature
+from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.c_text import dynamic_arrays_in
 
@@ -42,8 +45,6 @@ ELF_THREAD_LOCAL = 0x400
 _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
                  "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
 """Options that keep each memory access as written, preceded by a call of a function in `observe.cpp`."""
-
-RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class CompilerWarning:
 
 
 def warnings_of(program: Program) -> list[CompilerWarning]:
-    """Return the compiler's warnings about variables that are used before they are set, and cut to whole numbers.
+    """Return the compiler's warnings about variables that are not set, and numbers cut to whole numbers.
 
     It takes as long as to compile the program, and nothing is kept.
 
@@ -267,7 +268,7 @@ class _Part:
         def make(target: Path) -> None:
             completed = _run([*self.command, "-c", "-o", str(target)], self.source)
             if completed.returncode != 0:
-                raise compile_failure(self.command[0], completed.stderr)
+                raise refused_feature(completed.stderr) or compile_failure(self.command[0], completed.stderr)
             check_elf(target.read_bytes())  # the cache must not keep anything but an object file
 
         return cached(self.made_from, ".o", make)
@@ -280,14 +281,19 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
         reads_changing_headers: the source may include headers that neither cudamm nor the compiler's
             version determines.
     """
-    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    command = (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
+    command = _command(options)
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):
         full_source = preprocessed(_run([*command, "-E"], source), source)
     identity = compiler_identity(name, compiler().version)
     return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
+
+
+def _command(options: Sequence[str]) -> tuple[str, ...]:
+    """Return the compiler with its options, without those for the output."""
+    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
+    return (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
 
 
 def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str]:
@@ -310,8 +316,13 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 
 
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
-    folders = [f"-I{folder}" for folder in program.include_folders]
-    return _part(_main_file(program), [*options, *folders], program.may_include)
+    with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
+    source = _main_file(program)
+    if not program.method.runs_on_host and has_inline_ptx(program.text):
+        completed = _run([*_command(with_folders), "-E"], source)
+        if completed.returncode == 0:  # otherwise the compiler reports why not
+            return _part(with_ptx_translated(completed.stdout), options)
+    return _part(source, with_folders, program.may_include)
 
 
 def _runtime_part(name: str) -> _Part:
@@ -320,7 +331,8 @@ def _runtime_part(name: str) -> _Part:
 
 @functools.cache
 def _runtime_headers() -> tuple[str, ...]:
-    return tuple(path.read_text() for path in sorted(RUNTIME.rglob("*.h")))
+    headers = [*RUNTIME.glob("*.h"), *(RUNTIME / "include").rglob("*")]
+    return tuple(path.read_text() for path in sorted(headers) if path.is_file())
 
 
 def _static_shared_bytes(object_file: Path) -> int:
@@ -332,14 +344,23 @@ def _main_file(program: Program) -> str:
     """Return the kernel's file between the header that implements CUDA and a table for the runtime."""
     method = program.method
     constants = "".join(f'{{"{name}", (void*)&{name}, sizeof {name}}}, ' for name, _ in method.constants)
-    return f"""#include "cuda_on_cpu.h"
-{program.text}
+    headers = headers_for(program.text)
+    if has_inline_ptx(program.text):
+        headers.append("ptx.h")
+    includes = "\n".join(f'#include "{header}"' for header in headers)
+    text = _ALIGNAS.sub(r"\1__align__(", program.text)
+    return f"""{includes}
+{text}
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{ call(&::{program.entry}, arguments); }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
 """
+
+
+# nvcc accepts `__shared__ alignas(16) float s[32]`; C++ has `alignas` at the beginning of a declaration only.
+_ALIGNAS = re.compile(r"(\b__shared__(?:\s+\w+)*?\s+)alignas\s*\(")
 
 
 def _dynamic_shared_file(program: Program) -> str:
@@ -357,7 +378,7 @@ def _dynamic_shared_file(program: Program) -> str:
     return f"""#include "cuda_on_cpu.h"
 namespace cudamm {{ const size_t dynamic_shared_bytes = {size}; }}
 extern "C" {{
-#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables, so that an index past the last of them reaches nothing
+#if defined(CUDAMM_OBSERVED)  // far behind the kernel's variables: an index past their end reaches nothing
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(65536)));
 #else
 __thread unsigned char cudamm_dynamic_shared[{size} + 1] __attribute__((aligned(1024)));

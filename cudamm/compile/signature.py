@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
+from cudamm.kernels.c_text import dynamic_arrays_in, without_comments
+from cudamm.kernels.device_code import device_code
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.launch_plan import Argument, Launch, StructValue, TensorMap, Value
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
     constant_format,
     each_format,
+    launch_bound,
     member_names,
     parameter_formats,
     parameters_of,
@@ -72,13 +74,15 @@ def passed_value(
 
 
 def check_arguments(program: Program, launch: Launch) -> None:
-    """Check a launch's arguments against the kernel's parameters, and its constants against their symbols.
+    """Check a launch against its kernel: arguments, constants, number of threads and shared memory.
 
     Raises:
         UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
-            its type.
+            its type; the block has more threads than the kernel allows, or no dynamic shared memory.
     """
     method = program.method
+    if method.is_kernel:
+        _check_block(program, launch)
     formats = each_format(parameter_formats(program.text, program.entry, program.element))
     given = ", ".join(method.arguments)
     if len(formats) != len(launch.arguments):
@@ -135,6 +139,25 @@ def _check_value(name: str, letter: str, value: Argument, text: str, given: str,
     if isinstance(value, int | float) and not _fits(letter, value):
         shown = text if text == str(value) else f"{text} = {value}"
         raise UsageError(f"{name}, {shown}, does not fit its parameter “{declared}”")
+
+
+def _check_block(program: Program, launch: Launch) -> None:
+    """Raise UsageError if `__launch_bounds__` or the dynamic shared memory do not fit the launch."""
+    method, text = program.method, program.text
+    most = launch_bound(text, program.entry) if "__launch_bounds__" in text else None
+    if most is not None and launch.threads_per_block > most:
+        block = " x ".join(map(str, launch.block))
+        raise UsageError(
+            f"{method.entry} allows {most} threads in a block by its __launch_bounds__, and a block of "
+            f"{block} has {launch.threads_per_block}: a GPU refuses that launch"
+        )
+    if launch.shared_bytes == 0 and dynamic_arrays_in(text):
+        names = dynamic_arrays_in(device_code(text, program.entry))
+        if names:
+            raise UsageError(
+                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
+                "launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
+            )
 
 
 def _fits(letter: str, value: float) -> bool:

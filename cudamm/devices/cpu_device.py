@@ -7,7 +7,9 @@ own (`cpu_runtime`). The host's own methods run natively: C++ in a process of it
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
+import itertools
 import mmap
 import os
 import platform
@@ -139,6 +141,7 @@ class ProcessRun(Run):
         *,
         timeout_s: float | None = None,
         inherited: Sequence[int] = (),
+        shows_output: bool = True,
     ) -> None:
         """Start the process.
 
@@ -147,10 +150,11 @@ class ProcessRun(Run):
             timeout_s: time limit in seconds for an answer or a sign of progress; None: no limit, because
                 another process watches over this one.
             inherited: open files that the process inherits.
+            shows_output: show what the kernel prints in its first launch; later launches repeat it.
         """
         super().__init__(launch, a, b)
         self._native = program.method.runs_on_host
-        self._formats = each_format(parameter_formats(program.text, program.entry, program.element))
+        self._program = program
         self._timeout_s = timeout_s
         self._exited: int | None = None
         self._received = b""
@@ -173,6 +177,9 @@ class ProcessRun(Run):
             self._start(executable, workers, inherited)
             try:
                 self._prepare(lengths)
+                if shows_output:
+                    shape = launch.shape
+                    self.ask(f"prints {program.method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
             except BaseException:
                 self.close()
                 raise
@@ -218,19 +225,24 @@ class ProcessRun(Run):
     def launch_command(self, descending: bool = False) -> str:
         """Return the command that makes the process run the kernel once."""
         plan = self.plan
-        arguments = " ".join(map(self._argument, self._formats, plan.arguments))
+        arguments = " ".join(itertools.starmap(self._argument, enumerate(plan.arguments)))
         if self._native:
             return f"call {arguments}"
         numbers = " ".join(map(str, (*plan.grid, *plan.block, plan.shared_bytes)))
         return f"launch {numbers} {'descending' if descending else 'ascending'} {arguments}"
 
-    def _argument(self, part: str, argument: Argument) -> str:
+    def _argument(self, position: int, argument: Argument) -> str:
         """Return an argument as the process reads it: a matrix, the bytes of a struct, or a number."""
         if isinstance(argument, StructValue):
-            passed = passed_value(part, argument, self._addresses)
+            passed = passed_value(self._formats[position], argument, self._addresses)
             assert isinstance(passed, bytes)  # noqa: S101 - a struct is packed
             return f"#{passed.hex()}"
         return f"@{'ABC'.index(argument)}" if isinstance(argument, str) else repr(argument)
+
+    @functools.cached_property
+    def _formats(self) -> list[str]:
+        program = self._program
+        return each_format(parameter_formats(program.text, program.entry, program.element))
 
     def _time(self, command: str) -> int:
         duration, _, self.undefined_shuffle = self.ask(command).partition(" ")

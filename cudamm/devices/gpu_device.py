@@ -16,6 +16,7 @@ from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, passed_value
 from cudamm.devices.device import (
+    FINITE_POISON,
     GUARD_BYTES,
     GUARDS,
     Ceilings,
@@ -228,7 +229,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         a: Matrix,
         b: Matrix,
     ) -> None:
-        """Launch once on matrices without guards, with an output that was never written.
+        """Launch once on matrices without guards, with an output that was never written unless β may be 0.
 
         With guards and a filled output, a tool such as compute-sanitizer would miss accesses outside a matrix
         and reads of elements that the kernel has not written.
@@ -240,7 +241,12 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             with _driver_errors():
                 memories["A"] = _on_device(_elements(launch.layouts["A"], a))
                 memories["B"] = _on_device(_elements(launch.layouts["B"], b))
-                memories["C"] = cuda.mem_alloc(launch.shape.m * launch.shape.n * a.itemsize)
+                size_bytes = launch.shape.m * launch.shape.n * a.itemsize
+                memories["C"] = cuda.mem_alloc(size_bytes)
+                if (
+                    launch.may_scale_output
+                ):  # the kernel may read C, which the caller of such a kernel has set
+                    cuda.memset_d32(memories["C"], int(FINITE_POISON), size_bytes // 4)
                 addresses = {name: int(memory) for name, memory in memories.items()}
                 kernel.enqueue(launch, kernel.arguments(launch, addresses))
                 cuda.Context.synchronize()

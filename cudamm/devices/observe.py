@@ -124,6 +124,7 @@ def observe(
             workers,
             timeout_s=timeout_s,
             inherited=[report.fileno()],
+            shows_output=not checked,  # `check` also launches the kernel to verify it
         )
         with run:
             if c is None:
@@ -353,7 +354,7 @@ def _fault(row: Sequence[str], place_of: dict[int, Place]) -> Fault:
 
 
 def _index_fault(row: Sequence[str], program: Program) -> Fault:
-    """Return the fault of a row `index LINE COLUMN INDEX COUNT BX BY BZ TX TY TZ TYPE FILE`, as in `float[16]`."""
+    """Return the fault of a row `index LINE COLUMN INDEX COUNT BX BY BZ TX TY TZ float[16] FILE`."""
     line, column, index, count, bx, by, bz, tx, ty, tz = map(int, row[1:11])
     file = " ".join(row[12:])
     own = program.method.path.name

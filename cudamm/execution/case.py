@@ -77,6 +77,10 @@ class Case:
         return bool(self.variant.method.package)
 
 
+ORDER_MATTERS = "the result depends on the order in which threads run: the kernel has a race"
+"""Cause of two products that differ, before the race is known."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The result of verifying one product.
@@ -90,7 +94,7 @@ class Verdict:
             error is not a number.
         error_bound: the largest error that is allowed for that element.
         launch_ms: duration of the launches, in milliseconds.
-        cause: the mistake that explains the wrong product, with which the reason begins; empty if it is not known.
+        cause: the mistake that explains the wrong product, and begins the reason; empty if it is not known.
     """
 
     correct: bool | None = None

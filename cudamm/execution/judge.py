@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
+from cudamm.devices.device import GUARDS, POISON, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
 from cudamm.errors import KernelError
-from cudamm.execution.case import Verdict
+from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
 from cudamm.execution.wrong_result import adds_to_output, terms_used
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
@@ -20,7 +20,6 @@ MOST_ORDERED_SUMS = 2**31
 
 UNSET_LOCAL = "read from a local variable that was never set"
 COMPUTED_NAN = "which the kernel computed itself"
-ORDER_MATTERS = "the result depends on the order in which threads run: the kernel has a race"
 
 
 def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
@@ -69,10 +68,12 @@ def _explained(
     """Return the verdict on a wrong product with the reason, and with the cause if it is known.
 
     Args:
-        depends_on_order: the two thread orders gave two results; further launches with one order show nothing.
+        depends_on_order: the two thread orders gave two results, so that further launches show nothing.
     """
     wrong = _wrong(product, problem)
     unwritten = _holds(product, run.poison)
+    if problem.scale.beta:  # then C did not hold the poison before the launch
+        unwritten = wrong & (product == problem.output)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
     adds = adds_to_output(run, _first(wrong)) if is_product else ""
     described = _describe(product, problem, variant, wrong, unwritten & (not adds))
@@ -189,7 +190,7 @@ def _describe(
     for name, guard in GUARDS.items():
         if _holds(product, guard).any():
             return text + f", read from beyond the edge of {name}"
-    if product.dtype.kind == "f" and np.isnan(product[wrong]).any():
+    if product.dtype.kind == "f" and (np.isnan(product) & ~_holds(product, POISON)).any():
         return f"{text}, {COMPUTED_NAN}"
     return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
 
@@ -198,7 +199,7 @@ def _where(mask: Matrix) -> str:
     """Return the rows and columns that hold all wrong elements, if these are all wrong and not all of C."""
     count = int(mask.sum())
     parts, size = [], 1
-    for name, any_wrong in (("row", mask.any(axis=1)), ("column", mask.any(axis=0))):
+    for name, any_wrong in (("row", np.asarray(mask.any(axis=1))), ("column", np.asarray(mask.any(axis=0)))):
         first, last = int(np.argmax(any_wrong)), len(any_wrong) - 1 - int(np.argmax(any_wrong[::-1]))
         size *= last + 1 - first
         if last - first + 1 < len(any_wrong):

@@ -1,8 +1,8 @@
 """Try a wrong product against the usual mistakes: what the kernel computed if it is not A·B.
 
-A *reading* is what a kernel with one such mistake computes: which elements it takes from the matrices' memory and
-where it puts the sums. A mistake is named only if its reading explains every element of C, within the bound with
-which a right product is judged. Nothing is launched.
+A *reading* is what a kernel with one such mistake computes: which elements it takes from the matrices' memory
+and where it puts the sums. A mistake is named only if its reading explains every element of C, within the
+bound with which a right product is judged. Nothing is launched.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LARGEST_WHOLE = 2.0**24
 """Whole numbers below this have no rounding error in float32; above it, every float32 is a whole number."""
 
 LEAST_FINITE = 4
-"""Number of sums that a reading has to give: each NaN, from beyond the edge of a matrix, is like any other."""
+"""Number of sums that a reading has to give: each NaN from beyond the edge of a matrix is like any other."""
 
 Mask = npt.NDArray[np.bool_]
 Steps = tuple[int, int]
@@ -120,10 +120,10 @@ def _end_missing(end: int, k: int) -> str:
 
 def _start_missing(start: int, k: int) -> str:
     if start == k - 1:
-        return "C holds only the last term of each sum: is it = instead of +=, or is the sum set to 0 in the loop?"
+        return "C holds only the last term of each sum: is it = instead of +=, or is the sum set to 0 again?"
     return (
-        f"C holds only the terms from k = {start} on, and K is {k}: is the sum set to 0 again in the loop over "
-        "the tiles, or does k begin too late?"
+        f"C holds only the terms from k = {start} on, and K is {k}: is the sum set to 0 again in the loop "
+        "over the tiles, or does k begin too late?"
     )
 
 
@@ -134,11 +134,12 @@ def unwritten_part(run: Run, written: Mask, *, rest_is_right: bool) -> str:
         written: which elements of C were written.
         rest_is_right: the elements that were written are right.
     """
-    rows, columns = written.any(axis=1), written.any(axis=0)
+    rows: Mask = np.asarray(written.any(axis=1))
+    columns: Mask = np.asarray(written.any(axis=0))
     if not written.any() or written.all() or not (written == np.outer(rows, columns)).all():
         return ""
     m, n = written.shape
-    last_row, last_column = int(np.flatnonzero(rows)[-1]) + 1, int(np.flatnonzero(columns)[-1]) + 1
+    last_row, last_column = (int(np.flatnonzero(mask)[-1]) + 1 for mask in (rows, columns))
     if rows[:last_row].all() and columns[:last_column].all():
         return _uncovered(run.plan, (m, n), (last_row, last_column)) if rest_is_right else ""
     in_tile = _period(rows), _period(columns)
@@ -146,8 +147,8 @@ def unwritten_part(run: Run, written: Mask, *, rest_is_right: bool) -> str:
         threads = " x ".join(map(str, run.plan.block[:2]))
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
         return (
-            f"of each {row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written, and "
-            f"the block has {threads} threads: is the block smaller than the tile?"
+            f"of each {row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written, "
+            f"and the block has {threads} threads: is the block smaller than the tile?"
         )
     return ""
 
@@ -164,7 +165,8 @@ def _uncovered(launch: Launch, shape: tuple[int, int], covered: tuple[int, int])
         for name, first, size in zip(("row", "column"), covered, shape, strict=True)
         if first < size
     ]
-    unwritten = f"{' and '.join(parts)} of C {'is' if parts == [parts[0]] and 'last' in parts[0] else 'are'} never written"
+    verb = "is" if len(parts) == 1 and "last" in parts[0] else "are"
+    unwritten = f"{' and '.join(parts)} of C {verb} never written"
     grid, block = launch.grid[:2], launch.block[:2]
     blocks = " x ".join(map(str, grid))
     covers = (
@@ -181,8 +183,8 @@ def _uncovered(launch: Launch, shape: tuple[int, int], covered: tuple[int, int])
         if len(edges) == len(parts) and any(edge % extent == 0 for extent in block):
             if by_row != by_column and edge * by_column >= shape[0] and edge * by_row >= shape[1]:
                 return (
-                    f"x and y of the grid are swapped: {covers}, and {grid[1]} x {grid[0]} would cover all; swap them, or "
-                    "swap x and y in the kernel"
+                    f"x and y of the grid are swapped: {covers}, and {grid[1]} x {grid[0]} would cover "
+                    "all; swap them, or swap x and y in the kernel"
                 )
             is_rounded = all(size - c < edge for c, size in zip(covered, shape, strict=True))
             hint = " (is their number rounded down? It has to be rounded up)" if is_rounded else ""
@@ -241,8 +243,8 @@ def _transposed_tiles(shape: Shape, tiles: Sequence[int]) -> Iterator[tuple[str,
     names: tuple[Literal["A", "B"], ...] = ("B", "A")
     for name, tile in itertools.product(names, tiles):
         yield (
-            f"each tile of {name}, {tile} x {tile}, is transposed: its two indices are swapped where the kernel "
-            "stores or reads it",
+            f"each tile of {name}, {tile} x {tile}, is transposed: its two indices are swapped where the "
+            "kernel stores or reads it",
             dataclasses.replace(right, tile=tile, transposed=name),
         )
 
@@ -285,7 +287,8 @@ def _misread(
             seen.add(steps)
             yield (
                 steps,
-                f"{name} is {verb} with the wrong row length: {name}[{row} * {extent} + {column}] instead of {expected}",
+                f"{name} is {verb} with the wrong row length: {name}[{row} * {extent} + {column}] instead of "
+                f"{expected}",
             )
 
 
@@ -297,8 +300,7 @@ class _Observed:
         dtype = run.matrices["C"].dtype
         self._guard = GUARD_BYTES // dtype.itemsize
         self._inputs: dict[str, npt.NDArray[Any]] = {
-            name: run.region(name).view(dtype).astype(np.float64)  # type: ignore[arg-type]
-            for name in ("A", "B")
+            name: run.region(name).view(dtype).astype(np.float64) for name in ("A", "B")
         }
         words = run.region("C").view(np.uint32).copy()
         before = np.full_like(words, GUARDS["C"])
@@ -411,7 +413,7 @@ def _is_product(product: Matrix, a: Matrix, b: Matrix, problem: Problem) -> bool
 
 
 def _of_values(run: Run, problem: Problem) -> str:
-    """Return a mistake that changes the values of the elements and not their places; empty if there is none."""
+    """Return a mistake that changes the values of the elements, not their places; empty if there is none."""
     product, reference = _product(run, problem), problem.reference[0]
     if not np.isfinite(product).all():
         return ""

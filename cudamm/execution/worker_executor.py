@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from cudamm.devices.device import Target
     from cudamm.execution.case import Case, Verdict
 
+TIMEOUT_S = 60.0
+"""Time limit for a request that runs a case, in seconds, unless another is given."""
+
+SMALL_TIMEOUT_S = 10.0
+"""The same for verifying a small product on the CPU device, which takes milliseconds."""
+
+SMALL_WORK = 2**24
+"""Largest number of multiplications of a small product."""
+
 START_TIMEOUT_S = 120
 """Time limit for opening the device, in seconds; the first context after a boot can take long."""
 
@@ -46,13 +55,14 @@ class WorkerExecutor(Executor):
     """An executor that runs cases in a worker process."""
 
     def __init__(
-        self, device_spec: str, timeout_s: float, expected: tuple[str, str, int] | None = None
+        self, device_spec: str, timeout_s: float | None, expected: tuple[str, str, int] | None = None
     ) -> None:
         """Start the worker process, which begins to open a device; `target` waits for the device.
 
         Args:
             device_spec: name of a device, for `find_device.find`.
-            timeout_s: time limit for a request that runs a case, in seconds.
+            timeout_s: time limit for a request that runs a case, in seconds; None: TIMEOUT_S, or
+                SMALL_TIMEOUT_S for a small product on the CPU device.
             expected: size, element type and seed of the problem that will be requested first; the worker
                 process makes its matrices while the device is being opened.
         """
@@ -153,13 +163,20 @@ class WorkerExecutor(Executor):
         was_sent = self._sent.get(case.position) == case
         try:
             self._send(RunCase(case.position, None if was_sent else case, step))
-            value = self._receive(self._timeout_s, f"no answer within {self._timeout_s:g} s (--timeout)")
+            timeout_s = self._time_limit(case)
+            value = self._receive(timeout_s, f"no answer within {timeout_s:g} s (--timeout)")
         except WorkerLostError as error:
             # The next case gets a new process.
             self._restart()
             raise (HangError if error.is_hang else KernelError)(str(error)) from None
         self._sent[case.position] = case
         return value
+
+    def _time_limit(self, case: Case) -> float:
+        """Return the time limit for running a case, in seconds."""
+        shape = case.problem.shape
+        is_small = case.on_host and shape.m * shape.n * shape.k <= SMALL_WORK
+        return self._timeout_s or (SMALL_TIMEOUT_S if is_small else TIMEOUT_S)
 
     def _request(self, request: Request) -> Any:
         """Return the answer to a request that runs no case; a lost process is replaced once."""

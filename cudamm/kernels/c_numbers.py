@@ -468,6 +468,20 @@ class Translation:
         return (), None
 
 
+def number_in(source: str, text: str, known: Mapping[str, int] | None = None) -> int | None:
+    """Return the value of a C++ expression in a file; None if it is not known.
+
+    Args:
+        known: values of names, which come before those of the file.
+    """
+    file = source_file(source)
+    number = Translation(file, kept=frozenset(known or ())).of(parsed_expression(text))
+    if number is None:
+        return None
+    definitions = {name: parse(expression) for name, expression in file.numbers.items()}
+    return evaluated({**definitions, "": parse(number.text)}, dict(known or {})).get("")
+
+
 def _literal(text: str) -> Number | None:
     plain = text.replace("'", "").lower()
     whole = re.fullmatch(r"(0x[0-9a-f]+|[0-9]+)[uzl]*", plain)

@@ -134,7 +134,9 @@ def cases_of_supported_types(
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
 ) -> tuple[Cases, list[str]]:
-    """Return the cases of `cases` without methods that lack a type, and a remark on those for each type.
+    """Return the cases of `cases` without methods that lack a type, and remarks.
+
+    The remarks are on what was assumed about a user's file, and on the methods that lack each type.
 
     A method that is named itself stays among the cases: it is refused later, with the reason.
 
@@ -152,7 +154,8 @@ def cases_of_supported_types(
             kept.append((variant, problem))
         else:
             left_out.setdefault(dtype, {})[method.name] = None
-    remarks = [
+    remarks = [remark for method in dict.fromkeys(v.method for v in variants) for remark in method.remarks]
+    remarks += [
         f"these methods are omitted because they do not support {dtype}: {', '.join(names)}"
         for dtype, names in left_out.items()
     ]

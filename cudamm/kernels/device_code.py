@@ -339,7 +339,7 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
     if not words or (words[:2] == ["using", "namespace"] and words[-1] in known.namespaces):
         return None
     if words[0] in ("using", "namespace", "static_assert"):
-        names = words[1:2] if words[0] == "namespace" else words[1:]
+        names = words[1:2] if words[0] == "namespace" or "=" in head else words[1:]
         return _Declaration(start, end, frozenset(names), uses, scope)
     is_on_device = not known.on_device.isdisjoint(words)
     if _is_function(text):

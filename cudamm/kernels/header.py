@@ -158,7 +158,7 @@ def parse_method(
             ]
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     types = _words(fields.get("types", ""))
-    if not types and (language == "python" or re.search(r"\belement\b", without_comments(code) + entry)):
+    if not types and (language == "python" or _names_element(without_comments(code), entry)):
         types = tuple(ELEMENT_TYPES)
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
@@ -323,6 +323,14 @@ def _language(path: Path, source: str) -> Language:
     if path.suffix == ".py":
         return "python"
     return "c++" if path.suffix == ".cpp" and "__global__" not in without_comments(source) else "cuda"
+
+
+def _names_element(code: str, entry: str) -> bool:
+    """Return whether C source without comments uses `element` as a type, and not as a variable."""
+    return re.search(r"\belement\b", entry) is not None or (
+        re.search(r"\belement\b\s*(?:[*&]|\w)|[<(,]\s*element\s*[>),]", code) is not None
+        and not re.search(r"\b(?:auto|double|float|int|long|size_t|unsigned|u?int\d+_t)\s+element\b", code)
+    )
 
 
 def _element_type(path: Path, c_types: Sequence[str]) -> str:

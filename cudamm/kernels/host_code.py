@@ -33,7 +33,8 @@ class LaunchStatement:
         arguments: of the kernel, without casts.
         node: the whole statement.
         line: number of its line, from 1.
-        is_reached: whether the conditions around it hold, as far as they are known.
+        doubts: 0 if it is reached; 1 if another one is as well, by a condition whose value is not known; 2 if
+            it is not reached.
     """
 
     function: Function
@@ -43,7 +44,7 @@ class LaunchStatement:
     arguments: tuple[Node, ...]
     node: Node
     line: int
-    is_reached: bool
+    doubts: int
 
 
 def launches(file: SourceFile) -> list[LaunchStatement]:
@@ -69,27 +70,27 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                     ),
                     node=syntax,
                     line=line_of(syntax),
-                    is_reached=_is_reached(file, function, syntax),
+                    doubts=_doubts(file, function, syntax),
                 )
             )
     return found
 
 
-def _is_reached(file: SourceFile, function: Function, node: Node) -> bool:
-    """Return whether no condition around a statement is known to prevent it, as `if (size == 16)` may."""
+def _doubts(file: SourceFile, function: Function, node: Node) -> int:
+    """Return how the conditions around a statement, such as `if (size == 16)`, prevent it: see `doubts`."""
+    doubts = 0
     inner, around = node, node.parent
     while around is not None and around != function.node:
-        if around.type == "if_statement":
-            value = _own_number(file, function, around.child_by_field_name("condition"), MOST_CALLERS)
-            branch = around.child_by_field_name("consequence")
-            if (
-                value is not None
-                and inner != around.child_by_field_name("condition")
-                and (inner == branch) != (value != 0)
-            ):
-                return False
+        condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
+        if condition and inner != condition:
+            value = _own_number(file, function, condition, MOST_CALLERS)
+            is_then = inner == around.child_by_field_name("consequence")
+            if value is None:
+                doubts += is_then and around.child_by_field_name("alternative") is not None
+            elif is_then == (value == 0):
+                return 2
         inner, around = around, around.parent
-    return True
+    return min(doubts, 1)
 
 
 def first_name(node: Node) -> str:
@@ -169,7 +170,8 @@ def own_value(file: SourceFile, function: Function, name: str, levels: int = MOS
             for caller, argument in callers_of(file, function, name)
         )
         return next((value for value in values if value is not None), None)
-    return _own_number(file, function, first or file.value_of(name), levels - 1)
+    value = _own_number(file, function, first or file.value_of(name), levels - 1)
+    return value or None  # 0 is only the value before the one that counts
 
 
 def _own_number(file: SourceFile, function: Function, node: Node | None, levels: int) -> int | None:
@@ -188,8 +190,7 @@ def _own_number(file: SourceFile, function: Function, node: Node | None, levels:
         value = own_value(file, function, name, levels - 1)
         if value is not None:
             known[name] = value
-    value = evaluated({"it": parse(number.text)}, known).get("it")
-    return value or None  # 0 is the value before the one that counts
+    return evaluated({"it": parse(number.text)}, known).get("it")
 
 
 def is_filled(function: Function, name: str, before: Node) -> bool:

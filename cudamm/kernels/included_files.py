@@ -42,7 +42,10 @@ def folders_field(folders: Iterable[str | Path]) -> str:
             raise UsageError(
                 f"-I {folder}: the name of a folder must not be empty or contain {FOLDER_SEPARATOR}"
             )
-    return FOLDER_SEPARATOR.join(str(Path(folder).absolute()) for folder in folders)
+    try:
+        return FOLDER_SEPARATOR.join(str(Path(folder).absolute()) for folder in folders)
+    except OSError:
+        raise UsageError("-I: the current directory does not exist") from None
 
 
 def folders_of(field: str) -> tuple[Path, ...]:
@@ -155,13 +158,17 @@ def _once(text: str, file: Path) -> str:
     return f"#ifndef {guard}\n#define {guard}\n#line 1\n{opened}\n#endif"
 
 
+NAMES_OF_HEADER_FOLDERS = ("include", "inc", "common", "utils")
+"""Names of the folders in which projects usually keep headers."""
+
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 
 
 def _folders_of_headers(kernel_folder: Path, folders: Sequence[Path]) -> list[Path]:
-    """Return the kernel's folder, those of `-I` and of the variables, and `include` beside it or above."""
+    """Return the kernel's folder, those of `-I` and of variables, and those of the project."""
     variables = FOLDER_SEPARATOR.join(os.environ.get(name, "") for name in FOLDERS_OF_HEADERS)
-    of_project = (folder / "include" for folder in (kernel_folder, *kernel_folder.parents[:LEVELS_ABOVE]))
+    above = (kernel_folder, *kernel_folder.parents[:LEVELS_ABOVE])
+    of_project = (folder / name for folder in above for name in NAMES_OF_HEADER_FOLDERS)
     return [kernel_folder, *folders, *map(Path, filter(None, variables.split(FOLDER_SEPARATOR))), *of_project]
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cudamm.errors import UsageError
+from cudamm.kernels.c_numbers import number_in
 from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
-from cudamm.kernels.struct_members import Struct, find_struct
+from cudamm.kernels.struct_members import Member, Struct, find_struct
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
@@ -79,7 +81,23 @@ class _Types:
             parameter: self.resolved(value.split())
             for parameter, value in zip(found.parameters, given, strict=False)
         }
-        return found, _Types(self.code, {**self.named, **values})
+        types = _Types(self.code, {**self.named, **values})
+        members = tuple(part for member in found.members for part in types.parts(member))
+        return dataclasses.replace(found, members=members), types
+
+    def parts(self, member: Member) -> tuple[Member, ...]:
+        """Return the members of a member that is a struct of numbers of one type; else the member itself.
+
+        Numbers of one type have no padding between or behind them.
+        """
+        declared = _declared(member.declared)
+        inner = None if declared.pointers else find_struct(self.code, "".join(_type_words(declared, self)))
+        if inner is None or inner.unknown or not inner.members:
+            return (member,)
+        types = {" ".join(_declared(part.declared).words[:-1]) for part in inner.members}
+        is_plain = len(types) == 1 and types <= _FORMATS.keys()
+        names = tuple(Member(f"{member.name}.{part.name}", part.declared) for part in inner.members)
+        return names if is_plain else (member,)
 
 
 def parameter_formats(source: str, entry: str, element: ElementType) -> str:
@@ -111,6 +129,20 @@ def member_names(source: str, entry: str, position: int) -> list[str]:
     types = _Types(code, _named_types(code) | _template_types(code, entry))
     found = types.struct(_type_words(_declared(parameters_of(code, entry)[position]), types))
     return [member.name for member in found[0].members] if found else []
+
+
+def launch_bound(source: str, entry: str) -> int | None:
+    """Return the threads that a kernel's `__launch_bounds__` allows in a block; None if it has none."""
+    code = without_comments(source)
+    head = re.split("[;}]", code[: _place_of_parameters(code, entry)][-LONGEST_HEAD:])[-1]
+    found = re.search(r"__launch_bounds__\s*\(", head)
+    if found is None:
+        return None
+    most, *_ = split_at_commas(head[found.end() : closing_bracket(head, found.end()) - 1])
+    given = {
+        name: int(words[0]) for name, words in _template_types(code, entry).items() if words[0].isdecimal()
+    }
+    return number_in(code, most, given)
 
 
 def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]:

@@ -27,6 +27,9 @@ MOST_ELEMENTS = 2**31 - 1
 LARGEST_WHOLE = 100
 """Largest absolute value of a random whole number."""
 
+LEAST_SCALE = 1e-20
+"""Least absolute value of a factor that is not 0; with a smaller one, errors below the normal range count."""
+
 ROUNDINGS_OF_SCALING = 4
 """Number of roundings that α A B + β C adds to each term: of a factor, a product, a sum; and one spare."""
 
@@ -196,12 +199,12 @@ class Problem:
         return x, expected, tolerance
 
     def check_verifiable(self) -> None:
-        """Raise UsageError if k is too large for any error bound, or α and β for whole numbers.
-
-        Nothing is computed.
-        """
+        """Raise UsageError if there is no error bound for k, or for α and β; nothing is computed."""
         gamma(self.element, self.shape.k)
         alpha, beta = self.scale.alpha, self.scale.beta
+        for name, value in self.scale.names.items():
+            if 0 < abs(value) < LEAST_SCALE:
+                raise UsageError(f"{name} is {value:g}: it has to be 0 or at least {LEAST_SCALE:g} in size")
         if self.element.name != "int32" or self.scale == UNSCALED:
             return
         if not (alpha.is_integer() and beta.is_integer()):

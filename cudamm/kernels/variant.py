@@ -144,9 +144,10 @@ class Variant:
             raise UsageError(f"{self}: {field} needs one to three numbers, not {len(expressions)}")
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
         if min(x, y, z) < 1:
-            rounded = [e for e in expressions if "//" in e.text and e.whole(names) == 0]
-            hint = f": “{rounded[0]}” rounds down; does it need ceil?" if rounded else ""
-            raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1{hint}")
+            size = " x ".join(str(names[name]) for name in "MNK" if name in names)
+            at = f" for M x N x K = {size}" if field == "grid" else ""
+            up = ": round the number of blocks up, as in ceil(N / 16)" if field == "grid" else ""
+            raise UsageError(f"{self}: {field} is {x} x {y} x {z}{at}; each number must be at least 1{up}")
         return x, y, z
 
 

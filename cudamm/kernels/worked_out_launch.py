@@ -55,6 +55,9 @@ _OTHER_TASKS = re.compile(
 )
 """Words in the names of kernels that accompany a product."""
 
+_OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|c(?![a-z])|d?_?c$", re.IGNORECASE)
+"""Beginnings of names of the matrix that a kernel writes."""
+
 _REAL = frozenset({"float", "double", "half", "__half"})
 _TRIED = (1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 250, 255, 256, 257, 1000, 1024)
 """Sizes for which two expressions are compared."""
@@ -93,7 +96,7 @@ def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
     statements = launches(file)
-    for statement in sorted(statements, key=lambda launch: not launch.is_reached):
+    for statement in sorted(statements, key=lambda launch: launch.doubts):
         kernel = _kernel_named(file, statement.kernel)
         if kernel is None or not _is_product(file, kernel):
             continue
@@ -169,23 +172,24 @@ def _names_real(file: SourceFile, c_type: str) -> bool:
 
 
 def _structs(file: SourceFile) -> dict[str, tuple[str, ...]]:
-    """Return the members of each struct, by the names of the struct."""
+    """Return the members of each struct, by the names of the struct; `shape_rows` for those of a member."""
     found: dict[str, tuple[str, ...]] = {}
     for node in all_of(file.tree, "struct_specifier", "class_specifier"):
         body = node.child_by_field_name("body")
-        members = [
-            ("*" if "pointer" in declarator.type else "") + declared_name(declarator)
-            for part in (body.named_children if body else ())
-            if part.type == "field_declaration"
-            for declarator in part.children_by_field_name("declarator")
-            if declarator.type != "function_declarator"
-        ]
-        if not members:
-            continue
+        members: list[str] = []
+        for part in body.named_children if body else ():
+            inner = found.get(text_of(part.child_by_field_name("type")), ())
+            for declarator in part.children_by_field_name("declarator"):
+                name = declared_name(declarator)
+                if part.type == "field_declaration" and declarator.type != "function_declarator":
+                    is_pointer = "pointer" in declarator.type
+                    members += (
+                        [f"{name}_{member}" for member in inner] if inner else ["*" * is_pointer + name]
+                    )
         names = [text_of(node.child_by_field_name("name"))]
         if node.parent and node.parent.type == "type_definition":
-            names += [declared_name(d) for d in node.parent.children_by_field_name("declarator")]
-            names += [text_of(d) for d in node.parent.children_by_field_name("declarator")]
+            for declarator in node.parent.children_by_field_name("declarator"):
+                names += [declared_name(declarator), text_of(declarator)]
         found |= dict.fromkeys(filter(None, names), tuple(members))
     return found
 
@@ -260,7 +264,8 @@ class _Launch:
             if letters and (not output or letters[names.index(output)] == "C"):
                 self.letters = dict(zip(names, letters, strict=True))
                 return
-        output = output or (written or names)[-1]
+        named = [name for name in names if _OUTPUT.match(name)]
+        output = output or (written or named or names)[-1]
         inputs = [name for name in names if name != output]
         self.letters = dict(zip((*inputs, output), "ABC", strict=True))
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cudamm.benchmark.result import Result, Status, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
+from cudamm.execution.case import ORDER_MATTERS
 from cudamm.output.best_row import best_candidates, best_of_several, best_row
 from cudamm.output.number_format import parameters, rate_unit, variant
 from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, marks_of
@@ -434,8 +435,8 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
 def troubles(results: Iterable[Result]) -> list[Trouble]:
     """Return what failed or was skipped: each failed result, and skipped ones by method and reason.
 
-    Failed results of a variant with one cause are one trouble. If the cause of some is known, they come first, and
-    the variant's other failed results are one trouble too.
+    Failed results of a variant with one cause are one trouble. If the cause of some is known, they come
+    first, and the variant's other failed results are one trouble too.
     """
     concerned = [result for result in results if result.status in ("failed", "skipped")]
     explained = {_variant(r) for r in concerned if r.status == "failed" and r.verdict.cause}
@@ -448,9 +449,12 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
         groups.setdefault(key, []).append(ResultRow(result))
     found = [Trouble(tuple(rows), _reason(rows[0].result)) for rows in groups.values()]
     first = {_variant(result): i for i, result in reversed([*enumerate(concerned)])}
-    return sorted(
-        found, key=lambda t: (first[_variant(t.rows[0].result)], not t.rows[0].result.verdict.cause)
-    )
+    return sorted(found, key=lambda t: (first[_variant(t.rows[0].result)], _vagueness(t.rows[0].result)))
+
+
+def _vagueness(result: Result) -> int:
+    """Return 0 if the cause is known, 1 if only its kind is, and 2 if nothing is."""
+    return (not result.verdict.cause) * 2 or int(result.verdict.cause == ORDER_MATTERS)
 
 
 def _variant(result: Result) -> tuple[str, str]:

@@ -9,6 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.devices.find_device import host
+from cudamm.execution.prepare import identities
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Scale, Shape
+from cudamm.kernels.selection import Selection
+
 KERNEL = """\
 #include "steps/view.h"
 
@@ -62,6 +68,25 @@ def test_another_layout_than_the_kernels_is_wrong(run) -> None:
     assert "of 527 elements wrong" in ended.records[0]["reason"]
 
 
+def test_results_of_different_layouts_and_factors_have_different_identities(tmp_path: Path) -> None:
+    args = f"{', '.join(ROWS.values())}, M, N, K, alpha, beta"
+    fields = {"threads": "8", "grid": "1", "args": args, "include": str(tmp_path / "common")}
+    shape, element = Shape(8, 8, 8), ELEMENT_TYPES["float32"]
+    found = []
+    for layout, scale in (
+        ("A=row", Scale()),
+        ("A=column", Scale()),
+        ("B=column", Scale()),
+        ("A=row", Scale(2, 1)),
+    ):
+        selection = Selection(
+            (), kernels=(tmp_path / "product.cu",), kernel_fields={**fields, "layout": layout}
+        )
+        (variant,) = selection.variants()
+        found += identities(host(), [(variant, Problem(shape, element, 0, scale))], fmad=True)
+    assert len(set(found)) == 4 and all(found)
+
+
 def test_messages_name_the_elements_of_a_matrix_that_is_stored_by_column(run) -> None:
     views = f"{ROWS['A']}, {ROWS['B']}, {{1, C, M + 1}}, M, N, K, alpha, beta"
     ended = run(f"check {launch('C', views)} --json -")
@@ -84,6 +109,12 @@ def test_factors_that_the_kernel_ignores_are_found(run) -> None:
     assert run(f"verify --device cpu {launch(args=f'{views}, M, N, K, ALPHA, 1.0')}").status == 1
     assert run(f"verify --device cpu {launch(args=f'{views}, M, N, K, ALPHA, Beta')} --beta 1").status == 0
     assert run(f"verify --device cpu {launch(args=f'{views}, M, N, K, beta, alpha')} --beta 2").status == 1
+
+
+def test_an_element_that_no_thread_writes_is_found_with_every_beta(run) -> None:
+    for beta in ("0", "2"):
+        ended = run(f"verify --device cpu {launch(n='17x8x13')} --beta {beta} --grid 1,2 --json -")
+        assert "8 of 136 elements never written, first C[16][0]" in ended.records[0]["reason"]
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,24 @@ def test_tensor_maps_are_at_multiples_of_128_on_newer_architectures() -> None:
     cubin = nvcc_compiler.compile_for_gpu(program(variant, FLOAT32, True), newer[0])
     begin = parameters_offset(cubin.image, cubin.kernel)
     assert [(begin + offset) % 128 for offset in parameter_offsets(cubin.image, cubin.kernel)[:2]] == [0, 0]
+
+
+def test_structs_have_the_offsets_and_the_sizes_that_nvcc_gives_them(write_kernel: WriteKernel) -> None:
+    text = """struct Odd { char kind; double scale; bool on; const double *data; short last; };
+    typedef struct { double *elements; int width, height, stride; } Matrix;
+    __global__ void k(int n, Odd A, char c, const Matrix B, short s, Matrix C) {
+        C.elements[n] = A.data[c] * A.scale * B.elements[s] + A.kind + A.on + A.last + B.stride + C.width;
+    }
+    """
+    launch = "// threads: 1\n// grid: 1\n// args: 3, {1, 2.0, 1, A, 4}, 5, {B, 6, 7, 8}, 9, {C, 1, 2, 3}\n"
+    cubin = compiled(write_kernel(launch + text))
+    formats = parameter_formats(text, "k", ELEMENT_TYPES["float64"])
+    offsets = parameter_offsets(cubin.image, cubin.kernel)
+    assert offsets == [0, 8, 48, 56, 80, 88]
+    packed = packed_formats(formats, offsets)
+    assert struct.calcsize(packed) == struct.calcsize(packed_formats(formats)) == 88 + 24
+    (information,) = (s.data for s in sections(cubin.image) if s.name == f".nv.info.{cubin.kernel}")
+    *_, length = struct.unpack_from(
+        "=BBHIHH", information, information.index(struct.pack("=BBH", 4, 0x0A, 8))
+    )
+    assert length == 88 + 24

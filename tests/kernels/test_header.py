@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from cudamm.compile.program import program
 from cudamm.errors import UsageError
 from cudamm.kernels.c_text import dynamic_arrays_in, kernels_in, without_comments
 from cudamm.kernels.header import LARGEST_FILE_BYTES, Overrides, parse_method, read_method
 from cudamm.kernels.method import ELEMENT_TYPES, Parameter
+from cudamm.kernels.selection import Selection
 
 WriteKernel = Callable[..., Path]
 KERNEL = "__global__ void own(int M, int N, int K, const element *A, const element *B, element *C) {}\n"
@@ -428,3 +430,57 @@ def test_an_entry_needs_no_colons_in_front(tmp_path: Path, entry: str) -> None:
     text = "namespace my { template <int N> __global__ void gemm(float *A, float *B, float *C) {} }"
     fields = {"entry": entry, "threads": "1", "grid": "1", "args": "A, B, C"}
     assert parse_method(text, tmp_path / "k.cu", Overrides(fields)).entry == "my::gemm<4>"
+
+
+def test_a_value_of_the_user_reaches_the_headers_of_a_named_folder(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "tile.h").write_text("#define TILE 16\nconst int twice = TILE * 2;\n")
+    path = tmp_path / "k.cu"
+    path.write_text("#include <tile.h>\n__global__ void k(float *A, float *B, float *C) { C[0] = twice; }\n")
+    fields = {"threads": "TILE", "grid": "1", "args": "A, B, C", "include": str(tmp_path / "more")}
+    (variant,) = Selection((), kernels=(path,), defines=("TILE=8",), kernel_fields=fields).variants()
+    text = program(variant, ELEMENT_TYPES["float32"], fmad=True).text
+    assert "#define TILE 8" in text and "16" not in text
+    assert any("twice" in included for included in variant.method.included)
+
+
+@pytest.mark.parametrize(
+    ("layout", "found"),
+    [
+        ("B=column", ("B",)),
+        ("C = column , A=column,", ("A", "C")),
+        ("A:column, B=row", ("A",)),
+        ("A=row", ()),
+    ],
+)
+def test_a_layout_names_the_matrices_that_are_stored_by_column(layout: str, found: tuple[str, ...]) -> None:
+    text = f"// layout: {layout}\n{GEOMETRY}{KERNEL}"
+    assert parse_method(text, Path("k.cu")).column_major == found
+
+
+@pytest.mark.parametrize(
+    "layout", ["D=column", "A", "A=columns", "column", "A=column,A=row", "a=column", ",", "A="]
+)
+def test_a_layout_that_is_not_understood_is_refused(layout: str) -> None:
+    with pytest.raises(UsageError, match="must have the form “layout: A=column, B=column”"):
+        parse_method(f"// layout: {layout}\n{GEOMETRY}{KERNEL}", Path("k.cu"))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [
+        ("double2 *A, double2 *B, double2 *C", ("float64",)),
+        ("double A[][8], double (*B)[8], double *C", ("float64",)),
+        ("int32_t *A, int4 *B, signed int *C", ("int32",)),
+        ("void *A, void *B, float *C", ("float32",)),
+    ],
+)
+def test_the_element_type_is_that_of_the_matrices(parameters: str, found: tuple[str, ...]) -> None:
+    text = f"// args: A, B, C\n{GEOMETRY}__global__ void k({parameters}) {{}}"
+    assert parse_method(text, Path("k.cu")).element_types == found
+
+
+def test_matrices_of_a_type_that_cudamm_lacks_are_refused() -> None:
+    text = f"// args: A, B, C\n{GEOMETRY}__global__ void k(const unsigned char *A, uchar4 *B, float *C) {{}}"
+    with pytest.raises(UsageError, match="cannot run kernels with matrices of uchar yet"):
+        parse_method(text, Path("k.cu"))

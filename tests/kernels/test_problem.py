@@ -336,5 +336,7 @@ def test_scaled_whole_numbers_do_not_overflow():
     assert np.abs(problem.reference[0]).max() < 2**31 and not problem.error_bound.any()
     with pytest.raises(UsageError, match="both have to be whole numbers"):
         dataclasses.replace(problem, scale=Scale(0.5, 1.0)).check_verifiable()
+    with pytest.raises(UsageError, match="beta is 1e-30: it has to be 0 or at least 1e-20"):
+        dataclasses.replace(problem, scale=Scale(1.0, 1e-30)).check_verifiable()
     with pytest.raises(UsageError, match="too large for int32"):
         dataclasses.replace(problem, scale=Scale(1e6, 0.0)).check_verifiable()

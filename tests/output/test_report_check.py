@@ -38,7 +38,9 @@ def shown(results: list[CheckResult], width: int = 200, terminal: bool = False) 
 
 def test_a_mistake_has_kind_place_source_line_message_and_cure():
     lines = shown([result(RACE)]).splitlines()
-    assert lines[0] == "mine BLOCK_SIZE=16, float32 at 2 sizes: 1 error"
+    assert lines[0].startswith(
+        "mine BLOCK_SIZE=16, float32 at 2 sizes: 1 error: a __syncthreads() is missing in my.cu: put "
+    )
     assert lines[1].strip() == "error: race, my.cu:6"
     assert lines[2].strip() == "sum += As[ty][k] * Bs[k][tx];"  # brackets are not markup
     assert lines[3].strip() == (

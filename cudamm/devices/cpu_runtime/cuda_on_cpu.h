@@ -22,12 +22,17 @@
 
 // ---- Words of the language -----------------------------------------------------------------------
 
+#define __CUDA_ARCH__ 800  // the compute capability of what the CPU device implements
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+
 #define __global__ __attribute__((noinline))
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__  // empty, because it is also a name of a GCC attribute
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__
 #define __managed__
@@ -61,16 +66,9 @@ struct dim3 {
     inline name##2 make_##name##2(type x, type y) { return {x, y}; }                                   \
     inline name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; }                        \
     inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
-CUDAMM_VECTORS(signed char, char, 1)
-CUDAMM_VECTORS(unsigned char, uchar, 1)
-CUDAMM_VECTORS(short, short, 2)
-CUDAMM_VECTORS(unsigned short, ushort, 2)
 CUDAMM_VECTORS(int, int, 4)
 CUDAMM_VECTORS(float, float, 4)
 CUDAMM_VECTORS(double, double, 8)
-CUDAMM_VECTORS(long long, longlong, 8)
-CUDAMM_VECTORS(unsigned long long, ulonglong, 8)
-#undef CUDAMM_VECTORS
 struct uint1 { unsigned x; };
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
@@ -100,11 +98,7 @@ void exchange(unsigned mask, void* value, size_t bytes, int lane, const char* op
 // Returns the lanes of the mask that took part and passed `predicate`, one bit each.
 unsigned vote(unsigned mask, bool predicate, const char* operation, int line, const char* file);
 int lane();
-unsigned active_mask();
-// Asynchronous copies of the running thread, see cuda_pipeline.h.
-void copy_later(void* to, const void* from, size_t size, size_t zfill, int line, const char* file);
-void commit_copies();
-void wait_for_copies(size_t prior);
+unsigned converged_lanes(int line, const char* file);  // waiting.h
 // Returns the block-wide sum of `value`, for __syncthreads_count, __syncthreads_and and __syncthreads_or.
 int block_sum(int value, int line, const char* file);
 
@@ -128,7 +122,7 @@ inline int __syncthreads_and(int p, CUDAMM_HERE) { return cudamm::block_sum(p ==
 inline void __syncwarp(unsigned mask = 0xffffffffu, CUDAMM_HERE) {
     cudamm::wait_for_warp(mask, "__syncwarp", line, file);
 }
-inline unsigned __activemask() { return cudamm::active_mask(); }
+inline unsigned __activemask(CUDAMM_HERE) { return cudamm::converged_lanes(line, file); }
 
 template <class T>
 inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CUDAMM_HERE) {
@@ -171,17 +165,7 @@ inline int __all_sync(unsigned mask, int predicate, CUDAMM_HERE) {
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// ---- Arithmetic functions --------------------------------------------------------------------------
-
-// Each result is rounded once; `volatile` keeps the compiler from fusing operations.
-inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
-inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
-inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
-inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-inline double __dmul_rn(double a, double b) { volatile double r = a * b; return r; }
-inline double __dadd_rn(double a, double b) { volatile double r = a + b; return r; }
-inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
-inline int __mul24(int a, int b) { return a * b; }
+// ---- Arithmetic functions and memory; host_compiler.py includes further headers for kernels that use them ------
 
 template <class A, class B>
 inline typename std::common_type<A, B>::type min(A a, B b) { return b < a ? b : a; }
@@ -195,27 +179,6 @@ template <class T> CUDAMM_IN_PLACE T __ldcg(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE T __ldcs(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE void __stcg(T* p, T v) { *p = v; }
 template <class T> CUDAMM_IN_PLACE void __stcs(T* p, T v) { *p = v; }
-
-template <class T, class V>
-CUDAMM_IN_PLACE T atomicAdd(T* address, V value) {
-    T old, sum;
-    __atomic_load(address, &old, __ATOMIC_RELAXED);
-    do sum = old + (T)value;
-    while (!__atomic_compare_exchange(address, &old, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    return old;
-}
-template <class T, class V>
-CUDAMM_IN_PLACE T atomicExch(T* p, V value) {
-    T desired = value, old;
-    __atomic_exchange(p, &desired, &old, __ATOMIC_RELAXED);
-    return old;
-}
-template <class T, class E, class D>
-CUDAMM_IN_PLACE T atomicCAS(T* p, E compare, D value) {
-    T expected = compare, desired = value;
-    __atomic_compare_exchange(p, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return expected;
-}
 
 // ---- The interface between the runtime and the kernel -----------------------------------------------
 

@@ -41,7 +41,7 @@ constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
 constexpr size_t most_events = 1 << 12;  // maximum number of a thread's events before its warp is merged
 
 // A copy by cp.async has two events: copy_load, then copy_store.
-enum Op : unsigned char { load, store, atomic, copy_load, copy_store, block };
+enum Op : unsigned char { load, store, atomic, copy_load, copy_store, atomic_store, block };
 
 struct Event {
     unsigned pc;  // address in the code, from the start of the program
@@ -372,7 +372,7 @@ void Recorder::check(unsigned thread, const Event& event) {
         return;
     }
     if (event.size > 1 && (unsigned long long)event.offset % event.size) fault("misaligned", event, thread);
-    const bool writes = event.op != load, is_atomic = event.op == atomic;
+    const bool writes = event.op != load, is_atomic = event.op == atomic || event.op == atomic_store;
     for (size_t w = event.offset / 4; w < (size_t)(event.offset + event.size + 3) / 4; ++w) {
         Word& word = words[event.array][w];
         // Accesses of different blocks are not ordered, nor are those of threads of a block between two barriers.
@@ -400,7 +400,7 @@ void Recorder::check(unsigned thread, const Event& event) {
                 }
         }
         const bool is_input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
-        if (event.op != store && !is_input && !word.write_interval)
+        if (event.op != store && event.op != atomic_store && !is_input && !word.write_interval)
             unwritten.push_back({event.array, w, event, (unsigned short)thread});
         if (writes) {
             word.write_interval = interval, word.write_block = block_number, word.write_thread = thread;
@@ -818,7 +818,7 @@ void write_report() {
     }
     arrays.insert(arrays.end(), variables.begin(), variables.end());
     const auto name = [&](int array) { return array < 0 ? "-" : arrays[array].name; };
-    static const char* const ops[] = {"load", "store", "atomic", "load", "store"};
+    static const char* const ops[] = {"load", "store", "atomic", "load", "store", "atomic"};
     std::lock_guard<std::mutex> lock(totals_mutex);
     fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
     std::sort(traced_blocks.begin(), traced_blocks.end());
@@ -977,20 +977,24 @@ using namespace cudamm;
     void __tsan_volatile_write##size(void* p) { record(p, size, store, HERE); }                 \
     void __tsan_read_write##size(void* p) { record(p, size, load, HERE), record(p, size, store, HERE); }
 
+#define FETCH(bits, type, operation)                                                   \
+    type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) {      \
+        record((void*)p, sizeof v, atomic, HERE);                                      \
+        return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                     \
+    }
+
 #define ATOMICS(bits, type)                                                                                      \
     type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
     void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                            \
-        record((void*)p, sizeof v, atomic, HERE);                                                                \
+        record((void*)p, sizeof v, atomic_store, HERE);                                                          \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                \
     }                                                                                                            \
     type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                         \
         record((void*)p, sizeof v, atomic, HERE);                                                                \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                      \
     }                                                                                                            \
-    type __tsan_atomic##bits##_fetch_add(volatile type* p, type v, int) {                                        \
-        record((void*)p, sizeof v, atomic, HERE);                                                                \
-        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                                       \
-    }                                                                                                            \
+    FETCH(bits, type, add) FETCH(bits, type, sub) FETCH(bits, type, and) FETCH(bits, type, or)                   \
+    FETCH(bits, type, xor) FETCH(bits, type, nand)                                                               \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) {      \
         record((void*)p, sizeof v, atomic, HERE);                                                                \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
@@ -1011,6 +1015,8 @@ ACCESSES(2)
 ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
+ATOMICS(8, unsigned char)
+ATOMICS(16, unsigned short)
 ATOMICS(32, unsigned)
 ATOMICS(64, unsigned long long)
 

@@ -8,6 +8,7 @@
 //     launch GX GY GZ BX BY BZ SHARED ORDER ARGUMENT...      ok NANOSECONDS [UNDEFINED]
 //     call ARGUMENT...                                       ok NANOSECONDS    (a host function, without a grid)
 //     blocks INDEX...                                        ok                (launch only these blocks)
+//     prints LABEL                                           ok    (show what the next launch prints, below LABEL)
 //
 // While a traced kernel runs, further answers are `busy`: a block has ended. There are at most ten a second.
 // UNDEFINED describes the first shuffle whose value CUDA leaves undefined. It is no fault, because a kernel may ignore
@@ -22,6 +23,7 @@
 // its own only if the previous thread waits, so a kernel without barriers runs all its threads on one stack.
 
 #include "observe.h"
+#include "waiting.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -157,7 +159,17 @@ struct Copies {
     std::vector<size_t> groups;  // number of started copies at each commit
 };
 
-enum class Waits : unsigned char { no, at_block, at_warp, paused, done };
+// A copy that takes effect when a phase of a barrier ends.
+struct BarrierCopy {
+    const BlockBarrier* barrier;
+    void* to;
+    const void* from;
+    size_t size;
+};
+
+enum class Waits : unsigned char { no, at_block, at_warp, at_phase, converging, paused, done };
+
+constexpr unsigned named_barriers = 16;  // of PTX: bar.sync 0 to 15
 
 struct Worker {
     const Launch* launch;
@@ -182,11 +194,15 @@ struct Worker {
     unsigned epoch;  // number of block barriers that were completed
     unsigned arrived, first_arrived;  // number of threads at the block's barrier; the first of them
     int sum[2];  // sums of block_sum for even and odd epochs
+    const unsigned* phase[most_threads];  // the phase of a BlockBarrier for whose end the thread waits
+    unsigned phase_seen[most_threads];  // its number when the thread began to wait
+    BlockBarrier named[named_barriers];
     unsigned waiting_at_warp;  // number of threads at a warp's barrier
     alignas(32) unsigned char exchanged[most_threads][32];
 
     std::vector<std::pair<char*, size_t>> static_shared;
     std::map<unsigned, Copies> copies;
+    std::vector<BarrierCopy> barrier_copies;
 
     void begin(const Launch& l);
     void run_block(unsigned long long index);
@@ -208,11 +224,20 @@ struct Worker {
         switch (waits[thread]) {
             case Waits::no: return true;
             case Waits::at_block: return wait_epoch[thread] != epoch;
+            case Waits::at_phase: return *phase[thread] != phase_seen[thread];
+            case Waits::converging: return has_converged(thread);
             case Waits::at_warp:
             case Waits::paused:
             case Waits::done: break;
         }
         return false;
+    }
+    // Returns whether no lane of the thread's warp can run, apart from those that wait to be a group.
+    bool has_converged(unsigned thread) const {
+        const unsigned warp = thread & ~31u;
+        for (unsigned t = warp; t < std::min(warp + 32, threads); ++t)
+            if (waits[t] != Waits::converging && (waits[t] == Waits::paused || ready(t))) return false;
+        return true;
     }
     // Returns the next thread that can run, in the launch's order; `thread` itself is the last candidate.
     unsigned next_ready(unsigned thread) const {
@@ -413,6 +438,8 @@ void Worker::run_block(unsigned long long index) {
     memset(waits, 0, threads * sizeof *waits);
     memset(fiber_of, 0, threads * sizeof *fiber_of);
     copies.clear();
+    barrier_copies.clear();
+    memset(named, 0, sizeof named);
     done = arrived = waiting_at_warp = 0;
     sum[0] = sum[1] = 0;
     if (observing) observing->block_begins(index, place.block_index, launch->block, launch->shared_bytes);
@@ -466,13 +493,15 @@ int block_sum(int value, int line, const char* file) {
     return worker->sum[parity];
 }
 
-void copy_later(void* to, const void* from, size_t size, size_t zfill, int line, const char* file) {
-    Worker& w = *worker;
+void check_copy(const void* to, const void* from, size_t size, size_t zfill, int line, const char* file) {
     if ((size != 4 && size != 8 && size != 16) || zfill > size || (size_t)to % size || (size_t)from % size)
         fail("block %s: thread %s begins a copy of %zu bytes in line %d of %s: a copy must have 4, 8 or 16 bytes, "
-             "and both addresses must be multiples of its size", w.block_text().text,
-             w.thread_text(w.running->thread).text, size, line, file);
-    w.copies[w.running->thread].started.push_back({to, from, size, zfill});
+             "and both addresses must be multiples of its size", worker->block_text().text,
+             worker->thread_text(worker->running->thread).text, size, line, file);
+}
+
+void copy_later(void* to, const void* from, size_t size, size_t zfill) {
+    worker->copies[worker->running->thread].started.push_back({to, from, size, zfill});
 }
 
 void commit_copies() {
@@ -496,12 +525,24 @@ void wait_for_copies(size_t prior) {
 
 int lane() { return worker->running->thread % 32; }
 
-unsigned active_mask() {
-    const Worker& w = *worker;
-    const unsigned base = w.running->thread & ~31u;
-    unsigned mask = 0;
-    for (unsigned t = base; t < w.threads && t < base + 32; ++t) mask |= (unsigned)(w.waits[t] != Waits::done) << (t - base);
-    return mask;
+unsigned converged_lanes(int line, const char* file) {
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread, warp = thread & ~31u;
+    w.line[thread] = line;
+    w.file[thread] = file;
+    w.waits[thread] = Waits::converging;
+    w.participants[thread] = 0;
+    if (observing) observing->stops(thread, Stop::at_block);
+    w.wait(thread);
+    if (!w.participants[thread]) {  // the first lane of its group to go on
+        unsigned lanes = 1u << (thread - warp);
+        for (unsigned t = warp; t < std::min(warp + 32, w.threads); ++t)
+            if (w.waits[t] == Waits::converging && !w.participants[t] && w.line[t] == line && !strcmp(w.file[t], file))
+                lanes |= 1u << (t - warp);
+        for (unsigned t = warp; t < std::min(warp + 32, w.threads); ++t)
+            if (lanes >> (t - warp) & 1) w.participants[t] = lanes, w.waits[t] = Waits::no;
+    }
+    return w.participants[thread];
 }
 
 void wait_for_warp(unsigned mask, const char* operation, int line, const char* file) {
@@ -543,6 +584,21 @@ void exchange(unsigned mask, void* value, size_t bytes, int lane, const char* op
     wait_for_warp(mask, operation, line, file);
 }
 
+unsigned gather(unsigned mask, const void* value, size_t bytes, void* values, const char* operation, int line,
+                const char* file) {
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread;
+    memcpy(w.exchanged[thread], value, bytes);
+    wait_for_warp(mask, operation, line, file);
+    const unsigned took_part = w.participants[thread];
+    for (unsigned lanes = took_part; lanes; lanes &= lanes - 1) {
+        const unsigned lane = __builtin_ctz(lanes);
+        memcpy((char*)values + lane * bytes, w.exchanged[(thread & ~31u) + lane], bytes);
+    }
+    wait_for_warp(mask, operation, line, file);
+    return took_part;
+}
+
 unsigned vote(unsigned mask, bool predicate, const char* operation, int line, const char* file) {
     Worker& w = *worker;
     const unsigned thread = w.running->thread;
@@ -557,7 +613,161 @@ unsigned vote(unsigned mask, bool predicate, const char* operation, int line, co
     return votes;
 }
 
+// ---- Barriers with phases (waiting.h) ---------------------------------------------------------------------
+
+void init_barrier(BlockBarrier* barrier, long long expected, int line, const char* file) {
+    if (expected < 1 || expected > (1 << 20) - 1)
+        fail("block %s: thread %s initialises a barrier for %lld threads in line %d of %s", worker->block_text().text,
+             worker->thread_text(worker->running->thread).text, expected, line, file);
+    *barrier = {(unsigned)expected, (unsigned)expected, 0, initialised_barrier};
+}
+
+static void check_barrier(const BlockBarrier* barrier, int line, const char* file) {
+    if (barrier->mark != initialised_barrier)
+        fail("block %s: thread %s uses a barrier in line %d of %s that was not initialised", worker->block_text().text,
+             worker->thread_text(worker->running->thread).text, line, file);
+}
+
+unsigned arrive_at(BlockBarrier* barrier, unsigned count, int line, const char* file) {
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread;
+    check_barrier(barrier, line, file);
+    const unsigned phase = barrier->phase;
+    if (count > barrier->left)
+        fail("block %s: thread %s arrives in line %d of %s at a barrier at which all %u threads have arrived",
+             w.block_text().text, w.thread_text(thread).text, line, file, barrier->expected);
+    barrier->left -= count;
+    if (barrier->left) return phase;
+    std::vector<BarrierCopy> later;
+    for (const BarrierCopy& copy : w.barrier_copies) {
+        if (copy.barrier == barrier) memcpy(copy.to, copy.from, copy.size);
+        else later.push_back(copy);
+    }
+    w.barrier_copies.swap(later);
+    if (observing) {  // as if this thread waited too: what it did before belongs to the phase that ends
+        const Waits before = w.waits[thread];
+        w.waits[thread] = Waits::at_phase, w.phase[thread] = &barrier->phase, w.phase_seen[thread] = phase;
+        observing->all_at_barrier();
+        w.waits[thread] = before;
+    }
+    barrier->left = barrier->expected;
+    ++barrier->phase;
+    return phase;
+}
+
+void drop_from(BlockBarrier* barrier, int line, const char* file) {
+    check_barrier(barrier, line, file);
+    --barrier->expected;
+    arrive_at(barrier, 1, line, file);
+}
+
+void wait_for_phase(const BlockBarrier* barrier, unsigned phase, int line, const char* file) {
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread;
+    check_barrier(barrier, line, file);
+    if (barrier->phase != phase) return;
+    w.line[thread] = line;
+    w.file[thread] = file;
+    w.waits[thread] = Waits::at_phase;
+    w.phase[thread] = &barrier->phase;
+    w.phase_seen[thread] = phase;
+    if (observing) observing->stops(thread, Stop::at_block);
+    w.wait(thread);
+}
+
+bool has_ended(const BlockBarrier* barrier, unsigned phase, int line, const char* file) {
+    check_barrier(barrier, line, file);
+    if (barrier->phase == phase) let_others_run();
+    return barrier->phase != phase;
+}
+
+void copy_until(const BlockBarrier* barrier, void* to, const void* from, size_t size, int line, const char* file) {
+    check_barrier(barrier, line, file);
+    worker->barrier_copies.push_back({barrier, to, from, size});
+}
+
+void meet_at(unsigned number, unsigned threads, bool waits, int line, const char* file) {
+    Worker& w = *worker;
+    if (number == 0 && waits && (threads == 0 || threads == w.threads)) return wait_for_block(line, file);
+    const unsigned count = threads ? threads : w.threads;
+    if (number >= named_barriers || (threads && threads % 32))
+        fail("block %s: thread %s waits at barrier %u for %u threads in line %d of %s: barriers are 0 to 15, and "
+             "wait for a multiple of 32 threads", w.block_text().text, w.thread_text(w.running->thread).text, number,
+             threads, line, file);
+    BlockBarrier& barrier = w.named[number];
+    if (!barrier.mark || barrier.left == barrier.expected)
+        barrier = {count, count, barrier.phase, initialised_barrier};
+    if (barrier.expected != count)
+        fail("block %s: thread %s waits at barrier %u for %u threads in line %d of %s, and another thread for %u",
+             w.block_text().text, w.thread_text(w.running->thread).text, number, count, line, file, barrier.expected);
+    const unsigned phase = arrive_at(&barrier, 1, line, file);
+    if (waits) wait_for_phase(&barrier, phase, line, file);
+}
+
+void let_others_run() {
+    Worker& w = *worker;
+    w.wait(w.running->thread);
+}
+
+// ---- Other functions of a thread --------------------------------------------------------------------------
+
+[[noreturn]] void stop_kernel(const char* what, int line, const char* file) {
+    fail("%s in line %d of %s, in thread %s of block %s", what, line, file,
+         worker->thread_text(worker->running->thread).text, worker->block_text().text);
+}
+
+bool is_shared(const void* address) {
+    const char* const at = (const char*)address;
+    for (const auto& part : worker->static_shared)
+        if (at >= part.first && at < part.first + part.second) return true;
+    const char* const dynamic = (const char*)cudamm_dynamic_shared;
+    return at >= dynamic && at < dynamic + dynamic_shared_bytes;
+}
+
+long long nanoseconds() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+size_t dynamic_shared_size() { return worker->launch->shared_bytes; }
+
 namespace {
+
+// ---- What a kernel prints ------------------------------------------------------------------------------
+
+// Only one launch of several on the same problem shows what it prints. The label says whose output it is.
+struct Output {
+    std::mutex mutex;
+    bool shown = false;
+    char label[256] = "";
+} output;
+
+ssize_t print(void*, const char* text, size_t bytes) {
+    std::lock_guard<std::mutex> lock(output.mutex);
+    if (!output.shown) return bytes;
+    if (*output.label && write(1, output.label, strlen(output.label)) < 0) return bytes;
+    *output.label = 0;
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = write(1, text + done, bytes - done);
+        if (n <= 0) break;
+        done += n;
+    }
+    return bytes;
+}
+
+// The kernel's printf goes to `print`, without a buffer: nothing may be lost if the kernel crashes.
+void catch_output() {
+    FILE* const file = fopencookie(nullptr, "w", {nullptr, print, nullptr, nullptr});
+    if (!file) return;
+    setvbuf(file, nullptr, _IONBF, 0);
+    stdout = file;
+}
+
+void show_next_output(const char* label) {
+    snprintf(output.label, sizeof output.label, "%s\n", label ? label : "");
+    output.shown = true;
+}
 
 // ---- Crashes -------------------------------------------------------------------------------------------
 
@@ -585,7 +795,7 @@ void crashed(int signal, siginfo_t* info, void*) {
     const char* kind = is_nan ? "NaN computed"
                        : signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
-                       : signal == SIGABRT                   ? "failed assertion"
+                       : signal == SIGABRT                   ? "call of abort()"
                        : signal == SIGSYS                    ? "attempt to start a process"
                                                              : "illegal instruction";
     fail("crashed: %s%s%s", kind, thread, distance);
@@ -602,16 +812,10 @@ void use_signal_stack() {
 
 // ---- The workers and the commands ------------------------------------------------------------------------
 
-long long now_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
 // Answers `busy`, at most ten times a second: a block has ended. A kernel whose accesses are recorded can run for minutes.
 void report_progress() {
     static std::atomic<long long> next_ns{0};
-    const long long now = now_ns();
+    const long long now = nanoseconds();
     long long due = next_ns;
     if (now >= due && next_ns.compare_exchange_strong(due, now + 100000000) && write(answers, "busy\n", 5) != 5) _exit(4);
 }
@@ -719,12 +923,17 @@ void serve_commands(unsigned worker_count) {
             ok("%s", "");
         } else if (!strcmp(command, "call")) {
             const std::vector<Argument> arguments = read_arguments();
-            const long long start = now_ns();
+            const long long start = nanoseconds();
             kernel.call(arguments.data());
-            ok("%lld", now_ns() - start);
+            const long long end = nanoseconds();
+            output.shown = false;
+            ok("%lld", end - start);
         } else if (!strcmp(command, "blocks")) {
             chosen.clear();
             while (const char* text = next_word()) chosen.push_back(strtoull(text, nullptr, 10));
+            ok("%s", "");
+        } else if (!strcmp(command, "prints")) {
+            show_next_output(strtok(nullptr, "\n"));
             ok("%s", "");
         } else if (observing && observing->command(command)) {
         } else if (!strcmp(command, "launch")) {
@@ -743,11 +952,13 @@ void serve_commands(unsigned worker_count) {
                 launch.blocks = chosen.size();
             }
             if (!pool) pool = new Pool(worker_count);
-            const long long start = now_ns();
+            const long long start = nanoseconds();
             undefined_shuffle.block = ~0ull;
             undefined_shuffle.text[0] = 0;
             pool->run(launch);
-            ok("%lld %s", now_ns() - start, undefined_shuffle.text);
+            const long long end = nanoseconds();
+            output.shown = false;
+            ok("%lld %s", end - start, undefined_shuffle.text);
         } else {
             fail("unknown command %s", command);
         }
@@ -798,6 +1009,17 @@ void answer_ok() { ok("%s", ""); }
 void refuse(const char* why) { fail("%s", why); }
 
 }  // namespace cudamm
+
+// Takes the place of the C library's function, which `assert` calls and which knows no threads of a block.
+extern "C" [[noreturn]] void __assert_fail(const char* condition, const char* file, unsigned line, const char*) noexcept {
+    using namespace cudamm;
+    if (!worker || !worker->running) fail("assertion failed in line %u of %s: %s", line, file, condition);
+    fail("assertion failed in line %u of %s: %s, in thread %s of block %s", line, file, condition,
+         worker->thread_text(worker->running->thread).text, worker->block_text().text);
+}
+
+// Takes the place of the C library's function, which counts microseconds.
+extern "C" clock_t clock() noexcept { return (clock_t)cudamm::nanoseconds(); }
 
 // Ends this process with its parent, even if a kernel never ends. The signal is sent when the thread that forked
 // ends, which can be before its process ends; cudamm forks from its main thread.
@@ -856,7 +1078,7 @@ int main(int, char** argv) {
     using namespace cudamm;
     die_with_parent();
     forbid_processes();
-    setvbuf(stdout, nullptr, _IONBF, 0);  // the output of a kernel must not be lost if the kernel crashes
+    catch_output();
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);
     struct sigaction action = {};

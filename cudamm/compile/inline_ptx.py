@@ -1,0 +1,234 @@
+"""Translate inline PTX (`asm` statements) to C++, for kernels on the CPU device.
+
+The translation works on preprocessed text, in which macros have been expanded and strings are whole. An
+`asm` statement becomes a C++ block: each register is a variable, and each instruction is one statement. Loads
+and stores become those of C++, in the line of the `asm` statement, so `trace` and `check` record them.
+
+Source: NVIDIA's “Inline PTX Assembly in CUDA”.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cudamm.compile.ptx_instructions import TYPES, Scope, UnknownInstructionError, translated_instruction
+from cudamm.errors import KernelError
+from cudamm.kernels.c_text import without_comments_and_literals
+
+_STRING = r'R"(?P<end>[^()\\\s]{0,16})\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"'
+_SCANNED = re.compile(
+    rf"(?P<marker>^#[^\n]*)|(?P<string>{_STRING})|'(?:\\.|[^'\\\n])*'|(?<![\w.])\d(?:'?[\w.])*"
+    r"|(?P<asm>(?<!\w)(?:asm|__asm__|__asm)(?!\w)(?:\s+(?:volatile|__volatile__|__volatile|inline))*\s*\()",
+    re.DOTALL | re.MULTILINE,
+)
+_MARKER = re.compile(r"^#[^\n]*", re.MULTILINE)
+_LITERAL = re.compile(_STRING, re.DOTALL)
+
+_CONSTRAINTS = {
+    "h": "unsigned short", "r": "unsigned", "l": "unsigned long long", "f": "float", "d": "double",
+    "b": "unsigned char", "n": "", "i": "",
+}  # fmt: skip
+"""The C++ type of an operand; empty for a constant."""
+
+UNSUPPORTED = "commands that compile with nvcc, and a GPU, run it"
+
+
+def has_inline_ptx(text: str) -> bool:
+    """Return whether C++ text may contain an `asm` statement."""
+    return re.search(r"\b(?:asm|__asm__|__asm)\b", without_comments_and_literals(text)) is not None
+
+
+def with_ptx_translated(text: str) -> str:
+    """Return preprocessed C++ text with its `asm` statements translated; lines keep their numbers.
+
+    An instruction that has no translation becomes a call of a function that no program may call, so that the
+    compiler reports it only if the kernel uses it.
+
+    Raises:
+        KernelError: an `asm` statement is not written as nvcc reads it.
+    """
+    parts, position, in_system_header, number = [], 0, False, 0
+    for found in _SCANNED.finditer(text):
+        if found.start() < position:
+            continue
+        if found["marker"] is not None:
+            # “Preprocessor Output” in GCC's manual: the flag 3 marks a system header.
+            in_system_header = "3" in found["marker"].rpartition('"')[2].split()
+        elif found["asm"] is not None and not in_system_header:
+            end = _closing(text, found.end())
+            content = text[found.end() : end - 1]
+            number += 1
+            parts += [text[position : found.start()], _translated_statement(content, number)]
+            # Line ends and markers of the statement follow it.
+            parts.append("".join(re.findall(r"\n(?:#[^\n]*)?", text[found.start() : end])))
+            position = end
+    return "".join([*parts, text[position:]])
+
+
+def _closing(text: str, position: int) -> int:
+    """Return the place after the bracket that closes the one before `position`."""
+    depth = 1
+    for found in re.compile(rf"{_STRING}|'(?:\\.|[^'\\\n])*'|[()]", re.DOTALL).finditer(text, position):
+        depth += (found[0] == "(") - (found[0] == ")")
+        if not depth:
+            return found.end()
+    raise KernelError("does not compile: an asm statement has no closing bracket")
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand of an `asm` statement: its constraint without modifiers, its expression, and its type."""
+
+    constraint: str
+    expression: str
+    is_output: bool
+    is_read: bool
+
+    @property
+    def type(self) -> str:
+        return _CONSTRAINTS[self.constraint]
+
+
+def _translated_statement(content: str, number: int) -> str:
+    """Return the C++ block of an `asm` statement, given what is between its brackets."""
+    template, operands = _parsed(_MARKER.sub("", content))
+    registers = {f"%{i}": (f"cudamm_{i}", operand.type) for i, operand in enumerate(operands)}
+    scope = Scope(registers, number)
+    before, after = [], []
+    for i, operand in enumerate(operands):
+        expression = " ".join(operand.expression.split())
+        if not operand.type:
+            before.append(f"const auto cudamm_{i} = ({expression});")
+            scope.registers[f"%{i}"] = (f"cudamm_{i}", "constant")
+        elif operand.is_read:
+            before.append(f"{operand.type} cudamm_{i} = cudamm::ptx::in<{operand.type}>({expression});")
+        else:
+            before.append(f"{operand.type} cudamm_{i};")
+        if operand.is_output:
+            after.append(f"cudamm::ptx::out({expression}, cudamm_{i});")
+    body = _translated_body(template, scope)
+    return " ".join(["do {", *before, body, *after, "} while (0)"])
+
+
+def _parsed(content: str) -> tuple[str, list[_Operand]]:
+    """Return the PTX text and the operands of an `asm` statement."""
+    texts: list[str] = []
+    operands: list[_Operand] = []
+    section, position = 0, 0
+    while position < len(content):
+        character = content[position]
+        literal = _LITERAL.match(content, position)
+        if character == ":":
+            section += 1
+            position += 1
+        elif literal is None:
+            if not character.isspace() and character != ",":
+                raise KernelError(
+                    f"does not compile: an asm statement contains {content[position:][:40].strip()!r}, "
+                    "where nvcc expects a string"
+                )
+            position += 1
+        elif section in (1, 2):
+            constraint = "".join(_text_of(literal))
+            bracket = re.compile(r"\s*\(").match(content, literal.end())
+            if bracket is None or constraint.lstrip("=+&") not in _CONSTRAINTS:
+                raise KernelError(f'does not compile: "{constraint}" is no operand of inline PTX')
+            position = _closing(content, bracket.end())
+            operands.append(
+                _Operand(
+                    constraint.lstrip("=+&"),
+                    content[bracket.end() : position - 1],
+                    is_output=constraint[:1] in ("=", "+"),
+                    is_read=constraint[:1] != "=",
+                )
+            )
+        else:
+            if section == 0:
+                texts.append(_text_of(literal))
+            position = literal.end()
+    return "".join(texts), operands
+
+
+def _text_of(literal: re.Match[str]) -> str:
+    """Return the text that a C++ string literal stands for."""
+    if literal[0].startswith("R"):
+        end = literal["end"]
+        return literal[0][len(end) + 3 : -len(end) - 2]
+    escapes = {"n": "\n", "t": "\t", "r": "\r", "\n": ""}
+    return re.sub(r"\\(.)", lambda m: escapes.get(m[1], m[1]), literal[0][1:-1], flags=re.DOTALL)
+
+
+_ITEM = re.compile(
+    r"\s*(?:(?P<brace>[{}])|(?P<label>[A-Za-z_$%][\w$]*)\s*:(?!:)"
+    r"|(?P<statement>(?:[^{};]|\{[^{};]*\})+)(?:;|(?=\}|\Z))|;)"
+)
+
+
+def _items(template: str) -> Iterator[re.Match[str]]:
+    """Yield the braces, labels and statements of PTX text."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", template, flags=re.DOTALL).strip()
+    position = 0
+    while position < len(text):
+        item = _ITEM.match(text, position)
+        if item is None or item.end() == position:
+            raise KernelError(f"does not compile: inline PTX ends with {text[position:][:40]!r}")
+        yield item
+        position = item.end()
+
+
+def _translated_body(template: str, scope: Scope) -> str:
+    """Return the C++ statements of PTX text."""
+    parts: list[str] = []
+    outer: list[dict[str, tuple[str, str]]] = []
+    for item in _items(template.replace("%%", "%")):
+        if item["brace"] == "{":
+            outer.append(dict(scope.registers))
+            parts.append("{")
+        elif item["brace"] == "}":
+            scope.registers = outer.pop() if outer else scope.registers
+            parts.append("}")
+        elif item["label"]:
+            parts.append(f"{scope.label(item['label'])}: ;")
+        elif item["statement"] and item["statement"].strip():
+            parts.append(_statement(" ".join(item["statement"].split()), scope))
+    return " ".join(parts)
+
+
+def _statement(text: str, scope: Scope) -> str:
+    """Return the C++ text of a declaration or an instruction of PTX."""
+    if text.startswith(".reg"):
+        return _registers(text, scope)
+    guard = re.match(r"@(!?)\s*([\w%$]+)\s+", text)
+    if guard:
+        predicate = scope.value(guard[2], "bool")
+        return f"if ({guard[1]}{predicate}) {{ {_statement(text[guard.end() :], scope)} }}"
+    opcode, _, rest = text.partition(" ")
+    operands = [o.strip() for o in re.findall(r"(?:[^,\[{]|\[[^\]]*\]|\{[^}]*\})+", rest)]
+    try:
+        return translated_instruction(opcode, operands, scope)
+    except (UnknownInstructionError, IndexError, KeyError):
+        # In a template that is not used, or behind a constant condition, the instruction does no harm.
+        name = f"cudamm_unsupported_{scope.number}"
+        shown = re.sub(r"[^\w.:]", "", opcode)[:60]
+        kind = "tensor core " if re.match(r"w?mma|wgmma|ldmatrix|tcgen", opcode) else ""
+        message = f"the CPU device has no {kind}instruction {shown} (inline PTX): {UNSUPPORTED}"
+        return f'{{ extern void {name}() __attribute__((error("{message}"))); {name}(); }}'
+
+
+def _registers(text: str, scope: Scope) -> str:
+    """Declare the registers of a `.reg` statement."""
+    declared = re.fullmatch(r"\.reg\s*\.(\w+)\s+(.*)", text)
+    if not declared or declared[1] not in TYPES:
+        name = f"cudamm_unsupported_{scope.number}"
+        message = f"the CPU device does not have the registers {text} (inline PTX): {UNSUPPORTED}"
+        return f'{{ extern void {name}() __attribute__((error("{message}"))); {name}(); }}'
+    its_type = TYPES[declared[1]]
+    names: list[str] = []
+    for name in declared[2].split(","):
+        several = re.fullmatch(r"([^<]*)<(\d+)>", name.strip())
+        names += [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name.strip()]
+    for name in names:
+        scope.registers[name] = ("cudamm_r_" + re.sub(r"\W", "_", name), its_type)
+    return " ".join(f"{its_type} {scope.registers[name][0]};" for name in names)

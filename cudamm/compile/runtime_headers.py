@@ -1,0 +1,51 @@
+"""Choose the headers that implement CUDA for a kernel on the CPU device.
+
+Every kernel needs `cuda_on_cpu.h`. The others cost a compiler time, so a kernel gets only those of which it
+contains a word.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+from cudamm.kernels.c_text import without_comments_and_literals
+
+RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
+"""Folder of the headers and sources that implement CUDA for a host compiler."""
+
+_CORE = "cuda_on_cpu.h"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_INTRINSIC = re.compile(r"__(?:\w*[a-zA-Z0-9])")
+"""A name such as `__popc`; `__shared__` and the like belong to the language."""
+
+_HEADERS = {
+    "atomics.h": re.compile(r"atomic[A-Z]\w*"),
+    "clocks.h": re.compile(r"clock(?:64)?"),
+    "directed_rounding.h": re.compile(r"__\w+_r[duz]"),
+    "small_vectors.h": re.compile(r"(?:make_)?(?:u?char|u?short|u?long|u?longlong)[1-4]"),
+    "warp_values.h": re.compile(r"__(?:match|reduce)_\w+"),
+}
+"""The names that each header declares. `intrinsics.h` declares the other names of CUDA's functions."""
+
+
+def headers_for(text: str) -> list[str]:
+    """Return the names of the headers that a kernel's text needs, in the order in which they are included."""
+    words = set(_WORD.findall(without_comments_and_literals(text)))
+    chosen = [name for name, pattern in _HEADERS.items() if any(map(pattern.fullmatch, words))]
+    others = words - _words_of(_CORE)
+    if any(map(_INTRINSIC.fullmatch, others)) or others & _functions_of("intrinsics.h"):
+        chosen.append("intrinsics.h")
+    return [_CORE, *chosen]
+
+
+@functools.cache
+def _words_of(header: str) -> frozenset[str]:
+    return frozenset(_WORD.findall((RUNTIME / header).read_text()))
+
+
+@functools.cache
+def _functions_of(header: str) -> frozenset[str]:
+    """Return the names of the functions that a header defines at the beginning of a line."""
+    return frozenset(re.findall(r"^inline [\w ]*?(\w+)\(", (RUNTIME / header).read_text(), re.MULTILINE))

@@ -1,0 +1,167 @@
+"""Each row of the table in docs/cuda_on_the_cpu.md has a test, in example_kernels/cuda_features or here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.devices.device import Device
+from cudamm.errors import KernelError, UsageError
+
+Kernel = Callable[..., Any]
+TABLE = Path(__file__).parents[2] / "docs" / "cuda_on_the_cpu.md"
+FEATURES = Path(__file__).parents[1] / "example_kernels" / "cuda_features"
+FILES = ("functions.cu", "threads.cu", "inline_ptx.cu")
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The body of a kernel that the CPU device refuses, and what its message contains."""
+
+    body: str
+    message: str
+    before: str = ""
+
+
+HEADER = "// types: int32\n// args: C\n// threads: 32\n// grid: 1\n"
+
+REFUSED = {
+    "Inline PTX: `mma`, `ldmatrix`, `wgmma`, `mbarrier`, `cp.async.bulk`, `.f16`, `.bf16`": Refused(
+        'asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(C[0]) : "r"(0));',
+        "kernel.cu:LINE: the CPU device has no tensor core instruction "
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 (inline PTX): commands that compile with nvcc, and a GPU, run it",
+    ),
+    "Tensor cores: `nvcuda::wmma`": Refused(
+        "nvcuda::wmma::fragment<int> f;",
+        "kernel.cu:LINE: the CPU device does not have tensor cores; commands that",
+        before="#include <mma.h>",
+    ),
+    "Half precision: `half`, `half2`": Refused(
+        "half x; C[0] = x;", "does not have the element type half", before="#include <cuda_fp16.h>"
+    ),
+    "bfloat16: `__nv_bfloat16`": Refused(
+        "__nv_bfloat16 x; C[0] = x;",
+        "does not have the element type bfloat16",
+        before="#include <cuda_bf16.h>",
+    ),
+    "8-bit and smaller real numbers: `__nv_fp8_e4m3` and the like": Refused(
+        "__nv_fp8_e4m3 x; C[0] = x;",
+        "does not have real numbers of 8 bits or fewer",
+        before="#include <cuda_fp8.h>",
+    ),
+    "Textures and surfaces, by object and by reference": Refused(
+        "cudaTextureObject_t texture = 0; C[0] = tex2D<int>(texture, 0, 0);",
+        "does not have textures and surfaces",
+    ),
+    "Dynamic parallelism: a launch by a kernel": Refused(
+        "k<<<1, 1>>>(C);", "does not have dynamic parallelism"
+    ),
+    "Thread block clusters, distributed shared memory": Refused(
+        "auto cluster = cooperative_groups::this_cluster(); cluster.sync();",
+        "does not have thread block clusters",
+        before="#include <cooperative_groups.h>",
+    ),
+    "Tensor maps and the copy engine of sm_90 (TMA)": Refused(
+        "C[0] = sizeof(CUtensorMap);", "does not have tensor maps and the copy engine"
+    ),
+    "SIMD video instructions: `__vadd4` and the like": Refused(
+        "C[0] = __vadd4(1, 2);", "does not have SIMD video instructions"
+    ),
+    "Warp functions without `_sync`, such as `__shfl_down`": Refused(
+        "C[0] = __shfl_down(C[0], 1);", "does not have warp functions without _sync"
+    ),
+    "Cooperative groups: `this_grid().sync()`": Refused(
+        "cooperative_groups::this_grid().sync();",
+        "it was called in line LINE of kernel.cu, in thread (0,0) of block (0,0)",
+        before="#include <cooperative_groups.h>",
+    ),
+    "Cooperative groups: tiles of more than 32 threads": Refused(
+        "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());",
+        "a tile has 1, 2, 4, 8, 16 or 32 threads",
+        before="#include <cooperative_groups.h>",
+    ),
+    "`cuda::barrier` and `cuda::pipeline` of a whole device": Refused(
+        "__shared__ cuda::barrier<cuda::thread_scope_device> b;",
+        "blocks cannot wait for each other",
+        before="#include <cuda/barrier>",
+    ),
+}
+FAULTS = {
+    "`__trap`": ("__trap();", "__trap() was called in line LINE of kernel.cu, "),
+    "`__brkpt`": ("__brkpt();", "__brkpt() was called in line LINE of kernel.cu, "),
+    "`assert`": ("assert(t != 3);", "assertion failed in line LINE of kernel.cu: t != 3, "),
+}
+PRINTF = "`printf`"
+
+
+def features_in(file: str) -> dict[str, list[int]]:
+    """Return the lines of the checks of each feature in a kernel's file."""
+    features: dict[str, list[int]] = {}
+    lines: list[int] = []
+    for number, line in enumerate((FEATURES / file).read_text().splitlines(), 1):
+        if line.startswith("    // feature: "):
+            lines = features[line.removeprefix("    // feature: ")] = []
+        elif line.startswith("    CHECK("):
+            lines.append(number)
+    return features
+
+
+def test_each_row_of_the_table_has_a_test_and_each_test_a_row() -> None:
+    table = TABLE.read_text().partition("|---|---|\n")[2].partition("\n\n")[0]
+    rows = dict(
+        re.fullmatch(r"\| (.*) \| (works|refused)(?:: .+)? \|", row).groups() for row in table.splitlines()
+    )
+    works = [feature for file in FILES for feature, lines in features_in(file).items() if lines]
+    tests = dict.fromkeys([*works, *FAULTS, PRINTF], "works") | dict.fromkeys(REFUSED, "refused")
+    assert rows == tests
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_features_give_the_results_of_a_gpu(device: Device[Any], open_run: Kernel, file: str) -> None:
+    lines = (FEATURES / file).read_text().splitlines()
+    with open_run(device, FEATURES / file, f"{len(lines) + 1}x64x1", "int32") as run:
+        run.fill_output(np.uint32(0))
+        run.launch()
+        passed = (run.product() == 1).all(axis=1)
+    checks = [number for feature in features_in(file).values() for number in feature]
+    assert [lines[number - 1] for number in checks if not passed[number]] == []
+
+
+@pytest.mark.parametrize("feature", REFUSED)
+def test_what_is_refused_is_named(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, feature: str
+) -> None:
+    refused = REFUSED[feature]
+    text = f"{HEADER}{refused.before}\n__global__ void k(int *C) {{\n    {refused.body}\n}}\n"
+    line = str(text.count("\n") - 1)
+    try:
+        reason = verify_one(cpu, write_kernel(text), "1x32x1", "int32").reason
+    except UsageError as error:
+        reason = str(error)
+    assert refused.message.replace("LINE", line) in reason
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize("feature", FAULTS)
+def test_a_fault_names_line_and_thread(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, feature: str
+) -> None:
+    cases = "".join(f"    if (choice == {i}) {body}\n" for i, (body, _) in enumerate(FAULTS.values()))
+    text = f"{HEADER}// param: CHOICE = 0\n// args: C, CHOICE\n#include <cassert>\n"
+    text = text.replace("// args: C\n", "") + "__global__ void k(int *C, int choice) {\n"
+    text += f"    const int t = threadIdx.x;\n    if (t != 3) return;\n{cases}}}\n"
+    statement, message = FAULTS[feature]
+    line = next(number for number, line in enumerate(text.splitlines(), 1) if statement in line)
+    choice = list(FAULTS).index(feature)
+    with (
+        open_run(cpu, write_kernel(text), "1x32x1", "int32", CHOICE=choice) as run,
+        pytest.raises(KernelError) as raised,
+    ):
+        run.launch()
+    assert str(raised.value) == message.replace("LINE", str(line)) + "in thread (3,0) of block (0,0)"

@@ -178,9 +178,7 @@ def test_writes_past_dynamic_shared_memory_are_reported(launch: Kernel) -> None:
 
 
 def test_dynamic_shared_memory_that_was_not_requested_is_reported(launch: Kernel) -> None:
-    message = launch(
-        header("4", "1", "shared-bytes: 4"), "extern __shared__ float s[]; s[threadIdx.x] = 1;"
-    )
+    message = launch(header("4", "1", shared_bytes="4"), "extern __shared__ float s[]; s[threadIdx.x] = 1;")
     assert "4 bytes were requested, byte 4 was written" in message
 
 

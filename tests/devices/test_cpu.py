@@ -180,9 +180,8 @@ def test_writes_past_dynamic_shared_memory_are_reported(launch: Kernel) -> None:
 
 
 def test_dynamic_shared_memory_that_was_not_requested_is_reported(launch: Kernel) -> None:
-    head = header("4", "1").replace("\n\n", "\n// shared-bytes: 8\n\n", 1)
-    message = launch(head, "extern __shared__ float s[]; s[threadIdx.x] = 1;")
-    assert "8 bytes were requested, byte 8 was written" in message
+    message = launch(header("4", "1", shared_bytes="4"), "extern __shared__ float s[]; s[threadIdx.x] = 1;")
+    assert "4 bytes were requested, byte 4 was written" in message
 
 
 @pytest.mark.parametrize("descending", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cudamm.benchmark.result import Result, result_of_case
@@ -14,7 +15,7 @@ from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
 LookAgain = Callable[[Case, Verdict], str]
-"""Function that runs a wrong case once more, and returns the cause in one sentence; empty if it sees none."""
+"""Function that runs a case once more, and returns what is wrong in one sentence; empty if it sees nothing."""
 
 
 def verify_all(
@@ -29,12 +30,13 @@ def verify_all(
     A result that is looked at again is yielded a second time, with its cause.
 
     Args:
-        look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why.
+        look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why; and
+            for one that adds to C, which blocks may do at the same time on a GPU.
 
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
-    failed: dict[Variant, list[tuple[Case, Verdict]]] = {}
+    doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
     hung: dict[Variant, Case] = {}
     for case in in_turn(prepare(executor, cases, fmad, progress, verified=True), progress):
         if case.skipped:
@@ -51,21 +53,22 @@ def verify_all(
             if isinstance(error, HangError) and not case.variant.method.builtin:
                 hung[case.variant] = case
         else:
-            if ordered and not case.variant.method.builtin and verdict.correct is False:
-                failed.setdefault(case.variant, []).append((case, verdict))
+            is_doubtful = verdict.correct is False or case.variant.method.adds_to_zeros
+            if ordered and not case.variant.method.builtin and is_doubtful:
+                doubtful.setdefault(case.variant, []).append((case, verdict))
         yield result_of_case(case, "ok" if verdict.correct else "failed", verdict.reason, verdict=verdict)
     if look_again is None:
         return
-    for case, verdict in _to_look_at(failed):
+    for case, verdict in _to_look_at(doubtful):
         cause = look_again(case, verdict)
         if cause:
-            verdict = verdict.because_of(cause)
+            verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
             yield result_of_case(case, "failed", verdict.reason, verdict=verdict)
 
 
-def _to_look_at(failed: Mapping[Variant, Sequence[tuple[Case, Verdict]]]) -> Iterator[tuple[Case, Verdict]]:
+def _to_look_at(doubtful: Mapping[Variant, Sequence[tuple[Case, Verdict]]]) -> Iterator[tuple[Case, Verdict]]:
     """Yield the case of each unexplained variant that shows most: a small one, and no product of vectors."""
-    for cases in failed.values():
+    for cases in doubtful.values():
         if all(verdict.cause in ("", ORDER_MATTERS) for _, verdict in cases):
             yield min(
                 cases,

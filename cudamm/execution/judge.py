@@ -79,7 +79,7 @@ def _explained(
     if problem.scale.beta:  # then C did not hold the poison before the launch
         unwritten = wrong & (product == problem.output)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
-    adds = adds_to_output(run, _first(wrong)) if is_product else ""
+    adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
     described = _describe(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))

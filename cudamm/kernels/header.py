@@ -327,7 +327,7 @@ def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[s
 def _header_lines(path: Path, source: str) -> list[str]:
     """Return the lines of the comment that is the header, without the signs of a comment.
 
-    It is the comment at the top of the file; or else the first one above the kernels with `threads:` and `grid:`.
+    It is the comment at the top of the file, or else the first one with `threads:` and `grid:`.
     """
     marker = "#" if path.suffix == ".py" else "//"
     lines: list[str] = []

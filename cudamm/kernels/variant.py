@@ -63,7 +63,8 @@ class Variant:
     chosen_by: ChosenBy = ""
 
     def __str__(self) -> str:
-        return " ".join((self.method.name, *(f"{name}={value}" for name, value in self.values)))
+        chosen = (f"{name}={value}" for name, value in self.values if value not in SIZE_NAMES)
+        return " ".join((self.method.name, *chosen))
 
     @property
     def params(self) -> dict[str, Value]:

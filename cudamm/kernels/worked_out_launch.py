@@ -600,6 +600,11 @@ class _Launch:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
         for size, multiple in required_multiples(self._translation, self.roles):
             yield self._role(size), self._text(Number(multiple), "a condition")
+        for name in sorted(self._used_constants - self.roles.keys()):
+            number = Translation(self.file, kept=frozenset(self.roles)).of(self.file.value_of(name))
+            quotient = re.fullmatch(r"\((\w+) // (\w+)\)", number.text) if number else None
+            if quotient and quotient[1] in self.roles:  # a part of the matrix, such as `#define PART (K / 4)`
+                yield self._role(quotient[1]), self._text(Number(quotient[2]), "a condition")
         body = self._body(self.in_kernel)
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         arguments = dict(zip(template_parameters(self.kernel), given, strict=False))

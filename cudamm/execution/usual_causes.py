@@ -338,6 +338,7 @@ class _Observed:
             sums = np.einsum("sk,ks->s", left[i], right[:, j])
             if not self._agree(sums, self._values[target[i, j]], left[i], right[:, j], diagonal=True).all():
                 return False
+        left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
         sums = left @ right
         if np.isfinite(sums).sum() < max(LEAST_FINITE, sums.size // 20):
             return False
@@ -356,7 +357,7 @@ class _Observed:
         view: Matrix = np.lib.stride_tricks.as_strided(
             memory[self._guard :], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
         )
-        return np.ascontiguousarray(view)
+        return view
 
     def _agree(
         self, sums: Matrix, found: Matrix, left: Matrix, right: Matrix, *, diagonal: bool = False

@@ -164,10 +164,11 @@ class CompilerWarning:
     option: str
 
 
-def warnings_of(program: Program) -> list[CompilerWarning]:
+@functools.lru_cache(maxsize=4)
+def warnings_of(program: Program) -> tuple[CompilerWarning, ...]:
     """Return the compiler's warnings about variables that are not set, and numbers cut to whole numbers.
 
-    It takes as long as to compile the program, and nothing is kept.
+    It takes as long as to compile the program.
 
     Raises:
         NoDeviceError: there is no C++ compiler.
@@ -179,7 +180,7 @@ def warnings_of(program: Program) -> list[CompilerWarning]:
     found = re.findall(
         r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE
     )
-    return [CompilerWarning(file, int(line), text, option) for file, line, text, option in found]
+    return tuple(CompilerWarning(file, int(line), text, option) for file, line, text, option in found)
 
 
 _RUNTIME_OPTIONS = ["-O2", "-pthread"]

@@ -23,6 +23,7 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
 WHOLE_NUMBERS = "every element of C is a whole number"
+ENDS_EARLY = "the sums end too early"
 ONLY_ZEROS = "and every element is 0"
 
 MOST_WORK = 2**31
@@ -111,7 +112,7 @@ def missing_terms(run: Run, problem: Problem) -> str:
 
 def _end_missing(end: int, k: int) -> str:
     missing = "the last term is" if end == k - 1 else f"the last {k - end} of K = {k} terms are"
-    text = f"the sums end too early: {missing} missing, k = {end}" + (f" to {k - 1}" if end < k - 1 else "")
+    text = f"{ENDS_EARLY}: {missing} missing, k = {end}" + (f" to {k - 1}" if end < k - 1 else "")
     tile = end & -end  # the largest power of two that divides it
     if tile >= LEAST_TILE and k - end < tile:
         text += " (is the number of tiles rounded down? It has to be rounded up)"
@@ -338,6 +339,7 @@ class _Observed:
             sums = np.einsum("sk,ks->s", left[i], right[:, j])
             if not self._agree(sums, self._values[target[i, j]], left[i], right[:, j], diagonal=True).all():
                 return False
+        left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
         sums = left @ right
         if np.isfinite(sums).sum() < max(LEAST_FINITE, sums.size // 20):
             return False
@@ -356,7 +358,7 @@ class _Observed:
         view: Matrix = np.lib.stride_tricks.as_strided(
             memory[self._guard :], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
         )
-        return np.ascontiguousarray(view)
+        return view
 
     def _agree(
         self, sums: Matrix, found: Matrix, left: Matrix, right: Matrix, *, diagonal: bool = False

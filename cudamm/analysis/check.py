@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cudamm.analysis.mistakes import Mistake, advice_of, brief, errors_of, merged, shared_memory_limit
+from cudamm.analysis.mistakes import (
+    Mistake,
+    advice_of,
+    brief,
+    errors_of,
+    merged,
+    shared_memory_limit,
+    with_cause_first,
+)
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
 from cudamm.benchmark.verify import hangs_too
@@ -23,7 +31,7 @@ from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
-from cudamm.execution.case import Case, Verdict
+from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.c_text import dynamic_arrays_in
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
@@ -220,6 +228,7 @@ class _SizeCheck:
         remark: as in `CheckResult`.
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
         hung: the kernel did not answer in time.
+        is_explained: the last of the errors is a wrong product, and its message begins with the cause.
     """
 
     variant: Variant
@@ -232,6 +241,7 @@ class _SizeCheck:
     remark: str = ""
     watched: tuple[int, int] | None = None
     hung: bool = False
+    is_explained: bool = False
 
     @property
     def size(self) -> str:
@@ -295,6 +305,8 @@ def _check_size(
     check.remark = _remark(observation, case)
     static_bytes = _static_bytes(observation, case.program)
     check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size) + errors
+    has_cause = verdict.cause not in ("", ORDER_MATTERS)
+    check.is_explained = has_cause and bool(errors) and errors[-1].kind == "wrong-result"
     if not observation.ended:
         check.watched = len(observation.blocks), case.launch.blocks
         check.advice = advice_of(observation, case.program, case.launch, check.size)
@@ -347,7 +359,10 @@ def _result(
     watched = [check for check in finished if check.watched is not None]
     # Advice is taken from the largest size: at small ones most accesses are at an edge of the matrices.
     advice = max(watched, key=lambda check: check.work).advice if watched else []
-    mistakes = merged([*(mistake for check in checks for mistake in check.errors), *advice])
+    found = merged([*(mistake for check in checks for mistake in check.errors), *advice])
+    mistakes = with_cause_first(
+        found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
+    )
     reason = next((check.failed for check in checks if check.failed), "")
     status: Status = "failed" if reason else "clean"
     if not reason and any(mistake.severity == "error" for mistake in mistakes):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -139,6 +139,23 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
 
+def with_cause_first(mistakes: Iterable[Mistake], explained: Sequence[Mistake]) -> tuple[Mistake, ...]:
+    """Return the mistakes, a wrong product at a size that shows its cause before what follows from it.
+
+    Args:
+        explained: wrong products whose messages begin with a mistake that explains every element.
+    """
+    ordered = list(mistakes)
+    for cause in explained[:1]:
+        same = next((m for m in ordered if m._identity == cause._identity), cause)
+        sizes = tuple(dict.fromkeys(cause.sizes + same.sizes))
+        product = dataclasses.replace(cause, count=same.count, sizes=sizes)
+        others = [m for m in ordered if m is not same]
+        in_tiles = [m for m in others if m.severity == "error" and m.array not in ("A", "B", "C")]
+        ordered = [*in_tiles, product, *(m for m in others if m not in in_tiles)]
+    return tuple(ordered)
+
+
 def _joined(
     mistakes: Iterable[Mistake],
     are_one: Callable[[Mistake, Mistake], bool],
@@ -266,7 +283,7 @@ def errors_of(
     """
     watched = WatchedLaunch(observation, program, launch, size)
     is_right = verdict is not None and verdict.correct is True
-    faults = sorted(_causes(watched, is_right), key=lambda fault: _LIKELY_CAUSES.index(fault.kind))
+    faults = sorted(_causes(watched, is_right), key=_likelihood)
     kinds = {fault.kind for fault in faults}
     mistakes = [_FAULTS[f.kind](watched, f) for f in faults if not _belongs_to_race(watched, f)]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
@@ -295,6 +312,12 @@ _LIKELY_CAUSES: tuple[FaultKind, ...] = (
 """Kinds of faults, first those that can be the cause of the others."""
 
 
+def _likelihood(fault: Fault) -> tuple[bool, int]:
+    """Return a sort key: faults in shared and local memory first, of the others a missing bounds check."""
+    in_global = fault.space == "global" and fault.kind in ("race", "uninitialised")
+    return in_global, _LIKELY_CAUSES.index(fault.kind)
+
+
 def nan_of(observation: Observation, program: Program, launch: Launch, size: str) -> list[Mistake]:
     """Return where the first NaN was computed, in a launch that ended there; empty if no line is known."""
     watched = WatchedLaunch(observation, program, launch, size)
@@ -308,6 +331,8 @@ def brief(mistake: Mistake) -> str:
         return f"a __syncthreads() is missing in {mistake.file}: {mistake.cure}"
     if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
         return f"{mistake.message}{line}: a bounds check is missing or wrong"
+    if mistake.kind == "uninitialised" and mistake.array == "C":
+        return f"{mistake.message}{line}: C has to be set to zero first"
     return mistake.message + line
 
 

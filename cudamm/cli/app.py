@@ -44,8 +44,8 @@ COMMANDS = {
         "show": "Print a kernel's source, PTX, machine code or resources.",
     },
     "Look": {
-        "report": "Write a file of results as one HTML page.",
-        "compare": "Compare two files of results: what became faster, what slower?",
+        "report": "Write a file of results, or a kernel, as one HTML page.",
+        "compare": "Compare two files of results, or two kernels: what is better?",
         "list": "List the methods, their parameters and what they teach.",
         "reproduce": "Run a course's experiment beside its published figures.",
     },

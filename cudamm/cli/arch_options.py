@@ -14,6 +14,7 @@ from cudamm.cli.option_rules import Decorator, one_target
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
+    from cudamm.kernels.architecture import Architecture
     from cudamm.tuning.place import Place
 
 
@@ -38,6 +39,15 @@ def architecture_options(*others: Decorator) -> Decorator:
         *others,
         one_target("names"),
     )  # fmt: skip
+
+
+def one_architecture(name: str) -> Architecture:
+    """Return the architecture with a name, or that of a named GPU. Raise UsageError for `all`."""
+    from cudamm.kernels.architecture import find_architecture
+
+    if name.strip().lower() == "all":
+        raise UsageError("--arch all: name one architecture or GPU, such as sm_86 or rtx3090")
+    return find_architecture(name)
 
 
 def present_place(name: str | None, default: str) -> Place:

@@ -10,6 +10,7 @@ import cloup
 from cloup import option_group
 
 from cudamm.api.defaults import OCCUPANCY_ARCH, SIZE
+from cudamm.cli.arch_options import one_architecture
 from cudamm.cli.completion_command import complete_files
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import INCREASE, SHARE
@@ -126,10 +127,9 @@ def compare_command(
     from cudamm.cli.compared_kernels import compared_kernels
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.architecture import find_architecture
     from cudamm.output import kernel_comparison_table as tables
 
-    architecture = find_architecture(arch)
+    architecture = one_architecture(arch)
     kernels, problem = compared_kernels(
         selection, names, sizes, dtypes, seed, architecture.name, outputs.quiet
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from cudamm.cli.arch_options import one_architecture
 from cudamm.cli.output_options import AllAtOnce, OutputOptions
 from cudamm.errors import UsageError
 
@@ -45,11 +46,10 @@ def report_kernel(
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.check_command import SIZES
     from cudamm.devices.find_device import host
-    from cudamm.kernels.architecture import find_architecture
     from cudamm.output.document import document
     from cudamm.output.page.kernel_page import kernel_page
 
-    architecture = find_architecture(arch)
+    architecture = one_architecture(arch)
     variants = selection.variants()
     functions = list(dict.fromkeys(variant.method.entry for variant in variants))
     if len(functions) > 1:

@@ -54,6 +54,10 @@ _HEADER_OPTIONS = (
         help="Fill C with zeros before each launch, for a kernel that adds to C.",
     ),
     option(
+        "--save-launch", "saves_launch", is_flag=True,
+        help="Keep the launch in FILE.launch.toml beside FILE.cu, where every command finds it.",
+    ),
+    option(
         "-I", "--include", multiple=True, metavar="DIR",
         help="Folder of headers that the kernel includes, searched before the project's own. Repeatable.",
     ),
@@ -102,7 +106,7 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(record))
 
 
-_CHOOSING = ("methods", "block", "tile", "defines")
+_CHOOSING = ("methods", "block", "tile", "defines", "saves_launch")
 
 
 def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: Any) -> Selection:

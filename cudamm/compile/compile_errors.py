@@ -14,16 +14,33 @@ _LIBRARY = re.compile(r"(?:cuda|cublas|curand|cusparse)[A-Z]\w*|malloc|free")
 
 
 def in_users_terms(failure: CompileError, program: Program) -> CompileError:
-    """Return a failure that names the function of the host that the kernel uses; else the failure itself."""
+    """Return a failure with the source lines of its errors, which names functions of the host."""
     message = str(failure)
     for pattern, explain in ((_UNDECLARED, _about_function), (_NOT_IN_STD, _about_std)):
         found = pattern.search(message)
         explanation = explain(found[1], program) if found else ""
         if found and explanation:
             end = re.search(r" \(and \d+ more\)$", message)
-            text = message[: found.start()] + explanation + (end[0] if end else "")
-            return CompileError(text, failure.output)
-    return failure
+            message = message[: found.start()] + explanation + (end[0] if end else "")
+    explained = CompileError(message, failure.output)
+    explained.details = _source_at(message.removeprefix("does not compile: "), program)
+    explained.all_details = [
+        shown for line in failure.output.splitlines() for shown in (line, *_source_at(line, program))
+    ]
+    return explained
+
+
+def _source_at(message: str, program: Program) -> list[str]:
+    """Return the source line of an error that begins with its place, and a line with a caret; else nothing.
+
+    A compiler itself would look for the source in files that have the names of the parts of the program.
+    """
+    place = re.match(r"([^:]+):(\d+):(\d+): (?!note)", message)
+    text = program.lines.get((place[1], int(place[2]))) if place else None
+    if place is None or text is None:
+        return []
+    caret = " " * (int(place[3]) - 1) + "^"
+    return [f"{place[2]:>6} | {text.expandtabs()}", f"{'':6} | {caret}"]
 
 
 def _about_function(name: str, program: Program) -> str:

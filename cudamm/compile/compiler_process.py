@@ -29,11 +29,13 @@ class CompileError(KernelError):
 
     Attributes:
         output: what the compiler printed.
+        details, all_details: the source lines of the first error and of all, as in every `CudammError`.
     """
 
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)
         self.output = output
+        self.all_details = output.splitlines()
 
 
 class CompilerKilled(KernelError):
@@ -229,14 +231,6 @@ def _at_user(lines: Sequence[str], number: int) -> str:
 
 
 _OWN_HEADERS = "cpu_runtime/"
-
-
-def first_error_with_source(output: str) -> list[str]:
-    """Return the source line of the first error in a compiler's output, and the line with its caret."""
-    lines = output.splitlines()
-    first = next((i for i, line in enumerate(lines) if _ERROR.match(line.strip())), len(lines))
-    shown = [line for line in lines[first + 1 : first + 3] if re.match(r"\s*\d*\s*\|", line)]
-    return shown if len(shown) == 2 else []
 
 
 # The beginning of an error message, which names a place or a tool first. Neither the source line that is

@@ -292,7 +292,8 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
 def _command(options: Sequence[str]) -> tuple[str, ...]:
     """Return the compiler with its options, without those for the output."""
     folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    return (*compiler().command, "-std=c++17", *options, *folders, "-x", "c++")
+    plain = "-fno-diagnostics-show-caret"  # `compile_errors` shows the source
+    return (*compiler().command, "-std=c++17", plain, *options, *folders, "-x", "c++")
 
 
 def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str]:

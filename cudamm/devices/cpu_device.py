@@ -245,7 +245,8 @@ class ProcessRun(Run):
         return each_format(parameter_formats(program.text, program.entry, program.element))
 
     def _time(self, command: str) -> int:
-        duration, _, self.undefined_shuffle = self.ask(command).partition(" ")
+        duration, _, remarks = self.ask(command).partition(" ")
+        self.undefined_shuffle, _, self.missed_barrier = remarks.partition("\t")
         if not duration.isdecimal():
             raise KernelError(
                 f"the process running the kernel answered “{duration[:40]}” instead of a duration"

@@ -129,6 +129,9 @@ class Run(ABC):
     undefined_shuffle: str = ""
     """Description of a shuffle of the last launch whose value is undefined; empty if the device saw none."""
 
+    missed_barrier: str = ""
+    """Description of a barrier of the last launch that threads left the kernel without; empty for none."""
+
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch
         self.layouts = launch.layouts

@@ -34,19 +34,21 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     m, n = problem.shape.m, problem.shape.n
     products: list[Matrix] = []
     launch_ms = 0.0
-    undefined_shuffle = ""
+    undefined_shuffle = missed_barrier = ""
     try:
         for descending in (False, True) if thread_order else (False,):
             fill_output(run, problem)
             launch_ms += run.launch(descending)
             run.check_memory()
             undefined_shuffle = undefined_shuffle or run.undefined_shuffle
+            missed_barrier = missed_barrier or run.missed_barrier
             quick = _quick_verdict(run, problem, variant, fmad)
             if quick is not None:
                 return dataclasses.replace(quick, launch_ms=launch_ms)
             products.append(run.product()[:m, :n].copy())
     except DamagedMemoryError as error:
-        return Verdict(False, str(error)).because_of(usual_cause(run, problem) if error.matrix == "C" else "")
+        cause = missed_barrier or (usual_cause(run, problem) if error.matrix == "C" else "")
+        return Verdict(False, str(error)).because_of(cause)
     except KernelError as error:
         return Verdict(False, str(error))
     verdict = dataclasses.replace(_judge(products[0], problem, variant, fmad), launch_ms=launch_ms)
@@ -55,6 +57,8 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         verdict = _explained(verdict, run, problem, variant, products[0], depends_on_order)
     if depends_on_order:
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
+    if verdict.correct is False and missed_barrier:
+        verdict = verdict.because_of(missed_barrier)
     if verdict.correct is False and undefined_shuffle:
         verdict = dataclasses.replace(
             verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.compile_all import compile_all, compile_each
-from cudamm.compile.compiler_process import CompileError, CompilerKilled, first_error_with_source
+from cudamm.compile.compiler_process import CompileError, CompilerKilled
 from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program, program
 from cudamm.compile.signature import check_arguments
@@ -156,8 +156,7 @@ def check_user_kernels(compiled: Sequence[tuple[Program, Any]]) -> None:
         first, failure = compiled[0]
         refused = UsageError(f"{first.method.path} {failure}")
         if isinstance(failure, CompileError):
-            refused.details = first_error_with_source(failure.output)
-            refused.all_details = failure.output.splitlines()
+            refused.details, refused.all_details = failure.details, failure.all_details
         raise refused
 
 

@@ -8,9 +8,8 @@ fields' names override the header of a `--kernel` file, or replace a missing one
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -22,11 +21,17 @@ from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
 from cudamm.kernels.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.kernels.input_file import read_input
+from cudamm.kernels.launch_fields import (
+    FoundLaunch,
+    found_launch,
+    launched_kernels,
+    numbers_of_file,
+    require_launch,
+)
 from cudamm.kernels.matrix_layout import MatrixName
-from cudamm.kernels.method import ELEMENT_TYPES, Language, Method, Parameter
+from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, Language, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.sibling_constants import sibling_constants
-from cudamm.kernels.worked_out_launch import WorkedOutLaunch, file_numbers, worked_out_launches
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
@@ -43,6 +48,7 @@ _ONCE = (
     "requires",
     "layout",
     "initial-c",
+    "sizes",
     "needs",
     "ceiling",
     "ptxas",
@@ -116,20 +122,17 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
-    remarks: list[str] = []
     language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     is_user_kernel = language == "cuda" and not builtin
     code = with_arrays_as_parameters(with_own_headers(path, source, folders)) if is_user_kernel else source
     kernels = kernels_in(code) if language == "cuda" else []
-    launch = _worked_out(code, fields, kernels) if is_user_kernel else None
-    worked_out = _missing_fields(launch, fields, code)
-    fields |= worked_out
-    declared = (
-        {name: Parameter(name, role, (role,)) for name, role in launch.parameters.items()} if launch else {}
-    )
-    declared |= {p.name: p for p in (*parameters, *overrides.parameters)}
-    entry = fields.get("entry") or _find_entry(path, kernels, language, name, launch)
+    launch = found_launch(path, code, fields, kernels) if is_user_kernel else FoundLaunch()
+    fields |= launch.fields
+    remarks = [launch.remark] if launch.remark else []
+    sizes = _parse_sizes(path, fields.get("sizes", ""))
+    declared = {p.name: p for p in (*sizes, *parameters, *overrides.parameters)}
+    entry = fields.get("entry") or launch.kernel or _find_entry(path, kernels, language, name)
     entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
     if not function:
@@ -142,8 +145,8 @@ def parse_method(
     if is_user_kernel:
         entry = _instantiated(path, code, qualified(code, entry))
     if language == "cuda":
-        _require_launch(path, fields, launch)
-    source_of_numbers = code
+        require_launch(path, fields, launch)
+    whole = code
     if is_user_kernel:
         code = compiled_code(code, entry)
         taken = sibling_constants(path, code, declared.keys())
@@ -172,8 +175,6 @@ def parse_method(
         )
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
-    if worked_out:
-        remarks.append(f"{path.name} launches {function} as {_as_options(worked_out, launch)}")
     expressions = (
         *parse_list(fields.get("threads", "")),
         *parse_list(fields.get("grid", "")),
@@ -206,7 +207,8 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
-        numbers=_numbers(source_of_numbers, expressions, arguments, declared) if is_user_kernel else (),
+        numbers=numbers_of_file(whole, expressions, arguments, declared) if is_user_kernel else (),
+        found_fields=tuple(launch.fields.items()),
         include_folders=folders,
         remarks=tuple(remarks),
         column_major=_parse_layout(path, fields.get("layout", ""), arguments),
@@ -220,74 +222,14 @@ def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
     Returns:
         The names; an empty list if the file's only kernel, or the one that is named, is to be taken.
     """
-    if "entry" in overrides.fields or "entry" in _parse_comment(path, source)[1] or path.suffix == ".py":
+    fields = _parse_comment(path, source)[1] | dict(overrides.fields)
+    if "entry" in fields or _language(path, source) != "cuda":
         return []
-    code = with_arrays_as_parameters(with_own_headers(path, source))
+    code = with_arrays_as_parameters(with_own_headers(path, source, folders_of(fields.get("include", ""))))
     if len(kernels_in(code)) < 2:
         return []
-    found = [launch.kernel for launch in worked_out_launches(code)]
+    found = launched_kernels(path, code)
     return found if len(found) > 1 else []
-
-
-def _worked_out(code: str, fields: Mapping[str, str], kernels: Sequence[str]) -> WorkedOutLaunch | None:
-    """Return what the host code of a file says about its kernel; None if nothing has to be worked out."""
-    if all(key in fields for key in ("args", "threads", "grid")) and ("entry" in fields or len(kernels) == 1):
-        return None
-    launches = worked_out_launches(code)
-    if "entry" in fields:
-        return next((launch for launch in launches if launch.kernel == function_of(fields["entry"])), None)
-    return launches[0] if len(launches) == 1 else None
-
-
-def _missing_fields(launch: WorkedOutLaunch | None, fields: Mapping[str, str], code: str) -> dict[str, str]:
-    """Return the fields that are worked out and not given."""
-    if launch is None:
-        return {}
-    missing = {key: text for key, text in launch.fields.items() if key not in fields}
-    if "<" not in fields.get("entry", "<") and "entry" in launch.fields:
-        missing["entry"] = launch.fields["entry"]
-    return missing
-
-
-def _as_options(fields: Mapping[str, str], launch: WorkedOutLaunch | None) -> str:
-    """Return options that say the same as fields of a header."""
-    sizes = launch.parameters if launch and fields else {}
-    options = [word for key, text in fields.items() for word in (f"--{key}", text)]
-    return shlex.join(
-        [*options, *(word for name, role in sizes.items() for word in ("-D", f"{name}={role}"))]
-    )
-
-
-def _require_launch(path: Path, fields: Mapping[str, str], launch: WorkedOutLaunch | None) -> None:
-    """Raise UsageError if the threads or the grid are unknown, with what to add."""
-    missing = [key for key in ("threads", "grid") if key not in fields]
-    if not missing:
-        return
-    options = " and ".join(f'--{key} "…"' for key in missing)
-    why = f"; the launch in line {launch.line} does not say it: {launch.unknown}" if launch else ""
-    raise UsageError(
-        f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
-        f"first comment line, or pass {options}{why}"
-    )
-
-
-def _numbers(
-    code: str, expressions: Iterable[Expression], arguments: Sequence[str], declared: Mapping[str, Parameter]
-) -> tuple[tuple[str, Expression], ...]:
-    """Return the constants of a file that expressions and arguments use, directly or through others."""
-    unread = {name for expression in expressions for name in expression.names}
-    unread.update(re.findall(r"[A-Za-z_]\w*", " ".join(arguments)))
-    unread -= {"M", "N", "K", "element", "A", "B", "C", *declared}
-    if not unread:
-        return ()
-    numbers = file_numbers(code)
-    found: dict[str, Expression] = {}
-    while unread:
-        name = unread.pop()
-        if name in numbers and name not in found:
-            found[name] = parse(numbers[name])
-            unread |= found[name].names
-    return tuple(found.items())
 
 
 def read_standard_input() -> str:
@@ -353,12 +295,7 @@ _NARROW = ("half", "__half", "half2", "__half2", "__nv_bfloat16", "nv_bfloat16",
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
     """Return the summary, the fields that occur once, and the fields that may be repeated."""
-    marker = "#" if path.suffix == ".py" else "//"
-    lines: list[str] = []
-    for line in source.lstrip("\ufeff\n").splitlines():
-        if not line.startswith(marker):
-            break
-        lines.append(line.removeprefix(marker).rstrip())
+    lines = _header_lines(path, source)
     once: dict[str, list[str]] = {}  # the lines of each field
     several: dict[str, list[list[str]]] = {key: [] for key in _REPEATED}
     if not lines:
@@ -385,6 +322,34 @@ def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[s
     summary = "" if _is_field(field_start, lines[0]) else lines[0].strip()
     fields = {key: " ".join(parts) for key, parts in once.items()}
     return summary, fields, {key: [" ".join(parts) for parts in values] for key, values in several.items()}
+
+
+def _header_lines(path: Path, source: str) -> list[str]:
+    """Return the lines of the comment that is the header, without the signs of a comment.
+
+    It is the comment at the top of the file; or else the first one above the kernels with `threads:` and `grid:`.
+    """
+    marker = "#" if path.suffix == ".py" else "//"
+    lines: list[str] = []
+    for line in source.lstrip("\ufeff\n").splitlines():
+        if not line.startswith(marker):
+            break
+        lines.append(line.removeprefix(marker).rstrip())
+    if marker == "#" or any(_FIELD.match(line) for line in lines):
+        return lines
+    for comment in _COMMENT.finditer(source.partition("__global__")[0]):
+        plain = [_SIGNS_OF_A_COMMENT.sub("", line) for line in comment[0].splitlines()]
+        words = [line.partition(":")[0].strip() for line in plain]
+        if {"threads", "grid"} <= set(words):
+            return [f" {line.rstrip()}" if line.strip() else "" for line in plain]
+    return lines
+
+
+_COMMENT = re.compile(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+", re.DOTALL | re.MULTILINE)
+
+_SIGNS_OF_A_COMMENT = re.compile(r"^[ \t]*(?:/\*+|//|\*+(?!/))?[ \t]?|\*+/\s*$")
+
+_FIELD = re.compile(rf" (?:{'|'.join((*_ONCE, *_REPEATED))}):\s")
 
 
 def _is_field(pattern: re.Pattern[str], line: str) -> bool:
@@ -414,6 +379,17 @@ def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not expression:
         raise UsageError(f"{path}: “constant: {text}” must have the form “constant: block_edge = BLOCK_SIZE”")
     return name, parse(expression)
+
+
+def _parse_sizes(path: Path, text: str) -> list[Parameter]:
+    """Parse `WIDTH=N, HEIGHT=M`: constants of the file that are sizes of the problem."""
+    found = []
+    for part in split_at_commas(text) if text else ():
+        name, _, size = (word.strip() for word in part.partition("="))
+        if size not in SIZE_NAMES or not name.isidentifier():
+            raise UsageError(f"{path}: “sizes: {text}” must have the form “sizes: WIDTH=N, HEIGHT=M”")
+        found.append(Parameter(name, size, (size,)))
+    return found
 
 
 def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | None:
@@ -498,17 +474,13 @@ def _instantiated(path: Path, code: str, entry: str) -> str:
     raise UsageError(f"{path}: {entry} is a template: name its arguments, as in --entry '{entry}<…>'{used}")
 
 
-def _find_entry(
-    path: Path, kernels: Sequence[str], language: Language, name: str, launch: WorkedOutLaunch | None
-) -> str:
+def _find_entry(path: Path, kernels: Sequence[str], language: Language, name: str) -> str:
     if language == "python":
         return "matmul"
     if language == "c++":
         return name.replace("-", "_")
     if len(kernels) == 1:
         return kernels[0]
-    if launch:
-        return launch.kernel
     if not kernels:
         raise UsageError(f"{path} has no __global__ function; is it a kernel file?")
     raise UsageError(f"{path} has several kernels: choose one with --entry ({', '.join(kernels)})")

@@ -13,6 +13,9 @@ from cudamm.kernels.matrix_layout import MatrixName
 Value = int | str
 """A parameter's value. Expressions can use whole numbers; text (a type, a macro) can only be substituted."""
 
+SIZE_NAMES = ("M", "N", "K")
+"""Values of parameters that are the sizes of the problem."""
+
 Language = Literal["cuda", "c++", "python"]
 """`cuda` runs on a GPU or on the CPU device; `c++` and `python` run on the host, except library methods."""
 
@@ -95,6 +98,7 @@ class Method:
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
         numbers: constants of a user's file that its expressions use, each as an expression.
         remarks: what cudamm had to assume about a user's file, in sentences.
+        found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
         adds_to_zeros: True if the kernel adds to C, which has to hold zeros before each launch.
@@ -130,6 +134,7 @@ class Method:
     column_major: tuple[MatrixName, ...] = ()
     adds_to_zeros: bool = False
     remarks: tuple[str, ...] = ()
+    found_fields: tuple[tuple[str, str], ...] = ()
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

@@ -12,13 +12,10 @@ from typing import Literal
 
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.expression import Expression, evaluated
-from cudamm.kernels.method import ElementType, Method, Value
+from cudamm.kernels.method import SIZE_NAMES, ElementType, Method, Value
 
 ChosenBy = Literal["", "tuned", "table", "preference", "model"]
 """The source of the choice for `best`; empty if the user chose. Only older files contain `model`."""
-
-SIZE_NAMES = ("M", "N", "K")
-"""Values of parameters that are the sizes of the problem."""
 
 MOST_VALUES = 10_000
 """Maximum number of values in a list or range; more is taken for a typing error."""

@@ -70,16 +70,16 @@ class WorkedOutLaunch:
     Attributes:
         kernel: name of the kernel.
         fields: fields of a header, such as `threads`, and their values.
-        parameters: constants of the file that the kernel uses as sizes, and M, N or K for each.
         unknown: what could not be worked out, in words; empty if all was.
         line: number of the line that launches it; 0 if none does.
+        suggestion: threads and a grid that may fit the kernel.
     """
 
     kernel: str
     fields: Mapping[str, str]
-    parameters: Mapping[str, str] = field(default_factory=dict)
     unknown: str = ""
     line: int = 0
+    suggestion: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Unknown(Exception):
@@ -104,6 +104,24 @@ def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
         if known is None or known.unknown:
             found[statement.kernel] = _Launch(file, statement, kernel).worked_out()
     return tuple(sorted(found.values(), key=lambda launch: launch.line))
+
+
+def unlaunched(source: str, name: str) -> WorkedOutLaunch | None:
+    """Return the arguments of a kernel that the file does not launch, by the names of its parameters.
+
+    None if the file defines no kernel of that name, or if it has not three matrices.
+    """
+    file = source_file(source)
+    kernel = _kernel_named(file, name)
+    if kernel is None or not _is_product(file, kernel):
+        return None
+    declarators = [parameter.child_by_field_name("declarator") for parameter in kernel.parameters]
+    names = [next(all_of(node, "identifier"), None) for node in declarators if node]
+    if len(names) != len(kernel.parameters) or None in names:
+        return None
+    arguments = tuple(node for node in names if node)
+    statement = LaunchStatement(kernel, name, None, (), arguments, kernel.node, line=0, doubts=0)
+    return _Launch(file, statement, kernel).worked_out()
 
 
 def file_numbers(source: str) -> dict[str, str]:
@@ -232,17 +250,32 @@ class _Launch:
             entry = self._entry()
             fields |= {"entry": entry} if entry != self.statement.kernel else {}
             fields["args"] = ", ".join(map(self._argument, range(len(self.parameters))))
-            fields |= self._configuration()
+            if self.statement.configuration:
+                fields |= self._configuration()
+                fields |= self._conditions()
             if self.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.columns))
             if self._accumulates():
                 fields["initial-c"] = "0"
-            fields |= self._conditions(fields)
+            sizes = {name: self._role(name) for name in self._compiled_sizes()}
+            if sizes:
+                fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except _Unknown as reason:
             unknown = str(reason)
         return WorkedOutLaunch(
-            self.statement.kernel, fields, self._compiled_sizes(), unknown, line=self.statement.line
+            self.statement.kernel, fields, unknown, self.statement.line, self._suggestion()
         )
+
+    def _suggestion(self) -> dict[str, str]:
+        """Return threads and a grid with a thread for each element of C, in blocks of the kernel's tiles."""
+        arrays = all_of(self.kernel.node, "array_declarator")
+        extents = (text_of(node.child_by_field_name("size")) for node in arrays)
+        known = (extent for extent in extents if extent in self.file.numbers or extent in ("8", "16", "32"))
+        edge = next(known, str(_USUAL_BLOCK_EDGE))
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        rows = self._raw_uses()[output].multiplied if output in self._raw_uses() else set()
+        x, y = ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
+        return {"threads": f"{edge}, {edge}", "grid": f"ceil({x} / {edge}), ceil({y} / {edge})"}
 
     # -- matrices ------------------------------------------------------------------------------------------
 
@@ -348,8 +381,9 @@ class _Launch:
                     unread += [text_of(node) for node in all_of(function.node, "identifier")]
         return frozenset(found & self.file.numbers.keys())
 
-    def _compiled_sizes(self) -> dict[str, str]:
-        return {name: self._role(name) for name in self.roles if name in self._used_constants}
+    def _compiled_sizes(self) -> list[str]:
+        """Return the sizes that are constants of the file in the kernel."""
+        return [name for name in self.roles if name in self._used_constants]
 
     def _is_product_of_sizes(self, name: str) -> bool:
         value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
@@ -365,6 +399,8 @@ class _Launch:
         )
 
     def _names_of_block(self) -> set[str]:
+        if not self.statement.configuration:
+            return set()
         block = Translation(self.file, self.function).extents(self.statement.configuration[1])
         return set().union(*(parse(number.text).names for number in block or ()))
 
@@ -540,7 +576,7 @@ class _Launch:
     def _simplified(self, text: str) -> str:
         return simplified(text, self.file.number_values)
 
-    def _conditions(self, fields: Mapping[str, str]) -> dict[str, str]:
+    def _conditions(self) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on."""
         conditions = [
             f"{first} == {second}"

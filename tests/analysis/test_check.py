@@ -180,6 +180,52 @@ def test_one_step_past_the_tile_is_out_of_bounds(checked: Checked) -> None:
     assert any(f.kind == "wrong-result" for f in result.errors)
 
 
+@pytest.fixture(scope="module")
+def second_looks(cpu: Device[Any], kernels: Path) -> dict[str, CheckResult]:
+    """Return the check of a kernel that has another mistake for each K."""
+    (variant,) = variants(read_method(kernels / "second_looks.cu"), {})
+    return {size: results(cpu, [variant], (size,), "float32")[0] for size in MISTAKES_BY_SIZE}
+
+
+OWN, INCLUDED = "second_looks.cu", "second_looks.h"
+MISTAKES_BY_SIZE = {
+    "8x16x5": (
+        ("out-of-bounds", OWN, "if (K == 5) tile[ty][tx] = 1;"),
+        "the block has 8 x 8 threads, and tile has 4 x 4 elements: thread (0,4) of block (0,0) indexes "
+        "tile[ty][tx] with ty = 4",
+    ),
+    "8x8x9": (
+        ("out-of-bounds", INCLUDED, "row[i] = a[i];  // K = 9: one element too many"),
+        "thread (0,0) of block (0,0) indexes row[i] with i = 8, and row has 8 elements",
+    ),
+    "8x8x6": (
+        ("wrong-result", OWN, "if (K == 6) sum = sum / (col - col) * 0;"),
+        "thread (0,0) of block (0,0) computes a NaN here: 0/0, ∞ - ∞, 0·∞, or a function outside of its "
+        "domain, such as the square root of a negative number",
+    ),
+    "8x8x7": (
+        ("wrong-result", OWN, "for (int x = sum; x != 0; x = 0) sum = x;"),
+        "a float becomes a whole number (int)",
+    ),
+}
+
+
+@pytest.mark.parametrize("size", MISTAKES_BY_SIZE)
+def test_the_cause_comes_first_with_its_file_and_line(
+    second_looks: dict[str, CheckResult], kernels: Path, size: str
+) -> None:
+    first, *others = second_looks[size].errors
+    (kind, file, text), message = MISTAKES_BY_SIZE[size]
+    assert (first.kind, first.file, first.text, first.message) == (kind, file, text, message)
+    assert (kernels / file).read_text().splitlines()[first.line - 1].strip() == text
+    # The overrun of the tile at three lines is one mistake, and what follows from it is none.
+    assert [mistake.kind for mistake in others] in ([], ["wrong-result"])
+
+
+def test_an_index_into_the_next_row_is_no_mistake_of_a_right_kernel(checked: Checked, kernels: Path) -> None:
+    assert checked(kernels / "second_looks.cu", "8x8x8").status == "clean"
+
+
 def test_reading_another_row_is_wrong_and_out_of_bounds_only_past_the_end(checked: Checked) -> None:
     inside = checked("reads_the_next_row", "16x8x16")
     assert {f.kind for f in inside.errors} == {"wrong-result"}

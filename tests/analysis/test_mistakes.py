@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from cudamm.analysis.array_elements import declared_extents
-from cudamm.analysis.mistakes import Kind, Mistake, advice_of, errors_of, merged
+from cudamm.analysis.mistakes import Kind, Mistake, advice_of, brief, errors_of, merged
 from cudamm.compile.program import Program, program
 from cudamm.devices.observation import Access, Fault, Observation, Request, SharedArray
 from cudamm.execution.case import Verdict
@@ -349,3 +349,27 @@ def test_each_kind_of_mistake_is_documented():
 )
 def test_extents_of_an_array_are_read_from_its_declaration(text, name, extents):
     assert declared_extents(text, name) == extents
+
+
+def test_races_that_one_barrier_would_end_are_one_mistake(make_program):
+    other_array = dataclasses.replace(RACE, array="Bs", other_line=9)
+    too_late = dataclasses.replace(RACE, array="Cs", other_line=13, line=14)
+    found = merged(errors(make_program, observed(RACE, other_array, too_late)))
+    assert [(m.array, m.count) for m in found] == [("As", 18), ("Cs", 9)]
+    assert found[0].message.endswith("(the same holds for Bs)")
+    assert found[0].cure == "put __syncthreads() between line 10, which writes, and line 12, which reads"
+    assert brief(found[0]) == f"a __syncthreads() is missing in tiles.cu: {found[0].cure}"
+
+
+def test_the_bank_conflicts_of_one_array_are_one_piece_of_advice(make_program):
+    at_lines = [
+        dataclasses.replace(
+            access(space="shared", array=array, wavefronts=320, ideal_wavefronts=10, wide_wavefronts=320,
+                   wide_ideal_wavefronts=10),
+            line=line,
+        )
+        for array, line in (("As", 10), ("As", 12), ("Bs", 12), ("As", 12))
+    ]  # fmt: skip
+    conflicts = merged(advice(make_program, *at_lines))
+    assert [(m.array, m.line) for m in conflicts] == [("As", 10), ("Bs", 12)]
+    assert conflicts[0].message.endswith("(and in line 12)")

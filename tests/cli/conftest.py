@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -62,11 +63,13 @@ class Ended:
         return rows
 
     def refused(self, status: int, *words: str) -> None:
-        """Assert that it ended with one clear line and nothing else."""
+        """Assert that it ended with one clear line, below the source line of a compile error if it is one."""
         assert "Traceback" not in self.stderr, self.stderr
         assert self.stdout == ""
-        assert self.stderr.startswith("cudamm: ")
-        assert self.stderr.endswith("\n") and self.stderr.count("\n") == 1
+        *above, last = self.stderr.splitlines()
+        assert last.startswith("cudamm: ") and self.stderr.endswith("\n")
+        assert not above or "does not compile" in last, self.stderr
+        assert all(re.match(r"cudamm: +\d* \| ", line) for line in above), self.stderr
         assert self.status == status, self.stderr
         missing = [word for word in words if word not in self.stderr]
         assert not missing, f"{self.stderr!r} does not say {missing}"

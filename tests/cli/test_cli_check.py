@@ -113,6 +113,9 @@ def test_an_endless_kernel_costs_only_its_row(run, write_kernel):
         "    for (;;) pause();\n}\n",
         "endless.cu",
     )
+    result = run("check --kernel endless.cu -m tiled --block 8 -n 8 -n 7 -n 9 --timeout 1 --json -")
+    endless = next(c for c in json.loads(result.stdout)["checked"] if c["method"] == "endless")
+    assert [skipped["reason"] for skipped in endless["skipped"]] == ["not run: it hung at 8x8x8"] * 2
     result = run("check --kernel endless.cu -m tiled --block 8 -n 8 --timeout 1")
     assert result.status == 1
     assert "error: crash, endless.cu" in result.stdout and "no answer within 1 s" in result.stdout.lower()

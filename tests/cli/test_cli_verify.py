@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -40,15 +41,21 @@ def test_the_wrong_kernel_of_several_is_named(run, kernel):
     assert "Success!" not in ended.stdout
 
 
-def test_a_missing_barrier_is_reported(run, kernel):
-    # A thread writes its row, and its neighbour reads the row without a barrier between.
+def test_a_missing_barrier_is_the_first_thing_that_is_reported(run, kernel):
+    # A thread writes its element, and its neighbour reads the element without a barrier between.
     race = (
-        "__shared__ int rows[16]; rows[threadIdx.x] = threadIdx.y; float sum = rows[(threadIdx.x + 1) % 16];"
+        "__shared__ int rows[16][16]; rows[threadIdx.y][threadIdx.x] = 1;\n"
+        "float sum = rows[threadIdx.y][(threadIdx.x + 1) % 16];"
     )
     kernel("race.cu", "float sum = 0;", race)
-    ended = run(f"{VERIFY} -n 16 --kernel race.cu")
+    ended = run(f"{VERIFY} -n 1 -n 16 --kernel race.cu")
     assert ended.status == 1
-    assert "__syncthreads() is missing" in ended.stdout
+    first = next(line for line in ended.stdout.splitlines() if line.startswith("failed"))
+    assert re.match(
+        r"failed race BLOCK_SIZE=16 at 16x16x16 float32: a __syncthreads\(\) is missing in race.cu: "
+        r"put __syncthreads\(\) between line \d+, which writes, and line \d+, which reads; the result ",
+        first,
+    ), first
 
 
 def test_a_skipped_shape_is_not_counted_as_right(run, kernel):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.compile import host_compiler
+from cudamm.compile.compiler_process import CompileError, compile_message
 from cudamm.compile.program import program
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.header import Overrides, read_method
@@ -112,6 +113,35 @@ def test_several_errors_are_counted(write_kernel: WriteKernel) -> None:
     source = "__global__ void k(float *C) {\n    C[0] = one;\n    C[1] = two;\n    C[2] = three;\n}\n"
     with pytest.raises(KernelError, match=r"kernel\.cu:2:.*one.*\(and 2 more\)$"):
         host_compiler.compile_for_host(program_of(write_kernel(source)))
+
+
+def test_a_host_function_that_the_kernel_calls_is_named(write_kernel: WriteKernel) -> None:
+    source = (
+        "\nfloat dot(const float *a, int n) { return a[n]; }\n"
+        "__global__ void k(float *C) { C[0] = dot(C, 1); }\nint main() { k<<<1, 1>>>(nullptr); }\n"
+    )
+    with pytest.raises(KernelError) as raised:
+        host_compiler.compile_for_host(program_of(write_kernel(source)))
+    assert str(raised.value) == (
+        "does not compile: kernel.cu:3:38: dot is called by the kernel and is a host function: add "
+        "__device__ (line 2)"
+    )
+    assert isinstance(raised.value, CompileError)
+    source_line, caret = raised.value.details
+    assert source_line == "     3 | __global__ void k(float *C) { C[0] = dot(C, 1); }"
+    assert source_line[caret.index("^") :].startswith("dot(C")
+    assert raised.value.all_details[-2:] == [source_line, caret]
+
+
+def test_an_error_in_a_header_of_cudamm_gets_the_users_line() -> None:
+    printed = (
+        "/site/cudamm/devices/cpu_runtime/cuda_on_cpu.h: In instantiation of ‘T atomicExch(T*, V)’:\n"
+        "kernel.cu:7:12:   required from here\n"
+        "/site/cudamm/devices/cpu_runtime/cuda_on_cpu.h:211:7: error: cannot convert ‘dim3’ to ‘float’\n"
+    )
+    assert compile_message(printed) == (
+        "does not compile: kernel.cu:7:12: error: cannot convert ‘dim3’ to ‘float’"
+    )
 
 
 def test_a_file_may_end_in_a_comment_or_an_open_brace(write_kernel: WriteKernel) -> None:

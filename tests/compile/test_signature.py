@@ -13,12 +13,14 @@ from cudamm.compile.program import program
 from cudamm.compile.signature import check_arguments, packed_formats, passed_value
 from cudamm.errors import UsageError
 from cudamm.kernels.expression import split_at_commas
+from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.launch_plan import StructValue, plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.parameter_types import matrix_types, parameter_formats
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.selection import Selection
+from cudamm.kernels.variant import variants
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 
@@ -456,3 +458,55 @@ def test_the_type_of_a_templates_matrices_is_its_argument() -> None:
     template <typename T> __global__ void k(const Mat<T> A, Mat<T> B) {}"""
     assert matrix_types(source, "k<double>", ["{A, M, 1.0}", "{B, K, 1.0}"]) == ["double"]
     assert parameter_formats(source, "k<double>", FLOAT64) == "{Pid}{Pid}"
+
+
+BLOCK = "// threads: 32, 32\n// grid: 1\n"
+
+
+def refusal(write_kernel, source: str) -> str:
+    """Return why a kernel's launch is refused; empty if it is not."""
+    (variant,) = variants(read_method(write_kernel(BLOCK + source)), {})
+    try:
+        check_arguments(program(variant, FLOAT32, True), plan(variant, Shape(8, 8, 8), FLOAT32))
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+PARAMETERS = "(int M, int N, int K, const float *A, const float *B, float *C)"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "most"),
+    [
+        ("__launch_bounds__(256)", 256),
+        ("__launch_bounds__(EDGE * EDGE / 2, 2)", 512),
+        ("__launch_bounds__(1024)", 0),
+        ("__launch_bounds__(sizeof(float) * 8)", 0),  # not known here
+        ("", 0),
+    ],
+)
+def test_a_block_larger_than_its_launch_bounds_is_refused(write_kernel, bounds: str, most: int) -> None:
+    text = refusal(write_kernel, f"#define EDGE 32\n__global__ void {bounds} k{PARAMETERS} {{}}\n")
+    expected = (
+        f"k allows {most} threads in a block by its __launch_bounds__, and a block of 32 x 32 x 1 has 1024: "
+        "a GPU refuses that launch"
+    )
+    assert text == (expected if most else "")
+
+
+def test_launch_bounds_of_template_arguments_are_known(write_kernel) -> None:
+    kernel = f"template <int T> __global__ void __launch_bounds__(T) k{PARAMETERS} {{}}\n"
+    text = refusal(write_kernel, f"// entry: k<512>\n{kernel}")
+    assert text.startswith("k<512> allows 512 threads")
+
+
+def test_dynamic_shared_memory_of_no_bytes_is_refused(write_kernel) -> None:
+    uses = f"__global__ void k{PARAMETERS} {{ extern __shared__ float tile[]; C[0] = tile[0]; }}\n"
+    assert refusal(write_kernel, uses) == (
+        "k keeps tile in dynamic shared memory (extern __shared__), and the launch gives it 0 bytes: pass "
+        "the number of bytes with --shared-bytes"
+    )
+    assert refusal(write_kernel, f"// shared-bytes: 4\n{uses}") == ""
+    unused = uses.replace(" k(", " other(") + f"__global__ void k{PARAMETERS} {{}}\n"
+    assert refusal(write_kernel, f"// entry: k\n{unused}") == ""

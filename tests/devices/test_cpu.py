@@ -180,8 +180,8 @@ def test_writes_past_dynamic_shared_memory_are_reported(launch: Kernel) -> None:
 
 
 def test_dynamic_shared_memory_that_was_not_requested_is_reported(launch: Kernel) -> None:
-    message = launch(header("4", "1"), "extern __shared__ float s[]; s[threadIdx.x] = 1;")
-    assert "0 bytes were requested, byte 0 was written" in message
+    message = launch(header("4", "1", shared_bytes="4"), "extern __shared__ float s[]; s[threadIdx.x] = 1;")
+    assert "4 bytes were requested, byte 4 was written" in message
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -199,16 +199,18 @@ LEAVERS = ["threadIdx.x < 4", "threadIdx.x >= 4", "threadIdx.y == 3", "threadIdx
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("k", range(1, 5), ids=LEAVERS)
-def test_a_thread_that_left_before_a_barrier_is_reported(
-    launch: Kernel, tmp_path: Path, k: int, descending: bool
+def test_a_barrier_waits_for_the_threads_that_have_not_left(
+    cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, tmp_path: Path, k: int, descending: bool
 ) -> None:
+    """So the CUDA C++ Programming Guide defines it from compute capability 7.0 on."""
     leaves = " || ".join(f"(K == {choice} && {leaver})" for choice, leaver in enumerate(LEAVERS, 1))
-    message = launch(
-        header(grid="1"),
-        f"if ({leaves}) return;\n__syncthreads();  // here\nC[0] = 1;",
-        f"12x16x{k}",
-        descending=descending,
-    )
+    parameters = "int M, int N, int K, float *A, float *B, float *C"
+    body = f"if ({leaves}) return;\n__syncthreads();  // here\nC[0] = 1;"
+    path = write_kernel(f"{header(grid='1')}__global__ void k({parameters}) {{\n{body}\n}}\n")
+    with open_run(cpu, path, f"12x16x{k}") as run:
+        run.launch(descending)
+        message = run.missed_barrier
+        assert run.product()[0, 0] == 1
     assert f"in line {line_of(tmp_path / 'kernel.cu', '// here')} of kernel.cu" in message
     assert "left the kernel" in message
     assert "all threads of a block must reach it" in message
@@ -217,9 +219,9 @@ def test_a_thread_that_left_before_a_barrier_is_reported(
 
 def test_a_continue_around_a_barrier_is_reported(launch: Kernel, tmp_path: Path) -> None:
     body = "for (int i = 0; i < 3; ++i) {\n    if (threadIdx.x == i) continue;\n"
-    body += "    __syncthreads();  // in the loop\n}"
+    body += "    __syncthreads();  // in the loop\n}\n__syncthreads();"
     message = launch(header(), body)
-    assert "the barrier in line" in message
+    assert "threads wait at different barriers" in message
     assert f"in line {line_of(tmp_path / 'kernel.cu', 'in the loop')} of kernel.cu" in message
 
 

@@ -56,7 +56,10 @@ __global__ void faults(int M, int N, int K, const float *A, const float *B, floa
     case 18: if (first) C[M * N + (1 << 18)] = 1; break;
     case 19: if (first) const_cast<float *>(A)[5] = 1; break;
     case 20: if (first) C[-1] = (float)(M / zero); break;
-    case 21: if (threadIdx.x < 4) __syncthreads(); break;
+    case 21:
+        if (threadIdx.x < 4) __syncthreads();
+        else __syncthreads();
+        break;
     case 22: {
         __shared__ volatile int flag;
         if (threadIdx.x + threadIdx.y == 0) {

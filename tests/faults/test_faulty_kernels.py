@@ -29,7 +29,7 @@ FAULTY = {  # value of FAULT, and what the reported reason matches
     "write far past C": (18, "past the end of C"),
     "write to A": (19, "wrote into the input A"),
     "division by zero": (20, "division by zero"),
-    "divergent barrier": (21, "waits at the barrier"),
+    "divergent barrier": (21, "threads wait at different barriers"),
     "waits for a waiting thread": (22, NO_ANSWER),
     "wrong when sampled": (23, "right when it was verified, but not when it was timed"),
     "stack overflow": (25, "bad memory access"),

@@ -41,6 +41,7 @@ BASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "roofline": (
         ("--peak", "19500", "--bandwidth", "1555", "-m", "naive,tiled"),
         ("--kernel", "mine.cu", "--arch", "sm_80", "--clock", "1410", "--bandwidth", "1555"),
+        ("--kernel", "mine.cu", "--gpu", "RTX 3090", "-n", "32"),
     ),
     "profile": (("-m", "naive"),),
     "show": (("-m", "naive", "--block", "8"), ("--kernel", "mine.cu"), ("--diff", "naive", "coalesced")),

@@ -11,8 +11,9 @@
 //     prints LABEL                                           ok    (show what the next launch prints, below LABEL)
 //
 // While a traced kernel runs, further answers are `busy`: a block has ended. There are at most ten a second.
-// UNDEFINED describes the first shuffle whose value CUDA leaves undefined. It is no fault, because a kernel may ignore
-// the value. A traced kernel also accepts the commands of observe.cpp.
+// UNDEFINED describes the first shuffle whose value CUDA leaves undefined, and behind a tab MISSED the first barrier that
+// threads had left the kernel without. Neither is a fault: a kernel may ignore the value, and since compute capability
+// 7.0 a barrier waits for the threads that have not left (CUDA C++ Programming Guide, independent thread scheduling). A traced kernel also accepts the commands of observe.cpp.
 //
 // An ARGUMENT is @BUFFER, # with the bytes of a struct in hexadecimal, a whole number, or a real number. After a fault the answer is `failed TEXT`, and the
 // process ends, because its memory may be damaged.
@@ -212,6 +213,7 @@ struct Worker {
     [[noreturn]] __attribute__((noinline)) void switch_to(unsigned thread);
     [[noreturn]] __attribute__((noinline)) void end_block() { JUMP(scheduler); }
     void wait(unsigned thread);
+    void end_barrier();
     void release_warp(unsigned thread);
 
     IndexText thread_text(unsigned thread) const { return text_of(index_of[thread], launch->block); }
@@ -279,6 +281,31 @@ struct Worker {
 // kernel's static shared memory.
 __thread Worker* worker;
 
+// What is remarkable in a launch: the first case in the block with the lowest index.
+struct Remark {
+    std::mutex mutex;
+    unsigned long long block;
+    char text[512];
+
+    void clear() {
+        block = ~0ull;
+        text[0] = 0;
+    }
+
+    __attribute__((format(printf, 3, 4))) void set(unsigned long long of_block, const char* format, ...) {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (of_block >= block) return;
+        block = of_block;
+        va_list values;
+        va_start(values, format);
+        vsnprintf(text, sizeof text, format, values);
+        va_end(values);
+    }
+} undefined_shuffle, missed_barrier;
+
+// Notes that threads have left the kernel without a barrier; an observed kernel fails there.
+#define misses_barrier(...) (observing ? fail(__VA_ARGS__) : missed_barrier.set(worker->block, __VA_ARGS__))
+
 void start_fiber() { worker->run_threads(); }
 
 Fiber* new_fiber() {
@@ -339,9 +366,10 @@ void Worker::run_threads() {
             if (waits[t] == Waits::at_warp) release_warp(t);
         if (arrived) {
             const unsigned t = first_arrived;
-            fail("block %s: thread %s left the kernel while thread %s waits at the barrier in line %d of %s; all "
-                 "threads of a block must reach it", block_text().text, thread_text(thread).text,
-                 thread_text(t).text, line[t], file[t]);
+            misses_barrier("block %s: thread %s left the kernel while thread %s waits at the barrier in line %d of %s; "
+                           "all threads of a block must reach it", block_text().text, thread_text(thread).text,
+                           thread_text(t).text, line[t], file[t]);
+            if (arrived == threads - done) end_barrier();
         }
         const bool all_done = done == threads;
         const unsigned next = all_done ? 0 : observing ? next_of_warp(thread) : next_ready(thread);
@@ -358,6 +386,14 @@ void Worker::run_threads() {
             switch_to(next);
         }
     }
+}
+
+// Lets the threads at the block's barrier continue.
+void Worker::end_barrier() {
+    if (observing) observing->all_at_barrier();
+    arrived = 0;
+    ++epoch;
+    sum[epoch & 1] = 0;
 }
 
 // Runs other threads until the running thread can continue.
@@ -391,13 +427,6 @@ void fill(char* memory, size_t bytes, unsigned word) {
     for (; bytes >= 4; memory += 4, bytes -= 4) memcpy(memory, &word, 4);
     memcpy(memory, &word, bytes);
 }
-
-// The first shuffle of a launch whose value is undefined, in the block with the lowest index.
-struct UndefinedShuffle {
-    std::mutex mutex;
-    unsigned long long block = ~0ull;
-    char text[512] = "";
-} undefined_shuffle;
 
 // Finds this thread's copy of the kernel's static `__shared__` variables.
 std::vector<std::pair<char*, size_t>> find_static_shared() {
@@ -468,9 +497,9 @@ void wait_for_block(int line, const char* file) {
     w.line[thread] = line;
     w.file[thread] = file;
     if (w.done)
-        fail("block %s: thread %s waits at the barrier in line %d of %s, but thread %s has left the kernel; all "
-             "threads of a block must reach it", w.block_text().text, w.thread_text(thread).text, line, file,
-             w.thread_text(w.last_done).text);
+        misses_barrier("block %s: thread %s waits at the barrier in line %d of %s, but thread %s has left the kernel; "
+                       "all threads of a block must reach it", w.block_text().text, w.thread_text(thread).text, line,
+                       file, w.thread_text(w.last_done).text);
     const unsigned first = w.first_arrived;
     if (w.arrived && w.line[first] != line)
         fail("block %s: threads wait at different barriers, thread %s in line %d of %s and thread %s in line %d of %s",
@@ -479,11 +508,8 @@ void wait_for_block(int line, const char* file) {
     if (w.arrived == 0) w.first_arrived = thread;
     w.waits[thread] = Waits::at_block;
     w.wait_epoch[thread] = w.epoch;
-    if (++w.arrived == w.threads) {
-        if (observing) observing->all_at_barrier();
-        w.arrived = 0;
-        ++w.epoch;
-        w.sum[w.epoch & 1] = 0;
+    if (++w.arrived == w.threads - w.done) {
+        w.end_barrier();
     } else if (observing) {
         observing->stops(thread, Stop::at_block);
     }
@@ -575,15 +601,11 @@ void exchange(unsigned mask, void* value, size_t bytes, int lane, const char* op
         memcpy(value, w.exchanged[source], bytes);
     } else {
         fill((char*)value, bytes, undefined_value);
-        std::lock_guard<std::mutex> lock(undefined_shuffle.mutex);
-        if (w.block < undefined_shuffle.block) {
-            undefined_shuffle.block = w.block;
-            const bool named = lane >= 0 && lane < 32 && mask >> lane & 1;
-            snprintf(undefined_shuffle.text, sizeof undefined_shuffle.text,
-                     "in line %d of %s, thread %s of block %s reads lane %d with %s and the mask 0x%08x, but that lane %s, so "
-                     "the value is undefined", line, file, w.thread_text(thread).text, w.block_text().text, lane, operation,
-                     mask, !named ? "is not in the mask" : source >= w.threads ? "has no thread" : "has left the kernel");
-        }
+        const bool named = lane >= 0 && lane < 32 && mask >> lane & 1;
+        undefined_shuffle.set(
+            w.block, "in line %d of %s, thread %s of block %s reads lane %d with %s and the mask 0x%08x, but that lane %s, so "
+            "the value is undefined", line, file, w.thread_text(thread).text, w.block_text().text, lane, operation,
+            mask, !named ? "is not in the mask" : source >= w.threads ? "has no thread" : "has left the kernel");
     }
     wait_for_warp(mask, operation, line, file);
 }
@@ -957,12 +979,12 @@ void serve_commands(unsigned worker_count) {
             }
             if (!pool) pool = new Pool(worker_count);
             const long long start = nanoseconds();
-            undefined_shuffle.block = ~0ull;
-            undefined_shuffle.text[0] = 0;
+            undefined_shuffle.clear();
+            missed_barrier.clear();
             pool->run(launch);
             const long long end = nanoseconds();
             output.shown = false;
-            ok("%lld %s", end - start, undefined_shuffle.text);
+            ok("%lld %s\t%s", end - start, undefined_shuffle.text, missed_barrier.text);
         } else {
             fail("unknown command %s", command);
         }

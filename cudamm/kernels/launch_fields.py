@@ -1,0 +1,157 @@
+"""Find the fields of a kernel's launch that neither options nor the header of its file give.
+
+They come from the launch that was saved beside the file, or else from the file's host code.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cudamm.errors import UsageError
+from cudamm.kernels.c_text import function_of
+from cudamm.kernels.expression import Expression, parse, split_at_commas
+from cudamm.kernels.saved_launch import saved_launches, saved_path
+from cudamm.kernels.worked_out_launch import (
+    WorkedOutLaunch,
+    file_numbers,
+    unlaunched,
+    worked_out_launches,
+)
+
+_NAMES_OF_CUDAMM = frozenset({"M", "N", "K", "element", "A", "B", "C"})
+
+
+@dataclass(frozen=True)
+class FoundLaunch:
+    """Fields of a launch that are not given.
+
+    Attributes:
+        kernel: the kernel that they are for; empty if none was found.
+        fields: the fields, without those that are given.
+        remark: says where they come from, for the user.
+        worked_out: what the host code says; None if nothing had to be worked out.
+    """
+
+    kernel: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
+    worked_out: WorkedOutLaunch | None = None
+
+
+def launched_kernels(path: Path, code: str) -> list[str]:
+    """Return the kernels whose launches are saved beside a file; else those that the file itself launches.
+
+    Args:
+        code: the file with its own headers in it.
+    """
+    return list(saved_launches(path)) or [launch.kernel for launch in worked_out_launches(code)]
+
+
+def found_launch(path: Path, code: str, given: Mapping[str, str], kernels: Sequence[str]) -> FoundLaunch:
+    """Return the fields of a launch that are not given.
+
+    Args:
+        code: the file with its own headers in it.
+        given: fields of the header and of options.
+        kernels: names of the kernels in the file.
+
+    Raises:
+        UsageError: the file beside it that keeps launches is wrong.
+    """
+    if {"args", "threads", "grid"} <= given.keys() and ("entry" in given or len(kernels) == 1):
+        return FoundLaunch()
+    chosen = function_of(given["entry"]) if "entry" in given else kernels[0] if len(kernels) == 1 else ""
+    saved = saved_launches(path)
+    kernel = chosen or (next(iter(saved)) if len(saved) == 1 else "")
+    if kernel in saved:
+        return FoundLaunch(
+            kernel, _others(saved[kernel], given), _remark(saved_path(path), kernel, saved[kernel])
+        )
+    launches = worked_out_launches(code)
+    kernel = chosen or (launches[0].kernel if len(launches) == 1 else "")
+    launch = next((launch for launch in launches if launch.kernel == kernel), None)
+    launch = launch or (unlaunched(code, kernel) if kernel else None)
+    if launch is None:
+        return FoundLaunch()
+    fields = _others(launch.fields, given)
+    is_usual = not launch.line and list(fields) == ["args"] and _is_usual(fields["args"])
+    fields = {} if is_usual else fields
+    remark = _remark(path, kernel, fields)
+    if fields and not launch.line:
+        remark = f"by the names of its parameters, {kernel} takes {as_options(fields)}"
+    return FoundLaunch(kernel, fields, remark, launch)
+
+
+def _is_usual(arguments: str) -> bool:
+    """Return whether arguments are those that a header need not name."""
+    return sorted(split_at_commas(arguments)) == ["A", "B", "C", "K", "M", "N"] and arguments.startswith("M")
+
+
+def _others(found: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields that are not given; template arguments count as not given for a bare name."""
+    others = {key: text for key, text in found.items() if key not in given}
+    if "<" not in given.get("entry", "<") and "entry" in found:
+        others["entry"] = found["entry"]
+    return others
+
+
+def _remark(source: Path, kernel: str, fields: Mapping[str, str]) -> str:
+    return f"{source.name} launches {kernel} as {as_options(fields)}" if fields else ""
+
+
+def as_options(fields: Mapping[str, str]) -> str:
+    """Return options that say the same as fields of a header, ready for a shell."""
+    words: list[str] = []
+    for key, text in fields.items():
+        if key == "sizes":
+            words += [word for part in split_at_commas(text) for word in ("-D", part)]
+        else:
+            words += [f"--{key}", text]
+    return shlex.join(words)
+
+
+def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) -> None:
+    """Raise UsageError if the threads or the grid are unknown, with what to add."""
+    missing = [key for key in ("threads", "grid") if key not in fields]
+    if not missing:
+        return
+    launch = found.worked_out
+    usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
+    options = as_options({key: usual[key] for key in missing})
+    why = ""
+    if launch:
+        why = (
+            f"; the launch in line {launch.line} does not say it"
+            if launch.line
+            else "; the file does not launch it"
+        )
+        why += f": {launch.unknown}" if launch.unknown else ""
+    raise UsageError(
+        f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
+        f"first comment line, or pass options such as {options}{why}"
+    )
+
+
+def numbers_of_file(
+    code: str, expressions: Iterable[Expression], arguments: Sequence[str], declared: Iterable[str]
+) -> tuple[tuple[str, Expression], ...]:
+    """Return the constants of a file that expressions and arguments use, directly or through others.
+
+    Args:
+        declared: names that are parameters, and so have other values.
+    """
+    unread = {name for expression in expressions for name in expression.names}
+    unread.update(re.findall(r"[A-Za-z_]\w*", " ".join(arguments)))
+    unread -= _NAMES_OF_CUDAMM.union(declared)
+    numbers = file_numbers(code) if unread else {}
+    found: dict[str, Expression] = {}
+    while unread:
+        name = unread.pop()
+        if name in numbers and name not in found:
+            found[name] = parse(numbers[name])
+            unread |= found[name].names
+    return tuple(found.items())

@@ -215,35 +215,40 @@ def _statement(text: str, scope: Scope) -> str:
     """Return the C++ text of a declaration or an instruction of PTX."""
     if text.startswith(".reg"):
         return _registers(text, scope)
-    guard = re.match(r"@(!?)\s*([\w%$]+)\s+", text)
-    if guard:
-        predicate = scope.value(guard[2], "bool")
-        return f"if ({guard[1]}{predicate}) {{ {_statement(text[guard.end() :], scope)} }}"
-    opcode, _, rest = text.partition(" ")
-    operands = [o.strip() for o in re.findall(r"(?:[^,\[{]|\[[^\]]*\]|\{[^}]*\})+", rest)]
+    guard = _GUARD.match(text)
+    opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
     try:
-        return translated_instruction(opcode, operands, scope)
-    except (UnknownInstructionError, IndexError, KeyError):
-        # In a template that is not used, or behind a constant condition, the instruction does no harm.
-        name = f"cudamm_unsupported_{scope.number}"
-        shown = re.sub(r"[^\w.:]", "", opcode)[:60]
+        statement = translated_instruction(opcode, [o.strip() for o in _OPERAND.findall(rest)], scope)
+        return f"if ({guard[1]}{scope.value(guard[2], 'bool')}) {{ {statement} }}" if guard else statement
+    except UnknownInstructionError:
         kind = "tensor core " if re.match(r"w?mma|wgmma|ldmatrix|tcgen", opcode) else ""
-        message = f"the CPU device has no {kind}instruction {shown} (inline PTX): {UNSUPPORTED}"
-        return f'{{ extern void {name}() __attribute__((error("{message}"))); {name}(); }}'
+        return _unsupported(f"{kind}instruction {opcode}", scope)
+
+
+_GUARD = re.compile(r"@(!?)\s*([\w%$]+)\s+")
+_OPERAND = re.compile(r"(?:[^,\[{]|\[[^\]]*\]|\{[^}]*\})+")
+
+
+def _unsupported(what: str, scope: Scope) -> str:
+    """Return a call that no program may make.
+
+    In a template that is not used, or behind a constant condition, it does no harm.
+    """
+    shown = re.sub(r"[^\w.: <>]", "", what)[:80]
+    function = f"cudamm_unsupported_{scope.number}_{re.sub(r'[^a-zA-Z0-9]', '_', shown)}"
+    message = f"the CPU device has no {shown} (inline PTX): {UNSUPPORTED}"
+    return f'{{ extern void {function}() __attribute__((error("{message}"))); {function}(); }}'
 
 
 def _registers(text: str, scope: Scope) -> str:
     """Declare the registers of a `.reg` statement."""
     declared = re.fullmatch(r"\.reg\s*\.(\w+)\s+(.*)", text)
-    if not declared or declared[1] not in TYPES:
-        name = f"cudamm_unsupported_{scope.number}"
-        message = f"the CPU device does not have the registers {text} (inline PTX): {UNSUPPORTED}"
-        return f'{{ extern void {name}() __attribute__((error("{message}"))); {name}(); }}'
-    its_type = TYPES[declared[1]]
     names: list[str] = []
-    for name in declared[2].split(","):
-        several = re.fullmatch(r"([^<]*)<(\d+)>", name.strip())
+    for name in declared[2].split(",") if declared else []:
+        several = re.fullmatch(r"([^<]*)<(\d{1,4})>", name.strip())
         names += [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name.strip()]
+    if not declared or declared[1] not in TYPES or not all(re.fullmatch(r"[\w$%]+", name) for name in names):
+        return _unsupported(f"register {text.removeprefix('.reg').strip()}", scope)
     for name in names:
-        scope.registers[name] = ("cudamm_r_" + re.sub(r"\W", "_", name), its_type)
-    return " ".join(f"{its_type} {scope.registers[name][0]};" for name in names)
+        scope.registers[name] = ("cudamm_r_" + re.sub(r"\W", "_", name), TYPES[declared[1]])
+    return " ".join(f"{TYPES[declared[1]]} {scope.registers[name][0]};" for name in names)

@@ -156,17 +156,34 @@ class _Given:
         return TYPES[self.types[-1]]
 
     @property
+    def first_type(self) -> str:
+        """The C++ type that the instruction names first."""
+        return TYPES[self.types[0]] if self.types else self.type
+
+    @property
     def is_float(self) -> bool:
         return self.type in ("float", "double")
 
     def has(self, *modifiers: str) -> bool:
         return not set(modifiers).isdisjoint(self.modifiers)
 
+    def choice(self, *modifiers: str) -> str:
+        """Return the first modifier of the instruction that is one of these."""
+        for modifier in self.modifiers:
+            if modifier in modifiers:
+                return modifier
+        raise UnknownInstructionError
+
+    def operand(self, index: int) -> str:
+        if index >= len(self.operands):
+            raise UnknownInstructionError
+        return self.operands[index]
+
     def source(self, index: int, of_type: str = "") -> str:
-        return self.scope.value(self.operands[index], of_type or self.type)
+        return self.scope.value(self.operand(index), of_type or self.type)
 
     def result(self, value: str, of_type: str = "") -> str:
-        return self.scope.assignment(self.operands[0], of_type or self.type, value)
+        return self.scope.assignment(self.operand(0), of_type or self.type, value)
 
     @property
     def space(self) -> str:
@@ -194,7 +211,7 @@ def _arithmetic(i: _Given) -> str:
     if i.has("cc", "rz", "rm", "rp"):
         raise UnknownInstructionError
     kind = "bool" if i.types and i.types[-1] == "pred" else i.type
-    sources = [i.scope.value(operand, kind) for operand in i.operands[1:]]
+    sources = [i.source(n, kind) for n in ((1, 2) if i.name in _BINARY else (1,))]
     if i.name == "not" and kind == "bool":
         value = f"!({sources[0]})"
     elif i.name == "abs" and i.is_float:
@@ -256,7 +273,7 @@ def _shift(i: _Given) -> str:
 
 def _comparison(i: _Given) -> str:
     """Translate setp, with one or two results, alone or combined with a predicate."""
-    comparison, *combined = [m for m in i.modifiers if m not in i.types and m != "ftz"]
+    comparison = i.choice(*_COMPARISONS, *(f"{c}u" for c in _COMPARISONS), "num", "nan")
     a, b = i.source(1), i.source(2)
     if comparison in ("num", "nan"):
         value = f"({a} != {a} || {b} != {b})"
@@ -265,16 +282,14 @@ def _comparison(i: _Given) -> str:
         value = f"({a} {_COMPARISONS[comparison]} {b})"
     elif comparison == "ne":
         value = f"({a} < {b} || {a} > {b})"
-    elif comparison.endswith("u") and comparison[:-1] in _COMPARISONS:
-        value = f"({a} != {a} || {b} != {b} || {a} {_COMPARISONS[comparison[:-1]]} {b})"
     else:
-        raise UnknownInstructionError
-    first, _, second = i.operands[0].partition("|")
+        value = f"({a} != {a} || {b} != {b} || {a} {_COMPARISONS[comparison[:-1]]} {b})"
+    first, _, second = i.operand(0).partition("|")
 
     def with_third(truth: str) -> str:
-        if not combined:
+        if not i.has("and", "or", "xor"):
             return truth
-        operator = {"and": "&&", "or": "||", "xor": "!="}[combined[0]]
+        operator = {"and": "&&", "or": "||", "xor": "!="}[i.choice("and", "or", "xor")]
         return f"({truth} {operator} {i.source(3, 'bool')})"
 
     if not second:
@@ -286,17 +301,19 @@ def _comparison(i: _Given) -> str:
 
 def _selection(i: _Given) -> str:
     if i.name == "slct":
-        kind = TYPES[i.types[0]]
+        kind = i.first_type
         return i.result(f"({i.source(3)} >= 0 ? {i.source(1, kind)} : {i.source(2, kind)})", kind)
     return i.result(f"({i.source(3, 'bool')} ? {i.source(1)} : {i.source(2)})")
 
 
 def _move(i: _Given) -> str:
     """Translate mov, which also packs and unpacks registers."""
-    to, source = i.operands
+    to, source = i.operand(0), i.operand(1)
     if source.startswith("{") or to.startswith("{"):
         parts = [part.strip() for part in (source if source.startswith("{") else to)[1:-1].split(",")]
-        bits = 8 * _SIZES[i.type] // len(parts)
+        bits = 8 * _SIZES.get(i.type, 0) // len(parts)
+        if bits not in (8, 16, 32):
+            raise UnknownInstructionError
         piece = f"unsigned {'char' if bits == 8 else 'short' if bits == 16 else 'int'}"
         if source.startswith("{"):
             values = (f"({i.type}){i.scope.value(p, piece)} << {n * bits}" for n, p in enumerate(parts))
@@ -315,7 +332,7 @@ _SIZES = {"unsigned short": 2, "unsigned": 4, "unsigned long long": 8}
 
 def _conversion(i: _Given) -> str:
     """Translate cvt between whole numbers and float32 and float64."""
-    to, source = TYPES[i.types[0]], TYPES[i.types[-1]]
+    to, source = i.first_type, i.type
     value = i.source(1, source)
     from_real, to_real = source in ("float", "double"), to in ("float", "double")
     if i.has("rz", "rm", "rp") and to_real:
@@ -353,7 +370,7 @@ def _bits(i: _Given) -> str:
         if not kind:
             raise UnknownInstructionError
         return i.result(f"__dp4a({', '.join(i.source(n, kind) for n in (1, 2, 3))})", kind)
-    sources = [i.source(n, "unsigned") for n in range(1, len(i.operands))]
+    sources = [i.source(n, "unsigned") for n in ((1, 2, 3, 4) if i.name == "lop3" else (1, 2, 3))]
     if i.name == "shf":
         function = f"__funnelshift_{'l' if i.has('l') else 'r'}{'c' if i.has('clamp') else ''}"
         return i.result(f"{function}({', '.join(sources)})", "unsigned")
@@ -379,9 +396,9 @@ def _vector(i: _Given, operand: str) -> list[str]:
 
 
 def _load(i: _Given) -> str:
-    if i.has("const") and not i.operands[1].startswith("["):
+    if i.has("const") and not i.operand(1).startswith("["):
         raise UnknownInstructionError
-    registers, pointer = _vector(i, i.operands[0]), i.scope.address(i.operands[1], i.space)
+    registers, pointer = _vector(i, i.operand(0)), i.scope.address(i.operand(1), i.space)
     count, ordering = len(registers), _ordering(i)
     if count == 1 and ordering == "atomic":
         return i.scope.assignment(registers[0], i.type, f"cudamm::ptx::atomic_load(({i.type}*){pointer})")
@@ -393,7 +410,7 @@ def _load(i: _Given) -> str:
 
 
 def _store(i: _Given) -> str:
-    registers, pointer = _vector(i, i.operands[1]), i.scope.address(i.operands[0], i.space)
+    registers, pointer = _vector(i, i.operand(1)), i.scope.address(i.operand(0), i.space)
     values = [i.scope.value(r, i.type) for r in registers]
     ordering = _ordering(i)
     if len(values) == 1 and ordering == "atomic":
@@ -407,8 +424,13 @@ def _store(i: _Given) -> str:
 def _address_conversion(i: _Given) -> str:
     value = i.source(1, "unsigned long long")
     if i.name == "isspacep":
-        tests = {"shared": "__isShared", "global": "__isGlobal", "local": "__isLocal"}
-        test = next(function for space, function in tests.items() if i.has(space, f"{space}::cta"))
+        tests = {
+            "shared": "__isShared",
+            "shared::cta": "__isShared",
+            "global": "__isGlobal",
+            "local": "__isLocal",
+        }
+        test = tests[i.choice(*tests)]
         return i.result(f"{test}((const void*){value})", "bool")
     if i.has("shared", "shared::cta"):
         value = (
@@ -427,8 +449,8 @@ def _copy(i: _Given) -> str:
         return f"cudamm::wait_for_groups({i.source(0, 'unsigned')});"
     if i.has("wait_all"):
         return "cudamm::commit_group(); cudamm::wait_for_groups(0);"
-    to = i.scope.address(i.operands[0], "shared")
-    source = i.scope.address(i.operands[1], "")
+    to = i.scope.address(i.operand(0), "shared")
+    source = i.scope.address(i.operand(1), "")
     size = i.source(2, "unsigned")
     further = i.operands[3 : len(i.operands) - i.has("L2::cache_hint")]
     zeros = "0u"
@@ -446,7 +468,7 @@ def _barrier(i: _Given) -> str:
     if i.has("warp"):
         return f"__syncwarp({i.source(0, 'unsigned')}, {_HERE});"
     if i.has("red"):
-        if len(i.operands) != 3 or i.operands[1] != "0":
+        if len(i.operands) != 3 or i.operand(1) != "0":
             raise UnknownInstructionError
         function = "count" if i.has("popc") else "and" if i.has("and") else "or"
         kind = "unsigned" if i.has("popc") else "bool"
@@ -463,7 +485,7 @@ def _warp(i: _Given) -> str:
     if i.name == "activemask":
         return i.result(f"__activemask({_HERE})", "unsigned")
     if i.name == "redux":
-        operation = next(m for m in i.modifiers if m in ("add", "min", "max", "and", "or", "xor"))
+        operation = i.choice("add", "min", "max", "and", "or", "xor")
         if i.is_float:
             raise UnknownInstructionError
         return i.result(f"__reduce_{operation}_sync({i.source(2, 'unsigned')}, {i.source(1)}, {_HERE})")
@@ -473,13 +495,13 @@ def _warp(i: _Given) -> str:
             raise UnknownInstructionError
         return i.result(f"__match_any_sync({mask}, {i.source(1)}, {_HERE})", "unsigned")
     kind = "unsigned" if i.has("ballot") else "bool"
-    function = next(m for m in i.modifiers if m in ("all", "any", "ballot"))
+    function = i.choice("all", "any", "ballot")
     return i.result(f"__{function}_sync({mask}, {i.source(1, 'bool')}, {_HERE})", kind)
 
 
 def _shuffle(i: _Given) -> str:
-    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
-    to, _, valid = i.operands[0].partition("|")
+    mode = i.choice("up", "down", "bfly", "idx")
+    to, _, valid = i.operand(0).partition("|")
     numbers = ", ".join(i.source(n, "unsigned") for n in (2, 3, 4))
     call = f"cudamm::ptx::shuffle_{mode}(cudamm_value, {numbers}, {_HERE})"
     validity = i.scope.assignment(valid, "bool", "cudamm_valid") if valid else ""
@@ -492,10 +514,10 @@ def _shuffle(i: _Given) -> str:
 def _atomic(i: _Given) -> str:
     """Translate atom, which returns the old value, and red, which does not."""
     returns = i.name == "atom"
-    pointer = i.scope.address(i.operands[returns], i.space)
+    pointer = i.scope.address(i.operand(returns), i.space)
     functions = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor",
                  "inc": "Inc", "dec": "Dec", "exch": "Exch", "cas": "CAS"}  # fmt: skip
-    operation = next(m for m in i.modifiers if m in functions)
+    operation = i.choice(*functions)
     if i.has("v2", "v4", "noftz"):
         raise UnknownInstructionError
     given = i.operands[returns + 1 :][: 2 if operation == "cas" else 1]
@@ -511,7 +533,7 @@ def _without_effect(i: _Given) -> str:
 
 def _control(i: _Given) -> str:
     if i.name == "bra":
-        return f"goto {i.scope.label(i.operands[0])};"
+        return f"goto {i.scope.label(i.operand(0))};"
     if i.name == "nanosleep":
         return "cudamm::let_others_run();"
     return f'cudamm::stop_kernel("inline PTX executed {i.name}", {_HERE});'

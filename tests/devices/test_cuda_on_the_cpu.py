@@ -105,10 +105,31 @@ REFUSED = {
     ),
 }
 FAULTS = {
-    "`__trap`": ("__trap();", "__trap() was called in line LINE of kernel.cu, "),
-    "`__brkpt`": ("__brkpt();", "__brkpt() was called in line LINE of kernel.cu, "),
-    "`assert`": ("assert(t != 3);", "assertion failed in line LINE of kernel.cu: t != 3, "),
+    "`__trap`": (
+        "__trap();",
+        "__trap() was called in line LINE of kernel.cu, in thread (3,0) of block (0,0)",
+    ),
+    "`__brkpt`": (
+        "__brkpt();",
+        "__brkpt() was called in line LINE of kernel.cu, in thread (3,0) of block (0,0)",
+    ),
+    "`assert`": (
+        "assert(t != 3);",
+        "assertion failed in line LINE of kernel.cu: t != 3, in thread (3,0) of block (0,0)",
+    ),
 }
+BARRIERS = {
+    "more threads": (
+        "init(&b, 2); b.arrive_and_wait();",
+        "block (0,0) is stuck: thread (3,0) waits in line LINE of kernel.cu at a barrier for 2 threads, "
+        "at which 1 have arrived",
+    ),
+    "not initialised": (
+        "b.arrive_and_wait();",
+        "block (0,0): thread (3,0) uses a barrier in line LINE of kernel.cu that was not initialised",
+    ),
+}
+"""Faults of barriers, beside those of the table."""
 PRINTF = "`printf`"
 """Tested in test_cpu.py."""
 
@@ -161,23 +182,37 @@ def test_what_is_refused_is_named(
     assert "\n" not in reason
 
 
-@pytest.mark.parametrize("feature", FAULTS)
+FAULTY_KERNEL = """\
+// types: int32
+// param: CHOICE = 0
+// args: C, CHOICE
+// threads: 32
+// grid: 1
+#include <cassert>
+#include <cuda/barrier>
+__global__ void k(int *C, int choice) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> b;
+    const int t = threadIdx.x;
+    if (t != 3) return;
+"""
+
+
+@pytest.mark.parametrize("feature", FAULTS | BARRIERS)
 def test_a_fault_names_line_and_thread(
     cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, feature: str
 ) -> None:
-    cases = "".join(f"    if (choice == {i}) {body}\n" for i, (body, _) in enumerate(FAULTS.values()))
-    text = f"{HEADER}// param: CHOICE = 0\n// args: C, CHOICE\n#include <cassert>\n"
-    text = text.replace("// args: C\n", "") + "__global__ void k(int *C, int choice) {\n"
-    text += f"    const int t = threadIdx.x;\n    if (t != 3) return;\n{cases}}}\n"
-    statement, message = FAULTS[feature]
-    line = next(number for number, line in enumerate(text.splitlines(), 1) if statement in line)
-    choice = list(FAULTS).index(feature)
+    """The argument CHOICE is the number of the fault, so one program is compiled for all."""
+    faults = FAULTS | BARRIERS
+    cases = [f"    if (choice == {i}) {{ {body} }}\n" for i, (body, _) in enumerate(faults.values())]
+    choice = list(faults).index(feature)
+    line = FAULTY_KERNEL.count("\n") + 1 + choice
+    path = write_kernel(FAULTY_KERNEL + "".join(cases) + "}\n")
     with (
-        open_run(cpu, write_kernel(text), "1x32x1", "int32", CHOICE=choice) as run,
+        open_run(cpu, path, "1x32x1", "int32", CHOICE=choice) as run,
         pytest.raises(KernelError) as raised,
     ):
         run.launch()
-    assert str(raised.value) == message.replace("LINE", str(line)) + "in thread (3,0) of block (0,0)"
+    assert str(raised.value) == faults[feature][1].replace("LINE", str(line))
 
 
 @pytest.mark.parametrize("file", ["threads.cu", "inline_ptx.cu"])

@@ -195,8 +195,8 @@ struct Worker {
     unsigned epoch;  // number of block barriers that were completed
     unsigned arrived, first_arrived;  // number of threads at the block's barrier; the first of them
     int sum[2];  // sums of block_sum for even and odd epochs
-    const unsigned* phase[most_threads];  // the phase of a BlockBarrier for whose end the thread waits
-    unsigned phase_seen[most_threads];  // its number when the thread began to wait
+    const BlockBarrier* barrier[most_threads];  // the barrier for the end of whose phase the thread waits
+    unsigned phase[most_threads];  // the number of that phase
     BlockBarrier named[named_barriers];
     unsigned waiting_at_warp;  // number of threads at a warp's barrier
     alignas(32) unsigned char exchanged[most_threads][32];
@@ -226,7 +226,7 @@ struct Worker {
         switch (waits[thread]) {
             case Waits::no: return true;
             case Waits::at_block: return wait_epoch[thread] != epoch;
-            case Waits::at_phase: return *phase[thread] != phase_seen[thread];
+            case Waits::at_phase: return barrier[thread]->phase != phase[thread];
             case Waits::converging: return has_converged(thread);
             case Waits::at_warp:
             case Waits::paused:
@@ -268,6 +268,10 @@ struct Worker {
                 fail("block %s is stuck: thread %s waits in line %d of %s, where it executes %s with the mask 0x%08x, for "
                      "thread %s, which waits in line %d of %s", block_text().text, thread_text(t).text, line[t], file[t],
                      operation[t], mask[t], thread_text(o).text, line[o], file[o]);
+        if (waits[t] == Waits::at_phase)
+            fail("block %s is stuck: thread %s waits in line %d of %s at a barrier for %u threads, at which %u have arrived",
+                 block_text().text, thread_text(t).text, line[t], file[t], barrier[t]->expected,
+                 barrier[t]->expected - barrier[t]->left);
         fail("block %s is stuck: thread %s waits in line %d of %s for threads that wait elsewhere or have left",
              block_text().text, thread_text(t).text, line[t], file[t]);
     }
@@ -668,7 +672,7 @@ unsigned arrive_at(BlockBarrier* barrier, unsigned count, int line, const char* 
     w.barrier_copies.swap(later);
     if (observing) {  // as if this thread waited too: what it did before belongs to the phase that ends
         const Waits before = w.waits[thread];
-        w.waits[thread] = Waits::at_phase, w.phase[thread] = &barrier->phase, w.phase_seen[thread] = phase;
+        w.waits[thread] = Waits::at_phase, w.barrier[thread] = barrier, w.phase[thread] = phase;
         observing->all_at_barrier();
         w.waits[thread] = before;
     }
@@ -691,8 +695,8 @@ void wait_for_phase(const BlockBarrier* barrier, unsigned phase, int line, const
     w.line[thread] = line;
     w.file[thread] = file;
     w.waits[thread] = Waits::at_phase;
-    w.phase[thread] = &barrier->phase;
-    w.phase_seen[thread] = phase;
+    w.barrier[thread] = barrier;
+    w.phase[thread] = phase;
     if (observing) observing->stops(thread, Stop::at_block);
     w.wait(thread);
 }

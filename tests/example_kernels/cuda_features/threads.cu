@@ -100,7 +100,7 @@ __global__ void threads(int *C) {
 
     // feature: Cooperative groups: `tiled_partition` into tiles of up to 32 threads, with `shfl`, `any`, `all`, `ballot`, `match_any`, `meta_group_rank`
     const auto eight = cg::tiled_partition<8>(block);
-    const auto sixteen = cg::tiled_partition<16>(block);
+    const cg::thread_block_tile<16> sixteen = cg::tiled_partition<16>(block);
     const auto warp = cg::tiled_partition<32>(block);
     const auto pair = cg::tiled_partition<2>(warp);
     const cg::thread_group four = cg::tiled_partition(block, 4);

@@ -176,6 +176,9 @@ public:
     thread_block_tile(unsigned rank_in_parent, unsigned threads_of_parent)
         : coalesced_group(mask_of(details::thread_of_block() % 32, threads_of_parent - rank_in_parent / SIZE * SIZE),
                           rank_in_parent / SIZE, (threads_of_parent + SIZE - 1) / SIZE) {}
+    // A tile whose type does not name its parent, as in `thread_block_tile<32> warp = …`.
+    template <class P>
+    thread_block_tile(const thread_block_tile<SIZE, P>& other) : coalesced_group(other) {}
     static constexpr unsigned size() { return SIZE; }
     static constexpr unsigned num_threads() { return SIZE; }
     unsigned thread_rank() const { return details::thread_of_block() % SIZE; }

@@ -333,7 +333,7 @@ def _runtime_part(name: str) -> _Part:
 @functools.cache
 def _runtime_headers() -> tuple[str, ...]:
     headers = [*RUNTIME.glob("*.h"), *(RUNTIME / "include").rglob("*")]
-    return tuple(path.read_text() for path in sorted(headers) if path.is_file())
+    return tuple(path.read_text("utf-8") for path in sorted(headers) if path.is_file())
 
 
 def _static_shared_bytes(object_file: Path) -> int:

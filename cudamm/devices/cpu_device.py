@@ -39,8 +39,8 @@ from cudamm.devices.device import (
     region_bytes,
 )
 from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
-from cudamm.kernels.launch_plan import Argument, Launch, Limits, MatrixName, StructValue
-from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.launch_plan import Argument, Launch, Limits, StructValue
+from cudamm.kernels.method import Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import Matrix
 
@@ -179,7 +179,8 @@ class ProcessRun(Run):
                 self._prepare(lengths)
                 if shows_output:
                     shape = launch.shape
-                    self.ask(f"prints {program.method.name} at {shape.m}x{shape.n}x{shape.k} prints:")
+                    label = "".join(c if c.isprintable() else "?" for c in program.method.name)
+                    self.ask(f"prints {label} at {shape.m}x{shape.n}x{shape.k} prints:")
             except BaseException:
                 self.close()
                 raise

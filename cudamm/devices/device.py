@@ -14,9 +14,9 @@ import numpy.typing as npt
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
-from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, unsupported_reason
+from cudamm.kernels.launch_plan import Launch, Limits, unsupported_reason
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.method import Execution, MatrixName, Method
 from cudamm.kernels.problem import Matrix, Problem
 
 Region = npt.NDArray[np.uint8]

@@ -41,9 +41,9 @@ from cudamm.devices.source_module import CompiledSource, compile_source, prepare
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
-from cudamm.kernels.launch_plan import Launch, Limits, MatrixName, TensorMap
+from cudamm.kernels.launch_plan import Launch, Limits, TensorMap
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import Execution, Method
+from cudamm.kernels.method import Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 

@@ -16,20 +16,11 @@ from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_comments
-from cudamm.kernels.device_arrays import with_arrays_as_parameters
 from cudamm.kernels.device_code import compiled_code, instantiations, qualified
 from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import folders_of, included_files, line_directive, with_own_headers
+from cudamm.kernels.included_files import folders_of, included_files, line_directive
 from cudamm.kernels.input_file import read_input
-from cudamm.kernels.launch_fields import (
-    FoundLaunch,
-    found_launch,
-    launched_kernels,
-    numbers_of_file,
-    require_launch,
-)
-from cudamm.kernels.matrix_layout import MatrixName
-from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, Language, Method, Parameter
+from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, Language, MatrixName, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.sibling_constants import sibling_constants
 
@@ -125,14 +116,19 @@ def parse_method(
     language = _language(path, source)
     name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
     is_user_kernel = language == "cuda" and not builtin
-    code = with_arrays_as_parameters(with_own_headers(path, source, folders)) if is_user_kernel else source
+    code, launch = source, None
+    if is_user_kernel:
+        from cudamm.kernels import launch_fields  # loads the parser, which only a user's kernel needs
+
+        code = launch_fields.complete_source(path, source, folders)
+        launch = launch_fields.found_launch(path, code, fields)
+        fields |= launch.fields
     kernels = kernels_in(code) if language == "cuda" else []
-    launch = found_launch(path, code, fields, kernels) if is_user_kernel else FoundLaunch()
-    fields |= launch.fields
-    remarks = [launch.remark] if launch.remark else []
+    remarks = [launch.remark] if launch and launch.remark else []
     sizes = _parse_sizes(path, fields.get("sizes", ""))
     declared = {p.name: p for p in (*sizes, *parameters, *overrides.parameters)}
-    entry = fields.get("entry") or launch.kernel or _find_entry(path, kernels, language, name)
+    entry = fields.get("entry") or (launch.kernel if launch else "")
+    entry = entry or _find_entry(path, kernels, language, name)
     entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
     if not function:
@@ -144,10 +140,9 @@ def parse_method(
         raise UsageError(f"{path} has no function {entry} (kernels found: {found})")
     if is_user_kernel:
         entry = _instantiated(path, code, qualified(code, entry))
-    if language == "cuda":
-        require_launch(path, fields, launch)
     whole = code
-    if is_user_kernel:
+    if launch:
+        launch_fields.require_launch(path, fields, launch)
         code = compiled_code(code, entry)
         taken = sibling_constants(path, code, declared.keys())
         if taken:
@@ -207,8 +202,8 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
-        numbers=numbers_of_file(whole, expressions, arguments, declared) if is_user_kernel else (),
-        found_fields=tuple(launch.fields.items()),
+        numbers=launch_fields.numbers_of_file(whole, expressions, arguments, declared) if launch else (),
+        found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),
         column_major=_parse_layout(path, fields.get("layout", ""), arguments),
@@ -225,10 +220,10 @@ def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
     fields = _parse_comment(path, source)[1] | dict(overrides.fields)
     if "entry" in fields or _language(path, source) != "cuda":
         return []
-    code = with_arrays_as_parameters(with_own_headers(path, source, folders_of(fields.get("include", ""))))
-    if len(kernels_in(code)) < 2:
-        return []
-    found = launched_kernels(path, code)
+    from cudamm.kernels import launch_fields
+
+    code = launch_fields.complete_source(path, source, folders_of(fields.get("include", "")))
+    found = launch_fields.launched_kernels(path, code) if len(kernels_in(code)) > 1 else []
     return found if len(found) > 1 else []
 
 

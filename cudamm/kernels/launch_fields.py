@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import function_of
+from cudamm.kernels.c_text import function_of, kernels_in
+from cudamm.kernels.device_arrays import with_arrays_as_parameters
 from cudamm.kernels.expression import Expression, parse, split_at_commas
+from cudamm.kernels.included_files import with_own_headers
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.kernels.worked_out_launch import (
     WorkedOutLaunch,
@@ -51,17 +53,22 @@ def launched_kernels(path: Path, code: str) -> list[str]:
     return list(saved_launches(path)) or [launch.kernel for launch in worked_out_launches(code)]
 
 
-def found_launch(path: Path, code: str, given: Mapping[str, str], kernels: Sequence[str]) -> FoundLaunch:
+def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
+    """Return a file's text with its own headers in it, and with its matrices as parameters of its kernels."""
+    return with_arrays_as_parameters(with_own_headers(path, source, folders))
+
+
+def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch:
     """Return the fields of a launch that are not given.
 
     Args:
         code: the file with its own headers in it.
         given: fields of the header and of options.
-        kernels: names of the kernels in the file.
 
     Raises:
         UsageError: the file beside it that keeps launches is wrong.
     """
+    kernels = kernels_in(code)
     if {"args", "threads", "grid"} <= given.keys() and ("entry" in given or len(kernels) == 1):
         return FoundLaunch()
     chosen = function_of(given["entry"]) if "entry" in given else kernels[0] if len(kernels) == 1 else ""

@@ -11,8 +11,7 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.expression import parse, split_at_commas
 from cudamm.kernels.header import TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.matrix_layout import MatrixName as MatrixName
-from cudamm.kernels.method import ElementType, Method
+from cudamm.kernels.method import ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
 

@@ -8,8 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-MatrixName = Literal["A", "B", "C"]
-
 Matrix = npt.NDArray[Any]
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from cudamm.kernels.expression import Expression
-from cudamm.kernels.matrix_layout import MatrixName
 
 Value = int | str
 """A parameter's value. Expressions can use whole numbers; text (a type, a macro) can only be substituted."""
+
+MatrixName = Literal["A", "B", "C"]
 
 SIZE_NAMES = ("M", "N", "K")
 """Values of parameters that are the sizes of the problem."""

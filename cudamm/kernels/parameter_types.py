@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_numbers import number_in
 from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
 from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
@@ -142,6 +141,8 @@ def launch_bound(source: str, entry: str) -> int | None:
     given = {
         name: int(words[0]) for name, words in _template_types(code, entry).items() if words[0].isdecimal()
     }
+    from cudamm.kernels.c_numbers import number_in  # loads the parser of C++
+
     return number_in(code, most, given)
 
 

@@ -130,10 +130,10 @@ def test_a_right_kernel_is_launched_without_an_error(prepared, monkeypatch: pyte
 
 
 def test_the_watched_process_writes_its_error_to_a_file(prepared, tmp_path: Path):
-    (tmp_path / "case").write_bytes(pickle.dumps(prepared("continues_past_barriers")))
+    (tmp_path / "case").write_bytes(pickle.dumps(prepared("barriers_at_two_lines")))
     command = [sys.executable, "-m", "cudamm.analysis.sanitizer"]
     command += [str(tmp_path / "case"), str(tmp_path / "answer"), "60"]
     completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert completed.returncode == 0, completed.stderr
     answer = pickle.loads((tmp_path / "answer").read_bytes())  # noqa: S301 - written by this test
-    assert isinstance(answer.error, KernelError) and "left the kernel" in str(answer.error)
+    assert isinstance(answer.error, KernelError) and "different barriers" in str(answer.error)

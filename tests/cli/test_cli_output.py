@@ -71,7 +71,7 @@ def test_help_lists_the_commands_under_four_titles(run):
             ["Kernel", "Problem", "Roofs", "Measuring", "Device", "Output"],
             ["until the median is stable]"],
         ),
-        ("compare", ["Comparison", "Output"], ["95%"]),
+        ("compare", ["Comparison of results", "Output"], ["95%"]),
     ],
 )
 def test_help_of_a_command_groups_its_options_and_shows_their_defaults(run, command, groups, defaults):

@@ -133,6 +133,8 @@ def observe(
                 run.load_output(c)
             for name, offset, size_bytes in shared:
                 run.ask(f"shared {name} {offset} {size_bytes}")
+            for offset in _guards(executable.path):
+                run.ask(f"guard {offset}")
             for name, offset, size_bytes in [] if checked else _device_variables(executable.path, program):
                 run.ask(f"device {name} {offset} {size_bytes}")
             run.ask(f"observe {int(checked)} {0 if every_warp else MOST_CALLS}")
@@ -179,12 +181,24 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
                 dynamic = offset, symbol
         elif local and len(local[2]) >= int(local[1]):
             found[offset] = local[2][: int(local[1])], size
-        elif not symbol.startswith("_Z"):
+        elif not symbol.startswith("_Z") and not _is_guard(symbol):
             found[offset] = symbol, size
     arrays = [(name, offset, size) for offset, (name, size) in sorted(found.items())]
     if dynamic is not None and declared:
         arrays.append((dynamic[1] if dynamic[1] != DYNAMIC else min(declared), dynamic[0], 0))
     return arrays
+
+
+def _guards(path: Path) -> list[int]:
+    """Return the offsets of the bytes that say whether a shared variable's constructor has run.
+
+    Sources: the Itanium C++ ABI, “Guard Variables”, and GCC's `__tls_guard` for variables of the whole file.
+    """
+    return [offset for symbol, offset, _ in _symbols(path, _TLS_SYMBOL) if _is_guard(symbol)]
+
+
+def _is_guard(symbol: str) -> bool:
+    return symbol.startswith("_ZGV") or symbol == "__tls_guard"
 
 
 def _device_variables(path: Path, program: Program) -> list[tuple[str, int, int]]:

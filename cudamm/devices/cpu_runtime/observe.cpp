@@ -5,6 +5,7 @@
 // Commands, in addition to those of runtime.cpp:
 //
 //     shared NAME OFFSET BYTES      a shared variable in the thread-local segment; 0 bytes for the dynamic array
+//     guard OFFSET                  a byte beside a shared variable that says whether its constructor has run
 //     device NAME OFFSET BYTES      a variable in global memory; OFFSET is from the start of the program
 //     observe CHECKED CALLS         start to observe. CHECKED 1: also find faults. CALLS: approximate maximum of
 //                                   calls of these functions in a block, 0 for no limit; if no thread waits for
@@ -162,6 +163,7 @@ std::map<std::pair<unsigned, unsigned>, Site> totals;  // by address in the code
 std::vector<unsigned long long> traced_blocks;
 unsigned long long traced_warps = 0, all_warps = 0;
 
+std::vector<long long> guards;  // offsets in the thread-local segment
 std::vector<Array> variables;  // `data` contains offsets, to which a worker adds the address of its segment
 bool checked = false;
 unsigned long long most_calls = 0;  // approximate maximum in a block; 0: no limit
@@ -713,6 +715,9 @@ void Recorder::access(const char* at, unsigned size, Op op, unsigned pc) {
         gap = low, gap_bytes = high - low;
         return;
     }
+    if (arrays[found].shared && at >= arrays[found].data + arrays[found].bytes &&
+        std::count(guards.begin(), guards.end(), at - thread_local_start()))
+        return;
     const unsigned thread = place.thread;
     if (tail[thread] >= most_events) make_space(thread);
     record_passed_blocks(thread);
@@ -890,6 +895,8 @@ bool command(const char* name) {
         if (variables.size() + buffer_count() >= most_arrays)
             refuse("too many variables in shared and global memory to observe them all");
         variables.push_back(array);
+    } else if (!strcmp(name, "guard")) {
+        guards.push_back(number());
     } else if (!strcmp(name, "observe")) {
         checked = number();
         most_calls = number();

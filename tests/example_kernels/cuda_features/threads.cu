@@ -142,8 +142,9 @@ __global__ void threads(int *C) {
     CHECK(to[t], t + 1);
 
     // feature: `cuda::barrier` of a block: `init`, `arrive`, `wait`, `arrive_and_wait`, `arrive_and_drop`
-    __shared__ barrier whole, part, shrinking;
+    __shared__ barrier whole, part, shrinking, several[2];
     if (t == 0) init(&whole, 64), init(&part, 33), init(&shrinking, 64);
+    if (t < 2) init(several + t, 64);
     s[t] = t;
     __syncthreads();
     whole.arrive_and_wait();
@@ -156,6 +157,7 @@ __global__ void threads(int *C) {
     if (t < 32) s[t] = 3, (void)part.arrive();
     else if (t == 40) part.arrive_and_wait();
     CHECK(t < 32 || t == 40 ? s[lane] : 3, 3);
+    for (int i = 0; i < 4; ++i) several[i % 2].arrive_and_wait();
     if (t < 32) shrinking.arrive_and_drop();
     else shrinking.arrive_and_wait(), shrinking.arrive_and_wait();
     CHECK(1, 1);

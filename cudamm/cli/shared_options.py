@@ -12,6 +12,7 @@ from cloup import argument, option_group
 from cudamm.api.defaults import LARGEST_SEED, MOST_SCALE, MOST_SECONDS, TIMED_SIZES
 from cudamm.cli.completion_command import complete_files, complete_methods, complete_words
 from cudamm.cli.documented_option import option
+from cudamm.cli.launch_saving import saving_launches
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, Decorator
 from cudamm.errors import UsageError
@@ -52,10 +53,6 @@ _HEADER_OPTIONS = (
     option(
         "--initial-c", metavar="0", show_default="the header's",
         help="Fill C with zeros before each launch, for a kernel that adds to C.",
-    ),
-    option(
-        "--save-launch", "saves_launch", is_flag=True,
-        help="Keep the launch in FILE.launch.toml beside FILE.cu, where every command finds it.",
     ),
     option(
         "-I", "--include", multiple=True, metavar="DIR",
@@ -106,7 +103,7 @@ def fields_of(record: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(record))
 
 
-_CHOOSING = ("methods", "block", "tile", "defines", "saves_launch")
+_CHOOSING = ("methods", "block", "tile", "defines")
 
 
 def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: Any) -> Selection:
@@ -171,7 +168,11 @@ def selection_options(
         "files", nargs=-1, metavar="[FILE.cu]...", shell_complete=complete_files,
         help="Your own kernels, as with --kernel.",
     )  # fmt: skip
-    return gathered(
+    saving = option(
+        "--save-launch", "saves_launch", is_flag=True,
+        help="Keep the launch in FILE.launch.toml beside FILE.cu, where every command finds it.",
+    )  # fmt: skip
+    add_options = gathered(
         "selection",
         _selection,
         ("kernels", "files", *_CHOOSING, *HEADER_FIELDS, "traffic"),
@@ -180,6 +181,7 @@ def selection_options(
             "Kernel",
             *(naming if named else ()),
             *_HEADER_OPTIONS,
+            *((saving,) if named else ()),
             *kernel,
         ),
         option_group(
@@ -198,6 +200,7 @@ def selection_options(
             *parameters,
         ),
     )  # fmt: skip
+    return (lambda command: add_options(saving_launches(command))) if named else add_options
 
 
 def methods_option(help_text: str) -> Decorator:

@@ -97,7 +97,7 @@ class Expression:
         if value.denominator != 1:
             down = re.sub("/+", "//", self.text)
             raise UsageError(
-                f"“{self.text}” is {float(value):g}, not a whole number: write {down}, which rounds down as in C, "
+                f"“{self.text}” is {float(value):g}, not a whole number: write {down}, which rounds down, "
                 "or ceil(…)"
             )
         return int(value)

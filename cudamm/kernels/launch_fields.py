@@ -24,6 +24,9 @@ from cudamm.kernels.worked_out_launch import (
     worked_out_launches,
 )
 
+_LAUNCH = frozenset({"args", "threads", "grid"})
+"""Fields without which no launch is complete."""
+
 _NAMES_OF_CUDAMM = frozenset({"M", "N", "K", "element", "A", "B", "C"})
 
 
@@ -69,45 +72,46 @@ def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch
         UsageError: the file beside it that keeps launches is wrong.
     """
     kernels = kernels_in(code)
-    if {"args", "threads", "grid"} <= given.keys() and ("entry" in given or len(kernels) == 1):
+    if given.keys() >= _LAUNCH and ("entry" in given or len(kernels) == 1):
         return FoundLaunch()
     chosen = function_of(given["entry"]) if "entry" in given else kernels[0] if len(kernels) == 1 else ""
     saved = saved_launches(path)
     kernel = chosen or (next(iter(saved)) if len(saved) == 1 else "")
-    if kernel in saved:
-        return FoundLaunch(
-            kernel, _others(saved[kernel], given), _remark(saved_path(path), kernel, saved[kernel])
-        )
+    if saved.get(kernel, {}).keys() | given.keys() >= _LAUNCH:
+        return _found(saved_path(path), kernel, saved[kernel], given)
     launches = worked_out_launches(code)
-    kernel = chosen or (launches[0].kernel if len(launches) == 1 else "")
+    kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
     launch = next((launch for launch in launches if launch.kernel == kernel), None)
     launch = launch or (unlaunched(code, kernel) if kernel else None)
-    if launch is None:
+    if launch is None and kernel not in saved:
         return FoundLaunch()
-    fields = _others(launch.fields, given)
-    is_usual = not launch.line and list(fields) == ["args"] and _is_usual(fields["args"])
-    fields = {} if is_usual else fields
-    remark = _remark(path, kernel, fields)
-    if fields and not launch.line:
-        remark = f"by the names of its parameters, {kernel} takes {as_options(fields)}"
-    return FoundLaunch(kernel, fields, remark, launch)
+    fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
+    return _found(path, kernel, fields, given, launch)
+
+
+def _found(
+    source: Path,
+    kernel: str,
+    fields: Mapping[str, str],
+    given: Mapping[str, str],
+    launch: WorkedOutLaunch | None = None,
+) -> FoundLaunch:
+    """Return the fields that are not given, with a remark that names the file that says them."""
+    others = {key: text for key, text in fields.items() if key not in given}
+    if "<" not in given.get("entry", "<") and "entry" in fields:
+        others["entry"] = fields["entry"]  # with its template arguments
+    is_unlaunched = launch is not None and not launch.line
+    if is_unlaunched and list(others) == ["args"] and _is_usual(others["args"]):
+        others = {}
+    remark = f"{source.name} launches {kernel} as {as_options(others)}" if others else ""
+    if others and is_unlaunched:
+        remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
+    return FoundLaunch(kernel, others, remark, launch)
 
 
 def _is_usual(arguments: str) -> bool:
     """Return whether arguments are those that a header need not name."""
     return sorted(split_at_commas(arguments)) == ["A", "B", "C", "K", "M", "N"] and arguments.startswith("M")
-
-
-def _others(found: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields that are not given; template arguments count as not given for a bare name."""
-    others = {key: text for key, text in found.items() if key not in given}
-    if "<" not in given.get("entry", "<") and "entry" in found:
-        others["entry"] = found["entry"]
-    return others
-
-
-def _remark(source: Path, kernel: str, fields: Mapping[str, str]) -> str:
-    return f"{source.name} launches {kernel} as {as_options(fields)}" if fields else ""
 
 
 def as_options(fields: Mapping[str, str]) -> str:

@@ -65,22 +65,10 @@ def saved_launches(kernel_file: Path) -> dict[str, dict[str, str]]:
     return tables
 
 
-def save_launch(kernel_file: Path, kernel: str, fields: Mapping[str, str]) -> Path:
-    """Save the fields of a kernel's launch beside its file, and return the path of the file that keeps them.
-
-    Launches of other kernels in it stay.
-
-    Raises:
-        UsageError: what is there is no saved launch, or the file cannot be written.
-    """
-    launches = saved_launches(kernel_file)
-    launches[kernel] = {key: fields[key] for key in SAVED_FIELDS if key in fields}
+def as_toml(kernel_file: Path, launches: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of a file that keeps launches, by the names of the kernels."""
     lines = [f"# How cudamm launches the kernels of {kernel_file.name}."]
-    for name, saved in launches.items():
-        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(text)}" for key, text in saved.items())]
-    path = saved_path(kernel_file)
-    try:
-        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    return path
+    for kernel, fields in launches.items():
+        saved = (f"{key} = {json.dumps(fields[key])}" for key in SAVED_FIELDS if key in fields)
+        lines += ["", f"[{kernel}]", *saved]
+    return "\n".join([*lines, ""])

@@ -21,7 +21,6 @@ from cudamm.kernels.header import (
     read_source,
 )
 from cudamm.kernels.method import Method, Parameter, Value
-from cudamm.kernels.saved_launch import save_launch
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 
 AUTO = "auto"
@@ -38,7 +37,6 @@ class Selection:
         defines: values of `-D`, such as `STAGES=2,3`.
         kernels: the user's own kernels: a path is a kernel file, and a string is source text.
         kernel_fields: options that replace fields of the kernel's header, by field name.
-        saves_launch: whether to keep the launches of the user's kernels in a file beside each kernel's file.
         swept: parameters that take every value of their header if the user gives none; None: all parameters.
     """
 
@@ -49,7 +47,6 @@ class Selection:
     kernels: tuple[Path | str, ...] = ()
     kernel_fields: dict[str, str] = dataclasses.field(default_factory=dict)
     swept: tuple[str, ...] | None = ()
-    saves_launch: bool = False
 
     def variants(self) -> list[Variant]:
         """Return the chosen variants, in order.
@@ -130,19 +127,7 @@ class Selection:
         else:
             chosen = [self._user_kernel(source, path, self.kernel_fields | {"entry": name}) for name in names]
             found = [replace(method, name=function_of(method.entry).replace("_", "-")) for method in chosen]
-        return [self._saved(method) for method in found] if self.saves_launch else found
-
-    def _saved(self, method: Method) -> Method:
-        """Save how a kernel is launched, and return the method with a remark on it.
-
-        Raises:
-            UsageError: it is not in a file, or the file beside it cannot be written.
-        """
-        if Path(method.path) not in self.kernels:
-            raise UsageError("--save-launch needs a kernel in a file")
-        fields = {"entry": method.entry, **self.kernel_fields, **dict(method.found_fields)}
-        path = save_launch(method.path, function_of(method.entry), fields)
-        return replace(method, remarks=(*method.remarks, f"the launch is saved in {path}"))
+        return found
 
     def _user_kernel(self, source: str, path: Path, fields: Mapping[str, str]) -> Method:
         file = parse_method(source, path, Overrides(fields))

@@ -298,3 +298,40 @@ def test_files_are_compared_and_standard_input_is_one(run, kernel, monkeypatch, 
     monkeypatch.setattr("cudamm.kernels.header.STREAM", f"/proc/self/fd/{stream.fileno()}")
     assert run("verify --device cpu -n 16 -").status == 0
     stream.close()
+
+
+HOMEWORK = """
+__global__ void mul(const float *A, const float *B, float *C, int m, int n, int k) {
+    int row = blockIdx.y * 8 + threadIdx.y, col = blockIdx.x * 8 + threadIdx.x;
+    if (row >= m || col >= n) return;
+    float sum = 0;
+    for (int i = 0; i < k; ++i) sum += A[row * k + i] * B[i * n + col];
+    C[row * n + col] = sum;
+}
+int main() {
+    int m = 100, n = 200, k = 300;
+    float *dA, *dB, *dC;
+    mul<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(dA, dB, dC, m, n, k);
+}
+"""
+
+
+def test_a_launch_is_saved_as_a_whole_after_the_command(run, tmp_path) -> None:
+    (tmp_path / "hw.cu").write_text(HOMEWORK)
+    saved = tmp_path / "hw.launch.toml"
+    saved.write_text("[other]\nthreads = '1'\n")
+    ended = run("verify --device cpu -n 9 hw.cu --save-launch")
+    assert ended.status == 0 and "hw.cu launches mul as --args 'A, B, C, M, N, K'" in ended.stderr
+    assert "the launch is saved in hw.launch.toml" in ended.stderr
+    assert saved.read_text().count("threads = ") == 2 and '[mul]\nentry = "mul"' in saved.read_text()
+    again = run("verify --device cpu -n 9 --entry mul hw.cu")
+    assert again.status == 0 and "hw.launch.toml launches mul as" in again.stderr
+
+
+def test_a_launch_that_cannot_be_saved_is_refused_before_the_command_runs(run, tmp_path) -> None:
+    (tmp_path / "hw.cu").write_text("// threads: 8, 8\n// grid: 1\n// args: A, B, C, M, N, K\n" + HOMEWORK)
+    run("verify --device cpu -n 9 hw.cu --save-launch").refused(2, "hw.cu already says how it is launched")
+    run("verify --device cpu -n 9 -m naive --save-launch").refused(
+        2, "--save-launch needs a kernel in a file"
+    )
+    assert not (tmp_path / "hw.launch.toml").exists()

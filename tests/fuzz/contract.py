@@ -116,6 +116,10 @@ def _of_files(folder: Path, line: Line, ended: Ended, before: Snapshot, after: S
         if path.name:
             page = str(path.with_suffix(".html"))
             wanted[_inside(folder, page)], given[_inside(folder, page)] = "--output", page
+    if "--save-launch" in line.words:
+        for name in before:
+            launch = str(Path(name).with_suffix(".launch.toml"))
+            wanted[_inside(folder, launch)], given[_inside(folder, launch)] = "--save-launch", launch
     read = _inputs(folder, line)
     for name, content in before.items():
         may_change = _inside(folder, name) in wanted and _inside(folder, name) not in read

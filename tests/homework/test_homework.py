@@ -16,7 +16,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 CASES = json.loads((FOLDER / "cases.json").read_text("utf-8"))
-EVERY = 6
+EVERY = 14
 """A run without `-m long` takes one of so many programs."""
 
 

@@ -417,10 +417,10 @@ def _is_product(product: Matrix, a: Matrix, b: Matrix, problem: Problem) -> bool
 def _of_values(run: Run, problem: Problem) -> str:
     """Return a mistake that changes the values of the elements, not their places; empty if there is none."""
     product, reference = _product(run, problem), problem.reference[0]
-    if not np.isfinite(product).all():
+    if not np.isfinite(product).all() or not product.any():
         return ""
-    if not product.any():
-        return ""
+    if (np.abs(product - reference) <= problem.error_bound).all():
+        return ""  # the product is right, and the kernel damaged other memory
     factor = _factor(product, problem)
     if factor is not None:
         return f"C is {factor:g} times the product"

@@ -20,21 +20,24 @@ if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 
+_FOUND_LAUNCH = "the header's, else that of the launch"
+"""Default of an option that is found in the header, in a saved launch, or in the file's host code."""
+
 _HEADER_OPTIONS = (
     option(
-        "--entry", metavar="NAME", show_default="the header's, else the only kernel",
+        "--entry", metavar="NAME", show_default="the header's, else each kernel that the file launches",
         help="Function to launch.",
     ),
     option(
-        "--args", metavar="LIST", show_default="the header's, else M,N,K,A,B,C",
+        "--args", metavar="LIST", show_default=f"{_FOUND_LAUNCH}, else M,N,K,A,B,C",
         help="Arguments of the function, in order, such as M,N,K,1.0,A,B,0.0,C.",
     ),
     option(
-        "--threads", metavar="X,Y,Z", show_default="the header's",
+        "--threads", metavar="X,Y,Z", show_default=_FOUND_LAUNCH,
         help="Threads per block, such as 16,16.",
     ),
     option(
-        "--grid", metavar="X,Y,Z", show_default="the header's",
+        "--grid", metavar="X,Y,Z", show_default=_FOUND_LAUNCH,
         help="Blocks in the grid, such as 'ceil(N/16),ceil(M/16)'.",
     ),
     option(
@@ -55,7 +58,7 @@ _HEADER_OPTIONS = (
     ),
     option(
         "--save-launch", "saves_launch", is_flag=True,
-        help="Keep the launch in FILE.launch.toml beside FILE.cu, where every command finds it.",
+        help="Save the launch in FILE.launch.toml beside FILE.cu, from which every command reads it.",
     ),
     option(
         "-I", "--include", multiple=True, metavar="DIR",

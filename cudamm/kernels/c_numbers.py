@@ -303,11 +303,11 @@ class Translation:
             case "unary_expression":
                 argument = self.of(node.child_by_field_name("argument"))
                 sign = text_of(node.child_by_field_name("operator"))
-                return (
-                    Number(f"{sign}({argument.text})", argument.is_whole)
-                    if argument and sign == "-"
-                    else None
-                )
+                if argument and sign == "!":
+                    return Number(f"({argument.text} == 0)")
+                return Number(f"-({argument.text})", argument.is_whole) if argument and sign == "-" else None
+            case "assignment_expression":  # `block.x = block.y = 16`
+                return self.of(node.child_by_field_name("right"))
             case "conditional_expression":
                 return self._conditional(node)
             case "cast_expression":

@@ -95,7 +95,11 @@ class Expression:
         """Return the value as an int. Raises UsageError if the value is not whole."""
         value = self.value(names)
         if value.denominator != 1:
-            raise UsageError(f"“{self.text}” is {float(value):g}, not a whole number; use ceil(…) or //")
+            down = re.sub("/+", "//", self.text)
+            raise UsageError(
+                f"“{self.text}” is {float(value):g}, not a whole number: write {down}, which rounds down as in C, "
+                "or ceil(…)"
+            )
         return int(value)
 
     def holds(self, names: Mapping[str, int | Fraction]) -> bool:

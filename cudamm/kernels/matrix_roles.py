@@ -172,19 +172,16 @@ class KernelBody:
             use.is_written |= _is_written(subscript)
         return uses
 
-    def loop_bounds(self) -> Counter[str]:
-        """Return the sizes that bound loops from 0, and how often they do."""
-        found: Counter[str] = Counter()
+    def loop_bounds(self) -> Iterator[tuple[str, str]]:
+        """Yield the variable and the size of each loop from 0 to a size, or to a number of tiles of it."""
         translation = Translation(self.file, self.function, self.sizes)
         for loop in all_of(self.function.node, "for_statement"):
             begin, condition = loop.child_by_field_name("initializer"), loop.child_by_field_name("condition")
-            if begin is None or condition is None or not re.search(r"=\s*0\s*;", text_of(begin)):
-                continue
-            number = translation.of(condition.child_by_field_name("right"))
+            start = re.search(r"(\w+)\s*=\s*0\s*;?$", text_of(begin)) if begin else None
+            number = translation.of(condition.child_by_field_name("right")) if condition and start else None
             names = self.sizes & _names(number.text) if number else frozenset()
-            if len(names) == 1:
-                found.update(names)
-        return found
+            if start and len(names) == 1:
+                yield start[1], next(iter(names))
 
     def checks(self) -> Iterator[tuple[frozenset[str], str]]:
         """Yield the varying names and the size of comparisons such as `row < M`, but not of loops."""
@@ -271,7 +268,12 @@ class KernelBody:
         """Yield subscripts, those that macros contain too, each with the translation for its indices."""
         for found in all_of(node, "subscript_expression", "call_expression"):
             if found.type == "subscript_expression":
-                yield found, at
+                above = found.parent
+                is_inner = above is not None and above.child_by_field_name("argument") == found
+                if (
+                    not is_inner or above is None or above.type != "subscript_expression"
+                ):  # `A[row]` of `A[row][k]`
+                    yield found, at
                 continue
             parameters, text = self.file.macros.get(
                 text_of(found.child_by_field_name("function")), (None, "")
@@ -358,7 +360,9 @@ def evidence_in(
     for matrix, use in uses.items():
         for size, _ in use.strides.most_common(1):
             found[size][DIMENSIONS[matrix][matrix not in columns]] += _USUAL
-    for size, _ in body.loop_bounds().most_common(1):
+    of_result = uses["C"].multiplied | uses["C"].added
+    along_k = Counter(size for variable, size in body.loop_bounds() if variable not in of_result)
+    for size, _ in along_k.most_common(1):
         found[size]["K"] += _USUAL
     along_row, along_column = uses["C"].multiplied, uses["C"].added
     if "C" in columns:

@@ -146,7 +146,8 @@ class Selection:
 
     def _user_kernel(self, source: str, path: Path, fields: Mapping[str, str]) -> Method:
         file = parse_method(source, path, Overrides(fields))
-        code = "\n".join((without_comments(file.code), *fields.values()))
+        found = (*(text for _, text in file.found_fields), *(name for name, _ in file.numbers))
+        code = "\n".join((without_comments(file.code), *fields.values(), *found))
         added: list[Parameter] = []
         # A user's file need not declare the parameters that -D sets.
         for name, text in self._given_values().items():

@@ -1,0 +1,374 @@
+"""What host code says about the launch of a kernel."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cudamm.errors import UsageError
+from cudamm.kernels.header import parse_method
+from cudamm.kernels.launch_plan import Launch, plan
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.problem import Shape
+from cudamm.kernels.saved_launch import save_launch, saved_path
+from cudamm.kernels.selection import Selection
+from cudamm.kernels.variant import variants
+from cudamm.kernels.worked_out_launch import simplified
+
+NAIVE = """
+__global__ void gemm(const float *A, const float *B, float *C, int m, int n, int k) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= m || col >= n) return;
+    float sum = 0;
+    for (int i = 0; i < k; ++i) sum += A[row * k + i] * B[i * n + col];
+    C[row * n + col] = sum;
+}
+"""
+SQUARE = """
+__global__ void gemm(float *P, const float *M, const float *N, int width) {
+    int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < width && j < width) {
+        float sum = 0;
+        for (int k = 0; k < width; ++k) sum += M[i * width + k] * N[k * width + j];
+        P[i * width + j] = sum;
+    }
+}
+"""
+
+
+def fields(text: str) -> dict[str, str]:
+    """Return the fields of the launch that a text says, without those of the header."""
+    return dict(parse_method(text, Path("k.cu")).found_fields)
+
+
+def launched(text: str, m: int = 33, n: int = 65, k: int = 129) -> Launch:
+    method = parse_method(text, Path("k.cu"))
+    return plan(variants(method, {})[0], Shape(m, n, k), ELEMENT_TYPES[method.element_types[0]])
+
+
+def host(
+    launch: str, before: str = "", arguments: str = "float *a, float *b, float *c, int m, int n, int k"
+) -> str:
+    return f"{before}{NAIVE}\nvoid run({arguments}) {{\n{launch}\n}}\n"
+
+
+def square_program(width: int) -> str:
+    launch = "gemm<<<dim3(w / 16, w / 16), dim3(16, 16)>>>(p, m, n, w);"
+    return f"{SQUARE}int main() {{ int w = {width}; float *m, *n, *p; {launch} }}"
+
+
+CALL = "<<<grid, block>>>(a, b, c, m, n, k);"
+BLOCKS = [
+    ("dim3 block(16, 16), grid((n + 15) / 16, (m + 15) / 16);", "16, 16", "ceil(N / 16), ceil(M / 16)"),
+    ("dim3 block = {16, 8}; dim3 grid{(n - 1) / 16u + 1, (m - 1) / 8u + 1, 1};",
+     "16, 8", "ceil(N / 16), ceil(M / 8)"),
+    ("dim3 block(16, 16); dim3 grid(ceil(n / 16.0), ceil((float)m / block.y));",
+     "16, 16", "ceil(N / 16), ceil(M / 16)"),
+    ("auto block = dim3(32, 4); auto grid = dim3(n / 32 + (n % 32 != 0), (m >> 2) + !!(m % 4 > 0));",
+     "32, 4", None),
+    ("int bx = n / 16; if (n % 16) bx++; dim3 block(16, 16), grid(bx, (m % 16 == 0) ? m / 16 : m / 16 + 1);",
+     "16, 16", "ceil(N / 16), ceil(M / 16)"),
+    ("dim3 block, grid; block.x = block.y = 16; block.y = 16; grid.x = (n + 15) / 16; "
+     "grid.y = (m + 15) / 16;",
+     None, "ceil(N / 16), ceil(M / 16)"),
+    ("auto up = [](int x, int y) { return (x + y - 1) / y; }; dim3 block(8, 8), grid(up(n, 8), up(m, 8));",
+     "8, 8", "ceil(N / 8), ceil(M / 8)"),
+    ("unsigned t = 16; dim3 block(t, t), "
+     "grid(unsigned((n + t - 1) / t), static_cast<unsigned>((m + t - 1) / t));",
+     "16, 16", "ceil(N / 16), ceil(M / 16)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dims", "threads", "grid"), BLOCKS)
+def test_blocks_and_grids_are_read_in_the_forms_that_people_write(
+    dims: str, threads: str | None, grid: str | None
+) -> None:
+    text = host(f"{dims}\ngemm{CALL}")
+    found = fields(text)
+    assert threads in (None, found["threads"]) and grid in (None, found["grid"])
+    assert found["args"] == "A, B, C, M, N, K"
+    launch = launched(text)
+    assert launch.grid == (-(-65 // launch.block[0]), -(-33 // launch.block[1]), 1)
+
+
+def test_constants_of_the_file_keep_their_names_and_can_be_swept() -> None:
+    before = (
+        "#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))\nconst int TILE = 8;\nenum { TWICE = 2 * TILE };\n"
+    )
+    text = host(
+        "dim3 block(TWICE, TILE);\n"
+        "gemm<<<dim3(CEIL_DIV(n, TWICE), CEIL_DIV(m, TILE)), block>>>(a, b, c, m, n, k);",
+        before,
+    )
+    assert fields(text) == {
+        "args": "A, B, C, M, N, K",
+        "threads": "TWICE, TILE",
+        "grid": "ceil(N / TWICE), ceil(M / TILE)",
+    }
+    assert launched(text).block == (16, 8, 1)
+    two, three = Selection((), kernels=(text,), defines=("TILE=2,3",)).variants()
+    assert plan(two, Shape(10, 10, 10), ELEMENT_TYPES["float32"]).block == (4, 2, 1)
+    assert plan(three, Shape(10, 10, 10), ELEMENT_TYPES["float32"]).block == (6, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "index", "args"),
+    [
+        ("int m, int n, int k", ("m", "n", "k"), "M, N, K"),
+        ("int m, int n, int p", ("m", "p", "n"), "M, K, N"),  # A is m x n, B is n x p
+        ("int rowsA, int colsA, int colsB", ("rowsA", "colsB", "colsA"), "M, K, N"),
+        ("int wA, int wB, int hA", ("hA", "wB", "wA"), "K, N, M"),
+        ("int x, int y, int z", ("x", "z", "y"), "M, K, N"),
+        ("int N, int M, int K", ("N", "K", "M"), "M, K, N"),
+    ],
+)
+def test_sizes_get_their_roles_from_what_the_kernel_does(
+    parameters: str, index: tuple[str, ...], args: str
+) -> None:
+    kernel = NAIVE.replace("int m, int n, int k", parameters)
+    for old, new in zip(("m", "n", "k"), ("@m", "@n", "@k"), strict=True):
+        kernel = (
+            kernel.replace(f">= {old}", f">= {new}")
+            .replace(f"* {old} ", f"* {new} ")
+            .replace(f"< {old}", f"< {new}")
+        )
+    for old, new in zip(("@m", "@n", "@k"), index, strict=True):
+        kernel = kernel.replace(old, new)
+    names = ", ".join(word.split()[-1] for word in parameters.split(","))
+    launch = f"gemm<<<dim3(({index[1]} + 7) / 8, ({index[0]} + 7) / 8), dim3(8, 8)>>>(a, b, c, {names});"
+    found = fields(f"{kernel}\nvoid run(float *a, float *b, float *c, {parameters}) {{ {launch} }}")
+    assert (found["args"], found["grid"]) == (f"A, B, C, {args}", "ceil(N / 8), ceil(M / 8)")
+
+
+def test_a_square_kernel_requires_squares() -> None:
+    text = square_program(512)
+    assert fields(text) == {
+        "args": "C, A, B, N",
+        "threads": "16, 16",
+        "grid": "N // 16, N // 16",
+        "requires": "M == N, N == K, M % 16 == 0, N % 16 == 0, K % 16 == 0",
+    }
+
+
+def test_sizes_that_are_no_multiples_are_not_required_to_be() -> None:
+    """The grid of this program is rounded down, which is its mistake."""
+    text = square_program(500)
+    assert fields(text)["requires"] == "M == N, N == K"
+
+
+def test_a_size_that_is_a_constant_of_the_kernel_is_compiled_for_each_problem() -> None:
+    text = (
+        "#define WIDTH 512\n" + SQUARE.replace(", int width", "").replace("width", "WIDTH")
+        + "int main() { float *d_A, *d_B, *d_C; cudaMalloc(&d_A, WIDTH * WIDTH * sizeof(float));"
+        " gemm<<<dim3(WIDTH / 8, WIDTH / 8), dim3(8, 8)>>>(d_C, d_A, d_B); }"
+    )  # fmt: skip
+    assert fields(text)["sizes"] == "WIDTH=N"
+    method = parse_method(text, Path("k.cu"))
+    (variant,) = variants(method, {})
+    assert variant.compiled_values(ELEMENT_TYPES["float32"], (64, 64, 64)) == {"WIDTH": 64}
+    assert variant.compiled_values(ELEMENT_TYPES["float32"], None) == {} and str(variant) == "k"
+
+
+def test_host_names_tell_which_matrix_is_passed() -> None:
+    """The kernel calls its first matrix A, and the program passes B there: that is its mistake, and stays."""
+    text = (
+        NAIVE + "int main() { int m = 8, n = 9, k = 7; float *d_A, *d_B, *d_C; "
+        "gemm<<<1, dim3(16, 16)>>>(d_B, d_A, d_C, m, n, k); }"
+    )
+    assert fields(text)["args"].startswith("B, A, C")
+
+
+def test_structs_by_value_get_their_members() -> None:
+    text = """typedef struct { int width, height; float *elements; } Matrix;
+    __global__ void mul(Matrix A, Matrix B, Matrix C) {
+        int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+        float sum = 0;
+        for (int e = 0; e < A.width; ++e)
+            sum += A.elements[row * A.width + e] * B.elements[e * B.width + col];
+        C.elements[row * C.width + col] = sum;
+    }
+    void run(const Matrix A, const Matrix B, Matrix C) {
+        Matrix d_A, d_B, d_C;
+        dim3 block(16, 16), grid(B.width / block.x, A.height / block.y);
+        mul<<<grid, block>>>(d_A, d_B, d_C);
+    }"""
+    found = fields(text)
+    assert found["args"] == "{K, M, A}, {N, K, B}, {N, M, C}" and found["grid"] == "N // 16, M // 16"
+
+
+COLUMNS = """
+__global__ void cm(int M, int N, int K, float alpha, const float *A, int lda, const float *B, int ldb,
+                   float beta, float *C, int ldc) {
+    int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
+    if (i < M && j < N) {
+        float sum = 0;
+        for (int k = 0; k < K; ++k) sum += A[i + k * lda] * B[k + j * ldb];
+        C[i + j * ldc] = alpha * sum + beta * C[i + j * ldc];
+    }
+}
+void run(int M, int N, int K, const float *A, const float *B, float *C) {
+    cm<<<dim3((M + 15) / 16, (N + 15) / 16), dim3(16, 16)>>>(M, N, K, 1.f, A, M, B, K, 0.f, C, M);
+}
+"""
+
+
+def test_column_major_kernels_are_known_by_their_indices() -> None:
+    found = fields(COLUMNS)
+    assert found["layout"] == "A=column, B=column, C=column"
+    assert found["args"] == "M, N, K, alpha, A, M, B, K, beta, C, M"
+    # One matrix that is read by column is a mistake more often than a choice.
+    assert "layout" not in fields(
+        host("gemm<<<1, dim3(16, 16)>>>(a, b, c, m, n, k);").replace("B[i * n + col]", "B[col * k + i]")
+    )
+
+
+def test_the_kernel_that_a_condition_chooses_is_taken() -> None:
+    text = (
+        """template <int BS> """
+        + NAIVE.strip()
+        + """
+    int go(int argc, float *a, float *b, float *c, int m, int n, int k, int size) {
+        if (size == 16) gemm<16><<<dim3(n / 16, m / 16), dim3(size, size)>>>(a, b, c, m, n, k);
+        else gemm<32><<<dim3(n / 32, m / 32), dim3(size, size)>>>(a, b, c, m, n, k);
+    }
+    int main(int argc, char **argv) { int size = 32; return go(argc, 0, 0, 0, 64, 64, 64, size); }"""
+    )
+    found = fields(text)
+    assert (found["entry"], found["threads"]) == ("gemm<32>", "32, 32")
+
+
+def test_a_kernel_that_adds_to_c_gets_zeros_only_if_the_host_sets_them() -> None:
+    adds = NAIVE.replace("C[row * n + col] = sum", "atomicAdd(&C[row * n + col], sum)")
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+    text = f"{adds}\nvoid run(float *a, float *b, float *c, int m, int n, int k) {{ %s {launch} }}"
+    assert fields(text % "cudaMemset(c, 0, m * n * sizeof(float));")["initial-c"] == "0"
+    assert "initial-c" not in fields(text % "")
+
+
+def test_matrices_that_are_variables_of_the_file_become_parameters() -> None:
+    text = """#define H 30
+    #define W 20
+    __device__ float d_A[H][W]; __device__ float d_B[W][H]; __device__ float d_C[H][H];
+    __global__ void rows() {
+        int y = blockIdx.x * 64 + threadIdx.x;
+        if (y < H) for (int x = 0; x < H; ++x) {
+            float sum = 0;
+            for (int k = 0; k < W; ++k) sum += d_A[y][k] * d_B[k][x];
+            d_C[y][x] = sum;
+        }
+    }
+    int main() { rows<<<(H + 63) / 64, 64>>>(); }"""
+    found = fields(text)
+    assert (found["args"], found["threads"]) == ("A, B, C", "64")
+    assert found["sizes"] == "W=K, H=N" and found["requires"] == "M == N"
+
+
+def test_what_is_not_known_is_named_with_a_complete_suggestion() -> None:
+    text = host("int size; ask(&size); dim3 grid(other(n), 1);\ngemm<<<grid, 256>>>(a, b, c, m, n, k);")
+    with pytest.raises(UsageError) as refused:
+        parse_method(text, Path("k.cu"))
+    assert (
+        "--threads '16, 16' --grid 'ceil(N / 16), ceil(M / 16)'; the launch in line 12 does not say it: grid"
+        in str(refused.value)
+    )
+
+
+def test_arguments_of_a_kernel_without_a_launch_have_the_order_of_their_names() -> None:
+    method = parse_method("// threads: 16, 16\n// grid: 1\n" + NAIVE, Path("k.cu"))
+    assert method.arguments == ("A", "B", "C", "M", "N", "K")
+    assert method.remarks == ("by the names of its parameters, gemm takes --args 'A, B, C, M, N, K'",)
+
+
+@pytest.mark.parametrize(
+    "comment", ["/*\n * My kernel.\n *\n * {}\n * {}\n */", "\n// {}\n// {}\n", "/* {}\n   {} */"]
+)
+def test_a_header_may_be_in_any_comment_above_the_kernel(comment: str) -> None:
+    text = "#include <cstdio>\n" + comment.format("threads: 8, 4", "grid: ceil(N / 8), ceil(M / 4)") + NAIVE
+    launch = launched(text)
+    assert (launch.block, launch.grid) == ((8, 4, 1), (9, 9, 1))
+
+
+def test_the_options_that_are_printed_say_the_same() -> None:
+    text = square_program(64)
+    method = parse_method(text, Path("k.cu"))
+    words = shlex.split(method.remarks[0].partition(" as ")[2])
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert {f"--{key}": value for key, value in method.found_fields} == given
+
+
+def test_a_saved_launch_comes_before_the_host_code(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text(host("gemm<<<dim3((n + 15) / 16, (m + 15) / 16), dim3(16, 16)>>>(a, b, c, m, n, k);"))
+
+    def method(**options: str) -> Method:
+        (variant,) = Selection((), kernels=(file,), kernel_fields=options).variants()
+        return variant.method
+
+    Selection((), kernels=(file,), kernel_fields={"threads": "8, 8"}, saves_launch=True).variants()
+    assert saved_path(file).name == "my.launch.toml"
+    assert [str(e) for e in method().threads] == ["8", "8"]
+    assert [str(e) for e in method(threads="4, 4").threads] == ["4", "4"]
+    save_launch(file, "other", {"threads": "1"})
+    assert [str(e) for e in method(entry="gemm").threads] == ["8", "8"]
+    with pytest.raises(UsageError, match="needs a kernel in a file"):
+        Selection((), kernels=(file.read_text(),), saves_launch=True).variants()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("threads = ", "is not TOML"),
+        ("[gemm]\nthreads = 16", "must be a table of texts"),
+        ("threads = '16'", "must be a table of texts"),
+        ("[gemm]\nblock = '16'", "has block; there are entry, args"),
+        ("[gemm]\nthreads = 'x +'\ngrid = '1'", "not arithmetic"),
+    ],
+)
+def test_a_wrong_saved_launch_is_refused_and_stays(tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text(host("gemm<<<1, 64>>>(a, b, c, m, n, k);"))
+    saved_path(file).write_text(content)
+    for saves in (False, True):
+        with pytest.raises(UsageError, match=message):
+            Selection((), kernels=(file,), saves_launch=saves).variants()
+    assert saved_path(file).read_text() == content
+
+
+def test_kernels_of_a_file_are_all_taken_unless_one_is_named() -> None:
+    second = NAIVE.replace("gemm", "blocked").replace("sum += ", "sum = sum + ")
+    launches = "".join(
+        f"{name}<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+        for name in ("gemm", "blocked")
+    )
+    body = "{ for (int i = 0; i < n; ++i) c[i * 2] = a[i] * b[i]; }"
+    fill = f"__global__ void fill(float *a, float *b, float *c, int n) {body}"
+    text = f"{second}{fill}{host('fill<<<1, 1>>>(a, b, c, n);' + launches)}"
+    names = [variant.method.name for variant in Selection((), kernels=(text,)).variants()]
+    assert names == ["gemm", "blocked"]
+    (chosen,) = Selection((), kernels=(text,), kernel_fields={"entry": "blocked"}).variants()
+    assert chosen.method.entry == "blocked"
+
+
+@pytest.mark.parametrize(
+    ("text", "shorter"),
+    [
+        ("(((N + TILE) - 1) // TILE)", "ceil(N / TILE)"),
+        ("((((M * N) + 255) // 256))", "ceil(M * N / 256)"),
+        ("(N // 16)", "N // 16"),
+        ("((N // 16) + 1)", "(N // 16) + 1"),
+        ("(2 * 16)", "32"),
+        ("(TILE * 1)", "TILE"),
+    ],
+)
+def test_expressions_are_shortened_only_to_equal_ones(text: str, shorter: str) -> None:
+    assert simplified(text, {"TILE": 12}).strip("()") in (shorter, shorter.strip("()"))
+
+
+@pytest.mark.parametrize(
+    "piece", ["(", "{", "a<<<b", "f(", "#define X X X\n", "int x = x + ", "((a)(b)-", "/*", '"']
+)
+def test_odd_texts_end_in_a_message(piece: str) -> None:
+    with pytest.raises(UsageError):
+        parse_method(NAIVE + piece * 20_000, Path("k.cu"))

@@ -397,8 +397,8 @@ def _remark(observation: Observation, case: Case) -> str:
     names_beta = re.search(r"\bbeta\b", " ".join(method.arguments), re.IGNORECASE)
     how = "--beta 1 verifies" if names_beta else "name that argument beta in --args, and --beta 1 verifies"
     return (
-        f"{place} reads C before the kernel writes it, and with an argument of 0.0 this was not judged; "
-        f"{how} alpha A B + beta C"
+        f"{place} reads C before the kernel writes it; this may be right, because an argument of 0.0 may be "
+        f"beta: {how} alpha A B + beta C"
     )
 
 

@@ -296,7 +296,7 @@ def _check_size(
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
         verdict = executor.verify(case, thread_order=True)
-        observation, errors = _seen(case, case.launch, verdict, timeout_s)
+        observation, errors = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except KernelError as error:
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
@@ -313,7 +313,7 @@ def _check_size(
     case.problem.release()
 
 
-def _seen(
+def _observed_mistakes(
     case: Case, launch: Launch, verdict: Verdict, timeout_s: float
 ) -> tuple[Observation, list[Mistake]]:
     """Watch a case, and return what was observed and the mistakes that make it wrong.
@@ -331,11 +331,11 @@ def _seen(
     return observation, mistakes
 
 
-def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
-    """Return in one sentence why a case is wrong, with the line, as `check` sees it; empty if unseen.
+def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
+    """Watch a case whose product is wrong, and return the cause in a sentence; empty if none is observed.
 
     Args:
-        verdict: the verdict on its product, which is wrong.
+        verdict: the verdict on its product.
     """
     if (
         case.launch is None
@@ -344,7 +344,7 @@ def cause_seen(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> st
     ):
         return ""
     try:
-        _, mistakes = _seen(case, case.launch, verdict, timeout_s)
+        _, mistakes = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except (KernelError, NoDeviceError):
         return ""  # the verdict has a reason of its own
     first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
@@ -397,8 +397,8 @@ def _remark(observation: Observation, case: Case) -> str:
     names_beta = re.search(r"\bbeta\b", " ".join(method.arguments), re.IGNORECASE)
     how = "--beta 1 verifies" if names_beta else "name that argument beta in --args, and --beta 1 verifies"
     return (
-        f"{place} reads C before the kernel writes it, and with an argument of 0.0 this was not judged; "
-        f"{how} alpha A B + beta C"
+        f"{place} reads C before the kernel writes it; this may be right, because an argument of 0.0 may be "
+        f"beta: {how} alpha A B + beta C"
     )
 
 

@@ -43,7 +43,7 @@ INSTRUCTIONS = {
 Section = Literal["global memory", "shared memory", "multiprocessor", "machine code"]
 Better = Literal["less", "more", ""]
 """The direction in which a figure is better; empty if the figure alone is neither better nor worse."""
-Verdict = Literal["better", "worse", "same", ""]
+Judgement = Literal["better", "worse", "same", ""]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ComparedKernel:
 
 @dataclass(frozen=True)
 class ComparedFigure:
-    """One figure of both kernels; None where it is not known.
+    """One figure of both kernels; None if it is not known.
 
     Attributes:
         kind: how the figure is printed: a whole number, a number with digits, or a share.
@@ -130,7 +130,7 @@ class ComparedFigure:
         return self.new / self.old if self.old and self.new is not None else None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Judgement:
         """Return whether the new kernel does better; empty if that cannot be said of this figure."""
         if self.old is None or self.new is None or not self.better:
             return ""
@@ -169,7 +169,7 @@ class KernelComparison:
     has_nvcc: bool
     rows: tuple[ComparedFigure, ...]
 
-    def having(self, verdict: Verdict) -> list[ComparedFigure]:
+    def having(self, verdict: Judgement) -> list[ComparedFigure]:
         """Return the figures with a verdict."""
         return [row for row in self.rows if row.verdict == verdict]
 
@@ -271,7 +271,7 @@ def _instructions(
 
 
 Pair = tuple[float | None, float | None]
-"""A figure of the old kernel and of the new one; None where it is not known."""
+"""A figure of the old kernel and of the new one; None if it is not known."""
 
 
 def _rows(old: ComparedKernel, new: ComparedKernel) -> Iterator[ComparedFigure]:

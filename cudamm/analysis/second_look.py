@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
-from cudamm.analysis.mistakes import Mistake, nan_of
+from cudamm.analysis.mistakes import Kind, Mistake, nan_of
 from cudamm.compile.host_compiler import warnings_of
 from cudamm.devices.observation import Observation
 from cudamm.errors import KernelError
@@ -78,7 +77,7 @@ def _unset_arrays(case: Case, words: str, cure: str) -> list[Mistake]:
     return found if len(found) == 1 else []
 
 
-def _warned(case: Case, pattern: re.Pattern[str], kind: Any, words: str, cure: str) -> list[Mistake]:
+def _warned(case: Case, pattern: re.Pattern[str], kind: Kind, words: str, cure: str) -> list[Mistake]:
     """Return the first warning of the compiler that a pattern matches, as a mistake."""
     program = case.program
     known = {file for file, _ in program.lines}

@@ -43,6 +43,7 @@ class KernelHeader(TypedDict, total=False):
         shared_bytes: dynamic shared memory per block.
         requires: conditions such as `M % 64 == 0`; multiples are met by padding.
         layout: matrices that the kernel stores column by column, such as `B=column`.
+        initial_c: 0 to fill C with zeros before each launch, for a kernel that adds to C.
         include: folders in which the kernel's headers are searched for, before folders named `include`.
     """
 
@@ -53,6 +54,7 @@ class KernelHeader(TypedDict, total=False):
     shared_bytes: int | str
     requires: Texts
     layout: Texts
+    initial_c: int
     include: str | Path | Sequence[str | Path]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cudamm.analysis import trace as tracing
-from cudamm.analysis.check import cause_seen
+from cudamm.analysis.check import observed_cause
 from cudamm.analysis.exact_figures import with_exact_figures
 from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
@@ -111,8 +111,8 @@ def bench(
         baseline: the method with which speed-ups compare; None: naive.
         timeout_s: seconds without an answer after which a variant counts as hung.
         progress: is called with the current step, the number of finished steps and the number of all steps.
-        header: `threads`, `grid`, `entry`, `args`, `shared_bytes`, `requires`, `layout` and `include`, for
-            kernels whose header does not give them.
+        header: `threads`, `grid`, `entry`, `args`, `shared_bytes`, `requires`, `layout`, `initial_c` and
+            `include`, for kernels whose header does not give them.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -201,7 +201,7 @@ def verify(
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        results = verify_all(worker, wanted, fmad, progress or _no_progress, cause_seen)
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, observed_cause)
         verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:

@@ -36,13 +36,13 @@ def asked_cases(
     """
     from cudamm.kernels.chosen_cases import cases_of_supported_types
 
-    chosen, left_out = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types, scale)
-    print_left_out(left_out, quiet)
+    chosen, remarks = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types, scale)
+    print_remarks(remarks, quiet)
     return chosen
 
 
-def print_left_out(remarks: Sequence[str], quiet: bool) -> None:
-    """Print remarks on methods that are left out on standard error, unless `quiet`."""
+def print_remarks(remarks: Sequence[str], quiet: bool) -> None:
+    """Print remarks on standard error, unless `quiet`."""
     from cudamm.output.console import messages
 
     for remark in () if quiet else remarks:

@@ -34,7 +34,7 @@ def compared_kernels(
             both kernels compute.
     """
     from cudamm.api.traceable_cases import traceable_cases
-    from cudamm.cli.asked_cases import print_left_out
+    from cudamm.cli.asked_cases import print_remarks
     from cudamm.kernels.variant_pair import pair
 
     old, new = names
@@ -44,7 +44,7 @@ def compared_kernels(
         raise UsageError("compare takes two kernels on one problem: name one size and one --dtype")
     variants = pair(selection, (old, new), "compare")
     methods = [variant.method for variant in variants]
-    print_left_out([remark for method in methods for remark in method.remarks], quiet)
+    print_remarks([remark for method in methods for remark in method.remarks], quiet)
     common = [name for name in methods[0].element_types if name in methods[1].element_types]
     if not common:
         types = [", ".join(method.element_types) for method in methods]

@@ -1,4 +1,4 @@
-"""What `report` says of a kernel without a GPU: it is checked, traced and compiled, and becomes one page."""
+"""The report about a kernel without a GPU: what `check`, `trace` and `occupancy` find, on one page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class KernelReport:
-    """What was found of a kernel."""
+    """The mistakes, the accesses and the occupancy of a kernel."""
 
     checked: CheckResult
     figures: KernelFigures

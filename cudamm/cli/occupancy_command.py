@@ -109,7 +109,7 @@ def occupancy_command(
     cudamm occupancy -m tiled-dynamic --suggest  the best block size
     """
     from cudamm.api.occupancy_request import occupancy_request
-    from cudamm.cli.asked_cases import print_left_out
+    from cudamm.cli.asked_cases import print_remarks
     from cudamm.cli.session import Session
     from cudamm.occupancy.occupancy_curves import curves_of_results
     from cudamm.occupancy.occupancy_questions import Questions, latency_sources
@@ -131,7 +131,7 @@ def occupancy_command(
         names=names, device_spec=device_spec, multiprocessors=sms, carveout_percent=carveout, fmad=fmad,
         suggest=suggest, sweep_block_size=suggest or not curves, questions=questions,
     )  # fmt: skip
-    print_left_out(request.left_out, outputs.quiet)
+    print_remarks(request.left_out, outputs.quiet)
     architectures = request.architectures
     sources = latency_sources(architectures, questions) if questions.independent else []
     if curves:

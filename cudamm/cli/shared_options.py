@@ -21,37 +21,40 @@ if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 
+_FOUND = "the header's, else the launch's"
+"""Default of an option whose value is in the header, in the saved launch, or in the launch of the file."""
+
 _HEADER_OPTIONS = (
     option(
-        "--entry", metavar="NAME", show_default="the header's, else the only kernel",
+        "--entry", metavar="NAME", show_default="the header's, else each kernel that the file launches",
         help="Function to launch.",
     ),
     option(
-        "--args", metavar="LIST", show_default="the header's, else M,N,K,A,B,C",
+        "--args", metavar="LIST", show_default=f"{_FOUND}, else M,N,K,A,B,C",
         help="Arguments of the function, in order, such as M,N,K,1.0,A,B,0.0,C.",
     ),
     option(
-        "--threads", metavar="X,Y,Z", show_default="the header's",
+        "--threads", metavar="X,Y,Z", show_default=_FOUND,
         help="Threads per block, such as 16,16.",
     ),
     option(
-        "--grid", metavar="X,Y,Z", show_default="the header's",
+        "--grid", metavar="X,Y,Z", show_default=_FOUND,
         help="Blocks in the grid, such as 'ceil(N/16),ceil(M/16)'.",
     ),
     option(
-        "--shared-bytes", metavar="EXPR", show_default="the header's, else 0",
+        "--shared-bytes", metavar="EXPR", show_default=f"{_FOUND}, else 0",
         help="Bytes of dynamic shared memory per block.",
     ),
     option(
-        "--requires", multiple=True, metavar="LIST", show_default="the header's",
+        "--requires", multiple=True, metavar="LIST", show_default=_FOUND,
         help="Conditions, such as 'M%64==0, N%64==0'; repeatable. Matrices are padded to required multiples.",
     ),
     option(
-        "--layout", multiple=True, metavar="LIST", show_default="the header's, else row",
+        "--layout", multiple=True, metavar="LIST", show_default=f"{_FOUND}, else row",
         help="Matrices that the kernel stores column by column, such as A=column,B=column; repeatable.",
     ),
     option(
-        "--initial-c", metavar="0", show_default="the header's",
+        "--initial-c", metavar="0", show_default=_FOUND,
         help="Fill C with zeros before each launch, for a kernel that adds to C.",
     ),
     option(
@@ -160,8 +163,8 @@ def selection_options(
         methods_option("Name or alias of a method; all; or best, chosen for the device. Repeatable."),
         option(
             "--kernel", "kernels", multiple=True, metavar="FILE", shell_complete=complete_files,
-            help="Your own kernel; - for standard input. Options below replace fields of its header, or "
-            "the whole header. Repeatable.",
+            help="Your own kernel; - for standard input. Options below come before its header, which comes "
+            "before the launch in its host code. Repeatable.",
         ),
     )  # fmt: skip
     files = argument(
@@ -170,7 +173,7 @@ def selection_options(
     )  # fmt: skip
     saving = option(
         "--save-launch", "saves_launch", is_flag=True,
-        help="Keep the launch in FILE.launch.toml beside FILE.cu, where every command finds it.",
+        help="Save the launch in FILE.launch.toml beside FILE.cu, from which every command reads it.",
     )  # fmt: skip
     add_options = gathered(
         "selection",

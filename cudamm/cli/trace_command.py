@@ -111,7 +111,7 @@ def trace_command(
     """
     from cudamm.analysis.trace import DEFAULT_BLOCKS, SCHEMA, Settings, TraceResult, trace
     from cudamm.api.traceable_cases import traceable_cases
-    from cudamm.cli.asked_cases import print_left_out
+    from cudamm.cli.asked_cases import print_remarks
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture
@@ -129,7 +129,7 @@ def trace_command(
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.is_named if compare is None else lambda method: True
     chosen, left_out, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
-    print_left_out(left_out, outputs.quiet)
+    print_remarks(left_out, outputs.quiet)
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare takes two variants on one problem: name one size and one --dtype")
 

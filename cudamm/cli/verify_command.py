@@ -51,7 +51,7 @@ def verify_command(
     CPU device launches each kernel twice, with its threads in opposite orders: if the two results differ,
     the kernel has a race.
     """
-    from cudamm.analysis.check import cause_seen
+    from cudamm.analysis.check import observed_cause
     from cudamm.benchmark.result import VERIFY_SCHEMA
     from cudamm.benchmark.verify import verify_all
     from cudamm.cli.asked_cases import asked_cases
@@ -77,7 +77,7 @@ def verify_command(
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(
-                lambda report_progress: verify_all(worker, chosen, fmad, report_progress, cause_seen)
+                lambda report_progress: verify_all(worker, chosen, fmad, report_progress, observed_cause)
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks(remarks)

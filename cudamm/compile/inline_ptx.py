@@ -32,7 +32,8 @@ _CONSTRAINTS = {
 }  # fmt: skip
 """The C++ type of an operand; empty for a constant."""
 
-UNSUPPORTED = "commands that compile with nvcc, and all commands on a GPU, take the kernel"
+STILL_TAKEN = "commands that compile with nvcc, and all commands on a GPU, take the kernel"
+"""End of a message about a kernel that the CPU device refuses."""
 
 
 def has_inline_ptx(text: str) -> bool:
@@ -236,7 +237,7 @@ def _unsupported(what: str, scope: Scope) -> str:
     """
     shown = re.sub(r"[^\w.: <>]", "", what)[:80]
     function = f"cudamm_unsupported_{scope.number}_{re.sub(r'[^a-zA-Z0-9]', '_', shown)}"
-    message = f"the CPU device has no {shown} (inline PTX): {UNSUPPORTED}"
+    message = f"the CPU device has no {shown} (inline PTX): {STILL_TAKEN}"
     return f'{{ extern void {function}() __attribute__((error("{message}"))); {function}(); }}'
 
 

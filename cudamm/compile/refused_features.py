@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cudamm.compile.compiler_process import CompileError
-from cudamm.compile.inline_ptx import UNSUPPORTED
+from cudamm.compile.inline_ptx import STILL_TAKEN
 
 _FEATURES = {
     "tensor cores": r"nvcuda|wmma|\bmma_sync\b|\bldmatrix\b",
@@ -37,7 +37,7 @@ def refused_feature(stderr: str) -> CompileError | None:
         if forbidden:
             return CompileError(f"does not compile: {error[1]}: {forbidden[1]}", stderr)
     for place, message in (error.groups() for error in errors[:1]):
-        reasons = [f"the CPU device does not have {f}; {UNSUPPORTED}" for f in _features_in(message)]
+        reasons = [f"the CPU device does not have {f}; {STILL_TAKEN}" for f in _features_in(message)]
         if _REMOVED.search(message):
             reasons = ["CUDA has no warp functions without _sync any more: use __shfl_sync and the like"]
         if reasons:

@@ -17,7 +17,7 @@ RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 
 _CORE = "cuda_on_cpu.h"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_INTRINSIC = re.compile(r"__(?:\w*[a-zA-Z0-9])")
+_INTRINSIC = re.compile(r"__\w*[a-zA-Z0-9]")
 """A name such as `__popc`; `__shared__` and the like belong to the language."""
 
 _HEADERS = {

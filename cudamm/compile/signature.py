@@ -10,7 +10,7 @@ from cudamm.errors import UsageError
 from cudamm.kernels.c_text import dynamic_arrays_in, without_comments
 from cudamm.kernels.device_code import device_code
 from cudamm.kernels.expression import split_at_commas
-from cudamm.kernels.launch_plan import Argument, Launch, StructValue, TensorMap, Value
+from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
     constant_format,
@@ -57,7 +57,7 @@ def _alignment(part: str) -> str:
 
 
 def passed_value(
-    part: str, argument: Value | StructValue, addresses: Mapping[str, int]
+    part: str, argument: PlainArgument | StructValue, addresses: Mapping[str, int]
 ) -> int | float | bytes:
     """Return what `struct.pack` takes for an argument.
 

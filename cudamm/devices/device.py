@@ -130,7 +130,7 @@ class Run(ABC):
     """Description of a shuffle of the last launch whose value is undefined; empty if the device saw none."""
 
     missed_barrier: str = ""
-    """Description of a barrier of the last launch that threads left the kernel without; empty for none."""
+    """Description of a barrier that some threads of the last launch never reached; empty for none."""
 
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch

@@ -155,9 +155,8 @@ def observe(
         lines = report.read().splitlines()
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     observation = _observation(lines, executable.path, program, sizes, ended)
-    if (
-        c is not None or launch.may_scale_output or launch.adds_to_zeros
-    ):  # the caller of such a kernel has set C
+    may_read_output = c is not None or launch.may_scale_output or launch.adds_to_zeros
+    if may_read_output:  # the caller of such a kernel has set C
         of_c = tuple(f for f in observation.faults if (f.kind, f.array) == ("uninitialised", "C"))
         others = tuple(f for f in observation.faults if f not in of_c)
         observation = dataclasses.replace(observation, faults=others, reads_of_output=of_c)

@@ -35,7 +35,7 @@ SAMPLES = 24
 LEAST_TILE = 8
 """Smallest tile, in elements, that a message supposes."""
 
-LARGEST_WHOLE = 2.0**24
+LARGEST_EXACT = 2.0**24
 """Whole numbers below this have no rounding error in float32; above it, every float32 is a whole number."""
 
 LEAST_FINITE = 4
@@ -417,16 +417,16 @@ def _is_product(product: Matrix, a: Matrix, b: Matrix, problem: Problem) -> bool
 def _of_values(run: Run, problem: Problem) -> str:
     """Return a mistake that changes the values of the elements, not their places; empty if there is none."""
     product, reference = _product(run, problem), problem.reference[0]
-    if not np.isfinite(product).all():
+    if not np.isfinite(product).all() or not product.any():
         return ""
-    if not product.any():
-        return ""
+    if (np.abs(product - reference) <= problem.error_bound).all():
+        return ""  # the product is right, and the kernel damaged other memory
     factor = _factor(product, problem)
     if factor is not None:
         return f"C is {factor:g} times the product"
     if problem.element.name == "int32":
         return ""
-    if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_WHOLE:
+    if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_EXACT:
         return f"{WHOLE_NUMBERS}: the kernel sums or stores in a variable of a whole-number type"
     a, b = problem.inputs
     for name, rounded in _ROUNDINGS[problem.element.name]:

@@ -121,7 +121,7 @@ class SourceFile:
             number = translation.of(self.value_of(name))
             if number and number.is_whole:
                 found[name] = number.text
-        while True:  # a number may depend on names that are none
+        while True:  # a text may contain names without a value
             unknown = {name for name, text in found.items() if not parse(text).names <= found.keys()}
             if not unknown:
                 return found

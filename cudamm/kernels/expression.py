@@ -97,8 +97,8 @@ class Expression:
         if value.denominator != 1:
             down = re.sub("/+", "//", self.text)
             raise UsageError(
-                f"“{self.text}” is {float(value):g}, not a whole number: write {down}, which rounds down, "
-                "or ceil(…)"
+                f"“{self.text}” is {float(value):g}, not a whole number: write {down}, which rounds down as "
+                "in C, or ceil(…)"
             )
         return int(value)
 

@@ -171,7 +171,7 @@ def own_value(file: SourceFile, function: Function, name: str, levels: int = MOS
         )
         return next((value for value in values if value is not None), None)
     value = _own_number(file, function, first or file.value_of(name), levels - 1)
-    return value or None  # 0 is only the value before the one that counts
+    return value or None  # 0 is the first value of a variable that gets its real value later
 
 
 def _own_number(file: SourceFile, function: Function, node: Node | None, levels: int) -> int | None:

@@ -42,17 +42,18 @@ class TensorMap:
     swizzle_bytes: int = 0
 
 
-Value = MatrixName | int | float
+PlainArgument = MatrixName | int | float
+"""A matrix, or a number."""
 
 
 @dataclass(frozen=True)
 class StructValue:
     """An argument that is a struct passed by value: the values of its members, in their order."""
 
-    members: tuple[Value, ...]
+    members: tuple[PlainArgument, ...]
 
 
-Argument = Value | TensorMap | StructValue
+Argument = PlainArgument | TensorMap | StructValue
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,7 @@ def _argument(variant: Variant, text: str, names: dict[str, int], scale: Scale) 
     return _value(variant, text, names, scale)
 
 
-def _value(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Value:
+def _value(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> PlainArgument:
     if text in ("A", "B", "C"):
         return text  # type: ignore[return-value]
     if text.lower() in scale.names and text not in names:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Matrix = npt.NDArray[Any]
+from cudamm.kernels.reference_product import Matrix
 
 
 @dataclass(frozen=True)

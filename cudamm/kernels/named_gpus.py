@@ -2,7 +2,7 @@
 
 NVIDIA computes the peak rates that it publishes as lanes x SMs x boost clock x 2. The tests compare the rates
 that follow from this table with the published ones. A GPU is in the table only if a document of NVIDIA
-contains its numbers; where a document gives a rate but no clock, the clock is the one that gives that rate.
+contains its numbers. If a document gives a rate but no clock, the clock is the one that gives that rate.
 """
 
 from __future__ import annotations

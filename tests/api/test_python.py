@@ -119,6 +119,13 @@ def test_keyword_arguments_replace_a_header(grid: str | list[str]) -> None:
     assert statuses(results) == [("mine", "ok")]
 
 
+def test_a_kernel_that_adds_to_c_gets_zeros() -> None:
+    source = WITHOUT_HEADER.replace("] = sum", "] += sum")
+    grid = "ceil(N/16), ceil(M/16)"
+    (added,) = cudamm.verify(source, n=20, threads=(16, 16), grid=grid, initial_c=0, device="cpu")
+    assert added.status == "ok"
+
+
 def test_a_variant_is_made_for_each_value_of_a_parameter() -> None:
     source = KERNEL.replace("16", "EDGE")
     results = cudamm.verify(source, n=9, params={"EDGE": range(4, 9, 4)}, device="cpu")

@@ -120,7 +120,11 @@ def test_an_element_that_no_thread_writes_is_found_with_every_beta(run) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("verify product.cu -I common --threads 8 --grid 1 --beta 1", "--beta 1 needs a kernel with beta"),
+        (
+            'verify product.cu -I common --threads 8 --grid 1 --beta 1 '
+            '--args "{M,A,K}, {K,B,N}, {M,C,N}, M, N, K, alpha, 0.0"',
+            "--beta 1 needs a kernel with beta",
+        ),
         ("verify -m tiled --alpha 2", "--alpha 2 needs a kernel with alpha among its arguments"),
         ("verify product.cu --threads 8 --grid 1 -I nowhere", "nowhere: there is no such folder"),
         ("verify product.cu --threads 8 --grid 1 -I product.cu", "product.cu: there is no such folder"),

@@ -208,6 +208,14 @@ def test_vectors_show_too_little_to_name_a_mistake(cause: Callable[..., str]) ->
     assert cause(setting(lambda a, b: 2 * (a @ b)), "12x1x9") == ""
 
 
+def test_a_right_product_beside_damaged_memory_has_no_wrong_precision(cause: Callable[..., str]) -> None:
+    def compute(a: Matrix, b: Matrix, c: Matrix) -> None:
+        c[:] = a @ b
+        np.lib.stride_tricks.as_strided(c, (c.size + 1,), (c.itemsize,))[-1] = 0  # the element past C's end
+
+    assert cause(compute, dtype="float64") == ""
+
+
 def test_the_place_of_wrong_elements_is_described(variant: Variant) -> None:
     problem = Problem(Shape(12, 20, 9), ELEMENT_TYPES["float32"])
 

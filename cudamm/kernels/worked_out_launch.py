@@ -393,7 +393,7 @@ class _Launch:
         """Return whether a constant of the file is the extent of an array in the kernel."""
         arrays = all_of(self.kernel.node, "array_declarator")
         return name in self.file.numbers and any(
-            name in text_of(node.child_by_field_name("size"))
+            name in re.findall(r"\w+", text_of(node.child_by_field_name("size")))
             for node in arrays
             if node.parent and node.parent.type != "parameter_declaration"
         )

@@ -298,3 +298,17 @@ def test_files_are_compared_and_standard_input_is_one(run, kernel, monkeypatch, 
     monkeypatch.setattr("cudamm.kernels.header.STREAM", f"/proc/self/fd/{stream.fileno()}")
     assert run("verify --device cpu -n 16 -").status == 0
     stream.close()
+
+
+def test_atomic_additions_may_come_in_any_order(run, tmp_path) -> None:
+    (tmp_path / "sum.cu").write_text("""
+        __global__ void sum(const float *A, const float *B, float *C, int M, int N, int K) {
+            int r = blockIdx.y, c = blockIdx.x;
+            for (int k = threadIdx.x; k < K; k += 32) atomicAdd(&C[r * N + c], A[r * K + k] * B[k * N + c]);
+        }
+        void launch(const float *A, const float *B, float *C, int M, int N, int K) {
+            cudaMemset(C, 0, M * N * sizeof(float));
+            sum<<<dim3(N, M), 32>>>(A, B, C, M, N, K);
+        }""")
+    ended = run("verify sum.cu --device cpu --size 8x8x129")
+    assert ended.status == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -16,9 +16,13 @@ from tree_sitter import Node
 
 from cudamm.kernels.expression import evaluated, parse
 from cudamm.kernels.parsed_source import all_of, declared_name, parsed, parsed_expression, text_of
+from cudamm.kernels.preprocessed import preprocessed
 
 MOST_LEVELS = 60
 """Nesting of expressions, and of names that stand for others, that is followed."""
+
+MOST_STATEMENTS = 4
+"""Number of statements in a short function, with comments."""
 
 LONGEST = 400
 """Number of characters of a translated expression."""
@@ -147,7 +151,7 @@ class SourceFile:
 @functools.lru_cache(maxsize=8)
 def source_file(source: str) -> SourceFile:
     """Return the names that C++ source defines."""
-    tree = parsed(source)
+    tree = parsed(preprocessed(source))
     macros: dict[str, tuple[tuple[str, ...] | None, str]] = {}
     for node in all_of(tree, "preproc_def", "preproc_function_def"):
         parameters = node.child_by_field_name("parameters")
@@ -204,9 +208,9 @@ def _function(node: Node) -> Function:
         else:
             target = part.child_by_field_name("left") or part.child_by_field_name("argument")
             assigned = part.child_by_field_name("right")
-            if target is None or target.type != "identifier":
+            if target is None or target.type not in ("identifier", "field_expression"):
                 continue
-            name = text_of(target)
+            name = flat_name(target)
             if assigned is not None and name not in first_values and part.children[1].type == "=":
                 first_values[name] = assigned
                 continue
@@ -216,6 +220,9 @@ def _function(node: Node) -> Function:
             else:
                 rounded_up.pop(name, None)
             changed.add(name)
+    for name, width in _pitches(node):
+        first_values[name] = width
+        changed.discard(name)
     return Function(
         node=node,
         name=declared_name(declarator),
@@ -230,6 +237,16 @@ def _function(node: Node) -> Function:
     )
 
 
+def _pitches(function: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the variables for the bytes of a row that `cudaMallocPitch(&A, &pitch, bytes, rows)` sets."""
+    for call in all_of(function, "call_expression"):
+        given = call.child_by_field_name("arguments")
+        if text_of(call.child_by_field_name("function")) == "cudaMallocPitch" and given:
+            arguments = given.named_children
+            if len(arguments) == 4 and text_of(arguments[1]).startswith("&"):
+                yield text_of(arguments[1])[1:].strip(), arguments[2]
+
+
 def _condition_of_increment(node: Node) -> Node | None:
     """Return the condition of `if (N % 16) n++;`; None for other changes of a variable."""
     sign = text_of(node.child_by_field_name("operator"))
@@ -240,6 +257,11 @@ def _condition_of_increment(node: Node) -> Node | None:
         around = around.parent
     condition = around.child_by_field_name("condition") if around and around.type == "if_statement" else None
     return condition if condition and "%" in text_of(condition) else None
+
+
+def flat_name(node: Node) -> str:
+    """Return the name of a variable, `d_m` for the member `d.m`, and `dims_0` for `dims[0]`."""
+    return re.sub(r"\W+", "_", text_of(node)).strip("_")
 
 
 def without_casts(node: Node) -> Node:
@@ -292,6 +314,8 @@ class Translation:
                 return self._name(text_of(node.child_by_field_name("name")))
             case "field_expression":
                 return self._member(node)
+            case "subscript_expression":  # `dims[0]`
+                return self._name(flat_name(node)) if re.fullmatch(r"\w+\[\w+\]", text_of(node)) else None
             case "condition_clause":
                 return self.of(node.child_by_field_name("value"))
             case "parenthesized_expression" | "initializer_list" | "argument_list" | "parameter_list":
@@ -321,6 +345,8 @@ class Translation:
         return None
 
     def _name(self, name: str) -> Number | None:
+        if not name.isascii():  # headers have no such names
+            return None
         if name in self.bound:
             return self.bound[name]
         if name in self.kept or not name:
@@ -345,7 +371,12 @@ class Translation:
         node = without_casts(node)
         if node.type in ("identifier", "field_expression") and self.function:
             return self._extents_of_variable(text_of(node))
-        is_call = text_of(node.child_by_field_name("function")) in ("dim3", "::dim3")
+        called = text_of(node.child_by_field_name("function"))
+        is_call = called in ("dim3", "::dim3")
+        if node.type == "call_expression" and not is_call:
+            found = self._extents_of_call(called.partition("<")[0], node)
+            if found:
+                return found
         inner = node.child_by_field_name("arguments") if is_call else None
         if node.type == "compound_literal_expression":  # `dim3{4, 4}`
             inner = node.child_by_field_name("value")
@@ -362,10 +393,27 @@ class Translation:
         numbers = [number for part in given if (number := self.of(part))]
         return numbers if len(numbers) == len(given) else None
 
+    def _extents_of_call(self, name: str, call: Node) -> list[Number] | None:
+        """Return the extents that a function such as `dim3 grid_for(int n, dim3 block)` returns."""
+        names, body = self._short_function(name)
+        given = call.child_by_field_name("arguments")
+        returned = list(all_of(body, "return_statement")) if body else []
+        if len(returned) != 1 or given is None or self.level > MOST_LEVELS:
+            return None
+        inner = replace(self, level=self.level + 1)
+        bound: dict[str, Number] = {}
+        for parameter, argument in zip(names, given.named_children, strict=False):
+            extents = inner.extents(argument) or []
+            bound |= {f"{parameter}_{axis}": extent for axis, extent in zip("xyz", extents, strict=False)}
+            if len(extents) == 1:
+                bound[parameter] = extents[0]
+        result = next(iter(returned[0].named_children), None)
+        return replace(inner, function=None, bound=bound).extents(result) if result else None
+
     def _extents_of_variable(self, name: str) -> list[Number] | None:
         function = self.function
         if function is None or not function.has_extents(name):
-            number = self._name(re.sub(r"\W+", "_", name))
+            number = self._name(re.sub(r"\W+", "_", name).strip("_"))
             return [number] if number else None
         value, assigned = function.first_values.get(name), function.assigned_extents(name)
         if value is None and not assigned:  # a parameter
@@ -387,7 +435,7 @@ class Translation:
             text_of(node.child_by_field_name("argument")),
             text_of(node.child_by_field_name("field")),
         )
-        name = re.sub(r"\W+", "_", text_of(node)).strip("_")
+        name = flat_name(node)
         if (
             name in self.kept
             or axis not in ("x", "y", "z")
@@ -418,12 +466,7 @@ class Translation:
     def _conditional(self, node: Node) -> Number | None:
         parts = (self.of(node.child_by_field_name(p)) for p in ("condition", "consequence", "alternative"))
         condition, then, other = parts
-        if not (condition and then and other):
-            return None
-        test = condition.text
-        return Number(
-            f"(({test} != 0) * {then.text} + ({test} == 0) * {other.text})", then.is_whole and other.is_whole
-        )
+        return _choice(condition, then, other)
 
     def _call(self, node: Node) -> Number | None:
         function = node.child_by_field_name("function")
@@ -449,7 +492,27 @@ class Translation:
         parameters, body = self._short_function(name.partition("<")[0])
         if body is None or len(parameters) != len(numbers):
             return None
-        return replace(self, function=None, bound=dict(zip(parameters, numbers, strict=True))).of(body)
+        return replace(self, function=None, bound=dict(zip(parameters, numbers, strict=True)))._result(body)
+
+    def _result(self, body: Node) -> Number | None:
+        """Return the result of `a / b`, `{ return a / b; }` and `{ if (a % b) return …; return …; }`."""
+        if body.type == "return_statement":
+            return self.of(next(iter(body.named_children), None))
+        if body.type != "compound_statement":
+            return self.of(body)
+        statements = [part for part in body.named_children if part.type != "comment"]
+        if not statements:
+            return None
+        first = statements[0]
+        if first.type != "if_statement":
+            return self._result(first) if len(statements) == 1 and first.type == "return_statement" else None
+        then, otherwise = first.child_by_field_name("consequence"), first.child_by_field_name("alternative")
+        otherwise = otherwise.named_children[0] if otherwise else statements[-1]
+        if then is None or len(statements) > 2 or self.level > MOST_LEVELS:
+            return None
+        inner = replace(self, level=self.level + 1)
+        condition = inner.of(first.child_by_field_name("condition"))
+        return _choice(condition, inner._result(then), inner._result(otherwise))
 
     def _short_function(self, name: str) -> tuple[Sequence[str], Node | None]:
         """Return the parameters and the result of a macro, or of a function that only returns a result."""
@@ -462,9 +525,8 @@ class Translation:
             functions = [_function(local)]
         for function in functions:
             body = function.node.child_by_field_name("body")
-            statements = [part for part in body.named_children if part.type != "comment"] if body else []
-            if len(statements) == 1 and statements[0].type == "return_statement":
-                return function.parameter_names, next(iter(statements[0].named_children), None)
+            if body and body.named_child_count <= MOST_STATEMENTS:
+                return function.parameter_names, body
         return (), None
 
 
@@ -480,6 +542,16 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
         return None
     definitions = {name: parse(expression) for name, expression in file.numbers.items()}
     return evaluated({**definitions, "": parse(number.text)}, dict(known or {})).get("")
+
+
+def _choice(condition: Number | None, then: Number | None, other: Number | None) -> Number | None:
+    """Return the translation of `condition ? then : other`."""
+    if not (condition and then and other):
+        return None
+    test = condition.text
+    return Number(
+        f"(({test} != 0) * {then.text} + ({test} == 0) * {other.text})", then.is_whole and other.is_whole
+    )
 
 
 def _literal(text: str) -> Number | None:

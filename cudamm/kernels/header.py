@@ -22,6 +22,7 @@ from cudamm.kernels.included_files import folders_of, included_files, line_direc
 from cudamm.kernels.input_file import read_input
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, Language, MatrixName, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
+from cudamm.kernels.preprocessed import preprocessed
 from cudamm.kernels.sibling_constants import sibling_constants
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
@@ -160,7 +161,7 @@ def parse_method(
         types = tuple(ELEMENT_TYPES)
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
-        types = (_element_type(path, matrix_types(code, default_entry, arguments)),)
+        types = (_element_type(path, matrix_types(preprocessed(code), default_entry, arguments)),)
     types = types or ("float32",)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.kernels.c_numbers import Function, SourceFile, Translation, without_casts
+from cudamm.kernels.c_numbers import Function, SourceFile, Translation, flat_name, without_casts
 from cudamm.kernels.expression import evaluated, parse
 from cudamm.kernels.parsed_source import all_of, declared_name, line_of, text_of
 
@@ -18,7 +18,11 @@ MOST_CALLERS = 4
 USUAL_MULTIPROCESSORS = 8
 """Number of multiprocessors that is taken if a launch depends on it; results do not."""
 
-_ALLOCATIONS = frozenset({"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "hipMalloc"})
+_NAMED = ("identifier", "field_expression", "subscript_expression")
+
+_ALLOCATIONS = frozenset(
+    {"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocPitch", "hipMalloc"}
+)
 
 
 @dataclass(frozen=True)
@@ -51,29 +55,76 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
     """Return the launches of a file, in order."""
     found = []
     for function in file.functions:
-        for syntax in all_of(function.node, "kernel_call_syntax"):
-            call = syntax.parent
-            given = call.child_by_field_name("arguments") if call else None
-            name, bracket, rest = text_of(call.child_by_field_name("function") if call else None).partition(
-                "<"
-            )
-            if given is None or not name:
+        for call in all_of(function.node, "kernel_call_syntax", "call_expression"):
+            kernel, configuration, arguments = _launch(function, call)
+            if kernel is None:
                 continue
-            found.append(
-                LaunchStatement(
-                    function=function,
-                    kernel=name.split("::")[-1].strip(),
-                    template_arguments=rest.rstrip().removesuffix(">").strip() if bracket else None,
-                    configuration=tuple(syntax.named_children),
-                    arguments=tuple(
-                        without_casts(node) for node in given.named_children if node.type != "comment"
-                    ),
-                    node=syntax,
-                    line=line_of(syntax),
-                    doubts=_doubts(file, function, syntax),
+            doubts = _doubts(file, function, call)
+            for text in _kernels_behind(file, function, text_of(kernel)):
+                name, bracket, rest = text.partition("<")
+                found.append(
+                    LaunchStatement(
+                        function=function,
+                        kernel=name.split("::")[-1].strip(),
+                        template_arguments=rest.rstrip().removesuffix(">").strip() if bracket else None,
+                        configuration=tuple(configuration),
+                        arguments=tuple(map(without_casts, arguments)),
+                        node=call,
+                        line=line_of(call),
+                        doubts=doubts,
+                    )
                 )
-            )
     return found
+
+
+def _launch(function: Function, node: Node) -> tuple[Node | None, Sequence[Node], Sequence[Node]]:
+    """Return the kernel, the configuration and the arguments of a launch; no kernel for other nodes."""
+    if node.type == "kernel_call_syntax":
+        call = node.parent
+        given = call.child_by_field_name("arguments") if call else None
+        if call is None or given is None:
+            return None, (), ()
+        return call.child_by_field_name("function"), node.named_children, given.named_children
+    called, given = text_of(node.child_by_field_name("function")), node.child_by_field_name("arguments")
+    arguments = given.named_children if given else []
+    if called in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel") and len(arguments) >= 4:
+        kernel, grid, block, passed, *rest = arguments
+        return _referenced(kernel), (grid, block, *rest[:1]), _pointed_to(function, passed)
+    if called == "cudaLaunchKernelEx" and len(arguments) >= 2:
+        config = flat_name(without_casts(arguments[0]))
+        parts = (
+            function.values.get(f"{config}_{part}") for part in ("gridDim", "blockDim", "dynamicSmemBytes")
+        )
+        return _referenced(arguments[1]), [part for part in parts if part], arguments[2:]
+    return None, (), ()
+
+
+def _referenced(node: Node) -> Node:
+    """Return `x` for `&x` and for `(void *)&x`."""
+    node = without_casts(node)
+    inner = node.child_by_field_name("argument") if node.type == "pointer_expression" else None
+    return inner or node
+
+
+def _pointed_to(function: Function, array: Node) -> list[Node]:
+    """Return the variables whose addresses are in an array, which is a variable of a function."""
+    array = without_casts(array)
+    value = function.first_values.get(text_of(array)) or array
+    values = value.child_by_field_name("value") if value.type == "compound_literal_expression" else value
+    return [_referenced(node) for node in values.named_children] if values else []
+
+
+def _kernels_behind(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> list[str]:
+    """Return the kernels that a name stands for: itself, or what a variable or a parameter holds."""
+    if name in function.values and levels:
+        return _kernels_behind(file, function, text_of(_referenced(function.values[name])), levels - 1)
+    if name in function.parameter_names and levels:
+        return [
+            kernel
+            for caller, argument in callers_of(file, function, name)
+            for kernel in _kernels_behind(file, caller, text_of(_referenced(argument)), levels - 1)
+        ]
+    return [name] if name else []
 
 
 def _doubts(file: SourceFile, function: Function, node: Node) -> int:
@@ -102,14 +153,13 @@ def size_name(file: SourceFile, function: Function, node: Node) -> str:
     """Return the name of the number that an argument passes on: `N` for `n` after `int n = N;`."""
     for _ in range(MOST_CALLERS):
         node = without_casts(node)
-        if node.type not in ("identifier", "field_expression"):
+        if node.type not in _NAMED or not text_of(node).isascii():
             return ""
-        name = text_of(node)
-        value = function.values.get(name)
-        if value is None or without_casts(value).type not in ("identifier", "field_expression"):
+        value = function.values.get(flat_name(node))
+        if value is None or without_casts(value).type not in _NAMED:
             break
         node = value
-    return re.sub(r"\W+", "_", text_of(node)).strip("_")
+    return flat_name(node)
 
 
 def allocations(file: SourceFile, function: Function, name: str) -> Iterator[tuple[Function, Node]]:
@@ -121,9 +171,10 @@ def allocations(file: SourceFile, function: Function, name: str) -> Iterator[tup
         called = text_of(call.child_by_field_name("function")).partition("<")[0]
         given = call.child_by_field_name("arguments")
         if called in _ALLOCATIONS and given and given.named_child_count >= 2:
-            pointer, size, *_ = given.named_children
+            pointer, size, *others = given.named_children
             if name in [text_of(node) for node in all_of(pointer, "identifier")]:
-                yield function, size
+                sizes = others if called == "cudaMallocPitch" else [size]
+                yield from ((function, size) for size in sizes)
     value = function.first_values.get(name)
     if value and value.type in ("argument_list", "initializer_list", "parameter_list"):
         yield from ((function, part) for part in value.named_children[:2])
@@ -207,15 +258,52 @@ def is_filled(function: Function, name: str, before: Node) -> bool:
     return False
 
 
-def is_transposed(function: Function, name: str, before: Node) -> bool:
-    """Return whether host code makes a matrix with a function whose name says that it transposes."""
-    for call in all_of(function.node, "call_expression"):
-        called, given = text_of(call.child_by_field_name("function")), call.child_by_field_name("arguments")
-        if call.start_byte < before.start_byte and re.search("transp", called, re.IGNORECASE):
-            names = [first_name(argument) for argument in given.named_children] if given else []
-            if name in names:
-                return True
-    return False
+def is_transposed(file: SourceFile, function: Function, name: str, before: Node) -> bool:
+    """Return whether host code makes a matrix by transposing another one.
+
+    It does so with a function or a kernel whose name says it, or with a statement such as
+    `T[j * rows + i] = A[i * columns + j];`, and may copy the result to the memory behind `name`.
+    """
+    made = set()
+    for node in all_of(function.node, "call_expression", "assignment_expression"):
+        if node.start_byte >= before.start_byte:
+            break
+        called, given = text_of(node.child_by_field_name("function")), node.child_by_field_name("arguments")
+        names = [first_name(argument) for argument in given.named_children] if given else []
+        if re.search("transp", called, re.IGNORECASE):
+            made.update(names)
+        elif called.startswith("cudaMemcpy") and len(names) > 1 and names[1] in made:
+            made.add(names[0])
+        elif node.type == "assignment_expression" and _swaps(file, function, node):
+            made.add(first_name(node))
+    return name in made
+
+
+def _swaps(file: SourceFile, function: Function, assignment: Node) -> bool:
+    """Return whether `T[j * rows + i] = A[i * columns + j]` or `T[j][i] = A[i][j]` is assigned."""
+    sides = (assignment.child_by_field_name(side) for side in ("left", "right"))
+    left, right = (_row_and_column(file, function, side) for side in sides)
+    return left is not None and right is not None and left == right[::-1] and left[0] != left[1]
+
+
+def _row_and_column(file: SourceFile, function: Function, node: Node | None) -> tuple[str, str] | None:
+    """Return `("i", "j")` for `A[i * columns + j]` and for `A[i][j]`; None for others."""
+    if node is None or node.type != "subscript_expression":
+        return None
+    found = re.fullmatch(r"\w+\[(\w+)\]\[(\w+)\]", re.sub(r"\s", "", text_of(node)))
+    if found:
+        return found[1], found[2]
+    indices = node.child_by_field_name("indices")
+    index = indices.named_children[0] if indices and indices.named_child_count == 1 else None
+    # The variables of loops have values too, their first ones.
+    loops = {name for name in function.first_values if name not in function.values}
+    number = Translation(file, function, kept=loops).of(index)
+    text = number.text.replace("(", "").replace(")", "") if number else ""
+    row_first = re.fullmatch(r"(\w+) \* \w+ \+ (\w+)", text)
+    column_first = re.fullmatch(r"(\w+) \+ (\w+) \* \w+", text)
+    if row_first:
+        return row_first[1], row_first[2]
+    return (column_first[2], column_first[1]) if column_first else None
 
 
 def required_multiples(translation: Translation, names: Collection[str]) -> Iterator[tuple[str, str]]:

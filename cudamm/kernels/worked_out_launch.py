@@ -18,7 +18,7 @@ from tree_sitter import Node
 
 from cudamm.errors import UsageError
 from cudamm.kernels.c_numbers import Function, Number, SourceFile, Translation, source_file
-from cudamm.kernels.expression import evaluated, parse
+from cudamm.kernels.expression import evaluated, parse, split_at_commas
 from cudamm.kernels.host_code import (
     LaunchStatement,
     allocations,
@@ -50,6 +50,7 @@ from cudamm.kernels.parsed_source import all_of, declared_name, text_of
 _ROLES = ("M", "N", "K")
 _ROLES_OF_ONE = ("M", "N", "K")
 _USUAL_BLOCK_EDGE = 16
+_LARGEST_BLOCK = 1024
 _OTHER_TASKS = re.compile(
     r"init|fill|random|rand(?!om)|check|verify|valid|compare|diff|print|transpos|copy|zero|clear|scale|reset"
 )
@@ -80,6 +81,10 @@ class WorkedOutLaunch:
     unknown: str = ""
     line: int = 0
     suggestion: Mapping[str, str] = field(default_factory=dict)
+
+
+_QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
+_ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 
 class _Unknown(Exception):
@@ -216,7 +221,10 @@ def _is_product(file: SourceFile, kernel: Function) -> bool:
     """Return whether a kernel may multiply two matrices: whether it has three, and a loop or a sum."""
     parameters = _parameters(file, kernel)
     matrices = [p for p in parameters if p.is_matrix]
-    repeats = any(all_of(kernel.node, "for_statement", "while_statement", "do_statement"))
+    called = {text_of(node) for node in all_of(kernel.node, "identifier")}
+    bodies = [kernel.node, *(f.node for f in file.functions if f.name in called and f is not kernel)]
+    loops = ("for_statement", "while_statement", "do_statement")
+    repeats = any(any(all_of(body, *loops)) for body in bodies)
     repeats = repeats or re.search(r"atomicAdd|__shfl|__syncthreads", text_of(kernel.node)) is not None
     multiplies = "*" in (
         text_of(n.child_by_field_name("operator")) for n in all_of(kernel.node, "binary_expression")
@@ -238,6 +246,8 @@ class _Launch:
         self.rounded_down: list[str] = []
         self.allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self.batches: set[str] = set()
+        self.same: dict[str, str] = {}  # the variable that a member of a struct has its value from
+        self.grid: list[str] = []  # its extents
         self.in_kernel: dict[str, str] = {}  # the host code's name for what the kernel calls a size
 
     def worked_out(self) -> WorkedOutLaunch:
@@ -247,12 +257,13 @@ class _Launch:
         try:
             self._find_matrices()
             self._find_sizes()
+            self._find_batches()
             entry = self._entry()
             fields |= {"entry": entry} if entry != self.statement.kernel else {}
             fields["args"] = ", ".join(map(self._argument, range(len(self.parameters))))
             if self.statement.configuration:
                 fields |= self._configuration()
-                fields |= self._conditions()
+                fields |= self._conditions(fields["threads"])
             if self.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.columns))
             if self._accumulates():
@@ -365,6 +376,15 @@ class _Launch:
         if not self.roles:
             raise _Unknown(f"no argument of {self.kernel.name} is known to be a size of the matrices")
 
+    def _find_batches(self) -> None:
+        """Take a number of layers of the grid that the caller chooses for a number of products."""
+        grid = self.statement.configuration[0] if self.statement.configuration else None
+        extents = self._translation.extents(grid) if grid else None
+        layers = extents[2].text if extents and len(extents) > 2 else ""
+        known = self.roles.keys() | self.file.numbers.keys()
+        if layers.isidentifier() and layers not in known and not self._own_size(layers):
+            self.batches = {*self.batches, layers}
+
     @functools.cached_property
     def _used_constants(self) -> frozenset[str]:
         """Return the whole-number constants of the file that the kernel uses, directly or through others."""
@@ -387,7 +407,10 @@ class _Launch:
 
     def _is_product_of_sizes(self, name: str) -> bool:
         value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
-        return value is not None and re.fullmatch(r"\(\w+ \* \w+\)", value.text) is not None
+        return (
+            value is not None
+            and re.fullmatch(r"\(\w+ \* (?:\w+|sizeof\(element\))\)", value.text) is not None
+        )
 
     def _is_tile(self, name: str) -> bool:
         """Return whether a constant of the file is the extent of an array in the kernel."""
@@ -414,7 +437,9 @@ class _Launch:
         else:
             passed = {letter: first_name(self._passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
-            self.columns = frozenset(x for x in "AB" if is_transposed(self.function, passed[x], at))
+            self.columns = frozenset(
+                x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
+            )
         return evidence_in(body, uses, self.columns)
 
     def _accumulates(self) -> bool:
@@ -441,7 +466,20 @@ class _Launch:
         return found
 
     def _member_name(self, parameter: str, member: str) -> str:
-        return f"{first_name(self._passed(parameter))}_{member}"
+        """Return the host code's name for a member: `m` after `d.m = m` and `Dims d = {m, n, k}`."""
+        variable = first_name(self._passed(parameter))
+        name = f"{variable}_{member}"
+        value = self.function.values.get(name)
+        first = self.function.values.get(variable)
+        listed = first.named_children if first and first.type == "initializer_list" else []
+        members = next(p.members for p in self.parameters if p.name == parameter)
+        if value is None and len(listed) == len(members):
+            value = listed[members.index(member)]
+            value = value.child_by_field_name("value") or value  # `.m = m`
+        own = size_name(self.file, self.function, value) if value else ""
+        if own:
+            self.same[name] = own
+        return own or name
 
     def _evidence_of_allocations(self) -> dict[str, Counter[str]]:
         """Return the evidence of the names in the sizes of the memory behind A, B and C."""
@@ -493,6 +531,9 @@ class _Launch:
         renamed = {name: self._role(name) for name in self.roles}
         renamed |= dict.fromkeys(self.batches, "1")
         for name in parse(number.text).names - renamed.keys() - self.file.numbers.keys() - {"element"}:
+            if self.same.get(name) in self.roles:
+                renamed[name] = self._role(self.same[name])
+                continue
             value = own_value(self.file, self.function, name)
             role = roles_in_name(name, self.columns)
             if max(role.values(), default=0) >= STRONG:
@@ -517,6 +558,8 @@ class _Launch:
             if name[0] in template_parameters(self.function):
                 return template_value(self.file, self.function, name[0]) or name[0]
             number = own_value(self.file, self.function, name[0])
+            if number is None and name[0] == "scalar_t":  # a macro of PyTorch sets it to each type
+                return "float"
             return class_argument(self.file, self.function, name[0]) if number is None else str(number)
 
         arguments = re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, given)
@@ -526,9 +569,10 @@ class _Launch:
         parameter = self.parameters[place]
         letter = self.letters.get(parameter.name, "")
         if parameter.members:
-            variable = first_name(self._passed(parameter.name))
             members = (
-                letter if member.startswith("*") else self._role_of_member(f"{variable}_{member}", member)
+                letter
+                if member.startswith("*")
+                else self._role_of_member(self._member_name(parameter.name, member), member)
                 for member in parameter.members
             )
             return "{" + ", ".join(members) + "}"
@@ -563,7 +607,10 @@ class _Launch:
             if key == "grid":
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)
-                self.rounded_down = [text for text, raw in pairs if " // " in text and "ceil" not in raw]
+                self.rounded_down = [
+                    text for text, raw in pairs if "ceil" not in raw and self._is_empty(text)
+                ]
+                self.grid = texts
             while len(texts) > 1 and texts[-1] == "1":
                 texts.pop()
             fields[key] = ", ".join(texts)
@@ -573,10 +620,25 @@ class _Launch:
             )
         return fields
 
+    def _is_empty(self, extent: str) -> bool:
+        """Return whether an extent is 0 for the smallest matrices, so that it is written for multiples."""
+        return _values(extent, [{**self.file.number_values, "M": 1, "N": 1, "K": 1}]) == [0]
+
     def _simplified(self, text: str) -> str:
         return simplified(text, self.file.number_values)
 
-    def _conditions(self) -> dict[str, str]:
+    def _limit_of_block(self, threads: str) -> list[str]:
+        """Return the condition that a block as large as the matrix is allowed, as it is in the program."""
+        expression = parse(" * ".join(f"({extent})" for extent in split_at_commas(threads)))
+        used = [size for size, roles in self.roles.items() if expression.names & set(roles)]
+        own = {role: self._own_size(size) for size in used for role in self.roles[size]}
+        known = {role: size for role, size in own.items() if size is not None}
+        known |= self.file.number_values
+        number = evaluated({"threads": expression}, known).get("threads") if used else None
+        is_allowed = number is not None and number <= _LARGEST_BLOCK
+        return [f"{expression} <= {_LARGEST_BLOCK}"] if is_allowed else []
+
+    def _conditions(self, threads: str) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on."""
         conditions = [
             f"{first} == {second}"
@@ -585,11 +647,11 @@ class _Launch:
         ]
         multiples: dict[tuple[str, str], None] = {}
         for extent in self.rounded_down:
-            match = re.fullmatch(r"(\w+) // (\w+)", extent)
-            if match and match[1] in _ROLES:
-                multiples[match[1], match[2]] = None
+            for role, step in _QUOTIENT.findall(extent):
+                multiples[role, step] = None
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
+        conditions += self._limit_of_block(threads)
         equal = {role: roles for roles in self.roles.values() for role in roles}
         for role, multiple in multiples:
             if self._own_sizes_are_multiples(role, multiple):
@@ -616,10 +678,15 @@ class _Launch:
             text = number.text if number else arguments.get(tile, tile)
             if name in self.roles and size not in checked and (text.isdigit() or text in self.file.numbers):
                 yield self._role(name), text
-        if self.rounded_down and not checked and not any(body.tile_loops()):
-            # A kernel that checks nothing, and whose grid is rounded down, is written for multiples.
+        if checked:
+            return
+        # A kernel that checks nothing is written for multiples if its grid or its loop over K is.
+        if self.rounded_down and not any(body.tile_loops()):
             for extent in self.rounded_down:
-                yield "K", extent.partition(" // ")[2]
+                yield from (("K", step) for _, step in _QUOTIENT.findall(extent))
+        elif any(body.tile_loops()):
+            for extent in self.grid:
+                yield from _ROUNDED_UP.findall(extent)
 
     def _own_sizes_are_multiples(self, role: str, multiple: str) -> bool:
         """Return whether the sizes of the program itself, as far as they are known, are multiples."""

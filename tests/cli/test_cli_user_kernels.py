@@ -335,3 +335,17 @@ def test_a_launch_that_cannot_be_saved_is_refused_before_the_command_runs(run, t
         2, "--save-launch needs a kernel in a file"
     )
     assert not (tmp_path / "hw.launch.toml").exists()
+
+
+def test_atomic_additions_may_come_in_any_order(run, tmp_path) -> None:
+    (tmp_path / "sum.cu").write_text("""
+        __global__ void sum(const float *A, const float *B, float *C, int M, int N, int K) {
+            int r = blockIdx.y, c = blockIdx.x;
+            for (int k = threadIdx.x; k < K; k += 32) atomicAdd(&C[r * N + c], A[r * K + k] * B[k * N + c]);
+        }
+        void launch(const float *A, const float *B, float *C, int M, int N, int K) {
+            cudaMemset(C, 0, M * N * sizeof(float));
+            sum<<<dim3(N, M), 32>>>(A, B, C, M, N, K);
+        }""")
+    ended = run("verify sum.cu --device cpu --size 8x8x129")
+    assert ended.status == 0

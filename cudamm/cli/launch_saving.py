@@ -49,7 +49,8 @@ def _files_to_save(selection: Selection) -> dict[Path, str]:
         if not fields:
             raise UsageError(f"--save-launch: the header of {method.path} already says how it is launched")
         of_file = launches.setdefault(method.path, saved_launches(method.path))
-        of_file[function_of(method.entry)] = {"entry": method.entry} | fields
+        kernel = function_of(method.entry)
+        of_file[kernel] = fields if method.entry == kernel else fields | {"entry": method.entry}
     return {saved_path(file): as_toml(file, kernels) for file, kernels in launches.items()}
 
 

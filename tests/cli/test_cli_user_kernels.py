@@ -323,7 +323,7 @@ def test_a_launch_is_saved_as_a_whole_after_the_command(run, tmp_path) -> None:
     ended = run("verify --device cpu -n 9 hw.cu --save-launch")
     assert ended.status == 0 and "hw.cu launches mul as --args 'A, B, C, M, N, K'" in ended.stderr
     assert "the launch is saved in hw.launch.toml" in ended.stderr
-    assert saved.read_text().count("threads = ") == 2 and '[mul]\nentry = "mul"' in saved.read_text()
+    assert saved.read_text().count("threads = ") == 2 and '[mul]\nargs = "A, B, C, ' in saved.read_text()
     again = run("verify --device cpu -n 9 --entry mul hw.cu")
     assert again.status == 0 and "hw.launch.toml launches mul as" in again.stderr
 

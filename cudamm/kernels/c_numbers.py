@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,6 +21,9 @@ from cudamm.kernels.preprocessed import preprocessed
 
 MOST_LEVELS = 60
 """Nesting of expressions, and of names that stand for others, that is followed."""
+
+MOST_STEPS = 3000
+"""Number of parts of an expression, with those of the names in it, that are looked at."""
 
 MOST_STATEMENTS = 4
 """Number of statements in a short function, with comments."""
@@ -288,6 +292,7 @@ class Translation:
             replaced; another constant of the file keeps its name.
         bound: translations of names, such as the parameters of a macro.
         keeps_leaves: whether variables whose values are plain numbers keep their names too.
+        steps: how many parts of an expression have been looked at.
     """
 
     file: SourceFile
@@ -296,10 +301,14 @@ class Translation:
     bound: Mapping[str, Number] = field(default_factory=dict)
     keeps_leaves: bool = False
     level: int = 0
+    steps: Counter[str] = field(default_factory=Counter, compare=False)
 
     def of(self, node: Node | None) -> Number | None:
         """Return the translation of an expression; None if it is not arithmetic."""
-        if node is None or self.level > MOST_LEVELS:
+        if self.level == 0:
+            self.steps.clear()
+        self.steps[""] += 1
+        if node is None or self.level > MOST_LEVELS or self.steps[""] > MOST_STEPS:
             return None
         number = replace(self, level=self.level + 1)._translated(node)
         return number if number and len(number.text) <= LONGEST else None

@@ -15,6 +15,9 @@ from cudamm.kernels.parsed_source import all_of, declared_name, line_of, text_of
 MOST_CALLERS = 4
 """Number of functions that are followed from a launch to the code that calls it."""
 
+MOST_LAUNCHES = 100
+"""Number of launches of a file that are looked at."""
+
 USUAL_MULTIPROCESSORS = 8
 """Number of multiprocessors that is taken if a launch depends on it; results do not."""
 
@@ -53,12 +56,14 @@ class LaunchStatement:
 
 def launches(file: SourceFile) -> list[LaunchStatement]:
     """Return the launches of a file, in order."""
-    found = []
+    found: list[LaunchStatement] = []
     for function in file.functions:
         for call in all_of(function.node, "kernel_call_syntax", "call_expression"):
             kernel, configuration, arguments = _launch(function, call)
             if kernel is None:
                 continue
+            if len(found) >= MOST_LAUNCHES:
+                return found
             doubts = _doubts(file, function, call)
             for text in _kernels_behind(file, function, text_of(kernel)):
                 name, bracket, rest = text.partition("<")
@@ -162,7 +167,9 @@ def size_name(file: SourceFile, function: Function, node: Node) -> str:
     return flat_name(node)
 
 
-def allocations(file: SourceFile, function: Function, name: str) -> Iterator[tuple[Function, Node]]:
+def allocations(
+    file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS
+) -> Iterator[tuple[Function, Node]]:
     """Yield each expression for the size of the memory that a variable points to, with its function.
 
     They are arguments of `cudaMalloc`, and of constructors such as `Buffer<float> name(rows * columns)`.
@@ -182,8 +189,8 @@ def allocations(file: SourceFile, function: Function, name: str) -> Iterator[tup
         for call in all_of(value, "call_expression"):  # `float *name = allocate(rows * columns);`
             given = call.child_by_field_name("arguments")
             yield from ((function, part) for part in (given.named_children if given else ()))
-    for caller, argument in callers_of(file, function, name):
-        yield from allocations(file, caller, first_name(argument))
+    for caller, argument in callers_of(file, function, name) if levels else ():
+        yield from allocations(file, caller, first_name(argument), levels - 1)
 
 
 def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tuple[Function, Node]]:

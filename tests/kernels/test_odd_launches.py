@@ -142,3 +142,16 @@ def test_a_sum_in_a_function_that_the_kernel_calls_makes_it_a_product() -> None:
     kernel = KERNEL.replace(loop, "s = dot(A + r * K, B + c, K, N);")
     launch = "gemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);"
     assert fields_of(f"{function} {kernel} {HOST} {{ {launch} }}") == USUAL
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        "".join(f"const int x{i} = x{i + 1} + x{i + 1}; " for i in range(50)),
+        "const int x0 = y; const int y = x0 + x0;",
+        "int x(int n) { return y(n) + y(n); } int y(int n) { return x(n) + x(n); } const int x0 = x(1);",
+    ],
+)
+def test_endless_definitions_are_given_up_soon(definitions: str) -> None:
+    launch = f"{HOST} {{ gemm<<<x0, 16>>>(A, B, C, M, N, K); }}"
+    assert worked_out_launches(f"{KERNEL} {definitions} {launch}")[0].unknown

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from some_methods import every_other_long
 
 from cudamm.analysis.check import CheckResult, SharedLimit, check_all
 from cudamm.devices.cpu_device import CpuDevice
@@ -303,8 +304,9 @@ def test_correct_kernels_have_no_race_and_no_access_out_of_bounds(
 
 @pytest.mark.parametrize(
     "method",
-    [m for m in ladder() if not m.runs_on_host and not unsupported_reason(m, CpuDevice.limits)],
-    ids=lambda m: m.name,
+    every_other_long(
+        [m for m in ladder() if not m.runs_on_host and not unsupported_reason(m, CpuDevice.limits)]
+    ),
 )
 def test_the_ladder_is_clean(cpu: Device[Any], method: Method) -> None:
     """Sizes: the smallest; tiles that reach past every edge, in several steps; whole tiles."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from some_methods import every_other_long
 
 from cudamm.benchmark.roofline import (
     bounds,
@@ -58,7 +59,7 @@ TILES = {
 """Small tiles that are not square, for the methods that have any."""
 
 
-@pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
+@pytest.mark.parametrize("method", every_other_long(COUNTED))
 def test_the_traffic_in_the_header_is_that_of_the_threads(method: Method) -> None:
     """The reference is an instrumented run, which counts the bytes of each access."""
     (variant,) = variants(method, {name: (value,) for name, value in TILES.get(method.name, {}).items()})

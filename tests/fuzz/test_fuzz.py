@@ -12,7 +12,7 @@ from contract import attack, simplest
 from hypothesis import HealthCheck, Phase, given, settings
 
 EXAMPLES = {
-    **dict.fromkeys(ATTACKS, 20),
+    **dict.fromkeys(ATTACKS, 12),
     **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 4),
     **dict.fromkeys(("profile", "doctor", "devices"), 4),
     "reproduce": 2,

@@ -70,6 +70,16 @@ class Function:
     rounded_up: Mapping[str, tuple[Node, Node]]
 
     @functools.cached_property
+    def head(self) -> str:
+        """Return the text before the body: `__global__ void gemm(float *A)`."""
+        return text_of(self.node).partition("{")[0]
+
+    @property
+    def is_kernel(self) -> bool:
+        """Return whether it is a `__global__` function."""
+        return "__global__" in self.head
+
+    @functools.cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """Return the names of the parameters, in order."""
         return tuple(declared_name(p.child_by_field_name("declarator")) for p in self.parameters)
@@ -592,8 +602,8 @@ def _without_brackets(text: str) -> str:
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
-    for position, character in enumerate(text[:-1]):
+    for character in text[:-1]:
         depth += (character == "(") - (character == ")")
-        if depth == 0 and position < len(text) - 1:
+        if depth == 0:
             return text
     return text[1:-1]

@@ -154,7 +154,7 @@ def first_name(node: Node) -> str:
     return next((text_of(name) for name in all_of(node, "identifier")), "")
 
 
-def size_name(file: SourceFile, function: Function, node: Node) -> str:
+def size_name(function: Function, node: Node) -> str:
     """Return the name of the number that an argument passes on: `N` for `n` after `int n = N;`."""
     for _ in range(MOST_CALLERS):
         node = without_casts(node)
@@ -195,7 +195,7 @@ def allocations(
 
 def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tuple[Function, Node]]:
     """Return what each call of a function passes for a parameter, with the calling function."""
-    if parameter not in function.parameter_names or "__global__" in text_of(function.node)[:200]:
+    if parameter not in function.parameter_names or function.is_kernel:
         return []
     place = function.parameter_names.index(parameter)
     found = []

@@ -77,7 +77,7 @@ def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch
     chosen = function_of(given["entry"]) if "entry" in given else kernels[0] if len(kernels) == 1 else ""
     saved = saved_launches(path)
     kernel = chosen or (next(iter(saved)) if len(saved) == 1 else "")
-    if saved.get(kernel, {}).keys() | given.keys() >= _LAUNCH:
+    if kernel in saved and saved[kernel].keys() | given.keys() >= _LAUNCH:
         return _found(saved_path(path), kernel, saved[kernel], given)
     launches = worked_out_launches(code)
     kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
@@ -136,7 +136,7 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
     why = ""
     if launch:
         why = (
-            f"; the launch in line {launch.line} does not say it"
+            f"; the launch in line {launch.line} could not be read"
             if launch.line
             else "; the file does not launch it"
         )

@@ -48,7 +48,6 @@ from cudamm.kernels.matrix_roles import (
 from cudamm.kernels.parsed_source import all_of, declared_name, text_of
 
 _ROLES = ("M", "N", "K")
-_ROLES_OF_ONE = ("M", "N", "K")
 _USUAL_BLOCK_EDGE = 16
 _LARGEST_BLOCK = 1024
 _OTHER_TASKS = re.compile(
@@ -56,8 +55,8 @@ _OTHER_TASKS = re.compile(
 )
 """Words in the names of kernels that accompany a product."""
 
-_OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|c(?![a-z])|d?_?c$", re.IGNORECASE)
-"""Beginnings of names of the matrix that a kernel writes."""
+_OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
+"""How the names of matrices that a kernel writes begin."""
 
 _REAL = frozenset({"float", "double", "half", "__half"})
 _TRIED = (1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 250, 255, 256, 257, 1000, 1024)
@@ -136,7 +135,7 @@ def file_numbers(source: str) -> dict[str, str]:
 
 def _kernel_named(file: SourceFile, name: str) -> Function | None:
     for function in file.functions_named(name):
-        if "__global__" in text_of(function.node).partition("{")[0]:
+        if function.is_kernel:
             return function
     return None
 
@@ -262,7 +261,8 @@ class _Launch:
             fields |= {"entry": entry} if entry != self.statement.kernel else {}
             fields["args"] = ", ".join(map(self._argument, range(len(self.parameters))))
             if self.statement.configuration:
-                fields |= self._configuration()
+                for key, text in self._configuration():  # the fields before an unknown one are kept
+                    fields[key] = text
                 fields |= self._conditions(fields["threads"])
             if self.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.columns))
@@ -274,19 +274,31 @@ class _Launch:
         except _Unknown as reason:
             unknown = str(reason)
         return WorkedOutLaunch(
-            self.statement.kernel, fields, unknown, self.statement.line, self._suggestion()
+            self.statement.kernel,
+            fields,
+            unknown,
+            self.statement.line,
+            self._suggestion(fields.get("threads", "")),
         )
 
-    def _suggestion(self) -> dict[str, str]:
-        """Return threads and a grid with a thread for each element of C, in blocks of the kernel's tiles."""
+    def _suggestion(self, threads: str) -> dict[str, str]:
+        """Return threads and a grid with a thread for each element of C.
+
+        Args:
+            threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
+        """
         arrays = all_of(self.kernel.node, "array_declarator")
-        extents = (text_of(node.child_by_field_name("size")) for node in arrays)
-        known = (extent for extent in extents if extent in self.file.numbers or extent in ("8", "16", "32"))
+        sizes = (text_of(node.child_by_field_name("size")) for node in arrays)
+        known = (size for size in sizes if size in self.file.numbers or size in ("8", "16", "32"))
         edge = next(known, str(_USUAL_BLOCK_EDGE))
         output = next((name for name, letter in self.letters.items() if letter == "C"), "")
         rows = self._raw_uses()[output].multiplied if output in self._raw_uses() else set()
         x, y = ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
-        return {"threads": f"{edge}, {edge}", "grid": f"ceil({x} / {edge}), ceil({y} / {edge})"}
+        threads = threads or f"{edge}, {edge}"
+        extents = split_at_commas(threads)
+        pairs = zip((x, y) if len(extents) > 1 else ("M * N",), extents, strict=False)
+        grid = ", ".join(f"ceil({size} / {_bracketed(extent)})" for size, extent in pairs)
+        return {"threads": threads, "grid": grid}
 
     # -- matrices ------------------------------------------------------------------------------------------
 
@@ -339,7 +351,7 @@ class _Launch:
         passed: dict[str, str] = {}  # the name in the host code for a parameter that may be a size
         for parameter in self.parameters:
             if self._is_whole(parameter):
-                name = size_name(self.file, self.function, self._passed(parameter.name))
+                name = size_name(self.function, self._passed(parameter.name))
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
             for member in parameter.members:
@@ -370,7 +382,7 @@ class _Launch:
             found.update(allocated.get(name, {}))
             found.update(members.get(name, {}))
             for caller, argument in callers_of(self.file, self.function, name):
-                found.update(roles_in_name(size_name(self.file, caller, argument), self.columns))
+                found.update(roles_in_name(size_name(caller, argument), self.columns))
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
         if not self.roles:
@@ -397,7 +409,7 @@ class _Launch:
             _, text = self.file.macros.get(name, (None, ""))
             unread += re.findall(r"[A-Za-z_]\w*", text or text_of(self.file.constants.get(name)))
             for function in self.file.functions_named(name):
-                if "__device__" in text_of(function.node).partition("{")[0]:
+                if "__device__" in function.head:
                     unread += [text_of(node) for node in all_of(function.node, "identifier")]
         return frozenset(found & self.file.numbers.keys())
 
@@ -476,7 +488,7 @@ class _Launch:
         if value is None and len(listed) == len(members):
             value = listed[members.index(member)]
             value = value.child_by_field_name("value") or value  # `.m = m`
-        own = size_name(self.file, self.function, value) if value else ""
+        own = size_name(self.function, value) if value else ""
         if own:
             self.same[name] = own
         return own or name
@@ -503,7 +515,7 @@ class _Launch:
             return name
         for parameter in self.function.parameter_names:
             for function, argument in callers_of(self.file, self.function, parameter):
-                if function is caller and size_name(self.file, caller, argument) == name:
+                if function is caller and size_name(caller, argument) == name:
                     return parameter
         return ""
 
@@ -516,9 +528,7 @@ class _Launch:
     def _role(self, size: str) -> str:
         """Return the role of a size; of several equal ones, the one that most evidence speaks for."""
         roles = self.roles[size]
-        return (
-            "N" if roles == _ROLES_OF_ONE else max(roles, key=lambda role: self.evidence[size].get(role, 0))
-        )
+        return "N" if roles == _ROLES else max(roles, key=lambda role: self.evidence[size].get(role, 0))
 
     def _text(self, number: Number | None, what: str) -> str:
         """Return an expression over M, N, K and constants of the file.
@@ -585,7 +595,7 @@ class _Launch:
         if place >= len(self.statement.arguments):
             raise _Unknown(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]
-        name = size_name(self.file, self.function, node)
+        name = size_name(self.function, node)
         if name in self.roles:
             return self._role(name)
         return self._simplified(self._text(self._translation.of(node), f"the argument {text_of(node)}"))
@@ -595,9 +605,9 @@ class _Launch:
             raise _Unknown(f"the member {member} is no known size of a matrix")
         return self._role(name)
 
-    def _configuration(self) -> dict[str, str]:
+    def _configuration(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields of what is between `<<<` and `>>>`."""
         grid, block, *rest = self.statement.configuration
-        fields = {}
         for key, node in (("threads", block), ("grid", grid)):
             numbers = self._translation.extents(node)
             if not numbers:
@@ -613,12 +623,10 @@ class _Launch:
                 self.grid = texts
             while len(texts) > 1 and texts[-1] == "1":
                 texts.pop()
-            fields[key] = ", ".join(texts)
+            yield key, ", ".join(texts)
         if rest and text_of(rest[0]) != "0":
-            fields["shared-bytes"] = self._simplified(
-                self._text(self._translation.of(rest[0]), "shared memory")
-            )
-        return fields
+            text = self._text(self._translation.of(rest[0]), "shared memory")
+            yield "shared-bytes", self._simplified(text)
 
     def _is_empty(self, extent: str) -> bool:
         """Return whether an extent is 0 for the smallest matrices, so that it is written for multiples."""

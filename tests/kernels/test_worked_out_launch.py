@@ -269,10 +269,15 @@ def test_what_is_not_known_is_named_with_a_complete_suggestion() -> None:
     text = host("int size; ask(&size); dim3 grid(other(n), 1);\ngemm<<<grid, 256>>>(a, b, c, m, n, k);")
     with pytest.raises(UsageError) as refused:
         parse_method(text, Path("k.cu"))
-    assert (
-        "--threads '16, 16' --grid 'ceil(N / 16), ceil(M / 16)'; the launch in line 12 does not say it: grid"
-        in str(refused.value)
-    )
+    message = str(refused.value)
+    assert "lacks grid" in message, "the threads are known"
+    assert "--grid 'ceil(M * N / 256)'; the launch in line 12 could not be read: grid" in message
+
+
+def test_one_of_several_kernels_has_to_be_named_even_if_the_launch_is_given() -> None:
+    text = "// args: A, B, C, M, N, K\n// threads: 8\n// grid: 1\n" + NAIVE + NAIVE.replace("gemm", "other")
+    with pytest.raises(UsageError, match=r"several kernels: choose one with --entry \(gemm, other\)"):
+        parse_method(text, Path("k.cu"))
 
 
 def test_arguments_of_a_kernel_without_a_launch_have_the_order_of_their_names() -> None:

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "cudamm"
 
 ROOMS = (
     "cli", "api", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
-    "compile", "kernels",
+    "compile", "kernels", "source",
 )  # fmt: skip
 """Rooms from the top of the plan to the bottom."""
 

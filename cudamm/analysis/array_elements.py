@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from cudamm.compile.program import Program
 from cudamm.devices.observation import Fault, Observation
-from cudamm.kernels.c_numbers import number_in
-from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
+from cudamm.source.c_numbers import number_in
+from cudamm.source.c_text import without_comments
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ from cudamm.devices.observe import TIMEOUT_S, Watch, observe
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
-from cudamm.kernels.c_text import dynamic_arrays_in
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
+from cudamm.source.c_text import dynamic_arrays_in
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor

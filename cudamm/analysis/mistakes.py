@@ -17,8 +17,8 @@ from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_nam
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import Verdict
-from cudamm.kernels.c_text import indexed_at, without_comments
 from cudamm.kernels.launch_plan import Launch
+from cudamm.source.c_text import indexed_at, without_comments
 
 Kind = Literal[
     "race",

@@ -24,9 +24,9 @@ from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import plan_all
 from cudamm.execution.under_tool import answer_case, run_under
-from cudamm.kernels.c_text import function_of
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
+from cudamm.source.c_text import function_of
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 """Tools, each run on its own: invalid accesses, races in shared memory, unwritten memory, barriers."""

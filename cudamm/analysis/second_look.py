@@ -15,8 +15,8 @@ from cudamm.errors import KernelError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
 from cudamm.execution.usual_causes import ONLY_ZEROS, WHOLE_NUMBERS
-from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.launch_plan import Launch
+from cudamm.source.c_text import without_comments
 
 
 def hidden_mistakes(

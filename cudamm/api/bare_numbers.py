@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import LARGEST_VALUE
+from cudamm.source.expression import LARGEST_VALUE
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
@@ -118,7 +118,7 @@ def _shared(text: str) -> tuple[int, ...] | Callable[[int], int]:
     if ":" in text or not re.search(r"[a-z*/+()-]", text):
         return whole_numbers("shared", text, least=0)
     from cudamm.kernels.architecture import WARP_THREADS
-    from cudamm.kernels.expression import parse
+    from cudamm.source.expression import parse
 
     def shared_bytes(threads: int) -> int:
         try:

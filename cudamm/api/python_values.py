@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import SupportsIndex, TypedDict
 
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import LARGEST_VALUE
-from cudamm.kernels.included_files import folders_field
 from cudamm.kernels.method import Value
 from cudamm.kernels.selection import Selection, is_kernel_file
+from cudamm.source.expression import LARGEST_VALUE
+from cudamm.source.included_files import folders_field
 
 Methods = str | Path | Sequence[str | Path]
 """Methods by name, kernel files by path, kernels as source text; one or several."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, SoftFileLock, Timeout
 
 from cudamm.errors import UsageError
-from cudamm.kernels.input_file import read_input
+from cudamm.source.input_file import read_input
 
 _LARGEST_BYTES = 1000
 """Largest lock file that is read: it contains the number of a process, and perhaps a host name."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.unnamed_file import UnnamedFile
-from cudamm.kernels.input_file import read_input
+from cudamm.source.input_file import read_input
 
 LARGEST_FILE_BYTES = 1 << 28
 """Largest file of results or journal that is read: about 200,000 rows."""

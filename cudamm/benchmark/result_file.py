@@ -13,7 +13,7 @@ from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.benchmark.result import SCHEMA, Result, Timing, result_of
 from cudamm.errors import UsageError
 from cudamm.execution.case import Verdict
-from cudamm.kernels.input_file import read_input
+from cudamm.source.input_file import read_input
 
 _DEFAULTS = {
     field.name: field.default

@@ -25,8 +25,8 @@ from cloup.constraints import ConstraintViolated
 
 from cudamm import __version__
 from cudamm.errors import UNINTERRUPTED, CudammError, Interrupted, Signalled, UsageError
-from cudamm.kernels.input_file import remembered_inputs
 from cudamm.output.readable_text import readable
+from cudamm.source.input_file import remembered_inputs
 
 COMMANDS = {
     "Run": {

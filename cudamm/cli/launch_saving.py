@@ -37,8 +37,8 @@ def _files_to_save(selection: Selection) -> dict[Path, str]:
     Raises:
         UsageError: a kernel is not in a file, or its header already says all of its launch.
     """
-    from cudamm.kernels.c_text import function_of
     from cudamm.kernels.saved_launch import as_toml, saved_launches, saved_path
+    from cudamm.source.c_text import function_of
 
     methods = dict.fromkeys(v.method for v in selection.variants() if not v.method.builtin)
     if not methods or not all(method.path.is_file() for method in methods):

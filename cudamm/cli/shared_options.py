@@ -113,8 +113,8 @@ def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: 
     from pathlib import Path
 
     from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
-    from cudamm.kernels.included_files import folders_field
     from cudamm.kernels.selection import Selection, is_kernel_file
+    from cudamm.source.included_files import folders_field
 
     for file in files:
         if not is_kernel_file(file):

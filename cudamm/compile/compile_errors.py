@@ -6,7 +6,7 @@ import re
 
 from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.program import Program
-from cudamm.kernels.device_code import host_function_line
+from cudamm.source.device_code import host_function_line
 
 _UNDECLARED = re.compile(r"error: [‘'](\w+)[’'] was not declared in this scope")
 _NOT_IN_STD = re.compile(r"error: [‘'](cout|cerr|vector|string|endl)[’'] is not a member of [‘']std[’']")

@@ -14,7 +14,7 @@ from cudamm.compile.compile_cache import cache_folder, unwritable
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import KernelError, NoDeviceError, signal_name
-from cudamm.kernels.included_files import FOLDERS_OF_HEADERS
+from cudamm.source.included_files import FOLDERS_OF_HEADERS
 
 COMPILE_TIMEOUT_S = 600
 """Time limit of a compiler in seconds: a source can make it loop, or wait for a pipe that stays empty."""

@@ -34,7 +34,7 @@ from cudamm.compile.program import Program
 from cudamm.compile.refused_features import refused_feature
 from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.kernels.c_text import dynamic_arrays_in
+from cudamm.source.c_text import dynamic_arrays_in
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""

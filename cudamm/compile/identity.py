@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cudamm.kernels.included_files import FOLDERS_OF_HEADERS
+from cudamm.source.included_files import FOLDERS_OF_HEADERS
 
 _VARIABLES = (
     *FOLDERS_OF_HEADERS, "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cudamm.compile.ptx_instructions import TYPES, Scope, UnknownInstructionError, translated_instruction
 from cudamm.errors import KernelError
-from cudamm.kernels.c_text import without_comments_and_literals
+from cudamm.source.c_text import without_comments_and_literals
 
 _STRING = r'R"(?P<end>[^()\\\s]{0,16})\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"'
 _SCANNED = re.compile(

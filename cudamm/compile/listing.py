@@ -21,7 +21,7 @@ from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu, made_by_nvcc, m
 from cudamm.compile.program import Program
 from cudamm.compile.toolkit import find_nvdisasm, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.kernels.c_text import without_comments
+from cudamm.source.c_text import without_comments
 
 Kind = Literal["ptx", "sass"]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import with_values, without_comments
-from cudamm.kernels.included_files import line_directive
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
+from cudamm.source.c_text import with_values, without_comments
+from cudamm.source.included_files import line_directive
 
 if TYPE_CHECKING:
     from cudamm.kernels.problem import Shape

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cudamm.compile.elf import sections
 from cudamm.errors import KernelError
-from cudamm.kernels.c_text import function_of
+from cudamm.source.c_text import function_of
 
 
 @dataclass(frozen=True)

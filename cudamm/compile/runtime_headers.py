@@ -10,7 +10,7 @@ import functools
 import re
 from pathlib import Path
 
-from cudamm.kernels.c_text import without_comments_and_literals
+from cudamm.source.c_text import without_comments_and_literals
 
 RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 """Folder of the headers and sources that implement CUDA for a host compiler."""

@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import dynamic_arrays_in, without_comments
-from cudamm.kernels.device_code import device_code
-from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
@@ -21,6 +18,9 @@ from cudamm.kernels.parameter_types import (
     parameters_of,
 )
 from cudamm.kernels.problem import UNSCALED
+from cudamm.source.c_text import dynamic_arrays_in, without_comments
+from cudamm.source.device_code import device_code
+from cudamm.source.expression import split_at_commas
 
 TENSOR_MAP_BYTES = 128
 """Size of a `CUtensorMap`, in bytes."""

@@ -24,7 +24,9 @@ from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.c_text import (
+from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.problem import Matrix
+from cudamm.source.c_text import (
     dynamic_arrays_in,
     indexed_at,
     is_word,
@@ -32,8 +34,6 @@ from cudamm.kernels.c_text import (
     tokens,
     without_comments,
 )
-from cudamm.kernels.launch_plan import Launch
-from cudamm.kernels.problem import Matrix
 
 MOST_CALLS = 10_000_000
 """Approximate maximum of accesses and basic blocks to trace in one block of threads, about a second of work.

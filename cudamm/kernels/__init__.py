@@ -1,4 +1,4 @@
-"""The content of a file in `cuda_src/`: method, variant, shapes, launch.
+"""What a file in `cuda_src/`, or a user's kernel, declares: method, variant, shapes, launch.
 
-Uses no other room, only `errors`.
+Uses source, and `errors`.
 """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cudamm.kernels.expression import parse
 from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.source.expression import parse
 
 BEST = Method(
     name="best",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import Expression, parse_condition
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
 from cudamm.kernels.variant import Variant, check_count
+from cudamm.source.expression import Expression, parse_condition
 
 if TYPE_CHECKING:
     from cudamm.kernels.problem import Problem

@@ -15,15 +15,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import function_of, kernels_in, with_values, without_comments
-from cudamm.kernels.device_code import compiled_code, instantiations, qualified
-from cudamm.kernels.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.kernels.included_files import folders_of, included_files, line_directive
-from cudamm.kernels.input_file import read_input
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, Language, MatrixName, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
-from cudamm.kernels.preprocessed import preprocessed
 from cudamm.kernels.sibling_constants import sibling_constants
+from cudamm.source.c_text import function_of, kernels_in, with_values, without_comments
+from cudamm.source.device_code import compiled_code, instantiations, qualified
+from cudamm.source.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
+from cudamm.source.included_files import folders_of, included_files, line_directive
+from cudamm.source.input_file import read_input
+from cudamm.source.preprocessed import preprocessed
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import function_of, kernels_in
-from cudamm.kernels.device_arrays import with_arrays_as_parameters
-from cudamm.kernels.expression import Expression, parse, split_at_commas
-from cudamm.kernels.included_files import with_own_headers
 from cudamm.kernels.saved_launch import saved_launches, saved_path
-from cudamm.kernels.worked_out_launch import (
+from cudamm.source.c_text import function_of, kernels_in
+from cudamm.source.device_arrays import with_arrays_as_parameters
+from cudamm.source.expression import Expression, parse, split_at_commas
+from cudamm.source.included_files import with_own_headers
+from cudamm.source.worked_out_launch import (
     WorkedOutLaunch,
     file_numbers,
     unlaunched,

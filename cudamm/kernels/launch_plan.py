@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.expression import parse, split_at_commas
 from cudamm.kernels.header import TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
+from cudamm.source.expression import parse, split_at_commas
 
 Extents = tuple[int, int, int]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from cudamm.kernels.expression import Expression
+from cudamm.source.expression import Expression
 
 Value = int | str
 """A parameter's value. Expressions can use whole numbers; text (a type, a macro) can only be substituted."""

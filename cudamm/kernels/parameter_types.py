@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import closing_angle, closing_bracket, function_of, without_comments
-from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
-from cudamm.kernels.struct_members import Member, Struct, find_struct
+from cudamm.source.c_text import closing_angle, closing_bracket, function_of, without_comments
+from cudamm.source.expression import split_at_commas
+from cudamm.source.struct_members import Member, Struct, find_struct
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
@@ -141,7 +141,7 @@ def launch_bound(source: str, entry: str) -> int | None:
     given = {
         name: int(words[0]) for name, words in _template_types(code, entry).items() if words[0].isdecimal()
     }
-    from cudamm.kernels.c_numbers import number_in  # loads the parser of C++
+    from cudamm.source.c_numbers import number_in  # loads the parser of C++
 
     return number_in(code, most, given)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.input_file import read_input
+from cudamm.source.input_file import read_input
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,7 +11,6 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels import ladder
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.c_text import function_of, kernels_in, without_comments
 from cudamm.kernels.header import (
     KERNEL_FILES,
     STANDARD_INPUT,
@@ -22,6 +21,7 @@ from cudamm.kernels.header import (
 )
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
+from cudamm.source.c_text import function_of, kernels_in, without_comments
 
 AUTO = "auto"
 """Value of `--block` that adds the block size of highest occupancy to the default one."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import DIRECTIVE, blanked, without_comments_and_literals
-from cudamm.kernels.device_code import declared_names
-from cudamm.kernels.input_file import read_input
 from cudamm.kernels.parameter_types import is_number
+from cudamm.source.c_text import DIRECTIVE, blanked, without_comments_and_literals
+from cudamm.source.device_code import declared_names
+from cudamm.source.input_file import read_input
 
 HEADER_ENDINGS = (".cuh", ".h", ".hpp")
 

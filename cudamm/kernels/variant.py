@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cudamm.errors import RequirementError, UsageError
-from cudamm.kernels.expression import Expression, evaluated
 from cudamm.kernels.method import SIZE_NAMES, ElementType, Method, Value
+from cudamm.source.expression import Expression, evaluated
 
 ChosenBy = Literal["", "tuned", "table", "preference", "model"]
 """The source of the choice for `best`; empty if the user chose. Only older files contain `model`."""

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
 from cudamm.kernels.method import Method
 from cudamm.kernels.selection import Selection, is_kernel_file
 from cudamm.kernels.variant import Variant
+from cudamm.source.c_text import without_comments
 
 
 def pair(

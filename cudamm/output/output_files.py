@@ -13,8 +13,8 @@ from typing import IO, Any
 
 from cudamm.benchmark.unnamed_file import UnnamedFile
 from cudamm.errors import UsageError
-from cudamm.kernels.input_file import replaced_input
 from cudamm.output.readable_text import readable
+from cudamm.source.input_file import replaced_input
 
 SOURCE_NAMES = (".cu", ".cuh", ".h", ".hpp", ".hh", ".cpp", ".cc", ".c", ".cxx", ".py", ".inc")
 """Endings of the names of source files, which no output ever replaces."""

@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from cudamm.benchmark.json_records import DamagedError, parse_json, read_as
 from cudamm.errors import CudammError, UsageError
-from cudamm.kernels.input_file import read_input
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
+from cudamm.source.input_file import read_input
 from cudamm.tuning import tuned_store
 from cudamm.tuning.place import Place
 from cudamm.tuning.tuned_store import Entry

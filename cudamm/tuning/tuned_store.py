@@ -29,13 +29,13 @@ from cudamm.benchmark.unnamed_file import UnnamedFile
 from cudamm.compile.identity import hash_of
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.header import Overrides, read_method
-from cudamm.kernels.input_file import read_input, remember_input
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method, Value
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
+from cudamm.source.c_text import without_comments
+from cudamm.source.input_file import read_input, remember_input
 
 SCHEMA = "cudamm.tuned/1"
 FILE_NAME = "tuned.json"

@@ -92,7 +92,7 @@ def test_a_file_without_read_permission_is_refused(message_of, monkeypatch):
     def read(*_):  # root can read files of any mode
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr("cudamm.kernels.input_file.os.read", read)
+    monkeypatch.setattr("cudamm.source.input_file.os.read", read)
     assert "it cannot be read (Permission denied)" in message_of(DOCUMENT)
 
 

@@ -12,7 +12,6 @@ import pytest
 from cudamm.compile.program import program
 from cudamm.compile.signature import check_arguments, packed_formats, passed_value
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import split_at_commas
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.launch_plan import StructValue, plan
@@ -21,6 +20,7 @@ from cudamm.kernels.parameter_types import matrix_types, parameter_formats
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import variants
+from cudamm.source.expression import split_at_commas
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
 

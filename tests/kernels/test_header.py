@@ -12,10 +12,10 @@ import pytest
 
 from cudamm.compile.program import program
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import dynamic_arrays_in, kernels_in, without_comments
 from cudamm.kernels.header import LARGEST_FILE_BYTES, Overrides, parse_method, read_method
 from cudamm.kernels.method import ELEMENT_TYPES, Parameter
 from cudamm.kernels.selection import Selection
+from cudamm.source.c_text import dynamic_arrays_in, kernels_in, without_comments
 
 WriteKernel = Callable[..., Path]
 KERNEL = "__global__ void own(int M, int N, int K, const element *A, const element *B, element *C) {}\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import kernels_in
 from cudamm.kernels.ladder import find, ladder
 from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.source.c_text import kernels_in
 
 
 def test_methods_are_in_the_order_of_their_file_numbers() -> None:

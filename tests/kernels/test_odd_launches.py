@@ -2,8 +2,8 @@
 
 import pytest
 
-from cudamm.kernels.preprocessed import preprocessed
-from cudamm.kernels.worked_out_launch import worked_out_launches
+from cudamm.source.preprocessed import preprocessed
+from cudamm.source.worked_out_launch import worked_out_launches
 
 BODY = """{
     int r = blockIdx.y * blockDim.y + threadIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;

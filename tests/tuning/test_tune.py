@@ -18,13 +18,13 @@ from cudamm.compile.resources import Resources
 from cudamm.devices.device import Device
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
-from cudamm.kernels.expression import parse
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import variants
+from cudamm.source.expression import parse
 from cudamm.tuning import search
 from cudamm.tuning.search import Outcome, Request, Stage, Task, Trial, Tuner, tasks_of
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import without_comments
 from cudamm.kernels.method import Method
 from cudamm.output.number_format import parameters
 from cudamm.output.page.page_kernels import Kernel, State
+from cudamm.source.c_text import without_comments
 
 STATES: dict[State, str] = {
     "as measured": "The source is that of this version of cudamm.",

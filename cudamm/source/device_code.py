@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import (
+from cudamm.source.c_text import (
     ATTRIBUTE,
     DIRECTIVE,
     blanked,

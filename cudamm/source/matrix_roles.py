@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from cudamm.kernels.c_numbers import Function, SourceFile, Translation
-from cudamm.kernels.parsed_source import all_of, declared_name, parsed_expression, text_of
+from cudamm.source.c_numbers import Function, SourceFile, Translation
+from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
 
 MOST_TERMS = 200
 """Number of terms of an index that are looked at."""

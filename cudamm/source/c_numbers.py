@@ -15,9 +15,9 @@ from fractions import Fraction
 
 from tree_sitter import Node
 
-from cudamm.kernels.expression import evaluated, parse
-from cudamm.kernels.parsed_source import all_of, declared_name, parsed, parsed_expression, text_of
-from cudamm.kernels.preprocessed import preprocessed
+from cudamm.source.expression import evaluated, parse
+from cudamm.source.parsed_source import all_of, declared_name, parsed, parsed_expression, text_of
+from cudamm.source.preprocessed import preprocessed
 
 MOST_LEVELS = 60
 """Nesting of expressions, and of names that stand for others, that is followed."""

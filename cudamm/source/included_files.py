@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import without_comments
-from cudamm.kernels.input_file import read_input
+from cudamm.source.c_text import without_comments
+from cudamm.source.input_file import read_input
 
 LARGEST_INCLUDED_BYTES = 1 << 24
 

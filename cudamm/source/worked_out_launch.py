@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_numbers import Function, Number, SourceFile, Translation, source_file
-from cudamm.kernels.expression import evaluated, parse, split_at_commas
-from cudamm.kernels.host_code import (
+from cudamm.source.c_numbers import Function, Number, SourceFile, Translation, source_file
+from cudamm.source.expression import evaluated, parse, split_at_commas
+from cudamm.source.host_code import (
     LaunchStatement,
     allocations,
     callers_of,
@@ -34,7 +34,7 @@ from cudamm.kernels.host_code import (
     template_parameters,
     template_value,
 )
-from cudamm.kernels.matrix_roles import (
+from cudamm.source.matrix_roles import (
     DIMENSIONS,
     STRONG,
     KernelBody,
@@ -45,7 +45,7 @@ from cudamm.kernels.matrix_roles import (
     matrix_letters,
     roles_in_name,
 )
-from cudamm.kernels.parsed_source import all_of, declared_name, text_of
+from cudamm.source.parsed_source import all_of, declared_name, text_of
 
 _ROLES = ("M", "N", "K")
 _USUAL_BLOCK_EDGE = 16

@@ -11,8 +11,8 @@ import pytest
 
 from cudamm.errors import UsageError
 from cudamm.kernels import input_file
-from cudamm.kernels.included_files import included_files
-from cudamm.kernels.input_file import read_input, remember_input, remembered_inputs, replaced_input
+from cudamm.source.included_files import included_files
+from cudamm.source.input_file import read_input, remember_input, remembered_inputs, replaced_input
 
 
 def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from cudamm.devices.device import Device
 from cudamm.errors import UsageError
-from cudamm.kernels.device_code import compiled_code, device_code, instantiations
 from cudamm.kernels.header import Overrides, read_method
+from cudamm.source.device_code import compiled_code, device_code, instantiations
 
 WriteKernel = Callable[..., Path]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cudamm.kernels.c_text import ATTRIBUTE, DIRECTIVE, closing_angle
-from cudamm.kernels.expression import split_at_commas
+from cudamm.source.c_text import ATTRIBUTE, DIRECTIVE, closing_angle
+from cudamm.source.expression import split_at_commas
 
 _NO_MEMBER = frozenset({"using", "typedef", "static", "static_assert", "friend", "enum", "template"})
 """First words of statements that a struct may contain, and that declare no member of its values."""

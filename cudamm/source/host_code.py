@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.kernels.c_numbers import Function, SourceFile, Translation, flat_name, without_casts
-from cudamm.kernels.expression import evaluated, parse
-from cudamm.kernels.parsed_source import all_of, declared_name, line_of, text_of
+from cudamm.source.c_numbers import Function, SourceFile, Translation, flat_name, without_casts
+from cudamm.source.expression import evaluated, parse
+from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
 
 MOST_CALLERS = 4
 """Number of functions that are followed from a launch to the code that calls it."""

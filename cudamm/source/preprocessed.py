@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 
 from cudamm.errors import UsageError
-from cudamm.kernels.c_text import DIRECTIVE, blanked, closing_bracket, without_comments
-from cudamm.kernels.expression import parse, split_at_commas
+from cudamm.source.c_text import DIRECTIVE, blanked, closing_bracket, without_comments
+from cudamm.source.expression import parse, split_at_commas
 
 MOST_REPLACED = 100
 """Number of uses of macros that are replaced."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from cudamm.kernels.c_text import blanked
-from cudamm.kernels.parsed_source import all_of, declared_name, parsed, text_of
+from cudamm.source.c_text import blanked
+from cudamm.source.parsed_source import all_of, declared_name, parsed, text_of
 
 MATRICES = 3
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudamm.errors import UsageError
-from cudamm.kernels.expression import LARGEST_TEXT, MOST_LEVELS, parse, parse_conditions, parse_list
+from cudamm.source.expression import LARGEST_TEXT, MOST_LEVELS, parse, parse_conditions, parse_list
 
 NAMES = {"M": 100, "N": 7, "K": 1, "BLOCK_SIZE": 16, "element": 8}
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.source.c_numbers import Function, SourceFile, Translation, flat_name, without_casts
+from cudamm.source.c_definitions import Function, SourceFile, flat_name, without_casts
+from cudamm.source.c_numbers import Translation, constant_values
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
 
@@ -243,7 +244,7 @@ def _own_number(file: SourceFile, function: Function, node: Node | None, levels:
     if number is None:
         return None
     names = parse(number.text).names
-    known = dict(file.number_values)
+    known = dict(constant_values(file))
     for name in names - known.keys():
         value = own_value(file, function, name, levels - 1)
         if value is not None:

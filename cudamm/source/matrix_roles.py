@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from cudamm.source.c_numbers import Function, SourceFile, Translation
+from cudamm.source.c_definitions import Function, SourceFile
+from cudamm.source.c_numbers import Translation
 from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
 
 MOST_TERMS = 200

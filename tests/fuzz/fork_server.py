@@ -155,8 +155,8 @@ def compute_no_figures() -> None:
 def import_everything() -> None:
     """Import each module of cudamm that can be imported here, and read the ladder."""
     import cudamm
-    from cudamm.kernels import input_file
     from cudamm.kernels.ladder import ladder
+    from cudamm.source import input_file
 
     for module in pkgutil.walk_packages(cudamm.__path__, "cudamm."):
         if not module.name.endswith("__main__") and "cuda_src" not in module.name:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels import input_file
+from cudamm.source import input_file
 from cudamm.source.included_files import included_files
 from cudamm.source.input_file import read_input, remember_input, remembered_inputs, replaced_input
 

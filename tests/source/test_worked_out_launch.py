@@ -15,7 +15,7 @@ from cudamm.kernels.problem import Shape
 from cudamm.kernels.saved_launch import as_toml, saved_path
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import variants
-from cudamm.source.worked_out_launch import simplified
+from cudamm.source.simplified_expression import simplified
 
 NAIVE = """
 __global__ void gemm(const float *A, const float *B, float *C, int m, int n, int k) {

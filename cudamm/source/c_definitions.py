@@ -1,0 +1,234 @@
+"""Find the functions, macros and constants that C++ source defines, and the variables of each function."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from cudamm.source.parsed_source import all_of, declared_name, parsed, parsed_expression, text_of
+from cudamm.source.preprocessed import preprocessed
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function and the variables in it.
+
+    Attributes:
+        parameters: its parameters in order, as they are declared.
+        values: the values of variables that get no other value later.
+        first_values: the first values of all variables.
+        rounded_up: the first value and the condition of variables as in `n = N / 16; if (N % 16) n++;`.
+    """
+
+    node: Node
+    name: str
+    parameters: tuple[Node, ...]
+    values: Mapping[str, Node]
+    first_values: Mapping[str, Node]
+    rounded_up: Mapping[str, tuple[Node, Node]]
+
+    @functools.cached_property
+    def head(self) -> str:
+        """Return the text before the body: `__global__ void gemm(float *A)`."""
+        return text_of(self.node).partition("{")[0]
+
+    @property
+    def is_kernel(self) -> bool:
+        """Return whether it is a `__global__` function."""
+        return "__global__" in self.head
+
+    @functools.cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Return the names of the parameters, in order."""
+        return tuple(declared_name(p.child_by_field_name("declarator")) for p in self.parameters)
+
+    @functools.cached_property
+    def types(self) -> dict[str, str]:
+        """Return the declared types of parameters and variables, without `*`, by name."""
+        found: dict[str, str] = {}
+        for node in all_of(
+            self.node, "declaration", "parameter_declaration", "optional_parameter_declaration"
+        ):
+            for declarator in node.children_by_field_name("declarator"):
+                found.setdefault(declared_name(declarator), text_of(node.child_by_field_name("type")))
+        return found
+
+    def has_extents(self, name: str) -> bool:
+        """Return whether a variable is a dim3."""
+        value = self.first_values.get(name)
+        declared = self.types.get(name, "")
+        return declared.endswith(("dim3", "uint3")) or (
+            declared == "auto" and text_of(value).replace(" ", "").startswith(("dim3(", "dim3{"))
+        )
+
+    def assigned_extents(self, name: str) -> dict[str, Node]:
+        """Return the last value of each of `name.x`, `name.y` and `name.z`."""
+        found = {}
+        for node in all_of(self.node, "assignment_expression"):
+            variable, _, axis = text_of(node.child_by_field_name("left")).partition(".")
+            value = node.child_by_field_name("right")
+            if variable == name and axis in ("x", "y", "z") and value:
+                found[axis] = value
+        return found
+
+
+@dataclass(frozen=True, eq=False)  # one file is one key of a cache
+class SourceFile:
+    """The names of a file that stand for numbers and functions.
+
+    Attributes:
+        macros: the parameters and the text of each macro; None for a macro without parameters.
+        constants: the value of each constant outside of functions.
+        functions: the functions that the file defines, in order.
+    """
+
+    tree: Node
+    macros: Mapping[str, tuple[tuple[str, ...] | None, str]]
+    constants: Mapping[str, Node]
+    functions: tuple[Function, ...]
+
+    def value_of(self, name: str) -> Node | None:
+        """Return the value of a constant, or of a macro without parameters; None for other names."""
+        if name in self.constants:
+            return self.constants[name]
+        parameters, text = self.macros.get(name, ((), ""))
+        return parsed_expression(text) if parameters is None and text else None
+
+    def functions_named(self, name: str) -> list[Function]:
+        """Return the functions of a name."""
+        return [function for function in self.functions if function.name == name]
+
+
+@functools.lru_cache(maxsize=8)
+def source_file(source: str) -> SourceFile:
+    """Return the names that C++ source defines."""
+    tree = parsed(preprocessed(source))
+    macros: dict[str, tuple[tuple[str, ...] | None, str]] = {}
+    for node in all_of(tree, "preproc_def", "preproc_function_def"):
+        parameters = node.child_by_field_name("parameters")
+        names = tuple(text_of(c) for c in parameters.named_children) if parameters else None
+        body = re.sub(r"//.*|/\*.*?\*/|\\\n", " ", text_of(node.child_by_field_name("value")))
+        macros.setdefault(text_of(node.child_by_field_name("name")), (names, body.strip()))
+    functions = tuple(function_of_node(node) for node in all_of(tree, "function_definition"))
+    inside = [(f.node.start_byte, f.node.end_byte) for f in functions]
+    constants: dict[str, Node] = {}
+    for node in all_of(tree, "declaration", "field_declaration", "enumerator"):
+        if any(start < node.start_byte < end for start, end in inside):
+            continue
+        if node.type == "enumerator":
+            value = node.child_by_field_name("value")
+            if value:
+                constants.setdefault(text_of(node.child_by_field_name("name")), value)
+        elif {"const", "constexpr"} & set(text_of(node).split("=")[0].split()):
+            for name, value in _initialised(node):
+                constants.setdefault(name, value)
+    return SourceFile(tree, macros, constants, functions)
+
+
+def _initialised(declaration: Node) -> list[tuple[str, Node]]:
+    """Return the names and the first values that a declaration gives to them."""
+    found = []
+    for declarator in declaration.children_by_field_name("declarator"):
+        name, value = declared_name(declarator), declarator.child_by_field_name("value")
+        value = value or declaration.child_by_field_name("default_value")
+        # In `dim3 grid(x, y)` the parser takes names for types of parameters.
+        if value is None and declarator.type == "function_declarator":
+            value = declarator.child_by_field_name("parameters")
+        if name and value:
+            found.append((name, value))
+    return found
+
+
+def function_of_node(node: Node) -> Function:
+    """Return the function that a definition or a lambda expression defines."""
+    declarator = node.child_by_field_name("declarator")
+    head = next(all_of(declarator, "function_declarator", "lambda_declarator"), None) if declarator else None
+    parameters = head.child_by_field_name("parameters") if head else None
+    first_values: dict[str, Node] = {}
+    changed: set[str] = set()
+    rounded_up: dict[str, tuple[Node, Node]] = {}
+    for part in all_of(
+        node, "declaration", "assignment_expression", "update_expression", "pointer_expression"
+    ):
+        if part.type == "pointer_expression":
+            if text_of(part).startswith("&") and part.parent and part.parent.type == "argument_list":
+                changed.add(text_of(part)[1:].strip())
+        elif part.type == "declaration":
+            for name, value in _initialised(part):
+                changed |= {name} & first_values.keys()
+                first_values.setdefault(name, value)
+        else:
+            target = part.child_by_field_name("left") or part.child_by_field_name("argument")
+            assigned = part.child_by_field_name("right")
+            if target is None or target.type not in ("identifier", "field_expression"):
+                continue
+            name = flat_name(target)
+            if assigned is not None and name not in first_values and part.children[1].type == "=":
+                first_values[name] = assigned
+                continue
+            condition = _condition_of_increment(part)
+            if condition and name in first_values and name not in changed:
+                rounded_up[name] = first_values[name], condition
+            else:
+                rounded_up.pop(name, None)
+            changed.add(name)
+    for name, width in _pitches(node):
+        first_values[name] = width
+        changed.discard(name)
+    return Function(
+        node=node,
+        name=declared_name(declarator),
+        parameters=tuple(
+            child
+            for child in (parameters.named_children if parameters else ())
+            if child.type in ("parameter_declaration", "optional_parameter_declaration")
+        ),
+        values={name: value for name, value in first_values.items() if name not in changed},
+        first_values=first_values,
+        rounded_up=rounded_up,
+    )
+
+
+def _pitches(function: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the variables for the bytes of a row that `cudaMallocPitch(&A, &pitch, bytes, rows)` sets."""
+    for call in all_of(function, "call_expression"):
+        given = call.child_by_field_name("arguments")
+        if text_of(call.child_by_field_name("function")) == "cudaMallocPitch" and given:
+            arguments = given.named_children
+            if len(arguments) == 4 and text_of(arguments[1]).startswith("&"):
+                yield text_of(arguments[1])[1:].strip(), arguments[2]
+
+
+def _condition_of_increment(node: Node) -> Node | None:
+    """Return the condition of `if (N % 16) n++;`; None for other changes of a variable."""
+    sign = text_of(node.child_by_field_name("operator"))
+    if sign != "++" and not (sign == "+=" and text_of(node.child_by_field_name("right")) == "1"):
+        return None
+    around = node.parent
+    while around is not None and around.type in ("expression_statement", "compound_statement"):
+        around = around.parent
+    condition = around.child_by_field_name("condition") if around and around.type == "if_statement" else None
+    return condition if condition and "%" in text_of(condition) else None
+
+
+def flat_name(node: Node) -> str:
+    """Return the name of a variable, `d_m` for the member `d.m`, and `dims_0` for `dims[0]`."""
+    return re.sub(r"\W+", "_", text_of(node)).strip("_")
+
+
+def without_casts(node: Node) -> Node:
+    """Return `d_A` for `(float *)d_A` and `reinterpret_cast<float *>(d_A)`."""
+    inner: Node | None = node
+    while inner is not None:
+        node = inner
+        inner = node.child_by_field_name("value") if node.type == "cast_expression" else None
+        if node.type == "parenthesized_expression" and node.named_child_count == 1:
+            inner = node.named_children[0]
+        if node.type == "call_expression" and "_cast<" in text_of(node.child_by_field_name("function")):
+            given = node.child_by_field_name("arguments")
+            inner = given.named_children[0] if given and given.named_child_count == 1 else None
+    return node

@@ -1,0 +1,294 @@
+"""Find out what a launch passes: which arguments are the matrices A, B and C, and which sizes M, N and K."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from tree_sitter import Node
+
+from cudamm.source.c_definitions import Function, SourceFile
+from cudamm.source.c_numbers import Translation, constants
+from cudamm.source.expression import parse
+from cudamm.source.host_code import (
+    LaunchStatement,
+    allocations,
+    callers_of,
+    first_name,
+    is_transposed,
+    own_value,
+    size_name,
+    template_parameters,
+)
+from cudamm.source.kernel_parameters import kernel_parameters
+from cudamm.source.matrix_roles import (
+    DIMENSIONS,
+    STRONG,
+    KernelBody,
+    MatrixUse,
+    best_roles,
+    evidence_in,
+    is_column_major,
+    matrix_letters,
+    roles_in_name,
+)
+from cudamm.source.parsed_source import all_of, text_of
+
+ROLES = ("M", "N", "K")
+
+_OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
+"""How the names of matrices that a kernel writes begin."""
+
+
+class UnknownLaunch(Exception):
+    """Something about a launch that cannot be worked out; the text says what."""
+
+
+class LaunchRoles:
+    """The matrices and the sizes of one launch.
+
+    Attributes:
+        function: the host function that launches the kernel.
+        letters: A, B or C for the name of a parameter.
+        columns: the matrices that are stored column by column.
+        roles: M, N, K for the name of a size: one, or several that are equal.
+        evidence: the weight of what speaks for each role of a size.
+        in_kernel: the host code's name for what the kernel calls a size.
+        same: the variable that a member of a struct has its value from.
+        batches: names of numbers of products, such as `batch` in `batch * M * N`.
+    """
+
+    def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
+        self.file, self.statement, self.kernel = file, statement, kernel
+        self.function = statement.function
+        self.parameters = kernel_parameters(file, kernel)
+        self.letters: dict[str, str] = {}
+        self.columns: frozenset[str] = frozenset()
+        self.roles: dict[str, tuple[str, ...]] = {}
+        self.evidence: Mapping[str, Mapping[str, int]] = {}
+        self.in_kernel: dict[str, str] = {}
+        self.same: dict[str, str] = {}
+        self.batches: set[str] = set()
+        self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
+
+    def find(self) -> None:
+        """Find the matrices and the sizes.
+
+        Raises:
+            UnknownLaunch: they cannot be worked out; what was found before is kept.
+        """
+        self._find_matrices()
+        self._find_sizes()
+        self._find_batches()
+
+    def _find_matrices(self) -> None:
+        """Find which parameters are A, B and C."""
+        if len(self.statement.arguments) > len(self.parameters):
+            raise UnknownLaunch(f"{self.kernel.name} is launched with more arguments than it has parameters")
+        matrices = [p for p in self.parameters if p.is_matrix]
+        passed = [first_name(self.passed(p.name)) for p in matrices]
+        if len(matrices) > 3:
+            pointers = ", ".join(p.name for p in matrices)
+            raise UnknownLaunch(f"{self.kernel.name} has more than three pointers: {pointers}")
+        written = [p.name for p in matrices if p.is_pointer and self.raw_uses()[p.name].is_written]
+        writable = [p.name for p in matrices if not p.is_const]
+        output = next((found[0] for found in (writable, written) if len(found) == 1), "")
+        names = [p.name for p in matrices]
+        for telling in (passed, names):
+            letters = matrix_letters(telling)
+            if letters and (not output or letters[names.index(output)] == "C"):
+                self.letters = dict(zip(names, letters, strict=True))
+                return
+        named = [name for name in names if _OUTPUT.match(name)]
+        output = output or (written or named or names)[-1]
+        inputs = [name for name in names if name != output]
+        self.letters = dict(zip((*inputs, output), "ABC", strict=True))
+
+    def passed(self, parameter: str) -> Node:
+        """Return what the launch passes for a parameter."""
+        place = [p.name for p in self.parameters].index(parameter)
+        if place >= len(self.statement.arguments):
+            raise UnknownLaunch(f"nothing is passed for {parameter} of {self.kernel.name}")
+        return self.statement.arguments[place]
+
+    def body(self, sizes: Iterable[str]) -> KernelBody:
+        pointers = tuple(p.name for p in self.parameters if p.is_pointer)
+        fixed = {*template_parameters(self.kernel), *constants(self.file)}
+        return KernelBody(self.file, self.kernel, pointers, frozenset(sizes), frozenset(fixed))
+
+    def raw_uses(self) -> dict[str, MatrixUse]:
+        return self.body(p.name for p in self.parameters if p.is_whole_number).uses()
+
+    def _find_sizes(self) -> None:
+        """Find which names of the host code, and which constants of the file, are M, N and K."""
+        passed: dict[str, str] = {}  # the name in the host code for a parameter that may be a size
+        for parameter in self.parameters:
+            if parameter.is_whole_number:
+                name = size_name(self.function, self.passed(parameter.name))
+                if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
+                    passed[parameter.name] = name
+            for member in parameter.members:
+                if not member.startswith("*"):
+                    passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
+        allocated = self._evidence_of_allocations()
+        members = self._evidence_of_members()
+        telling = [name for name in sorted(self.used_constants) if STRONG in roles_in_name(name).values()]
+        names = dict.fromkeys((*passed.values(), *allocated, *members, *telling))
+        in_block = self.names_of_block()
+        names = {name: None for name in names if name not in in_block} or names
+        in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")} - {
+            *passed.values()
+        }
+        if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
+            self.batches = in_all
+            names = {name: None for name in names if name not in in_all}
+        in_kernel = {parameter: name for parameter, name in passed.items() if name in names}
+        in_kernel |= {name: name for name in names if name in self.used_constants}
+        self.in_kernel = in_kernel
+        evidence = {name: Counter[str]() for name in names}
+        for used, roles in self._evidence_of_kernel(in_kernel).items():
+            evidence[in_kernel[used]].update(roles)
+        for used, name in in_kernel.items():
+            evidence[name].update(roles_in_name(used, self.columns))
+        for name, found in evidence.items():
+            found.update(roles_in_name(name, self.columns))
+            found.update(allocated.get(name, {}))
+            found.update(members.get(name, {}))
+            for caller, argument in callers_of(self.file, self.function, name):
+                found.update(roles_in_name(size_name(caller, argument), self.columns))
+        self.roles = best_roles({name: found for name, found in evidence.items() if found})
+        self.evidence = evidence
+        if not self.roles:
+            raise UnknownLaunch(f"no argument of {self.kernel.name} is known to be a size of the matrices")
+
+    def _find_batches(self) -> None:
+        """Take a number of layers of the grid that the caller chooses for a number of products."""
+        grid = self.statement.configuration[0] if self.statement.configuration else None
+        extents = self.translation.extents(grid) if grid else None
+        layers = extents[2].text if extents and len(extents) > 2 else ""
+        known = self.roles.keys() | constants(self.file).keys()
+        if layers.isidentifier() and layers not in known and not self.own_size(layers):
+            self.batches = {*self.batches, layers}
+
+    @functools.cached_property
+    def used_constants(self) -> frozenset[str]:
+        """Return the whole-number constants of the file that the kernel uses, directly or through others."""
+        found, unread = set[str](), [text_of(node) for node in all_of(self.kernel.node, "identifier")]
+        while unread:
+            name = unread.pop()
+            if name in found:
+                continue
+            found.add(name)
+            _, text = self.file.macros.get(name, (None, ""))
+            unread += re.findall(r"[A-Za-z_]\w*", text or text_of(self.file.constants.get(name)))
+            for function in self.file.functions_named(name):
+                if "__device__" in function.head:
+                    unread += [text_of(node) for node in all_of(function.node, "identifier")]
+        return frozenset(found & constants(self.file).keys())
+
+    def compiled_sizes(self) -> list[str]:
+        """Return the sizes that are constants of the file in the kernel."""
+        return [name for name in self.roles if name in self.used_constants]
+
+    def _is_product_of_sizes(self, name: str) -> bool:
+        value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
+        return (
+            value is not None
+            and re.fullmatch(r"\(\w+ \* (?:\w+|sizeof\(element\))\)", value.text) is not None
+        )
+
+    def _is_tile(self, name: str) -> bool:
+        """Return whether a constant of the file is the extent of an array in the kernel."""
+        arrays = all_of(self.kernel.node, "array_declarator")
+        return name in constants(self.file) and any(
+            name in re.findall(r"\w+", text_of(node.child_by_field_name("size")))
+            for node in arrays
+            if node.parent and node.parent.type != "parameter_declaration"
+        )
+
+    def names_of_block(self) -> set[str]:
+        if not self.statement.configuration:
+            return set()
+        block = Translation(self.file, self.function).extents(self.statement.configuration[1])
+        return set().union(*(parse(number.text).names for number in block or ()))
+
+    def _evidence_of_kernel(self, sizes: Iterable[str]) -> dict[str, Counter[str]]:
+        if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
+            return {}
+        body = self.body(sizes)
+        uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
+        if is_column_major(uses["A"], uses["B"], uses["C"]):
+            self.columns = frozenset("ABC")
+        else:
+            passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
+            at = self.statement.node
+            self.columns = frozenset(
+                x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
+            )
+        return evidence_in(body, uses, self.columns)
+
+    def _evidence_of_members(self) -> dict[str, Counter[str]]:
+        """Return the evidence of structs, whose members are the rows and the columns of one matrix."""
+        found: dict[str, Counter[str]] = {}
+        for parameter in self.parameters:
+            for member in parameter.members:
+                roles = roles_in_name(f"{self.letters.get(parameter.name, '')}_{member}")
+                if not member.startswith("*") and roles:
+                    found[self.member_name(parameter.name, member)] = Counter(roles)
+        return found
+
+    def member_name(self, parameter: str, member: str) -> str:
+        """Return the host code's name for a member: `m` after `d.m = m` and `Dims d = {m, n, k}`."""
+        variable = first_name(self.passed(parameter))
+        name = f"{variable}_{member}"
+        value = self.function.values.get(name)
+        first = self.function.values.get(variable)
+        listed = first.named_children if first and first.type == "initializer_list" else []
+        members = next(p.members for p in self.parameters if p.name == parameter)
+        if value is None and len(listed) == len(members):
+            value = listed[members.index(member)]
+            value = value.child_by_field_name("value") or value  # `.m = m`
+        own = size_name(self.function, value) if value else ""
+        if own:
+            self.same[name] = own
+        return own or name
+
+    def _evidence_of_allocations(self) -> dict[str, Counter[str]]:
+        """Return the evidence of the names in the sizes of the memory behind A, B and C."""
+        found: dict[str, Counter[str]] = {}
+        for parameter, letter in self.letters.items():
+            columns = next(p.columns for p in self.parameters if p.name == parameter)
+            if columns in constants(self.file):  # `float (*A)[columns]`
+                found.setdefault(columns, Counter())[DIMENSIONS[letter][1]] += STRONG
+            for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
+                number = Translation(self.file, function, keeps_leaves=True).of(size)
+                for name in parse(number.text).names - {"element"} if number else ():
+                    own = name if function is self.function else self._name_here(name, function)
+                    if own and not self._is_tile(own):
+                        self._allocated_for.setdefault(own, set()).add(letter)
+                        found.setdefault(own, Counter()).update(dict.fromkeys(DIMENSIONS[letter], 2))
+        return found
+
+    def _name_here(self, name: str, caller: Function) -> str:
+        """Return the launching function's name for what a calling function calls `name`; empty for none."""
+        if name in constants(self.file):
+            return name
+        for parameter in self.function.parameter_names:
+            for function, argument in callers_of(self.file, self.function, parameter):
+                if function is caller and size_name(caller, argument) == name:
+                    return parameter
+        return ""
+
+    @property
+    def translation(self) -> Translation:
+        return Translation(self.file, self.function, frozenset(self.roles) | self.batches)
+
+    def role(self, size: str) -> str:
+        """Return the role of a size; of several equal ones, the one that most evidence speaks for."""
+        roles = self.roles[size]
+        return "N" if roles == ROLES else max(roles, key=lambda role: self.evidence[size].get(role, 0))
+
+    def own_size(self, size: str) -> int | None:
+        return own_value(self.file, self.function, size)

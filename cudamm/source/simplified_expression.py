@@ -1,0 +1,62 @@
+"""Find a shorter expression with the same values: `ceil(N / 16)` for `(((N + 16) - 1) // 16)`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from cudamm.errors import UsageError
+from cudamm.source.expression import parse
+
+_ROLES = ("M", "N", "K")
+_TRIED = (1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 250, 255, 256, 257, 1000, 1024)
+"""Sizes for which two expressions are compared."""
+
+
+def simplified(text: str, numbers: Mapping[str, int]) -> str:
+    """Return a shorter expression with the same values: `ceil(N / 16)` for `(((N + 16) - 1) // 16)`.
+
+    Args:
+        numbers: values of the names that are neither M, N nor K.
+    """
+    expression = parse(text)
+    known = {name: numbers.get(name, 4) for name in (*expression.names, *numbers)}
+    tried = [
+        known
+        | {"M": m, "N": _TRIED[(place * 5 + 3) % len(_TRIED)], "K": _TRIED[(place * 7 + 1) % len(_TRIED)]}
+        for place, m in enumerate(_TRIED)
+    ]
+    wanted = values_for(text, tried)
+    constants = [name for name in expression.names if name not in _ROLES and name != "element"]
+    constants += re.findall(r"\b\d+\b", text)
+    if not expression.names:
+        return str(math.floor(expression.value({})))
+    products = [f"{a} * {b}" for a, b in itertools.combinations(dict.fromkeys(constants), 2)]
+    steps = [step for step in (*dict.fromkeys(constants), *products) if step not in ("0", "1")]
+    simple = [*(role for role in _ROLES if role in expression.names), *steps, "1"]
+    roles = [role for role in _ROLES if role in expression.names]
+    for size in (*roles, *(f"{a} * {b}" for a, b in itertools.combinations_with_replacement(roles, 2))):
+        simple += [f"ceil({size} / {bracketed(step)})" for step in steps]
+        simple += [f"{size} // {bracketed(step)}" for step in steps]
+    if not any(role in expression.names for role in _ROLES) and expression.names:
+        simple = [step for step in simple if not step.isdigit()]
+    for candidate in simple:
+        if values_for(candidate, tried) == wanted:
+            return candidate
+    return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
+
+
+def bracketed(step: str) -> str:
+    """Return a sum or a product in brackets, and a single name or number as it is."""
+    return f"({step})" if " " in step else step
+
+
+def values_for(text: str, tried: Sequence[Mapping[str, int]]) -> list[int] | None:
+    """Return the values of an expression for several values of its names; None if one has none."""
+    expression = parse(text)
+    try:
+        return [math.floor(expression.value({**names, "element": 4})) for names in tried]
+    except UsageError:
+        return None

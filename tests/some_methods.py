@@ -16,3 +16,17 @@ def every_other_long(methods: Sequence[Method]) -> list[ParameterSet]:
         pytest.param(method, id=method.name, marks=pytest.mark.long if place % 2 else ())
         for place, method in enumerate(methods)
     ]
+
+
+def one_type_long_others(methods: Sequence[Method]) -> list[ParameterSet]:
+    """Return each method with each of its types, of which `-m long` alone takes all but one for a method."""
+    return [
+        pytest.param(
+            method,
+            dtype,
+            id=f"{method.name}-{dtype}",
+            marks=() if place % len(method.element_types) == number else pytest.mark.long,
+        )
+        for place, method in enumerate(methods)
+        for number, dtype in enumerate(method.element_types)
+    ]

@@ -13,7 +13,7 @@ from cudamm.source.parsed_source import all_of, declared_name, parsed, parsed_ex
 from cudamm.source.preprocessed import preprocessed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a function is a key of a cache
 class Function:
     """A function and the variables in it.
 
@@ -66,14 +66,9 @@ class Function:
         )
 
     def assigned_extents(self, name: str) -> dict[str, Node]:
-        """Return the last value of each of `name.x`, `name.y` and `name.z`."""
-        found = {}
-        for node in all_of(self.node, "assignment_expression"):
-            variable, _, axis = text_of(node.child_by_field_name("left")).partition(".")
-            value = node.child_by_field_name("right")
-            if variable == name and axis in ("x", "y", "z") and value:
-                found[axis] = value
-        return found
+        """Return the value of each of `name.x`, `name.y` and `name.z`."""
+        values = {axis: self.first_values.get(f"{name}_{axis}") for axis in "xyz"}
+        return {axis: value for axis, value in values.items() if value}
 
 
 @dataclass(frozen=True, eq=False)  # one file is one key of a cache
@@ -124,20 +119,22 @@ def source_file(source: str) -> SourceFile:
             if value:
                 constants.setdefault(text_of(node.child_by_field_name("name")), value)
         elif {"const", "constexpr"} & set(text_of(node).split("=")[0].split()):
-            for name, value in _initialised(node):
+            for name, value in initialised(node):
                 constants.setdefault(name, value)
     return SourceFile(tree, macros, constants, functions)
 
 
-def _initialised(declaration: Node) -> list[tuple[str, Node]]:
+def initialised(declaration: Node) -> list[tuple[str, Node]]:
     """Return the names and the first values that a declaration gives to them."""
     found = []
     for declarator in declaration.children_by_field_name("declarator"):
         name, value = declared_name(declarator), declarator.child_by_field_name("value")
         value = value or declaration.child_by_field_name("default_value")
-        # In `dim3 grid(x, y)` the parser takes names for types of parameters.
+        # In `dim3 grid(x * y, z)` the parser takes names for types of parameters.
         if value is None and declarator.type == "function_declarator":
-            value = declarator.child_by_field_name("parameters")
+            arguments = text_of(declarator.child_by_field_name("parameters"))
+            call = parsed_expression(f"{name}{arguments}")
+            value = call.child_by_field_name("arguments") if call else None
         if name and value:
             found.append((name, value))
     return found
@@ -158,7 +155,7 @@ def function_of_node(node: Node) -> Function:
             if text_of(part).startswith("&") and part.parent and part.parent.type == "argument_list":
                 changed.add(text_of(part)[1:].strip())
         elif part.type == "declaration":
-            for name, value in _initialised(part):
+            for name, value in initialised(part):
                 changed |= {name} & first_values.keys()
                 first_values.setdefault(name, value)
         else:
@@ -170,13 +167,13 @@ def function_of_node(node: Node) -> Function:
             if assigned is not None and name not in first_values and part.children[1].type == "=":
                 first_values[name] = assigned
                 continue
-            condition = _condition_of_increment(part)
+            condition = condition_of_increment(part)
             if condition and name in first_values and name not in changed:
                 rounded_up[name] = first_values[name], condition
             else:
                 rounded_up.pop(name, None)
             changed.add(name)
-    for name, width in _pitches(node):
+    for name, width in pitches(node):
         first_values[name] = width
         changed.discard(name)
     return Function(
@@ -193,7 +190,7 @@ def function_of_node(node: Node) -> Function:
     )
 
 
-def _pitches(function: Node) -> Iterator[tuple[str, Node]]:
+def pitches(function: Node) -> Iterator[tuple[str, Node]]:
     """Yield the variables for the bytes of a row that `cudaMallocPitch(&A, &pitch, bytes, rows)` sets."""
     for call in all_of(function, "call_expression"):
         given = call.child_by_field_name("arguments")
@@ -203,7 +200,7 @@ def _pitches(function: Node) -> Iterator[tuple[str, Node]]:
                 yield text_of(arguments[1])[1:].strip(), arguments[2]
 
 
-def _condition_of_increment(node: Node) -> Node | None:
+def condition_of_increment(node: Node) -> Node | None:
     """Return the condition of `if (N % 16) n++;`; None for other changes of a variable."""
     sign = text_of(node.child_by_field_name("operator"))
     if sign != "++" and not (sign == "+=" and text_of(node.child_by_field_name("right")) == "1"):

@@ -103,10 +103,8 @@ class Translation:
                 return self._name(flat_name(node)) if re.fullmatch(r"\w+\[\w+\]", text_of(node)) else None
             case "condition_clause":
                 return self.of(node.child_by_field_name("value"))
-            case "parenthesized_expression" | "initializer_list" | "argument_list" | "parameter_list":
+            case "parenthesized_expression" | "initializer_list" | "argument_list":
                 return self.of(node.named_children[0]) if node.named_child_count == 1 else None
-            case "parameter_declaration":  # of `int n(TILE)`, which the parser takes for a function
-                return self.of(node.child_by_field_name("type"))
             case "binary_expression":
                 return self._binary(node)
             case "unary_expression":
@@ -165,7 +163,7 @@ class Translation:
         inner = node.child_by_field_name("arguments") if is_call else None
         if node.type == "compound_literal_expression":  # `dim3{4, 4}`
             inner = node.child_by_field_name("value")
-        if inner is None and node.type not in ("initializer_list", "argument_list", "parameter_list"):
+        if inner is None and node.type not in ("initializer_list", "argument_list"):
             number = self.of(node)
             return [number] if number else None
         given = [part for part in (inner or node).named_children if part.type != "comment"]

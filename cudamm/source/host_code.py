@@ -12,6 +12,7 @@ from cudamm.source.c_definitions import Function, SourceFile, flat_name, without
 from cudamm.source.c_numbers import Translation, constant_values
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
+from cudamm.source.seen_from import seen_from
 
 MOST_CALLERS = 4
 """Number of functions that are followed from a launch to the code that calls it."""
@@ -34,7 +35,7 @@ class LaunchStatement:
     """A statement such as `gemm<16><<<grid, block, bytes>>>(A, B, C, n)`.
 
     Attributes:
-        function: the function that contains it.
+        function: the function that contains it, with the values that its variables have there.
         kernel: name of the kernel, without template arguments.
         template_arguments: the text between its angle brackets; None if it has none.
         configuration: what is between `<<<` and `>>>`.
@@ -58,8 +59,12 @@ class LaunchStatement:
 def launches(file: SourceFile) -> list[LaunchStatement]:
     """Return the launches of a file, in order."""
     found: list[LaunchStatement] = []
-    for function in file.functions:
-        for call in all_of(function.node, "kernel_call_syntax", "call_expression"):
+    for whole_function in file.functions:
+        for call in all_of(whole_function.node, "kernel_call_syntax", "call_expression"):
+            called = text_of(call.child_by_field_name("function"))
+            if call.type == "call_expression" and not called.startswith("cudaLaunch"):
+                continue
+            function = seen_from(whole_function, call)
             kernel, configuration, arguments = _launch(function, call)
             if kernel is None:
                 continue
@@ -184,7 +189,7 @@ def allocations(
                 sizes = others if called == "cudaMallocPitch" else [size]
                 yield from ((function, size) for size in sizes)
     value = function.first_values.get(name)
-    if value and value.type in ("argument_list", "initializer_list", "parameter_list"):
+    if value and value.type in ("argument_list", "initializer_list"):
         yield from ((function, part) for part in value.named_children[:2])
     elif value:
         for call in all_of(value, "call_expression"):  # `float *name = allocate(rows * columns);`
@@ -207,7 +212,7 @@ def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tup
             given = call.child_by_field_name("arguments")
             called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
             if called == function.name and given and place < given.named_child_count:
-                found.append((caller, without_casts(given.named_children[place])))
+                found.append((seen_from(caller, call), without_casts(given.named_children[place])))
     return found[:MOST_CALLERS]
 
 

@@ -21,7 +21,8 @@ class Function:
         parameters: its parameters in order, as they are declared.
         values: the values of variables that get no other value later.
         first_values: the first values of all variables.
-        rounded_up: the first value and the condition of variables as in `n = N / 16; if (N % 16) n++;`.
+        rounded_up: the conditions of variables as in `n = N / 16; if (N % 16) n++;`, whose first value is
+            that before the increment.
     """
 
     node: Node
@@ -29,7 +30,7 @@ class Function:
     parameters: tuple[Node, ...]
     values: Mapping[str, Node]
     first_values: Mapping[str, Node]
-    rounded_up: Mapping[str, tuple[Node, Node]]
+    rounded_up: Mapping[str, Node]
 
     @functools.cached_property
     def head(self) -> str:
@@ -147,7 +148,7 @@ def function_of_node(node: Node) -> Function:
     parameters = head.child_by_field_name("parameters") if head else None
     first_values: dict[str, Node] = {}
     changed: set[str] = set()
-    rounded_up: dict[str, tuple[Node, Node]] = {}
+    rounded_up: dict[str, Node] = {}
     for part in all_of(
         node, "declaration", "assignment_expression", "update_expression", "pointer_expression"
     ):
@@ -169,7 +170,7 @@ def function_of_node(node: Node) -> Function:
                 continue
             condition = condition_of_increment(part)
             if condition and name in first_values and name not in changed:
-                rounded_up[name] = first_values[name], condition
+                rounded_up[name] = condition
             else:
                 rounded_up.pop(name, None)
             changed.add(name)

@@ -135,9 +135,8 @@ class Translation:
         if name in self.kept or not name:
             return Number(name) if name else None
         if self.function:
-            if name in self.function.rounded_up:
-                value, condition = map(self.of, self.function.rounded_up[name])
-                return Number(f"({value.text} + ({condition.text} != 0))") if value and condition else None
+            if name in self.function.rounded_up and name in self.function.first_values:
+                return self._rounded_up(name, self.of(self.function.first_values[name]))
             if name in self.function.values:
                 value = self.of(self.function.values[name])
                 is_leaf = value is None or (self.keeps_leaves and not parse(value.text).names)
@@ -149,9 +148,20 @@ class Translation:
             return Number(name, value is None or value.is_whole)
         return value
 
+    def _rounded_up(self, name: str, value: Number | None) -> Number | None:
+        """Return a value with the increment that it gets by `if (N % 16) n++;`; as it is without one."""
+        if self.function is None or name not in self.function.rounded_up:
+            return value
+        condition = self.of(self.function.rounded_up[name])
+        return Number(f"({value.text} + ({condition.text} != 0))") if value and condition else None
+
     def extents(self, node: Node) -> list[Number] | None:
         """Return the extents that an expression of type dim3 or int has; None if they are not arithmetic."""
         node = without_casts(node)
+        whole = text_of(node.child_by_field_name("argument")) if node.type == "field_expression" else ""
+        if whole and self.function and self.function.has_extents(whole):  # `block.x`
+            number = self.of(node)
+            return [number] if number else None
         if node.type in ("identifier", "field_expression") and self.function:
             return self._extents_of_variable(text_of(node))
         called = text_of(node.child_by_field_name("function"))
@@ -210,7 +220,13 @@ class Translation:
             if number is None:
                 return None
             by_axis[axis] = number
-        return [by_axis.get(axis, Number("1")) for axis in "xyz"[: 1 + max("xyz".index(a) for a in by_axis)]]
+        number_of_axes = 1 + max("xyz".index(axis) for axis in by_axis)
+        extents = [
+            self._rounded_up(f"{name}_{axis}", by_axis.get(axis, Number("1")))
+            for axis in "xyz"[:number_of_axes]
+        ]
+        known = [extent for extent in extents if extent]
+        return known if len(known) == number_of_axes else None
 
     def _member(self, node: Node) -> Number | None:
         """Return the translation of `block.x`, or of another member by its name, such as `A_width`."""
@@ -257,6 +273,7 @@ class Translation:
         if function is None or given is None:
             return None
         name = text_of(function).removeprefix("::").removeprefix("std::")
+        parameters, body = self._short_function(name.partition("<")[0].rpartition("::")[2])
         if function.type == "field_expression" and name.endswith(".size") and self.function:
             # Of a std::vector, which is declared with its number of elements.
             return self.of(self.function.values.get(name.removesuffix(".size")))
@@ -268,11 +285,10 @@ class Translation:
         if None in arguments:
             return None
         numbers = [argument for argument in arguments if argument]
-        if name in _ROUNDING and numbers:
+        if name in _ROUNDING and numbers and body is None:
             joined = ", ".join(_without_brackets(number.text) for number in numbers)
             is_whole = name in ("min", "max") and all(number.is_whole for number in numbers)
             return Number(f"{_ROUNDING[name]}({joined})", is_whole)
-        parameters, body = self._short_function(name.partition("<")[0])
         if body is None or len(parameters) != len(numbers):
             return None
         return replace(self, function=None, bound=dict(zip(parameters, numbers, strict=True)))._result(body)

@@ -56,21 +56,27 @@ def tokens(code: str) -> list[str]:
 
 
 def kernels_in(source: str) -> list[str]:
-    """Return the names of the `__global__` functions that C source defines or declares, in order."""
+    """Return the names of the `__global__` functions that C source defines, in order."""
     if "__global__" not in source:
         return []
     kernels: list[str] = []
-    previous, depth = "", -1  # depth of brackets after `__global__`; -1: not in the head of a kernel
+    previous, name, depth = (
+        "",
+        "",
+        -1,
+    )  # depth of brackets after `__global__`; -1: not in the head of a kernel
     for word in tokens(without_comments(source)):
         if word == "__global__":
-            depth = 0
-        elif depth > 0:  # in an attribute with brackets, such as __launch_bounds__(…)
+            name, depth = "", 0
+        elif depth > 0:  # in the parameters, or in an attribute such as __launch_bounds__(…)
             depth += (word == "(") - (word == ")")
-        elif depth == 0 and word == "(" and previous.startswith("__"):
+        elif depth == 0 and word == "(" and (name or previous.startswith("__")):
             depth = 1
+        elif depth == 0 and word == "(" and is_word(previous):
+            name, depth = previous, 1
         elif depth == 0 and word in "(){};":
-            if word == "(" and is_word(previous):
-                kernels.append(previous)
+            if name and word == "{":  # not `;`, as of a kernel that another file defines
+                kernels.append(name)
             depth = -1
         previous = word
     return list(dict.fromkeys(kernels))

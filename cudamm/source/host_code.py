@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.source.c_definitions import Function, SourceFile, flat_name, without_casts
+from cudamm.source.c_definitions import (
+    Function,
+    SourceFile,
+    condition_of_increment,
+    flat_name,
+    without_casts,
+)
 from cudamm.source.c_numbers import Translation, constant_values
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
@@ -334,7 +340,7 @@ def required_multiples(translation: Translation, names: Collection[str]) -> Iter
         ):
             around = around.parent
         is_checked = around is not None and (
-            around.type == "if_statement"
+            (around.type == "if_statement" and not _rounds_up(around))
             or (
                 around.type == "argument_list"
                 and "assert" in text_of(around.parent).partition("(")[0].lower()
@@ -343,6 +349,22 @@ def required_multiples(translation: Translation, names: Collection[str]) -> Iter
         left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
         if is_checked and left and right and left.text in names:
             yield left.text, right.text
+
+
+def _rounds_up(statement: Node) -> bool:
+    """Return whether an `if` is `if (N % 16) blocks++;`."""
+    changes = all_of(statement, "update_expression", "assignment_expression")
+    return any(condition_of_increment(change) for change in changes)
+
+
+def conditions_of(launch: LaunchStatement) -> Iterator[Node]:
+    """Yield the conditions of the `if` statements that a launch is in the first branches of."""
+    inner, around = launch.node, launch.node.parent
+    while around is not None and around != launch.function.node:
+        if around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
+            condition = around.child_by_field_name("condition")
+            yield from [condition] if condition else []
+        inner, around = around, around.parent
 
 
 def template_parameters(function: Function) -> list[str]:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.parsed_source import all_of, declared_name, text_of
 
-_OTHER_TASKS = re.compile(
-    r"init|fill|random|rand(?!om)|check|verify|valid|compare|diff|print|transpos|copy|zero|clear|scale|reset"
-)
+_OTHER_TASKS = re.compile(r"init|fill|random|rand(?!om)|check|verify|valid|compare|diff|print")
 """Words in the names of kernels that accompany a product."""
 
 _REAL = frozenset({"float", "double", "half", "__half"})

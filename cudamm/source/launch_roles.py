@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tree_sitter import Node
 
@@ -134,7 +134,11 @@ class LaunchRoles:
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
         allocated = self._evidence_of_allocations()
         members = self._evidence_of_members()
-        telling = [name for name in sorted(self.used_constants) if STRONG in roles_in_name(name).values()]
+        telling = [
+            name
+            for name in sorted(self.used_constants)
+            if STRONG in roles_in_name(name).values() and not self._is_tile(name)
+        ]
         names = dict.fromkeys((*passed.values(), *allocated, *members, *telling))
         in_block = self.names_of_block()
         names = {name: None for name in names if name not in in_block} or names
@@ -144,24 +148,36 @@ class LaunchRoles:
         if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
             self.batches = in_all
             names = {name: None for name in names if name not in in_all}
+        layers = {
+            passed[size]
+            for varying, size in self.body(passed).checks()
+            if varying and all(name.endswith("_z") for name in varying)
+        }
+        self.batches |= layers
+        names = {name: None for name in names if name not in layers}
         in_kernel = {parameter: name for parameter, name in passed.items() if name in names}
         in_kernel |= {name: name for name in names if name in self.used_constants}
         self.in_kernel = in_kernel
         evidence = {name: Counter[str]() for name in names}
         for used, roles in self._evidence_of_kernel(in_kernel).items():
             evidence[in_kernel[used]].update(roles)
-        for used, name in in_kernel.items():
-            evidence[name].update(roles_in_name(used, self.columns))
         for name, found in evidence.items():
-            found.update(roles_in_name(name, self.columns))
             found.update(allocated.get(name, {}))
             found.update(members.get(name, {}))
-            for caller, argument in callers_of(self.file, self.function, name):
-                found.update(roles_in_name(size_name(caller, argument), self.columns))
+            named = Counter[str]()
+            for each in (name, *self._other_names(name)):
+                named |= Counter(roles_in_name(each, self.columns))
+            found.update(named)
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
         if not self.roles:
             raise UnknownLaunch(f"no argument of {self.kernel.name} is known to be a size of the matrices")
+
+    def _other_names(self, size: str) -> Iterator[str]:
+        """Yield what the kernel and the callers of the launching function call a size."""
+        yield from (used for used, name in self.in_kernel.items() if name == size)
+        for caller, argument in callers_of(self.file, self.function, size):
+            yield size_name(caller, argument)
 
     def _find_batches(self) -> None:
         """Take a number of layers of the grid that the caller chooses for a number of products."""
@@ -196,7 +212,8 @@ class LaunchRoles:
         value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
         return (
             value is not None
-            and re.fullmatch(r"\(\w+ \* (?:\w+|sizeof\(element\))\)", value.text) is not None
+            and re.fullmatch(r"\([A-Za-z_]\w* \* (?:[A-Za-z_]\w*|sizeof\(element\))\)", value.text)
+            is not None
         )
 
     def _is_tile(self, name: str) -> bool:

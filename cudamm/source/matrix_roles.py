@@ -20,6 +20,7 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation
 from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
+from cudamm.source.simplified_expression import simplified
 
 MOST_TERMS = 200
 """Number of terms of an index that are looked at."""
@@ -36,6 +37,8 @@ cols col columns column width w stride pitch ld spalten breite colonnes columnas
 """
 _ROWS, _COLUMNS = frozenset(_ROW_WORDS.split()), frozenset(_COLUMN_WORDS.split())
 _PLAIN = {"inner": "K", "common": "K", "depth": "K", "rows": "M", "height": "M", "cols": "N", "columns": "N"}
+
+_LOOPS = ("for_statement", "while_statement", "do_statement")
 
 STRONG, _USUAL, _WEAK = 6, 3, 2  # weights of evidence
 
@@ -136,6 +139,19 @@ def _terms(tree: ast.expr) -> set[frozenset[str]]:
 
 
 @dataclass(frozen=True)
+class TileLoop:
+    """A loop over the tiles of a size.
+
+    Attributes:
+        loses_rest: whether what remains of a size that is no multiple of the step is not used.
+    """
+
+    size: str
+    step: str
+    loses_rest: bool = False
+
+
+@dataclass(frozen=True)
 class KernelBody:
     """A kernel's body, with the names that may be sizes in it.
 
@@ -189,30 +205,48 @@ class KernelBody:
         translation = Translation(self.file, self.function, self.sizes)
         for node in all_of(self.function.node, "binary_expression"):
             sign = text_of(node.child_by_field_name("operator"))
-            if sign not in ("<", ">=", "<=", ">") or (node.parent and node.parent.type == "for_statement"):
+            if sign not in ("<", ">=", "<=", ">") or _is_of_loop(node):
                 continue
             left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
             if left and right and right.text in self.sizes:
                 yield frozenset(self._varying(terms(left.text))), right.text
 
-    def tile_loops(self) -> Iterator[tuple[str, str]]:
-        """Yield `("K", "TILE")` for loops over `K / TILE`, and from 0 to K in steps of TILE."""
+    def tile_loops(self) -> Iterator[TileLoop]:
+        """Yield loops over `K / TILE` or `(K + TILE - 1) / TILE`, and from 0 to K in steps of TILE."""
         translation = Translation(self.file, self.function, self.sizes)
-        for loop in all_of(self.function.node, "for_statement"):
-            condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
+        for loop in all_of(self.function.node, *_LOOPS):
+            condition = next(all_of(loop.child_by_field_name("condition") or loop, "binary_expression"), None)
             number = translation.of(condition.child_by_field_name("right")) if condition else None
-            match = re.fullmatch(r"\(?(\w+) // (\w+)\)?", number.text) if number else None
-            if match and match[1] in self.sizes:
-                yield match[1], match[2]
-            elif (
-                number
-                and number.text in self.sizes
-                and update
-                and text_of(update.child_by_field_name("operator")) == "+="
-            ):
-                step = translation.of(update.child_by_field_name("right"))
-                if step and not step.text.startswith(("blockDim", "gridDim")):
-                    yield number.text, step.text
+            if condition is None or number is None:
+                continue
+            sizes = self.sizes & _names(number.text)
+            size = next(iter(sizes)) if len(sizes) == 1 else ""
+            tiles = simplified(re.sub(rf"\b{size}\b", "K", number.text), {}) if size else ""
+            quotient = re.fullmatch(r"K // (\w+)|ceil\(K / (\w+)\)", tiles)
+            if quotient and quotient[1]:
+                yield TileLoop(size, quotient[1], loses_rest=size not in self._divided())
+            elif quotient:
+                yield TileLoop(size, quotient[2])
+            elif number.text == size:
+                for given in self._steps(loop, text_of(condition.child_by_field_name("left"))):
+                    found = translation.of(given)
+                    if found and not found.text.startswith(("blockDim", "gridDim")):
+                        yield TileLoop(size, found.text)
+
+    def _divided(self) -> set[str]:
+        """Return the names of which the kernel takes remainders."""
+        quotients = all_of(self.function.node, "binary_expression")
+        remainders = (node for node in quotients if text_of(node.child_by_field_name("operator")) == "%")
+        return {text_of(node.child_by_field_name("left")) for node in remainders}
+
+    @staticmethod
+    def _steps(loop: Node, variable: str) -> Iterator[Node]:
+        """Yield what a loop adds to its variable."""
+        for node in all_of(loop, "assignment_expression"):
+            step = node.child_by_field_name("right")
+            is_step = text_of(node.child_by_field_name("operator")) == "+="
+            if is_step and step and text_of(node.child_by_field_name("left")) == variable:
+                yield step
 
     def _varying(self, found: Iterable[frozenset[str]]) -> set[str]:
         names = set().union(*found)
@@ -286,6 +320,14 @@ class KernelBody:
             numbers = [at.of(argument) for argument in given.named_children]
             bound = {name: number for name, number in zip(parameters or (), numbers, strict=False) if number}
             yield from self._subscripts(body, replace(at, bound=bound), level + 1)
+
+
+def _is_of_loop(node: Node) -> bool:
+    """Return whether a comparison is the condition of a loop."""
+    around = node.parent
+    while around is not None and around.type in ("parenthesized_expression", "condition_clause"):
+        around = around.parent
+    return around is not None and around.type in _LOOPS
 
 
 def _names(text: str) -> frozenset[str]:

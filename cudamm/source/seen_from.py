@@ -7,7 +7,9 @@ last one before a launch counts, if the launch is reached through it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -55,7 +57,7 @@ def _around(node: Node, outermost: Node) -> Iterator[Node]:
 
 def _branches(path: list[Node]) -> Iterator[tuple[str, bool]]:
     """Yield the conditions around a place, and whether they hold there."""
-    for inner, outer in zip(path, path[1:], strict=False):
+    for inner, outer in itertools.pairwise(path):
         condition = outer.child_by_field_name("condition") if outer.type == "if_statement" else None
         if condition and inner != condition:
             yield text_of(condition), inner == outer.child_by_field_name("consequence")
@@ -73,7 +75,7 @@ class _Values:
         self.branches = branches
         self.last: dict[str, Node] = {}
         self.first: dict[str, Node] = {}
-        self.rounded_up: dict[str, tuple[Node, Node]] = {}
+        self.rounded_up: dict[str, Node] = {}
 
     def apply(self, statement: Node) -> None:
         """Read a statement that is executed before the place."""
@@ -87,11 +89,14 @@ class _Values:
             case "expression_statement":
                 self._assign(statement)
             case "compound_statement":
-                before = self.last, self.first, self.rounded_up
-                self.last, self.first, self.rounded_up = (dict(values) for values in before)
+                last, first, rounded_up = dict(self.last), dict(self.first), dict(self.rounded_up)
                 for inner in statement.named_children:
                     self.apply(inner)
-                self._restore(_declared_in(statement), *before)
+                for name in _declared_in(statement):  # a block hides the variables of the same names
+                    self._remove(name)
+                    _restore(name, self.last, last)
+                    _restore(name, self.first, first)
+                    _restore(name, self.rounded_up, rounded_up)
             case "if_statement":
                 self._choose(statement)
             case "else_clause" | "condition_clause":
@@ -123,14 +128,15 @@ class _Values:
             if branch:
                 self.apply(branch)
             return
-        increments = {
+        conditions = {
             _target(part): of_increment
             for part in all_of(statement, "update_expression", "assignment_expression")
             if (of_increment := condition_of_increment(part))
         }
-        known = {name: value for name, value in self.last.items() if name in increments}
+        first = {name: value for name, value in self.first.items() if _whole(name) in map(_whole, conditions)}
         self.forget_assigned_in(statement)
-        self.rounded_up |= {name: (value, increments[name]) for name, value in known.items()}
+        self.first |= first
+        self.rounded_up |= {name: each for name, each in conditions.items() if _whole(name) in first}
 
     def _set(self, name: str, value: Node) -> None:
         if name:
@@ -145,26 +151,22 @@ class _Values:
     def _forget(self, name: str) -> None:
         self.last.pop(name, None)
         self.rounded_up.pop(name, None)
+        if _whole(name) != name:  # after `grid.x = …` the value of `grid` is another one
+            self._remove(_whole(name))
 
     def _forget_addresses(self, node: Node) -> None:
         for part in all_of(node, "pointer_expression"):
             self._forget(_target(part))
 
-    def _restore(
-        self,
-        declared: set[str],
-        last: dict[str, Node],
-        first: dict[str, Node],
-        rounded_up: dict[str, tuple[Node, Node]],
-    ) -> None:
-        """Give variables that a block hides their values back."""
-        for name in declared:
-            self._remove(name)
-            for values, before in ((self.last, last), (self.first, first)):
-                if name in before:
-                    values[name] = before[name]
-            if name in rounded_up:
-                self.rounded_up[name] = rounded_up[name]
+
+def _restore(name: str, values: dict[str, Node], before: Mapping[str, Node]) -> None:
+    """Give a variable, with its members, the value back that it had."""
+    values.update({key: value for key, value in before.items() if _whole(key) == name})
+
+
+def _whole(name: str) -> str:
+    """Return `grid` for its member `grid_x`, and other names as they are."""
+    return re.sub(r"_[xyz]$", "", name)
 
 
 def _declared_in(block: Node) -> set[str]:

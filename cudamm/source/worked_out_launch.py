@@ -18,6 +18,7 @@ from cudamm.source.expression import evaluated, parse, split_at_commas
 from cudamm.source.host_code import (
     LaunchStatement,
     class_argument,
+    conditions_of,
     first_name,
     is_filled,
     launches,
@@ -312,11 +313,21 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += self._limit_of_block(threads)
+        conditions += self._conditions_of_launch()
         equal = {role: roles for roles in self.found.roles.values() for role in roles}
         for role, multiple in multiples:
             if self._own_sizes_are_multiples(role, multiple):
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
+
+    def _conditions_of_launch(self) -> Iterator[str]:
+        """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""
+        for node in conditions_of(self.statement):
+            number = self.found.translation.of(node)
+            known = self.found.roles.keys() | constants(self.file).keys()
+            if number and re.search("==|%", number.text) and parse(number.text).names <= known:
+                text = self._text(number, "a condition").removeprefix("(").removesuffix(")")
+                yield from map(str, parse(text).conjuncts())
 
     def _multiples(self) -> Iterator[tuple[str, str]]:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
@@ -333,16 +344,14 @@ class _Launch:
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         arguments = dict(zip(template_parameters(self.kernel), given, strict=False))
         checked = {size for _, size in body.checks()}
-        for size, tile in body.tile_loops():
-            name = self.found.in_kernel[size]
-            passed = [p.name for p in self.found.parameters if p.name == tile]
-            number = self.found.translation.of(self.found.passed(tile)) if passed else None
-            text = number.text if number else arguments.get(tile, tile)
-            if (
-                name in self.found.roles
-                and size not in checked
-                and (text.isdigit() or text in constants(self.file))
-            ):
+        for loop in body.tile_loops():
+            name = self.found.in_kernel[loop.size]
+            passed = [p.name for p in self.found.parameters if p.name == loop.step]
+            number = self.found.translation.of(self.found.passed(loop.step)) if passed else None
+            text = number.text if number else arguments.get(loop.step, loop.step)
+            is_known = text.isdigit() or text in constants(self.file)
+            is_needed = loop.loses_rest or loop.size not in checked
+            if name in self.found.roles and is_known and is_needed:
                 yield self.found.role(name), text
         if checked:
             return

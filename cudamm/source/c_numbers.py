@@ -210,7 +210,8 @@ class Translation:
             return [number] if number else None
         value, assigned = function.first_values.get(name), function.assigned_extents(name)
         if value is None and not assigned:  # a parameter
-            return [Number(f"{name}_{axis}") for axis in "xyz"]
+            known = [self.bound[key] for axis in "xyz" if (key := f"{name}_{axis}") in self.bound]
+            return known or [Number(f"{name}_{axis}") for axis in "xyz"]
         found = self.extents(value) if value else [Number("1")]
         if found is None:
             return None
@@ -364,6 +365,11 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
         return None
     definitions = {name: parse(expression) for name, expression in constants(file).items()}
     return evaluated({**definitions, "": parse(number.text)}, dict(known or {})).get("")
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return an expression with other names, or with numbers for names."""
+    return re.sub(r"[A-Za-z_]\w*", lambda name: names.get(name[0], name[0]), text)
 
 
 def _choice(condition: Number | None, then: Number | None, other: Number | None) -> Number | None:

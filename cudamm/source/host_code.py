@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
@@ -15,13 +15,16 @@ from cudamm.source.c_definitions import (
     flat_name,
     without_casts,
 )
-from cudamm.source.c_numbers import Translation, constant_values
+from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
 from cudamm.source.seen_from import seen_from
 
 MOST_CALLERS = 4
 """Number of functions that are followed from a launch to the code that calls it."""
+
+MOST_CALLS = 12
+"""Number of calls of a function that are looked at."""
 
 MOST_LAUNCHES = 100
 """Number of launches of a file that are looked at."""
@@ -46,6 +49,7 @@ class LaunchStatement:
         template_arguments: the text between its angle brackets; None if it has none.
         configuration: what is between `<<<` and `>>>`.
         arguments: of the kernel, without casts.
+        passed_extents: those of the function's dim3 parameters, as `grid_x`, over its other parameters.
         node: the whole statement.
         line: number of its line, from 1.
         doubts: 0 if it is reached; 1 if another one is as well, by a condition whose value is not known; 2 if
@@ -60,6 +64,7 @@ class LaunchStatement:
     node: Node
     line: int
     doubts: int
+    passed_extents: Mapping[str, Number] = field(default_factory=dict)
 
 
 def launches(file: SourceFile) -> list[LaunchStatement]:
@@ -77,7 +82,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
             if len(found) >= MOST_LAUNCHES:
                 return found
             doubts = _doubts(file, function, call)
-            for text in _kernels_behind(file, function, text_of(kernel)):
+            for text, caller in _kernels_behind(file, function, text_of(kernel)):
                 name, bracket, rest = text.partition("<")
                 found.append(
                     LaunchStatement(
@@ -86,6 +91,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                         template_arguments=rest.rstrip().removesuffix(">").strip() if bracket else None,
                         configuration=tuple(configuration),
                         arguments=tuple(map(without_casts, arguments)),
+                        passed_extents=_passed_extents(file, function, caller),
                         node=call,
                         line=line_of(call),
                         doubts=doubts,
@@ -131,17 +137,49 @@ def _pointed_to(function: Function, array: Node) -> list[Node]:
     return [_referenced(node) for node in values.named_children] if values else []
 
 
-def _kernels_behind(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> list[str]:
-    """Return the kernels that a name stands for: itself, or what a variable or a parameter holds."""
+def _kernels_behind(
+    file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS
+) -> list[tuple[str, Function | None]]:
+    """Return the kernels that a name stands for, itself or what a variable or a parameter holds.
+
+    With a kernel that the function gets as an argument stands the function that passes it.
+    """
     if name in function.values and levels:
         return _kernels_behind(file, function, text_of(_referenced(function.values[name])), levels - 1)
     if name in function.parameter_names and levels:
         return [
-            kernel
+            (kernel, caller)
             for caller, argument in callers_of(file, function, name)
-            for kernel in _kernels_behind(file, caller, text_of(_referenced(argument)), levels - 1)
+            for kernel, _ in _kernels_behind(file, caller, text_of(_referenced(argument)), levels - 1)
         ]
-    return [name] if name else []
+    return [(name, None)] if name else []
+
+
+def _passed_extents(file: SourceFile, function: Function, caller: Function | None) -> dict[str, Number]:
+    """Return the extents of a function's dim3 parameters.
+
+    Args:
+        caller: the function that calls it; None for any.
+    """
+    found: dict[str, Number] = {}
+    for parameter in filter(function.has_extents, function.parameter_names):
+        for each, argument in callers_of(file, function, parameter):
+            if caller in (None, each) and f"{parameter}_x" not in found:
+                names = _passed_names(file, function, each)
+                extents = Translation(file, each, frozenset(names)).extents(argument) or ()
+                for axis, extent in zip("xyz", extents, strict=False):
+                    found[f"{parameter}_{axis}"] = Number(renamed(extent.text, names), extent.is_whole)
+    return found
+
+
+def _passed_names(file: SourceFile, function: Function, caller: Function) -> dict[str, str]:
+    """Return the function's name for each variable that a caller passes to it."""
+    return {
+        text_of(argument): parameter
+        for parameter in function.parameter_names
+        for each, argument in callers_of(file, function, parameter)
+        if each is caller and argument.type == "identifier"
+    }
 
 
 def _doubts(file: SourceFile, function: Function, node: Node) -> int:
@@ -219,7 +257,7 @@ def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tup
             called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
             if called == function.name and given and place < given.named_child_count:
                 found.append((seen_from(caller, call), without_casts(given.named_children[place])))
-    return found[:MOST_CALLERS]
+    return found[:MOST_CALLS]
 
 
 def own_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> int | None:

@@ -300,7 +300,8 @@ class LaunchRoles:
 
     @property
     def translation(self) -> Translation:
-        return Translation(self.file, self.function, frozenset(self.roles) | self.batches)
+        kept = frozenset(self.roles) | self.batches
+        return Translation(self.file, self.function, kept, self.statement.passed_extents)
 
     def role(self, size: str) -> str:
         """Return the role of a size; of several equal ones, the one that most evidence speaks for."""

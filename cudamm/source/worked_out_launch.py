@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cudamm.source.c_definitions import Function, SourceFile, source_file
-from cudamm.source.c_numbers import Number, Translation, constant_values, constants
+from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
 from cudamm.source.host_code import (
     LaunchStatement,
@@ -191,23 +191,23 @@ class _Launch:
         """
         if number is None:
             raise UnknownLaunch(f"{what} is no arithmetic that cudamm reads")
-        renamed = {name: self.found.role(name) for name in self.found.roles}
-        renamed |= dict.fromkeys(self.found.batches, "1")
-        for name in parse(number.text).names - renamed.keys() - constants(self.file).keys() - {"element"}:
+        names = {name: self.found.role(name) for name in self.found.roles}
+        names |= dict.fromkeys(self.found.batches, "1")
+        for name in parse(number.text).names - names.keys() - constants(self.file).keys() - {"element"}:
             if self.found.same.get(name) in self.found.roles:
-                renamed[name] = self.found.role(self.found.same[name])
+                names[name] = self.found.role(self.found.same[name])
                 continue
             value = own_value(self.file, self.function, name)
             role = roles_in_name(name, self.found.columns)
             if max(role.values(), default=0) >= STRONG:
-                renamed[name] = next(iter(role))
+                names[name] = next(iter(role))
                 continue
             if value is None and name in self.found.names_of_block():  # the program's user chooses it
                 value = _USUAL_BLOCK_EDGE
             if value is None:
                 raise UnknownLaunch(f"{what} depends on {name}, whose value is not known")
-            renamed[name] = str(value)
-        return re.sub(r"[A-Za-z_]\w*", lambda name: renamed.get(name[0], name[0]), number.text)
+            names[name] = str(value)
+        return renamed(number.text, names)
 
     def _entry(self) -> str:
         """Return the kernel with its template arguments, in which variables of the host code have values."""

@@ -23,13 +23,10 @@ Region = npt.NDArray[np.uint8]
 Compiled = TypeVar("Compiled")
 Entered = TypeVar("Entered")
 
-POISON = np.uint32(0x7FF8DEAD)
-"""Bits that fill the output before a launch: NaN as float32 and, repeated, as float64; far off as int32."""
+POISON = np.uint32(0x49ABCDEF)
+"""Bits that fill the output before a launch, in the millions as float32 and of 47 digits as float64.
 
-FINITE_POISON = np.uint32(0x49ABCDEF)
-"""Bits in the place of POISON for a kernel with an argument of 0.0, by which it may multiply the old C.
-
-Zero times NaN is NaN. These bits are a number in the millions as float32, and one of 47 digits as float64.
+They are not NaN, because a kernel may multiply the old C by 0, and zero times NaN is NaN.
 """
 
 GUARDS: dict[MatrixName, np.uint32] = {
@@ -140,9 +137,7 @@ class Run(ABC):
         self.matrices: dict[MatrixName, Matrix] = {
             name: layout.stored(matrix) for (name, layout), matrix in given
         }
-        self.poison = FINITE_POISON if launch.may_scale_output else POISON
-        if launch.adds_to_zeros:
-            self.poison = np.uint32(0)
+        self.poison = np.uint32(0) if launch.adds_to_zeros else POISON
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:

@@ -16,9 +16,9 @@ from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, passed_value
 from cudamm.devices.device import (
-    FINITE_POISON,
     GUARD_BYTES,
     GUARDS,
+    POISON,
     Ceilings,
     Deviation,
     Device,
@@ -246,7 +246,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
                 if (
                     launch.may_scale_output
                 ):  # the kernel may read C, which the caller of such a kernel has set
-                    cuda.memset_d32(memories["C"], int(FINITE_POISON), size_bytes // 4)
+                    cuda.memset_d32(memories["C"], int(POISON), size_bytes // 4)
                 addresses = {name: int(memory) for name, memory in memories.items()}
                 kernel.enqueue(launch, kernel.arguments(launch, addresses))
                 cuda.Context.synchronize()

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, POISON, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
+from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
 from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
@@ -198,7 +198,7 @@ def _describe(
     for name, guard in GUARDS.items():
         if _holds(product, guard).any():
             return text + f", read from beyond the edge of {name}"
-    if product.dtype.kind == "f" and (np.isnan(product) & ~_holds(product, POISON)).any():
+    if product.dtype.kind == "f" and np.isnan(product).any():
         return f"{text}, {COMPUTED_NAN}"
     return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
 

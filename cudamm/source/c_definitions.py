@@ -78,7 +78,7 @@ class SourceFile:
 
     Attributes:
         macros: the parameters and the text of each macro; None for a macro without parameters.
-        constants: the value of each constant outside of functions.
+        constants: the value of each constant, and of each dim3, outside of functions.
         functions: the functions that the file defines, in order.
     """
 
@@ -119,7 +119,7 @@ def source_file(source: str) -> SourceFile:
             value = node.child_by_field_name("value")
             if value:
                 constants.setdefault(text_of(node.child_by_field_name("name")), value)
-        elif {"const", "constexpr"} & set(text_of(node).split("=")[0].split()):
+        elif {"const", "constexpr", "dim3"} & set(text_of(node).split("=")[0].split()):
             for name, value in initialised(node):
                 constants.setdefault(name, value)
     return SourceFile(tree, macros, constants, functions)

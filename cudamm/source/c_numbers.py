@@ -205,6 +205,9 @@ class Translation:
 
     def _extents_of_variable(self, name: str) -> list[Number] | None:
         function = self.function
+        is_local = function is not None and name in (*function.first_values, *function.parameter_names)
+        if not is_local and name in self.file.constants:
+            return self.extents(self.file.constants[name])
         if function is None or not function.has_extents(name):
             number = self._name(re.sub(r"\W+", "_", name).strip("_"))
             return [number] if number else None

@@ -323,8 +323,8 @@ def is_transposed(file: SourceFile, function: Function, name: str, before: Node)
     """
     made = set()
     for node in all_of(function.node, "call_expression", "assignment_expression"):
-        if node.start_byte >= before.start_byte:
-            break
+        if node.end_byte > before.start_byte:
+            continue
         called, given = text_of(node.child_by_field_name("function")), node.child_by_field_name("arguments")
         names = [first_name(argument) for argument in given.named_children] if given else []
         if re.search("transp", called, re.IGNORECASE):

@@ -47,7 +47,7 @@ def kernel_parameters(file: SourceFile, kernel: Function) -> list[KernelParamete
     found = []
     for node, name in zip(kernel.parameters, kernel.parameter_names, strict=True):
         declarator = node.child_by_field_name("declarator")
-        c_type = text_of(node.child_by_field_name("type"))
+        c_type = text_of(node.child_by_field_name("type")).removeprefix("struct ")
         has_star = any(all_of(declarator, "pointer_declarator", "array_declarator")) if declarator else False
         sizes = [text_of(d.child_by_field_name("size")) for d in all_of(node, "array_declarator")]
         found.append(
@@ -78,8 +78,10 @@ def _structs(file: SourceFile) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for node in all_of(file.tree, "struct_specifier", "class_specifier"):
         body = node.child_by_field_name("body")
+        if body is None:  # `struct Matrix A`
+            continue
         members: list[str] = []
-        for part in body.named_children if body else ():
+        for part in body.named_children:
             inner = found.get(text_of(part.child_by_field_name("type")), ())
             for declarator in part.children_by_field_name("declarator"):
                 name = declared_name(declarator)

@@ -141,6 +141,8 @@ class LaunchRoles:
         ]
         names = dict.fromkeys((*passed.values(), *allocated, *members, *telling))
         in_block = self.names_of_block()
+        if not names:
+            names = {name: None for name in sorted(self.used_constants) if not self._is_tile(name)}
         names = {name: None for name in names if name not in in_block} or names
         in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")} - {
             *passed.values()
@@ -172,6 +174,17 @@ class LaunchRoles:
         self.evidence = evidence
         if not self.roles:
             raise UnknownLaunch(f"no argument of {self.kernel.name} is known to be a size of the matrices")
+
+    def letter_of(self, variable: str) -> str:
+        """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""
+        for parameter, letter in self.letters.items():
+            passed = first_name(self.passed(parameter))
+            made_from = self.function.first_values.get(passed)
+            if variable == passed or (
+                made_from and variable in map(text_of, all_of(made_from, "identifier"))
+            ):
+                return letter
+        return ""
 
     def _other_names(self, size: str) -> Iterator[str]:
         """Yield what the kernel and the callers of the launching function call a size."""
@@ -236,6 +249,8 @@ class LaunchRoles:
             return {}
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
+        if uses["A"].strides and all(uses[x].added and not uses[x].strides for x in "BC"):
+            raise UnknownLaunch(f"{self.kernel.name} multiplies a matrix and a vector")
         if is_column_major(uses["A"], uses["B"], uses["C"]):
             self.columns = frozenset("ABC")
         else:

@@ -36,6 +36,7 @@ from cudamm.source.simplified_expression import bracketed, simplified, values_fo
 
 _USUAL_BLOCK_EDGE = 16
 _LARGEST_BLOCK = 1024
+_ELEMENTS = ("float", "double", "int")
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,9 @@ class _Launch:
                 names[name] = self.found.role(self.found.same[name])
                 continue
             value = own_value(self.file, self.function, name)
-            role = roles_in_name(name, self.found.columns)
+            variable, _, member = name.partition("_")
+            letter = self.found.letter_of(variable) or variable  # of `P_width`, the columns of C
+            role = roles_in_name(f"{letter}_{member}", self.found.columns)
             if max(role.values(), default=0) >= STRONG:
                 names[name] = next(iter(role))
                 continue
@@ -213,13 +216,18 @@ class _Launch:
         """Return the kernel with its template arguments, in which variables of the host code have values."""
         given = self.statement.template_arguments
         if given is None:
-            return self.statement.kernel
+            types = [self._deduced_type(name) for name in template_parameters(self.kernel)]
+            return (
+                f"{self.statement.kernel}<{', '.join(types)}>" if types and all(types) else self.kernel.name
+            )
 
         def value(name: re.Match[str]) -> str:
             if name[0] in constants(self.file):
                 return name[0]
             if name[0] in template_parameters(self.function):
                 return template_value(self.file, self.function, name[0]) or name[0]
+            if text_of(self.function.values.get(name[0])) in ("true", "false"):
+                return text_of(self.function.values[name[0]])
             number = own_value(self.file, self.function, name[0])
             if number is None and name[0] == "scalar_t":  # a macro of PyTorch sets it to each type
                 return "float"
@@ -227,6 +235,14 @@ class _Launch:
 
         arguments = re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, given)
         return f"{self.statement.kernel}<{arguments}>"
+
+    def _deduced_type(self, name: str) -> str:
+        """Return what a template parameter is deduced from: the type of the matrices; empty for others."""
+        for parameter, node in zip(self.found.parameters, self.kernel.parameters, strict=True):
+            if parameter.is_pointer and text_of(node.child_by_field_name("type")) == name:
+                passed = self.function.types.get(first_name(self.found.passed(parameter.name)), "")
+                return passed if passed in _ELEMENTS else _ELEMENTS[0]
+        return ""
 
     def _argument(self, place: int) -> str:
         parameter = self.found.parameters[place]
@@ -313,12 +329,22 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += self._limit_of_block(threads)
+        conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()
         equal = {role: roles for roles in self.found.roles.values() for role in roles}
         for role, multiple in multiples:
             if self._own_sizes_are_multiples(role, multiple):
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
+
+    def _limit_of_grid(self) -> Iterator[str]:
+        """Yield the conditions that the program's own sizes are the largest for a grid of plain numbers."""
+        if "gridDim" in text_of(self.kernel.node) or any(parse(extent).names for extent in self.grid):
+            return
+        sign = "<=" if any(self.found.body(self.found.in_kernel).checks()) else "=="
+        for size, roles in self.found.roles.items():
+            own = self.found.own_size(size)
+            yield from (f"{role} {sign} {own}" for role in roles if role != "K" and own)
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

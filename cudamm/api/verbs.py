@@ -51,7 +51,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import are_square_only, cases_of_supported_types
+from cudamm.kernels.chosen_cases import cases_of_supported_types, usual_sizes
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -189,7 +189,7 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
-    sizes = sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
+    sizes = sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES)
     scale = (
         real("alpha", alpha, MOST_SCALE, negative=True),
         real("beta", beta, MOST_SCALE, negative=True),

@@ -95,7 +95,7 @@ def check_command(
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import TIMEOUT_S, WorkerExecutor
-    from cudamm.kernels.chosen_cases import are_square_only, kernels_of
+    from cudamm.kernels.chosen_cases import kernels_of, usual_sizes
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
@@ -103,11 +103,10 @@ def check_command(
     why_refused = "have no threads, blocks or barriers to check: name a kernel"
     variants = kernels_of(selection.variants(), selection.is_named, why_refused, "check")
     limit = _shared_limit(arch)
-    usual_sizes = SQUARE_SIZES if are_square_only(variants) else SIZES
     chosen = asked_cases(
         variants,
         selection.is_named,
-        sizes or usual_sizes,
+        sizes or usual_sizes(variants, SIZES, SQUARE_SIZES),
         dtypes,
         seed,
         quiet=outputs.quiet,

@@ -57,7 +57,7 @@ def verify_command(
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.execution.worker_executor import WorkerExecutor
-    from cudamm.kernels.chosen_cases import are_square_only
+    from cudamm.kernels.chosen_cases import usual_sizes
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
@@ -65,7 +65,7 @@ def verify_command(
     chosen = asked_cases(
         variants,
         selection.is_named,
-        sizes or (SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES),
+        sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES),
         dtypes,
         seed,
         quiet=outputs.quiet,

@@ -178,6 +178,8 @@ def _planned(
             check_arguments(source, launch)
     except RequirementError as error:
         return dataclasses.replace(case, skipped=str(error))
+    except KernelError as error:
+        return dataclasses.replace(case, compiled=error)
     except UsageError as error:
         if not may_fail:
             raise

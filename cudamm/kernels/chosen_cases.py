@@ -76,6 +76,23 @@ def are_square_only(variants: Sequence[Variant]) -> bool:
     )
 
 
+def usual_sizes(variants: Sequence[Variant], sizes: Sequence[str], square: Sequence[str]) -> tuple[str, ...]:
+    """Return the sizes at which variants are verified or checked if the user names none.
+
+    Args:
+        sizes: for most variants.
+        square: if all variants are for square matrices only.
+    """
+    chosen = list(square if are_square_only(variants) else sizes)
+    for variant in variants:
+        equal = (required.equal() for required in variant.method.requires)
+        fixed = {pair[0]: pair[1] for pair in equal if pair and isinstance(pair[1], int)}
+        if not fixed.keys().isdisjoint("MNK"):  # a kernel for a size of its own
+            usual = max(fixed.values())
+            chosen.append("x".join(str(fixed.get(name, usual)) for name in "MNK"))
+    return tuple(dict.fromkeys(chosen))
+
+
 def kernels_of(
     variants: Sequence[Variant],
     is_named: Callable[[Method], bool],

@@ -478,7 +478,7 @@ def _find_entry(path: Path, kernels: Sequence[str], language: Language, name: st
     if len(kernels) == 1:
         return kernels[0]
     if not kernels:
-        raise UsageError(f"{path} has no __global__ function; is it a kernel file?")
+        raise UsageError(f"{path} defines no __global__ function; is it a kernel file?")
     raise UsageError(f"{path} has several kernels: choose one with --entry ({', '.join(kernels)})")
 
 

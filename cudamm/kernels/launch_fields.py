@@ -130,20 +130,21 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
     missing = [key for key in ("threads", "grid") if key not in fields]
     if not missing:
         return
-    launch = found.worked_out
+    launch, what = found.worked_out, " and ".join(missing)
+    if launch and not launch.is_product:
+        raise UsageError(f"{path}: {launch.unknown}; cudamm runs kernels that multiply two matrices")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
     options = as_options({key: usual[key] for key in missing})
-    why = ""
+    why = "the file launches no kernel that multiplies two matrices"
     if launch:
-        why = (
-            f"; the launch in line {launch.line} could not be read"
-            if launch.line
-            else "; the file does not launch it"
-        )
-        why += f": {launch.unknown}" if launch.unknown else ""
+        why = f"the file does not launch {launch.kernel}"
+    if launch and launch.line:
+        why = f"the launch in {launch.place} could not be read"
+    if launch and launch.unknown:
+        why += f": {launch.unknown}"
     raise UsageError(
-        f"the header of {path} lacks {' and '.join(missing)}: add “// {missing[0]}: …” below the "
-        f"first comment line, or pass options such as {options}{why}"
+        f"{path} lacks {what}: {why}; pass options such as {options}, or write “// {missing[0]}: …” above "
+        "the kernel"
     )
 
 

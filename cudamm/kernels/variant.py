@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cudamm.errors import RequirementError, UsageError
+from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.method import SIZE_NAMES, ElementType, Method, Value
 from cudamm.source.expression import Expression, evaluated
 
@@ -111,6 +111,11 @@ class Variant:
                         f"{self}: “{required}” requires a multiple of {divisor}, which must be at least 1"
                     )
                 multiples[multiple[0]] = math.lcm(multiples[multiple[0]], divisor)
+        equal = [pair for required in self.method.requires if (pair := required.equal())]
+        for first, second in equal * 2:  # `M == N, N == K` makes M and K equal too
+            if first in multiples and second in multiples:
+                step = math.lcm(multiples[first], multiples[str(second)])
+                multiples |= {first: step, str(second): step}
         rounded = {name: -(-names[name] // step) * step for name, step in multiples.items()}
         for required in self.method.requires:
             if not required.holds(names | rounded):
@@ -137,15 +142,24 @@ class Variant:
     def extents(
         self, field: str, expressions: Sequence[Expression], names: Mapping[str, int]
     ) -> tuple[int, int, int]:
-        """Evaluate `threads` or `grid` to three numbers. Raises UsageError if one is less than 1."""
+        """Evaluate `threads` or `grid` to three numbers.
+
+        Raises:
+            UsageError: a number is always less than 1, or there are more than three.
+            KernelError: the grid has no blocks for these sizes, so that CUDA refuses the launch.
+        """
         if not 1 <= len(expressions) <= 3:
             raise UsageError(f"{self}: {field} needs one to three numbers, not {len(expressions)}")
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
         if min(x, y, z) < 1:
-            size = " x ".join(str(names[name]) for name in "MNK" if name in names)
-            at = f" for M x N x K = {size}" if field == "grid" else ""
-            up = ": round the number of blocks up, as in ceil(N / 16)" if field == "grid" else ""
-            raise UsageError(f"{self}: {field} is {x} x {y} x {z}{at}; each number must be at least 1{up}")
+            if field == "grid" and any(expression.names for expression in expressions):
+                is_of_host_code = "grid" in dict(self.method.found_fields)
+                up = "(N + 15) / 16, not as in ceil(N / 16)" if is_of_host_code else "ceil(N / 16)"
+                raise KernelError(
+                    f"cannot be launched: the grid is {x} x {y} x {z} blocks; round their number up, "
+                    f"as in {up}"
+                )
+            raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
         return x, y, z
 
 

@@ -131,6 +131,17 @@ class Expression:
             return tree.left.left.id, Expression(ast.unparse(divisor), _names(divisor), divisor)
         return None
 
+    def equal(self) -> tuple[str, str | int] | None:
+        """Return `("M", "N")` for `M == N`, `("M", 64)` for `M == 64`, and None for other expressions."""
+        match self._tree:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Name(id=other)]):
+                return name, other
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=int(value))]
+            ):
+                return name, value
+        return None
+
 
 @functools.lru_cache(1000)  # a sweep evaluates the same few expressions for each of its variants
 def parse(text: str) -> Expression:

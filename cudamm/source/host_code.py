@@ -49,7 +49,8 @@ class LaunchStatement:
         template_arguments: the text between its angle brackets; None if it has none.
         configuration: what is between `<<<` and `>>>`.
         arguments: of the kernel, without casts.
-        passed_extents: those of the function's dim3 parameters, as `grid_x`, over its other parameters.
+        passed_extents: those of a grid and a block that are parameters of the function, as `grid_x`, over
+            its other parameters.
         node: the whole statement.
         line: number of its line, from 1.
         doubts: 0 if it is reached; 1 if another one is as well, by a condition whose value is not known; 2 if
@@ -91,7 +92,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                         template_arguments=rest.rstrip().removesuffix(">").strip() if bracket else None,
                         configuration=tuple(configuration),
                         arguments=tuple(map(without_casts, arguments)),
-                        passed_extents=_passed_extents(file, function, caller),
+                        passed_extents=_passed_extents(file, function, caller, configuration),
                         node=call,
                         line=line_of(call),
                         doubts=doubts,
@@ -155,14 +156,16 @@ def _kernels_behind(
     return [(name, None)] if name else []
 
 
-def _passed_extents(file: SourceFile, function: Function, caller: Function | None) -> dict[str, Number]:
-    """Return the extents of a function's dim3 parameters.
+def _passed_extents(
+    file: SourceFile, function: Function, caller: Function | None, configuration: Sequence[Node]
+) -> dict[str, Number]:
+    """Return the extents of the grid and the block that a function gets as arguments.
 
     Args:
         caller: the function that calls it; None for any.
     """
     found: dict[str, Number] = {}
-    for parameter in filter(function.has_extents, function.parameter_names):
+    for parameter in {text_of(node) for node in configuration} & {*function.parameter_names}:
         for each, argument in callers_of(file, function, parameter):
             if caller in (None, each) and f"{parameter}_x" not in found:
                 names = _passed_names(file, function, each)

@@ -46,6 +46,10 @@ class UnknownLaunch(Exception):
     """Something about a launch that cannot be worked out; the text says what."""
 
 
+class NoProduct(UnknownLaunch):
+    """A kernel computes something other than the product of two matrices; the text says what."""
+
+
 class LaunchRoles:
     """The matrices and the sizes of one launch.
 
@@ -91,7 +95,7 @@ class LaunchRoles:
         passed = [first_name(self.passed(p.name)) for p in matrices]
         if len(matrices) > 3:
             pointers = ", ".join(p.name for p in matrices)
-            raise UnknownLaunch(f"{self.kernel.name} has more than three pointers: {pointers}")
+            raise NoProduct(f"{self.kernel.name} has more than three pointers: {pointers}")
         written = [p.name for p in matrices if p.is_pointer and self.raw_uses()[p.name].is_written]
         writable = [p.name for p in matrices if not p.is_const]
         output = next((found[0] for found in (writable, written) if len(found) == 1), "")
@@ -133,6 +137,7 @@ class LaunchRoles:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
         allocated = self._evidence_of_allocations()
+        self._check_extents()
         members = self._evidence_of_members()
         telling = [
             name
@@ -249,8 +254,6 @@ class LaunchRoles:
             return {}
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
-        if uses["A"].strides and all(uses[x].added and not uses[x].strides for x in "BC"):
-            raise UnknownLaunch(f"{self.kernel.name} multiplies a matrix and a vector")
         if is_column_major(uses["A"], uses["B"], uses["C"]):
             self.columns = frozenset("ABC")
         else:
@@ -302,6 +305,12 @@ class LaunchRoles:
                         self._allocated_for.setdefault(own, set()).add(letter)
                         found.setdefault(own, Counter()).update(dict.fromkeys(DIMENSIONS[letter], 2))
         return found
+
+    def _check_extents(self) -> None:
+        """Raise NoProduct if A has M x N elements, B has N and C has M."""
+        of = {x: {name for name, matrices in self._allocated_for.items() if x in matrices} for x in "ABC"}
+        if len(of["B"]) == len(of["C"]) == 1 and len(of["A"]) == 2 and of["A"] == of["B"] | of["C"]:
+            raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")
 
     def _name_here(self, name: str, caller: Function) -> str:
         """Return the launching function's name for what a calling function calls `name`; empty for none."""

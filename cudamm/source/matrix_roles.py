@@ -376,14 +376,14 @@ def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
     row = {name for name in a.multiplied | a.added if name.startswith("blockIdx")}
     column = {name for name in b.multiplied | b.added if name.startswith("blockIdx")}
     row, column = row - column, column - row
-    return (
-        bool(along_k & a.multiplied)
-        and not along_k & a.added
-        and bool(along_k & b.added)
-        and not along_k & b.multiplied
-        and bool(column & c.multiplied or row & c.added)
-        and not (row & c.multiplied or column & c.added)
-    )
+    if along_k:
+        says_so = bool(along_k & a.multiplied and along_k & b.added)
+        says_so = says_so and not (along_k & a.added or along_k & b.multiplied)
+    else:  # the loop moves the pointers: the first row and column of a block tell
+        says_so = bool(row & a.added and column & b.multiplied)
+        says_so = says_so and not (row & a.multiplied or column & b.added)
+    of_c = bool(column & c.multiplied or row & c.added)
+    return says_so and of_c and not (row & c.multiplied or column & c.added)
 
 
 Evidence = Mapping[str, Mapping[str, int]]

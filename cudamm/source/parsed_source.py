@@ -59,6 +59,19 @@ def line_of(node: Node) -> int:
     return node.start_point[0] + 1
 
 
+def place_of(node: Node) -> str:
+    """Return `line 12`, or `line 12 of mm.cuh` in a text that `#line` divides into several files."""
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    above = text_of(root).split("\n")[: line_of(node)]
+    for number, line in enumerate(reversed(above)):
+        directive = re.match(r'#line (\d+) "(.*)"', line)
+        if directive:
+            return f"line {int(directive[1]) + number - 1} of {directive[2]}"
+    return f"line {line_of(node)}"
+
+
 def declared_name(declarator: Node | None) -> str:
     """Return the name in a declarator such as `*A`, `(*A)[N]`, `A[]` or `f(int)`; empty if it has none."""
     while declarator is not None and declarator.type not in ("identifier", "field_identifier"):

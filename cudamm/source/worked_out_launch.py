@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cudamm.source.c_definitions import Function, SourceFile, source_file
@@ -29,13 +29,16 @@ from cudamm.source.host_code import (
     template_value,
 )
 from cudamm.source.kernel_parameters import may_be_product
-from cudamm.source.launch_roles import LaunchRoles, UnknownLaunch
+from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import STRONG, roles_in_name
-from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.simplified_expression import bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
 _LARGEST_BLOCK = 1024
+_LARGEST_FIXED = 256
+"""Largest size of a program at which its kernel is verified if it is for no other."""
+
 _ELEMENTS = ("float", "double", "int")
 
 
@@ -47,7 +50,9 @@ class WorkedOutLaunch:
         kernel: name of the kernel.
         fields: fields of a header, such as `threads`, and their values.
         unknown: what could not be worked out, in words; empty if all was.
-        line: number of the line that launches it; 0 if none does.
+        line: number of the line that launches it, in the text with its headers; 0 if none does.
+        place: the same line as the user knows it, such as `line 12 of mm.cuh`.
+        is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: threads and a grid that may fit the kernel.
     """
 
@@ -55,6 +60,8 @@ class WorkedOutLaunch:
     fields: Mapping[str, str]
     unknown: str = ""
     line: int = 0
+    place: str = ""
+    is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -125,7 +132,7 @@ class _Launch:
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
         fields: dict[str, str] = {}
-        unknown = ""
+        unknown, is_product = "", True
         try:
             self.found.find()
             entry = self._entry()
@@ -143,12 +150,14 @@ class _Launch:
             if sizes:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except UnknownLaunch as reason:
-            unknown = str(reason)
+            unknown, is_product = str(reason), not isinstance(reason, NoProduct)
         return WorkedOutLaunch(
             self.statement.kernel,
             fields,
             unknown,
             self.statement.line,
+            place_of(self.statement.node),
+            is_product,
             self._suggestion(fields.get("threads", "")),
         )
 
@@ -162,9 +171,7 @@ class _Launch:
         sizes = (text_of(node.child_by_field_name("size")) for node in arrays)
         known = (size for size in sizes if size in constants(self.file) or size in ("8", "16", "32"))
         edge = next(known, str(_USUAL_BLOCK_EDGE))
-        output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        rows = self.found.raw_uses()[output].multiplied if output in self.found.raw_uses() else set()
-        x, y = ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
+        x, y = self._roles_of_axes()
         threads = threads or f"{edge}, {edge}"
         extents = split_at_commas(threads)
         pairs = zip((x, y) if len(extents) > 1 else ("M * N",), extents, strict=False)
@@ -208,9 +215,14 @@ class _Launch:
             if value is None and name in self.found.names_of_block():  # the program's user chooses it
                 value = _USUAL_BLOCK_EDGE
             if value is None:
-                raise UnknownLaunch(f"{what} depends on {name}, whose value is not known")
+                raise UnknownLaunch(f"{what} depends on {self._in_file(name)}, whose value is not known")
             names[name] = str(value)
         return renamed(number.text, names)
+
+    def _in_file(self, name: str) -> str:
+        """Return `grid.x` for `grid_x`, if that is how the file has it."""
+        member = re.sub(r"_(?=[a-z]+$)", ".", name)
+        return member if member in text_of(self.function.node) else re.sub("_([xyz])$", r".\1", name)
 
     def _entry(self) -> str:
         """Return the kernel with its template arguments, in which variables of the host code have values."""
@@ -277,6 +289,7 @@ class _Launch:
     def _configuration(self) -> Iterator[tuple[str, str]]:
         """Yield the fields of what is between `<<<` and `>>>`."""
         grid, block, *rest = self.statement.configuration
+        block_texts: list[str] = []
         for key, node in (("threads", block), ("grid", grid)):
             numbers = self.found.translation.extents(node)
             if not numbers:
@@ -284,6 +297,7 @@ class _Launch:
             full = [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
             texts = [self._simplified(text) for text in full]
             if key == "grid":
+                texts = self._over_sizes(texts, block_texts)
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)
                 self.rounded_down = [
@@ -292,10 +306,31 @@ class _Launch:
                 self.grid = texts
             while len(texts) > 1 and texts[-1] == "1":
                 texts.pop()
+            block_texts = texts
             yield key, ", ".join(texts)
         if rest and text_of(rest[0]) != "0":
             text = self._text(self.found.translation.of(rest[0]), "shared memory")
             yield "shared-bytes", self._simplified(text)
+
+    def _over_sizes(self, grid: Sequence[str], block: Sequence[str]) -> list[str]:
+        """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024."""
+        found = list(grid)
+        values = constant_values(self.file)
+        for axis, role in enumerate(self._roles_of_axes()):
+            if axis >= min(len(grid), len(block)):
+                break
+            size = next((size for size, roles in self.found.roles.items() if role in roles), "")
+            blocks, threads = (values_for(each[axis], [values]) for each in (grid, block))
+            if blocks and threads and blocks[0] * threads[0] == self.found.own_size(size):
+                found[axis] = f"{role} // {bracketed(block[axis])}"
+        return found
+
+    def _roles_of_axes(self) -> tuple[str, str]:
+        """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
+        output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
+        uses = self.found.raw_uses()
+        rows = uses[output].multiplied if output in uses else set()
+        return ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
 
     def _is_empty(self, extent: str) -> bool:
         """Return whether an extent is 0 for the smallest matrices, so that it is written for multiples."""
@@ -341,9 +376,10 @@ class _Launch:
         """Yield the conditions that the program's own sizes are the largest for a grid of plain numbers."""
         if "gridDim" in text_of(self.kernel.node) or any(parse(extent).names for extent in self.grid):
             return
-        sign = "<=" if any(self.found.body(self.found.in_kernel).checks()) else "=="
+        is_checked = any(self.found.body(self.found.in_kernel).checks())
         for size, roles in self.found.roles.items():
             own = self.found.own_size(size)
+            sign = "==" if own and own <= _LARGEST_FIXED and not is_checked else "<="
             yield from (f"{role} {sign} {own}" for role in roles if role != "K" and own)
 
     def _conditions_of_launch(self) -> Iterator[str]:

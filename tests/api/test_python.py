@@ -283,7 +283,7 @@ def test_a_remark_contains_the_variant_chosen_for_best() -> None:
         (lambda: cudamm.bench("tiled", n=8, device="cpu", baseline="nope"), "nope is not measured"),
         (lambda: cudamm.bench("tiled", dtype="half"), "unknown element type half"),
         (lambda: cudamm.verify("nowhere.cu"), "there is no kernel file nowhere.cu"),
-        (lambda: cudamm.verify(WITHOUT_HEADER), "the header of mine.cu lacks threads and grid"),
+        (lambda: cudamm.verify(WITHOUT_HEADER), "mine.cu lacks threads and grid"),
         (lambda: cudamm.trace("numpy"), "host methods have no warps to trace"),
         (lambda: cudamm.trace("tiled", blocks=0), "blocks=0: it has to be between 1 and"),
         (lambda: cudamm.occupancy("tiled", registers=32), "stand for a kernel"),

@@ -141,7 +141,7 @@ def test_padding_meets_conditions_on_multiples(
         ("M % 16 == 0 and M <= 16", (17, 5, 5)),
         ("M % 16 == 0 or N % 16 == 0", (17, 5, 5)),
         ("M % 16 == 0, M <= 16", (17, 5, 5)),
-        ("M % 16 == 0, M == N", (16, 15, 5)),
+        ("M % 16 == 0, M == N", (32, 15, 5)),
     ],
 )
 def test_requirements_that_padding_cannot_meet_are_refused(

@@ -66,9 +66,14 @@ class Function:
             declared == "auto" and text_of(value).replace(" ", "").startswith(("dim3(", "dim3{"))
         )
 
+    def whole_value(self, name: str) -> Node | None:
+        """Return the value of a dim3 without the members that are assigned later; None for no known one."""
+        is_rounded_up = any(f"{name}_{axis}" in self.rounded_up for axis in "xyz")
+        return (self.first_values if is_rounded_up else self.values).get(name)
+
     def assigned_extents(self, name: str) -> dict[str, Node]:
-        """Return the value of each of `name.x`, `name.y` and `name.z`."""
-        values = {axis: self.first_values.get(f"{name}_{axis}") for axis in "xyz"}
+        """Return the value of each of `name.x`, `name.y` and `name.z` that is assigned by itself."""
+        values = {axis: self.values.get(f"{name}_{axis}") for axis in "xyz"}
         return {axis: value for axis, value in values.items() if value}
 
 

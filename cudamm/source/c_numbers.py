@@ -211,7 +211,7 @@ class Translation:
         if function is None or not function.has_extents(name):
             number = self._name(re.sub(r"\W+", "_", name).strip("_"))
             return [number] if number else None
-        value, assigned = function.first_values.get(name), function.assigned_extents(name)
+        value, assigned = function.whole_value(name), function.assigned_extents(name)
         if value is None and not assigned:  # a parameter
             known = [self.bound[key] for axis in "xyz" if (key := f"{name}_{axis}") in self.bound]
             return known or [Number(f"{name}_{axis}") for axis in "xyz"]

@@ -299,7 +299,7 @@ class LaunchRoles:
                 found.setdefault(columns, Counter())[DIMENSIONS[letter][1]] += STRONG
             for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
                 number = Translation(self.file, function, keeps_leaves=True).of(size)
-                for name in parse(number.text).names - {"element"} if number else ():
+                for name in sorted(parse(number.text).names - {"element"}) if number else ():
                     own = name if function is self.function else self._name_here(name, function)
                     if own and not self._is_tile(own):
                         self._allocated_for.setdefault(own, set()).add(letter)

@@ -255,7 +255,7 @@ class KernelBody:
         }
 
     def _add(self, use: MatrixUse, found: set[frozenset[str]], ignored: set[str]) -> None:
-        for term in found:
+        for term in sorted(found, key=sorted):  # the order decides between sizes that are used as often
             names = term - ignored
             sizes, varying = names & self.sizes, self._varying([names])
             if not varying:

@@ -64,7 +64,7 @@ def place_of(node: Node) -> str:
     root = node
     while root.parent is not None:
         root = root.parent
-    above = text_of(root).split("\n")[: line_of(node)]
+    above = text_of(root).split("\n")[: line_of(node) - root.start_point[0]]  # the root begins below blanks
     for number, line in enumerate(reversed(above)):
         directive = re.match(r'#line (\d+) "(.*)"', line)
         if directive:

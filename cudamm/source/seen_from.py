@@ -133,9 +133,14 @@ class _Values:
             for part in all_of(statement, "update_expression", "assignment_expression")
             if (of_increment := condition_of_increment(part))
         }
-        first = {name: value for name, value in self.first.items() if _whole(name) in map(_whole, conditions)}
+        incremented = set(map(_whole, conditions))
+        first, rounded_up = (
+            {name: node for name, node in values.items() if _whole(name) in incremented}
+            for values in (self.first, self.rounded_up)
+        )
         self.forget_assigned_in(statement)
         self.first |= first
+        self.rounded_up |= rounded_up
         self.rounded_up |= {name: each for name, each in conditions.items() if _whole(name) in first}
 
     def _set(self, name: str, value: Node) -> None:

@@ -29,8 +29,10 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
         for place, m in enumerate(_TRIED)
     ]
     wanted = values_for(text, tried)
-    constants = [name for name in expression.names if name not in _ROLES and name != "element"]
-    constants += re.findall(r"\b\d+\b", text)
+    words: list[str] = re.findall(r"[A-Za-z_]\w*|\b\d+\b", text)
+    names = [word for word in words if word in expression.names]
+    constants = [name for name in names if name not in _ROLES and name != "element"]
+    constants += [word for word in words if word.isdigit()]
     if not expression.names:
         return str(math.floor(expression.value({})))
     products = [f"{a} * {b}" for a, b in itertools.combinations(dict.fromkeys(constants), 2)]

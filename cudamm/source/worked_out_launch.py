@@ -201,7 +201,8 @@ class _Launch:
             raise UnknownLaunch(f"{what} is no arithmetic that cudamm reads")
         names = {name: self.found.role(name) for name in self.found.roles}
         names |= dict.fromkeys(self.found.batches, "1")
-        for name in parse(number.text).names - names.keys() - constants(self.file).keys() - {"element"}:
+        known = {*names, *constants(self.file), "element"}
+        for name in sorted(parse(number.text).names - known):
             if self.found.same.get(name) in self.found.roles:
                 names[name] = self.found.role(self.found.same[name])
                 continue
@@ -212,7 +213,10 @@ class _Launch:
             if max(role.values(), default=0) >= STRONG:
                 names[name] = next(iter(role))
                 continue
-            if value is None and name in self.found.names_of_block():  # the program's user chooses it
+            whole = re.sub("_[xyz]$", "", name)
+            is_local = whole != name and whole not in self.function.parameter_names
+            if value is None and name in self.found.names_of_block() and not is_local:
+                # The program's user, or a caller in another file, chooses it.
                 value = _USUAL_BLOCK_EDGE
             if value is None:
                 raise UnknownLaunch(f"{what} depends on {self._in_file(name)}, whose value is not known")

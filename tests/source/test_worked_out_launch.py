@@ -265,6 +265,293 @@ def test_matrices_that_are_variables_of_the_file_become_parameters() -> None:
     assert found["sizes"] == "W=K, H=N" and found["requires"] == "M == N"
 
 
+SMALL, LARGE = "ceil(N / 8), ceil(M / 8)", "ceil(N / 32), ceil(M / 16)"
+AT_LAUNCH = {
+    "a scope of its own": "{ dim3 block(32, 16); other(block); } dim3 block(8, 8); LAUNCH",
+    "assigned again": "dim3 block(32, 16); other(block); block = dim3(8, 8); LAUNCH",
+    "a later value": "dim3 block(8, 8); LAUNCH block = dim3(32, 16);",
+    "hidden in a block": "dim3 block(8, 8); { dim3 block(32, 16); } LAUNCH",
+    "the branch of the launch": "dim3 block; if (m > n) block = dim3(8, 8); else block = dim3(32, 16); "
+    "if (m > n) LAUNCH",
+    "members one by one": "dim3 block(32, 16); block.x = 8; block.y = 8; LAUNCH",
+    "a lambda": "dim3 block(32, 16); auto go = [&]() { dim3 block(8, 8); LAUNCH };",
+    "each turn of a loop": "dim3 block(32, 16); for (int i = 0; i < 3; i++) { block = dim3(8, 8); LAUNCH }",
+}
+
+
+@pytest.mark.parametrize("body", AT_LAUNCH.values(), ids=AT_LAUNCH)
+def test_variables_have_the_values_that_they_have_at_the_launch(body: str) -> None:
+    launch = (
+        "gemm<<<dim3((n + block.x - 1) / block.x, (m + block.y - 1) / block.y), block>>>(a, b, c, m, n, k);"
+    )
+    found = fields(host(body.replace("LAUNCH", launch)))
+    assert (found["threads"], found["grid"]) == ("8, 8", SMALL)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "dim3 block(8, 8); if (m > n) block = dim3(32, 16);",
+        "dim3 block(8, 8); if (m > n) block.x = 32;",
+        "dim3 block(8, 8); while (m > n) { block = dim3(32, 16); }",
+        "dim3 block(8, 8); choose(&block);",
+        "dim3 block; for (int i = 0; i < 2; i++) { LAUNCH block = dim3(8, 8); }",
+    ],
+)
+def test_a_value_that_depends_on_the_way_to_the_launch_is_unknown(body: str) -> None:
+    launch = "gemm<<<1, block>>>(a, b, c, m, n, k);"
+    text = host(body.replace("LAUNCH", launch) if "LAUNCH" in body else f"{body} {launch}")
+    with pytest.raises(UsageError, match=r"lacks threads and grid: .*threads"):
+        parse_method(text, Path("k.cu"))
+
+
+UP = "(n + 15) / 16, (m + 15) / 16"
+STYLES = [
+    ("a product as an only argument", "const int T = 16; dim3 block(T * T), grid(n * m);", "", "256", None),
+    ("a product in a call", "dim3 block(8, 8), grid(up(n, T * V), up(m, T * V));",
+     "#define T 4\n#define V 2\nint up(int a, int b) { return (a + b - 1) / b; }\n", "8, 8",
+     "ceil(N / (T * V)), ceil(M / (T * V))"),
+    ("a function in a namespace", "dim3 block(8, 8), grid(util::up(n, 8), util::up(m, 8));",
+     "namespace util { int up(int a, int b) { return (a + b - 1) / b; } }\n", "8, 8", SMALL),
+    ("a ceil of its own", "dim3 block(8, 8), grid(ceil(n, 8), ceil(m, 8));",
+     "int ceil(int a, int b) { return (a + b - 1) / b; }\n", "8, 8", SMALL),
+    ("extents that are incremented", "dim3 block(8, 8), grid(n / 8, m / 8); "
+     "if (n % 8 != 0) { grid.x++; } if (m % 8) grid.y += 1;", "", "8, 8", SMALL),
+    ("a member of the block in a call", "dim3 block(8, 8); dim3 grid(up(n, block.x), up(m, block.y));",
+     "int up(int a, int b) { return (a + b - 1) / b; }\n", "8, 8", SMALL),
+    ("a grid and a block of the file", "", "dim3 block(16, 16); dim3 grid(4, 4);\n", "16, 16", "4, 4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "threads", "grid"), [s[1:] for s in STYLES], ids=[s[0] for s in STYLES]
+)
+def test_grids_are_read_in_many_styles(body: str, before: str, threads: str, grid: str | None) -> None:
+    found = fields(host(f"{body}\ngemm<<<grid, block>>>(a, b, c, m, n, k);", before))
+    assert found["threads"] == threads and grid in (None, found["grid"])
+    assert "requires" not in found
+
+
+def test_a_function_that_gets_kernel_grid_and_block_is_followed_to_its_calls() -> None:
+    second = NAIVE.replace("gemm", "other")
+    text = f"""{NAIVE}{second}
+    void bench(void (*kernel)(const float *, const float *, float *, int, int, int), dim3 g, dim3 t,
+               int rows, int cols, int depth) {{
+        float *a, *b, *c;
+        kernel<<<g, t>>>(a, b, c, rows, cols, depth);
+    }}
+    int main() {{
+        const int M = 512, N = 256, K = 128;
+        {{ dim3 block(8, 8), grid((N + 7) / 8, (M + 7) / 8); bench(gemm, grid, block, M, N, K); }}
+        {{ dim3 block(32, 16); bench(other, dim3((N + 31) / 32, (M + 15) / 16), block, M, N, K); }}
+    }}"""
+    first, last = (variant.method for variant in Selection((), kernels=(text,)).variants())
+    assert (first.entry, dict(first.found_fields)["grid"]) == ("gemm", SMALL)
+    assert (last.entry, dict(last.found_fields)["grid"]) == ("other", LARGE)
+
+
+@pytest.mark.parametrize(
+    ("size", "grid", "found_grid", "requires"),
+    [
+        (
+            1024,
+            "64, 64",
+            "N // 16, N // 16",
+            "M % 16 == 0, N % 16 == 0, K % 16 == 0",
+        ),  # 64 blocks of 16 threads
+        (96, "3, 3", "3, 3", "M <= 96, N <= 96"),
+    ],
+)
+def test_a_grid_of_plain_numbers_is_for_the_programs_own_size(
+    size: int, grid: str, found_grid: str, requires: str
+) -> None:
+    text = square_program(size).replace("dim3(w / 16, w / 16)", f"dim3({grid})")
+    found = fields(text)
+    assert found["grid"].replace("M", "N") == found_grid
+    assert found["requires"] == f"M == N, N == K, {requires}"
+
+
+TILED = """
+template <int T> __global__ void gemm(const float *A, const float *B, float *C, int m, int n, int k) {
+    __shared__ float as[T][T], bs[T][T];
+    int x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * T + y, col = blockIdx.x * T + x, p = 0;
+    float sum = 0;
+    HEAD {
+        as[y][x] = A[row * k + p + x]; bs[y][x] = B[(p + y) * n + col];
+        __syncthreads();
+        for (int i = 0; i < T; ++i) sum += as[y][i] * bs[i][x];
+        __syncthreads();
+    FOOT
+    C[row * n + col] = sum;
+}
+void run(float *a, float *b, float *c, int m, int n, int k) {
+    gemm<16><<<dim3((n + 15) / 16, (m + 15) / 16), dim3(16, 16)>>>(a, b, c, m, n, k);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ("for (; p < k; p += T)", "}"),
+        ("while (p < k)", "p += T; }"),
+        ("do", "p += T; } while (p < k);"),
+        ("for (int t = 0; t < (k + T - 1) / T; ++t)", "p += T; }"),
+        ("for (int t = 0; t < k / T; ++t)", "p += T; }"),
+    ],
+)
+def test_a_tiled_kernel_without_checks_is_for_multiples_of_its_tile(head: str, foot: str) -> None:
+    requires = fields(TILED.replace("HEAD", head).replace("FOOT", foot))["requires"]
+    assert set(requires.split(", ")) == {"M % 16 == 0", "N % 16 == 0", "K % 16 == 0"}
+    checked = (
+        TILED.replace("HEAD", head).replace("FOOT", foot).replace("C[row", "if (row < m && col < n) C[row")
+    )
+    assert fields(checked)["requires"] == "K % 16 == 0"
+
+
+def test_the_condition_of_a_launch_is_a_requirement() -> None:
+    text = host("if (m == n && n == k) gemm<<<dim3(n / 8 + 1, n / 8 + 1), dim3(8, 8)>>>(a, b, c, m, n, k);")
+    assert fields(text)["requires"] == "M == N, N == K"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "launch", "entry"),
+    [
+        ("template <typename E> " + NAIVE.strip().replace("float", "E"), "gemm", "gemm<float>"),
+        ("template <int T, bool C0> " + NAIVE.strip(), "const int T = 8; const bool C0 = true; gemm<T, C0>",
+         "gemm<8, true>"),
+    ],
+)  # fmt: skip
+def test_template_arguments_are_deduced_and_variables_get_their_values(
+    kernel: str, launch: str, entry: str
+) -> None:
+    text = host(f"{launch}<<<dim3({UP}), dim3(16, 16)>>>(a, b, c, m, n, k);").replace(NAIVE, f"{kernel}\n")
+    assert fields(text)["entry"] == entry
+
+
+def test_members_of_structs_in_the_spelling_of_c_and_of_copies_are_sizes() -> None:
+    text = """struct Mat { float *data; int h, w; };
+    struct Mat copy(struct Mat m);
+    __global__ void mul(struct Mat M, struct Mat N, struct Mat P) {
+        int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+        float sum = 0;
+        for (int e = 0; e < M.w; ++e) sum += M.data[row * M.w + e] * N.data[e * N.w + col];
+        P.data[row * P.w + col] = sum;
+    }
+    void run(struct Mat M, struct Mat N, struct Mat P) {
+        struct Mat Md = copy(M), Nd = copy(N), Pd = copy(P);
+        dim3 block(16, 16), grid;
+        grid.x = P.w / block.x; grid.y = P.h / block.y;
+        mul<<<grid, block>>>(Md, Nd, Pd);
+    }"""
+    found = fields(text)
+    assert found["args"] == "{A, M, K}, {B, K, N}, {C, M, N}" and found["grid"] == "N // 16, M // 16"
+
+
+def test_names_weigh_less_than_what_the_kernel_does() -> None:
+    """A is M x N here and B is N x K, and the sizes are M_DIM, N_DIM and K_DIM wherever they have a name."""
+    kernel = (
+        NAIVE.replace("int m, int n, int k", "int M, int N, int K")
+        .replace("< k", "< N")
+        .replace("* k", "* N")
+    )
+    kernel = kernel.replace("* n", "* K").replace(">= m", ">= M").replace(">= n", ">= K")
+    text = f"""#define M_DIM 4
+    #define N_DIM 3
+    #define K_DIM 5
+    {kernel}
+    void solve(float *A, float *B, float *C, int M, int N, int K) {{
+        gemm<<<dim3((K + 7) / 8, (M + 7) / 8), dim3(8, 8)>>>(A, B, C, M, N, K);
+    }}
+    int main() {{ float *A, *B, *C; cudaMalloc(&A, M_DIM * N_DIM * 4); cudaMalloc(&B, N_DIM * K_DIM * 4);
+        cudaMalloc(&C, M_DIM * K_DIM * 4); solve(A, B, C, M_DIM, N_DIM, K_DIM); }}"""
+    found = fields(text)
+    assert (found["args"], found["grid"]) == ("A, B, C, M, K, N", SMALL)
+
+
+def test_a_number_of_products_along_z_is_one() -> None:
+    kernel = (
+        NAIVE.replace("int m,", "int batch, int m,")
+        .replace("if (row", "int z = blockIdx.z * blockDim.z + threadIdx.z; if (z >= batch || row")
+        .replace("A[row", "A[z * m * k + row")
+        .replace("B[i", "B[z * k * n + i")
+        .replace("C[row", "C[z * m * n + row")
+    )
+    launch = (
+        "gemm<<<dim3((n + 7) / 8, (m + 7) / 8, (batch + 3) / 4), dim3(8, 8, 4)>>>(a, b, c, batch, m, n, k);"
+    )
+    text = f"{kernel}void run(float *a, float *b, float *c, int batch, int m, int n, int k) {{ {launch} }}"
+    found = fields(text)
+    assert found["args"] == "A, B, C, 1, M, N, K" and found["grid"] == SMALL
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ("(const float *A, const float *x, float *y, int m, int n) { int i = threadIdx.x; float s = 0; "
+         "for (int j = 0; j < n; ++j) s += A[i * n + j] * x[j]; y[i] = s; }",
+         "gemv multiplies a matrix and a vector"),
+        ("(const float *A, const float *x, const float *bias, float *y, int m, int n) { int i = threadIdx.x; "
+         "float s = bias[i]; for (int j = 0; j < n; ++j) s += A[i * n + j] * x[j]; y[i] = s; }",
+         "gemv has more than three pointers: A, x, bias, y"),
+    ],
+)  # fmt: skip
+def test_what_is_no_product_of_two_matrices_is_refused_without_advice(kernel: str, message: str) -> None:
+    bias = ", bias" if "bias" in kernel else ""
+    text = f"""__global__ void gemv{kernel}
+    int main() {{
+        int m = 10, n = 20; float *A, *x, *bias, *y;
+        cudaMalloc(&A, m * n * 4); cudaMalloc(&x, n * 4); cudaMalloc(&y, m * 4);
+        gemv<<<1, 10>>>(A, x{bias}, y, m, n); }}"""
+    with pytest.raises(UsageError) as refused:
+        parse_method(text, Path("k.cu"))
+    assert message in str(refused.value) and "--threads" not in str(refused.value)
+
+
+def test_a_column_major_kernel_may_move_its_pointers() -> None:
+    text = """__global__ void mm(const float *A, const float *B, float *C, int n) {
+        __shared__ float as[256], bs[256];
+        int x = threadIdx.x, y = threadIdx.y;
+        A += blockIdx.x * 16; B += blockIdx.y * 16 * n;
+        float s = 0;
+        for (int p = 0; p < n; p += 16, A += 16 * n, B += 16) {
+            as[x + y * 16] = A[x + y * n]; bs[x + y * 16] = B[x + y * n];
+            __syncthreads();
+            for (int k = 0; k < 16; ++k) s += as[x + k * 16] * bs[k + y * 16];
+            __syncthreads();
+        }
+        C[blockIdx.x * 16 + x + (blockIdx.y * 16 + y) * n] = s;
+    }
+    void run(const float *A, const float *B, float *C, int n) {
+        mm<<<dim3(n / 16, n / 16), dim3(16, 16)>>>(A, B, C, n);
+    }"""
+    assert fields(text)["layout"] == "A=column, B=column, C=column"
+
+
+def test_the_name_of_a_kernel_may_say_how_it_works() -> None:
+    text = host("gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);")
+    found = fields(text.replace("gemm", "gemm_transposed_copy"))
+    assert found["args"] == "A, B, C, M, N, K" and "layout" not in found
+
+
+def test_a_kernel_of_another_file_is_not_one_of_this_file() -> None:
+    declared = "__global__ void other(const float *A, float *C, int n);\n"
+    assert "grid" in fields(
+        host("gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);", declared)
+    )
+    with pytest.raises(UsageError, match="defines no __global__ function"):
+        parse_method(declared, Path("k.cu"))
+
+
+def test_a_launch_in_a_header_is_named_with_the_headers_own_line(tmp_path: Path) -> None:
+    text = host("\n\ngemm<<<unknown(n), 64>>>(a, b, c, m, n, k);")
+    line = text[: text.index("<<<")].count("\n") + 1
+    (tmp_path / "mm.cuh").write_text(text)
+    (tmp_path / "main.cu").write_text('// one\n// two\n#include "mm.cuh"\nint main() {}\n')
+    with pytest.raises(UsageError, match=f"the launch in line {line} of mm.cuh could not be read"):
+        Selection((), kernels=(tmp_path / "main.cu",)).variants()
+
+
 def test_what_is_not_known_is_named_with_a_complete_suggestion() -> None:
     text = host("int size; ask(&size); dim3 grid(other(n), 1);\ngemm<<<grid, 256>>>(a, b, c, m, n, k);")
     with pytest.raises(UsageError) as refused:

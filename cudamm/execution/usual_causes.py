@@ -209,7 +209,7 @@ def _readings(shape: Shape) -> Iterator[tuple[str, _Reading]]:
     m, n, k = shape.m, shape.n, shape.k
     right = _right(shape)
     yield (
-        "A and B are swapped: C is B·A",
+        f"A and B are swapped: C is B·A{_meant('A', 'B', 'C')}",
         dataclasses.replace(right, left=("B", right.left[1]), right=("A", right.right[1])),
     )
     for steps, sentence in _misread("B", ("k", "col"), (n, 1), ("N", "K", "M"), shape):
@@ -228,7 +228,8 @@ def _readings(shape: Shape) -> Iterator[tuple[str, _Reading]]:
     column_major = {"A": (1, m), "B": (1, k), "C": (1, m)}
     for names in ("AB", "ABC", "AC", "BC"):
         yield (
-            f"{' and '.join((', '.join(names[:-1]), names[-1]))} are taken as if they were column-major",
+            f"{' and '.join((', '.join(names[:-1]), names[-1]))} are taken as if they were column-major"
+            f"{_meant(*names)}",
             dataclasses.replace(
                 right,
                 left=("A", column_major["A"] if "A" in names else right.left[1]),
@@ -281,7 +282,8 @@ def _misread(
                 if is_natural
                 else f"row and column of {name} are swapped"
             )
-            yield steps, f"{what}: {name}[{column} * {extent} + {row}] instead of {expected}"
+            hint = _meant(name) if is_natural else ""
+            yield steps, f"{what}: {name}[{column} * {extent} + {row}] instead of {expected}{hint}"
     for extent in extents[1:]:
         steps = (values[extent], 1)
         if steps not in seen:
@@ -291,6 +293,13 @@ def _misread(
                 f"{name} is {verb} with the wrong row length: {name}[{row} * {extent} + {column}] instead of "
                 f"{expected}",
             )
+
+
+def _meant(*names: str) -> str:
+    """Return what to do if matrices are meant to be column-major."""
+    are = "they are" if len(names) > 1 else f"{names[0]} is"
+    options = ",".join(f"{name}=column" for name in names)
+    return f" (if {are} meant to be column-major: --layout {options})"
 
 
 class _Observed:

@@ -17,6 +17,7 @@ from cudamm.source.c_definitions import (
 )
 from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
 from cudamm.source.expression import evaluated, parse
+from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
 from cudamm.source.seen_from import seen_from
 
@@ -330,6 +331,8 @@ def is_transposed(file: SourceFile, function: Function, name: str, before: Node)
             continue
         called, given = text_of(node.child_by_field_name("function")), node.child_by_field_name("arguments")
         names = [first_name(argument) for argument in given.named_children] if given else []
+        if any(may_be_product(file, kernel) for kernel in file.functions_named(called.partition("<")[0])):
+            continue  # its name says how it multiplies
         if re.search("transp", called, re.IGNORECASE):
             made.update(names)
         elif called.startswith("cudaMemcpy") and len(names) > 1 and names[1] in made:
@@ -367,7 +370,8 @@ def _row_and_column(file: SourceFile, function: Function, node: Node | None) -> 
 
 
 def required_multiples(translation: Translation, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield `("N", "TILE")` for `assert(N % TILE == 0)` and for `if (N % TILE) …` in host code."""
+    """Yield `("N", "TILE")` for `assert(N % TILE == 0)`, and for `if (N % TILE) …` in host code."""
+    is_host_code = translation.function is None or not translation.function.is_kernel
     for node in all_of(
         translation.function.node if translation.function else translation.file.tree, "binary_expression"
     ):
@@ -381,7 +385,7 @@ def required_multiples(translation: Translation, names: Collection[str]) -> Iter
         ):
             around = around.parent
         is_checked = around is not None and (
-            (around.type == "if_statement" and not _rounds_up(around))
+            (around.type == "if_statement" and is_host_code and not _rounds_up(around))
             or (
                 around.type == "argument_list"
                 and "assert" in text_of(around.parent).partition("(")[0].lower()

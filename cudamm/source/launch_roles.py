@@ -32,6 +32,7 @@ from cudamm.source.matrix_roles import (
     evidence_in,
     is_column_major,
     matrix_letters,
+    reads_by_column,
     roles_in_name,
 )
 from cudamm.source.parsed_source import all_of, text_of
@@ -260,9 +261,15 @@ class LaunchRoles:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
             self.columns = frozenset(
-                x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
-            )
+                x for x in reads_by_column(uses["A"], uses["B"], uses["C"]) if self._is_named_transposed(x)
+            ) | {x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)}
         return evidence_in(body, uses, self.columns)
+
+    def _is_named_transposed(self, letter: str) -> bool:
+        """Return whether the name of a kernel, or of what it gets for A or B, says that it is transposed."""
+        parameter = next(name for name, each in self.letters.items() if each == letter)
+        names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
+        return any(re.search(rf"transp|(?<![a-z]){letter}_?t$", name, re.IGNORECASE) for name in names)
 
     def _evidence_of_members(self) -> dict[str, Counter[str]]:
         """Return the evidence of structs, whose members are the rows and the columns of one matrix."""

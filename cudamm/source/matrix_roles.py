@@ -386,6 +386,13 @@ def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
     return says_so and of_c and not (row & c.multiplied or column & c.added)
 
 
+def reads_by_column(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> str:
+    """Return which of A and B a kernel with a row-major C reads as if they were column-major."""
+    along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
+    by_column = ("A", a.multiplied, a.added), ("B", b.added, b.multiplied)
+    return "".join(name for name, wanted, other in by_column if along_k & wanted and not along_k & other)
+
+
 Evidence = Mapping[str, Mapping[str, int]]
 """Weights for the roles of each size, by name."""
 

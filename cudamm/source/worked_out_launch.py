@@ -399,6 +399,10 @@ class _Launch:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
         for size, multiple in required_multiples(self.found.translation, self.found.roles):
             yield self.found.role(size), self._text(Number(multiple), "a condition")
+        in_kernel = Translation(self.file, self.kernel, frozenset(self.found.in_kernel))
+        for size, multiple in required_multiples(in_kernel, self.found.in_kernel):
+            if self.found.in_kernel[size] in self.found.roles and multiple.isdigit():
+                yield self.found.role(self.found.in_kernel[size]), multiple
         for name in sorted(self.found.used_constants - self.found.roles.keys()):
             number = Translation(self.file, kept=frozenset(self.found.roles)).of(self.file.value_of(name))
             quotient = re.fullmatch(r"\((\w+) // (\w+)\)", number.text) if number else None

@@ -204,8 +204,8 @@ def test_a_transposed_result_is_reported(reason: Kernel) -> None:
 def test_a_transposed_operand_is_reported(reason: Kernel) -> None:
     message = reason(broken("coalesced", "B[k * N + col]", "B[col * N + k]"), "16x16x16")
     assert message.startswith(
-        "B is read as if it were column-major: B[col * K + k] instead of B[k * N + col]; "
-        "256 of 256 elements wrong"
+        "B is read as if it were column-major: B[col * K + k] instead of B[k * N + col] "
+        "(if B is meant to be column-major: --layout B=column); 256 of 256 elements wrong"
     )
 
 

@@ -508,6 +508,21 @@ def test_what_is_no_product_of_two_matrices_is_refused_without_advice(kernel: st
     assert message in str(refused.value) and "--threads" not in str(refused.value)
 
 
+def test_a_matrix_whose_name_says_so_is_column_major() -> None:
+    by_column = NAIVE.replace("B[i * n + col]", "B[col * k + i]")
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, {}, c, m, n, k);"
+    for name in ("bufs.B_t", "Bt", "b_transposed"):
+        text = host(launch.format(name)).replace(NAIVE, by_column)
+        assert fields(text)["layout"] == "B=column"
+        assert "layout" not in fields(host(launch.format(name)))  # the kernel reads it by row
+
+
+def test_an_assertion_of_the_kernel_is_a_requirement() -> None:
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+    text = host(launch).replace("float sum = 0;", "assert(n % 4 == 0); if (k % 2) {} float sum = 0;")
+    assert fields(text)["requires"] == "N % 4 == 0"
+
+
 def test_a_column_major_kernel_may_move_its_pointers() -> None:
     text = """__global__ void mm(const float *A, const float *B, float *C, int n) {
         __shared__ float as[256], bs[256];

@@ -20,7 +20,20 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _INTRINSIC = re.compile(r"__\w*[a-zA-Z0-9]")
 """A name such as `__popc`; `__shared__` and the like belong to the language."""
 
+_MATH = """
+acosh? asinh? atanh? atan2 cosh? sinh? tanh? sincos cbrt ceil copysign erfc? exp(2|10|m1)? f?abs l?labs fdim
+floor fma fmax fmin fmod frexp hypot ilogb [jy][01n] ldexp l?gamma tgamma l?l?rint l?l?round log(10|1p|2|b)?
+modf nan nearbyint nextafter nexttoward pow remainder drem remquo roundeven scalb scalbl?n significand sqrt
+trunc finite fpclassify signbit is(nan|inf|finite|normal|greater|greaterequal|unordered) is(less|lessequal)
+islessgreater include NAN INFINITY MAXFLOAT HUGE_VAL\\w* M_\\w+ FP_\\w+ std
+"""
+"""Names of C++'s <math.h> without the suffixes of float and long double.
+
+`std` stands for the names in that namespace, and `include` for headers that need it before `intrinsics.h`.
+"""
+
 _HEADERS = {
+    "host_math.h": re.compile(f"(?:{'|'.join(_MATH.split())})[fl]?"),  # first: others define more names
     "atomics.h": re.compile(r"atomic[A-Z]\w*"),
     "clocks.h": re.compile(r"clock(?:64)?"),
     "directed_rounding.h": re.compile(r"__\w+_r[duz]"),

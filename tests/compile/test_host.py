@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from cudamm.compile import host_compiler
 from cudamm.compile.compiler_process import CompileError, compile_message
 from cudamm.compile.program import program
+from cudamm.compile.runtime_headers import headers_for
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.header import Overrides, read_method
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -151,3 +154,14 @@ def test_a_file_may_end_in_a_comment_or_an_open_brace(write_kernel: WriteKernel)
     )
     with pytest.raises(KernelError, match=r"does not compile: kernel\.cu:"):
         host_compiler.compile_for_host(program_of(write_kernel("__global__ void k(float *C) { C[0] = 46;")))
+
+
+def test_every_function_of_math_h_has_its_header() -> None:
+    """The names are those that the host's own compiler finds in <math.h>."""
+    source = "#include <math.h>\n"
+    command = ["g++", "-x", "c", "-std=c99", "-E", "-"]
+    declared = subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"\b([a-z]\w*) \(", declared))
+    assert len(names) > 150 and {"sqrtf", "fma"} <= names
+    assert [name for name in sorted(names) if "host_math.h" not in headers_for(f"x = {name}(y);")] == []
+    assert "host_math.h" not in headers_for("for (int k = 0; k < K; ++k) sum += As[ty][k] * Bs[k][tx];")

@@ -16,6 +16,7 @@ def python_path() -> str:
     return os.pathsep.join([str(DOCS.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
+@pytest.mark.long
 def test_the_notebook_runs_and_shows_html_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat", reason="nbclient is in the extra dev")
     nbclient = pytest.importorskip("nbclient")

@@ -21,6 +21,7 @@ def no_large_rectangle(monkeypatch):
     monkeypatch.setattr(reproduce_sheffield, "RECTANGLE", Shape(32, 96, 64))
 
 
+@pytest.mark.long
 def test_every_course_is_reproduced_and_drawn(run, tmp_path):
     ended = run(f"reproduce all {ON_CPU} --json all.json --plot all.svg")
     assert (ended.status, ended.stderr) == (0, "")

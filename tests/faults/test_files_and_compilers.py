@@ -36,6 +36,7 @@ def correct_variants(rows):
     return {(row["method"], row["k"]) for row in rows if row["status"] == "ok"}
 
 
+@pytest.mark.long
 def test_a_sweep_killed_at_random_moments_keeps_each_row_it_has_written(workspace):
     moments, samples, kills = random.Random(SEED), {}, 0  # noqa: S311
     results = workspace.folder / "all.json"
@@ -78,6 +79,7 @@ Path.replace = outer
 """
 
 
+@pytest.mark.long
 def test_a_resumed_run_that_ends_while_it_takes_over_old_rows_loses_none(workspace):
     # At K = 123 the kernel is wrong, so the resumed run measures it again.
     bench = BENCH + f"-n 32x32x123 --kernel {FAULTS} -D FAULT=100 "

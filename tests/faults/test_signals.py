@@ -59,7 +59,9 @@ def rows_after_interrupt(workspace, completed):
     return len(rows)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment", [pytest.param(m, marks=pytest.mark.long if i % 2 else ()) for i, m in enumerate(MOMENTS)]
+)
 def test_an_interrupt_at_a_chosen_moment_keeps_the_rows_measured_so_far(workspace, moment):
     owner, name, call, least_rows = MOMENTS[moment]
     line = BENCH + "--runs 2 --warmup 0 "

@@ -12,9 +12,9 @@ from contract import attack, simplest
 from hypothesis import HealthCheck, Phase, given, settings
 
 EXAMPLES = {
-    **dict.fromkeys(ATTACKS, 12),
-    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 4),
-    **dict.fromkeys(("profile", "doctor", "devices"), 4),
+    **dict.fromkeys(ATTACKS, 8),
+    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 3),
+    **dict.fromkeys(("profile", "doctor", "devices"), 2),
     "reproduce": 2,
 }
 """Number of examples; fewer for commands that start processes, or have few options."""

@@ -252,7 +252,7 @@ def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tup
     if parameter not in function.parameter_names or function.is_kernel:
         return []
     place = function.parameter_names.index(parameter)
-    found = []
+    found: list[tuple[Function, Node]] = []
     for caller in file.functions:
         if caller.name == function.name:
             continue
@@ -261,7 +261,9 @@ def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tup
             called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
             if called == function.name and given and place < given.named_child_count:
                 found.append((seen_from(caller, call), without_casts(given.named_children[place])))
-    return found[:MOST_CALLS]
+            if len(found) == MOST_CALLS:
+                return found
+    return found
 
 
 def own_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> int | None:

@@ -220,10 +220,16 @@ def send_to_another_thread(process, number):
 
 
 @pytest.mark.parametrize(
-    ("send", "signal_number"), [(send_to_process, signal.SIGKILL), (send_to_another_thread, signal.SIGTERM)]
+    ("command", "send", "signal_number"),
+    [
+        (f"trace -n 32 --kernel {FAULTS} -D FAULT=9", send_to_process, signal.SIGKILL),
+        (f"trace -n 32 --kernel {FAULTS} -D FAULT=9", send_to_another_thread, signal.SIGTERM),
+        ("trace -n 2048 -m naive --block 16 --all", send_to_process, signal.SIGINT),  # takes minutes
+    ],
+    ids=["endless, killed", "endless, terminated", "all blocks, interrupted"],
 )
-def test_a_signal_ends_the_trace_of_an_endless_kernel_at_once(workspace, send, signal_number):
-    process = workspace.start(f"trace -n 32 --kernel {FAULTS} -D FAULT=9")
+def test_a_signal_ends_a_long_trace_at_once(workspace, command, send, signal_number):
+    process = workspace.start(command)
     deadline = time.monotonic() + 60
     while not any(re.match(r"\d+ \S+\.kernel \d+ \d+", line) for line in workspace.running_processes()):
         assert process.poll() is None and time.monotonic() < deadline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
@@ -19,10 +19,12 @@ class Function:
 
     Attributes:
         parameters: its parameters in order, as they are declared.
-        values: the values of variables that get no other value later.
-        first_values: the first values of all variables.
-        rounded_up: the conditions of variables as in `n = N / 16; if (N % 16) n++;`, whose first value is
-            that before the increment.
+        values: the values of variables that get no other later; after `seen_from` those at a place.
+        first_values: the first values of all variables; after `seen_from` the values that they have unless
+            the program's user chooses others.
+        rounded_up: the conditions of variables as in `n = N / 16; if (N % 16) n++;`.
+        types_at_place: the types of the variables that a place sees.
+        chosen_by_user: the variables that may get their value from the program's user before that place.
     """
 
     node: Node
@@ -31,6 +33,8 @@ class Function:
     values: Mapping[str, Node]
     first_values: Mapping[str, Node]
     rounded_up: Mapping[str, Node]
+    types_at_place: Mapping[str, str] = field(default_factory=dict)
+    chosen_by_user: frozenset[str] = frozenset()
 
     @functools.cached_property
     def head(self) -> str:
@@ -61,19 +65,14 @@ class Function:
     def has_extents(self, name: str) -> bool:
         """Return whether a variable is a dim3."""
         value = self.first_values.get(name)
-        declared = self.types.get(name, "")
+        declared = self.types_at_place.get(name) or self.types.get(name, "")
         return declared.endswith(("dim3", "uint3")) or (
             declared == "auto" and text_of(value).replace(" ", "").startswith(("dim3(", "dim3{"))
         )
 
-    def whole_value(self, name: str) -> Node | None:
-        """Return the value of a dim3 without the members that are assigned later; None for no known one."""
-        is_rounded_up = any(f"{name}_{axis}" in self.rounded_up for axis in "xyz")
-        return (self.first_values if is_rounded_up else self.values).get(name)
-
     def assigned_extents(self, name: str) -> dict[str, Node]:
         """Return the value of each of `name.x`, `name.y` and `name.z` that is assigned by itself."""
-        values = {axis: self.values.get(f"{name}_{axis}") for axis in "xyz"}
+        values = {axis: self.values.get(f"{name}.{axis}") for axis in "xyz"}
         return {axis: value for axis, value in values.items() if value}
 
 
@@ -126,7 +125,11 @@ def source_file(source: str) -> SourceFile:
                 constants.setdefault(text_of(node.child_by_field_name("name")), value)
         elif {"const", "constexpr", "dim3"} & set(text_of(node).split("=")[0].split()):
             for name, value in initialised(node):
-                constants.setdefault(name, value)
+                is_changed = (
+                    re.search(rf"(?<![\w.]){name}(\s*\.\s*[xyz])?\s*=(?!=)", text_of(tree)) is not None
+                )
+                if not (is_changed and "dim3" in text_of(node) and "=" not in text_of(node)):
+                    constants.setdefault(name, value)
     return SourceFile(tree, macros, constants, functions)
 
 

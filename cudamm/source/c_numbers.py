@@ -135,8 +135,9 @@ class Translation:
         if name in self.kept or not name:
             return Number(name) if name else None
         if self.function:
-            if name in self.function.rounded_up and name in self.function.first_values:
-                return self._rounded_up(name, self.of(self.function.first_values[name]))
+            if name in self.function.rounded_up:
+                below = self.function.values.get(name) or self.function.first_values.get(name)
+                return self._rounded_up(name, self.of(below))
             if name in self.function.values:
                 value = self.of(self.function.values[name])
                 is_leaf = value is None or (self.keeps_leaves and not parse(value.text).names)
@@ -211,7 +212,7 @@ class Translation:
         if function is None or not function.has_extents(name):
             number = self._name(re.sub(r"\W+", "_", name).strip("_"))
             return [number] if number else None
-        value, assigned = function.whole_value(name), function.assigned_extents(name)
+        value, assigned = function.values.get(name), function.assigned_extents(name)
         if value is None and not assigned:  # a parameter
             known = [self.bound[key] for axis in "xyz" if (key := f"{name}_{axis}") in self.bound]
             return known or [Number(f"{name}_{axis}") for axis in "xyz"]
@@ -226,7 +227,7 @@ class Translation:
             by_axis[axis] = number
         number_of_axes = 1 + max("xyz".index(axis) for axis in by_axis)
         extents = [
-            self._rounded_up(f"{name}_{axis}", by_axis.get(axis, Number("1")))
+            self._rounded_up(f"{name}.{axis}", by_axis.get(axis, Number("1")))
             for axis in "xyz"[:number_of_axes]
         ]
         known = [extent for extent in extents if extent]
@@ -389,7 +390,8 @@ def _literal(text: str) -> Number | None:
     plain = text.replace("'", "").lower()
     whole = re.fullmatch(r"(0x[0-9a-f]+|[0-9]+)[uzl]*", plain)
     if whole:
-        return Number(str(int(whole[1], 16 if "x" in whole[1] else 10)))
+        is_octal = whole[1].startswith("0") and whole[1].isdigit() and set(whole[1]) <= set("01234567")
+        return Number(str(int(whole[1], 16 if "x" in whole[1] else 8 if is_octal else 10)))
     real = re.fullmatch(r"([0-9]*\.?[0-9]*(?:e[+-]?[0-9]{1,2})?)f?", plain)
     if not real or not re.search("[0-9]", real[1]):
         return None

@@ -11,7 +11,6 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import (
     Function,
     SourceFile,
-    condition_of_increment,
     flat_name,
     without_casts,
 )
@@ -79,7 +78,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                 continue
             function = seen_from(whole_function, call)
             kernel, configuration, arguments = _launch(function, call)
-            if kernel is None:
+            if kernel is None or len(configuration) == 1:
                 continue
             if len(found) >= MOST_LAUNCHES:
                 return found
@@ -117,10 +116,9 @@ def _launch(function: Function, node: Node) -> tuple[Node | None, Sequence[Node]
         return _referenced(kernel), (grid, block, *rest[:1]), _pointed_to(function, passed)
     if called == "cudaLaunchKernelEx" and len(arguments) >= 2:
         config = flat_name(without_casts(arguments[0]))
-        parts = (
-            function.values.get(f"{config}_{part}") for part in ("gridDim", "blockDim", "dynamicSmemBytes")
-        )
-        return _referenced(arguments[1]), [part for part in parts if part], arguments[2:]
+        values = [function.values.get(f"{config}_{x}") for x in ("gridDim", "blockDim", "dynamicSmemBytes")]
+        known = [value for value in values if value] if values[0] and values[1] else []
+        return _referenced(arguments[1]), known, arguments[2:]
     return None, (), ()
 
 
@@ -387,7 +385,7 @@ def required_multiples(translation: Translation, names: Collection[str]) -> Iter
         ):
             around = around.parent
         is_checked = around is not None and (
-            (around.type == "if_statement" and is_host_code and not _rounds_up(around))
+            (around.type == "if_statement" and is_host_code and _leaves(around))
             or (
                 around.type == "argument_list"
                 and "assert" in text_of(around.parent).partition("(")[0].lower()
@@ -398,10 +396,13 @@ def required_multiples(translation: Translation, names: Collection[str]) -> Iter
             yield left.text, right.text
 
 
-def _rounds_up(statement: Node) -> bool:
-    """Return whether an `if` is `if (N % 16) blocks++;`."""
-    changes = all_of(statement, "update_expression", "assignment_expression")
-    return any(condition_of_increment(change) for change in changes)
+def _leaves(statement: Node) -> bool:
+    """Return whether an `if` ends the function or the program, as after a message about wrong sizes."""
+    called = (text_of(n.child_by_field_name("function")) for n in all_of(statement, "call_expression"))
+    ends = any(all_of(statement, "return_statement", "throw_statement"))
+    return ends or any(
+        re.search(r"exit|abort|terminate|assert|fail|die|error", name.lower()) for name in called
+    )
 
 
 def conditions_of(launch: LaunchStatement) -> Iterator[Node]:

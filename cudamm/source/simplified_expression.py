@@ -11,12 +11,42 @@ from cudamm.errors import UsageError
 from cudamm.source.expression import parse
 
 _ROLES = ("M", "N", "K")
-_TRIED = (1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 250, 255, 256, 257, 1000, 1024)
+_TRIED = (
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    15,
+    16,
+    17,
+    31,
+    32,
+    33,
+    63,
+    64,
+    65,
+    100,
+    127,
+    128,
+    250,
+    255,
+    256,
+    257,
+    1000,
+    1024,
+    4096,
+    65537,
+    999983,
+)
 """Sizes for which two expressions are compared."""
 
 
 def simplified(text: str, numbers: Mapping[str, int]) -> str:
-    """Return a shorter expression with the same values: `ceil(N / 16)` for `(((N + 16) - 1) // 16)`.
+    """Return a shorter expression: `ceil(N / 16)` for `(((N + 16) - 1) // 16)`.
+
+    It has the same values for some 27 sizes up to a million, and for the constants and multiples of them.
 
     Args:
         numbers: values of the names that are neither M, N nor K.
@@ -24,7 +54,7 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
     expression = parse(text)
     known = {name: numbers.get(name, 4) for name in (*expression.names, *numbers)}
     tried = [
-        known
+        {name: value * (1 + place % 3) for name, value in known.items()}  # constants may be swept
         | {"M": m, "N": _TRIED[(place * 5 + 3) % len(_TRIED)], "K": _TRIED[(place * 7 + 1) % len(_TRIED)]}
         for place, m in enumerate(_TRIED)
     ]

@@ -29,7 +29,7 @@ from cudamm.source.host_code import (
     template_value,
 )
 from cudamm.source.kernel_parameters import may_be_product
-from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
+from cudamm.source.launch_roles import ROLES, LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.simplified_expression import bracketed, simplified, values_for
@@ -199,7 +199,9 @@ class _Launch:
         """
         if number is None:
             raise UnknownLaunch(f"{what} is no arithmetic that cudamm reads")
-        names = {name: self.found.role(name) for name in self.found.roles}
+        values = constant_values(self.file)
+        names = {name: str(values[name]) for name in ROLES if name in values}  # a tile may be called K too
+        names |= {name: self.found.role(name) for name in self.found.roles}
         names |= dict.fromkeys(self.found.batches, "1")
         known = {*names, *constants(self.file), "element"}
         for name in sorted(parse(number.text).names - known):
@@ -213,15 +215,18 @@ class _Launch:
             if max(role.values(), default=0) >= STRONG:
                 names[name] = next(iter(role))
                 continue
-            whole = re.sub("_[xyz]$", "", name)
-            is_local = whole != name and whole not in self.function.parameter_names
-            if value is None and name in self.found.names_of_block() and not is_local:
-                # The program's user, or a caller in another file, chooses it.
-                value = _USUAL_BLOCK_EDGE
+            if value is None and name in self.found.names_of_block() and self._is_chosen(name):
+                value = 1 if name.endswith("_z") else _USUAL_BLOCK_EDGE
             if value is None:
                 raise UnknownLaunch(f"{what} depends on {self._in_file(name)}, whose value is not known")
             names[name] = str(value)
         return renamed(number.text, names)
+
+    def _is_chosen(self, name: str) -> bool:
+        """Return whether the program's user, or a caller in another file, chooses a number."""
+        whole = re.sub("_[xyz]$", "", name)
+        chosen = {*self.function.parameter_names, *self.function.chosen_by_user}
+        return not chosen.isdisjoint((name, whole))
 
     def _in_file(self, name: str) -> str:
         """Return `grid.x` for `grid_x`, if that is how the file has it."""

@@ -133,7 +133,6 @@ class _Values:
         """Read a statement that is executed before the place."""
         match statement.type:
             case "declaration":
-                self.forget_changes_in(statement)
                 declared = text_of(statement.child_by_field_name("type"))
                 values = dict(initialised(statement))
                 for declarator in statement.children_by_field_name("declarator"):
@@ -144,6 +143,7 @@ class _Values:
                         self.forget(flat_name(values.pop(name)) if name in values else "")
                     if name in values:
                         self._set(name, values[name])
+                self.forget_changes_in(statement)
             case "expression_statement":
                 self._assign(statement)
             case "compound_statement" if self._depth < MOST_NESTED:

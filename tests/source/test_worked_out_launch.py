@@ -288,21 +288,82 @@ def test_variables_have_the_values_that_they_have_at_the_launch(body: str) -> No
     assert (found["threads"], found["grid"]) == ("8, 8", SMALL)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "dim3 block(8, 8); if (m > n) block = dim3(32, 16);",
-        "dim3 block(8, 8); if (m > n) block.x = 32;",
-        "dim3 block(8, 8); while (m > n) { block = dim3(32, 16); }",
-        "dim3 block(8, 8); choose(&block);",
-        "dim3 block; for (int i = 0; i < 2; i++) { LAUNCH block = dim3(8, 8); }",
-    ],
-)
-def test_a_value_that_depends_on_the_way_to_the_launch_is_unknown(body: str) -> None:
+UNKNOWN_AT_LAUNCH = {
+    "another branch": "dim3 block(8, 8); if (m > n) block = dim3(32, 16);",
+    "another branch, a member": "dim3 block(8, 8); if (m > n) block.x = 32;",
+    "a loop": "dim3 block(8, 8); while (m > n) { block = dim3(32, 16); }",
+    "an address": "dim3 block(8, 8); choose(&block);",
+    "the address of a member": "dim3 block(8, 8); choose(&block.x);",
+    "an address with a cast": "int t = 8; choose((int *)&t); dim3 block(t, t);",
+    "a pointer": "int t = 8, *p = &t; *p = 16; dim3 block(t, t);",
+    "a reference": "int t = 8; int &r = t; r = 16; dim3 block(t, t);",
+    "a reference to a dim3": "dim3 block(8, 8); dim3 &r = block; r.x = 32;",
+    "a swap": "dim3 block(8, 32); std::swap(block.x, block.y);",
+    "a later value of what it was computed from": "int t = 8; dim3 block(t, t); t = 16;",
+    "a variable of an inner block": "dim3 block(8, 8); { int t = 16; block = dim3(t, t); }",
+    "a value that uses itself": "int t = 4; t = t + 4; dim3 block(t, t);",
+    "an assignment with an operator": "int t = 4; t *= 2; dim3 block(t, t);",
+    "an assignment behind &&": "int t = 8; m > n && (t = 16); dim3 block(t, t);",
+    "an assignment in a declaration": "int t = 8; int old = t++; dim3 block(t, t);",
+    "a lambda": "int t = 8; auto f = [&] { t = 16; }; f(); dim3 block(t, t);",
+    "a lambda that is called later": "dim3 block(8, 8); auto go = [&] { LAUNCH }; block = dim3(16, 16); go();",
+    "a switch": "dim3 block; switch (m) { case 1: block = dim3(8, 8); break; default: block = dim3(4, 4); }",
+    "a condition that changes": "int v = 0; dim3 block(8, 8); if (v == 1) block = dim3(16, 16); v = 1; "
+    "if (v == 1) { LAUNCH }",
+    "a condition with an assignment": "int t = 8; if ((t = 16) > 1) { dim3 block(t, t); LAUNCH }",
+    "a variable of a loop": "int t = 8; for (int t : {4, 16}) { dim3 block(t, t); LAUNCH }",
+    "a second turn of a loop": "dim3 block; for (int i = 0; i < 2; i++) { LAUNCH block = dim3(8, 8); }",
+    "several increments": "int t = 8; if (m % 16) t++; if (m % 32) t++; dim3 block(t, t);",
+    "an increment with an else": "int t = 8; if (m % 16) t++; else t = 5; dim3 block(t, t);",
+    "a structured binding": "auto [t, u] = sizes(); dim3 block(t, u);",
+}
+
+
+@pytest.mark.parametrize("body", UNKNOWN_AT_LAUNCH.values(), ids=UNKNOWN_AT_LAUNCH)
+def test_a_value_that_may_be_another_one_is_unknown(body: str) -> None:
     launch = "gemm<<<1, block>>>(a, b, c, m, n, k);"
     text = host(body.replace("LAUNCH", launch) if "LAUNCH" in body else f"{body} {launch}")
     with pytest.raises(UsageError, match=r"lacks threads and grid: .*threads"):
         parse_method(text, Path("k.cu"))
+
+
+@pytest.mark.parametrize(
+    ("body", "threads"),
+    [
+        ("int t = 8; if (argc > 1) t = atoi(argv[1]); dim3 block(t, t);", "8, 8"),
+        ('int t = 8; scanf("%d", &t); dim3 block(t, t);', "8, 8"),
+        ("int t = atoi(argv[1]); dim3 block(t, t);", "16, 16"),
+        ("int block_x = 32, block_y = 8; dim3 block(block_x, block_y);", "32, 8"),
+        ("dim3 block(8, 8); int block_x = 64;", "8, 8"),
+        ("{ int block = 256; other<<<1, block>>>(); } dim3 block(32, 8);", "32, 8"),
+        ("const int K = 8; dim3 block(K, 4);", "8, 4"),
+        ("dim3 block(010, 8);", "8, 8"),
+    ],
+)
+def test_what_the_user_may_choose_has_the_value_of_the_program(body: str, threads: str) -> None:
+    assert fields(host(f"{body} gemm<<<1, block>>>(a, b, c, m, n, k);"))["threads"] == threads
+
+
+def test_a_constant_that_is_called_like_a_size_is_no_size() -> None:
+    launch = "gemm<<<dim3((n + K - 1) / K, (m + 7) / 8), dim3(K, 8)>>>(a, b, c, m, n, k);"
+    found = fields(host(launch, "#define K 32\n"))
+    assert (found["threads"], found["grid"]) == ("32, 8", "ceil(N / 32), ceil(M / 8)")
+
+
+def test_a_launch_without_a_block_or_with_unknown_parts_is_no_launch() -> None:
+    extended = (
+        "cudaLaunchConfig_t c; c.blockDim = dim3(8, 8); c.dynamicSmemBytes = 16; "
+        "cudaLaunchKernelEx(&c, gemm, a, b, c, m, n, k);"
+    )
+    for launch in ("gemm<<<1>>>(a, b, c, m, n, k);", extended):
+        with pytest.raises(UsageError, match=r"lacks threads and grid"):
+            parse_method(host(launch), Path("k.cu"))
+
+
+def test_a_check_that_does_not_end_the_program_requires_nothing() -> None:
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+    assert "requires" not in fields(host(f'if (n % 128 == 0) printf("fast"); {launch}'))
+    assert fields(host(f"if (n % 128) {{ return; }} {launch}"))["requires"] == "N % 128 == 0"
 
 
 UP = "(n + 15) / 16, (m + 15) / 16"

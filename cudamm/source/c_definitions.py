@@ -111,7 +111,7 @@ def source_file(source: str) -> SourceFile:
     for node in all_of(tree, "preproc_def", "preproc_function_def"):
         parameters = node.child_by_field_name("parameters")
         names = tuple(text_of(c) for c in parameters.named_children) if parameters else None
-        body = re.sub(r"//.*|/\*.*?\*/|\\\n", " ", text_of(node.child_by_field_name("value")))
+        body = re.sub(r"\\\n", " ", text_of(node.child_by_field_name("value")))
         macros.setdefault(text_of(node.child_by_field_name("name")), (names, body.strip()))
     functions = tuple(function_of_node(node) for node in all_of(tree, "function_definition"))
     inside = [(f.node.start_byte, f.node.end_byte) for f in functions]

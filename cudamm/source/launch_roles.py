@@ -36,8 +36,7 @@ from cudamm.source.matrix_roles import (
     roles_in_name,
 )
 from cudamm.source.parsed_source import all_of, text_of
-
-ROLES = ("M", "N", "K")
+from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
@@ -97,7 +96,7 @@ class LaunchRoles:
         if len(matrices) > 3:
             pointers = ", ".join(p.name for p in matrices)
             raise NoProduct(f"{self.kernel.name} has more than three pointers: {pointers}")
-        written = [p.name for p in matrices if p.is_pointer and self.raw_uses()[p.name].is_written]
+        written = [p.name for p in matrices if p.is_pointer and self.raw_uses[p.name].is_written]
         writable = [p.name for p in matrices if not p.is_const]
         output = next((found[0] for found in (writable, written) if len(found) == 1), "")
         names = [p.name for p in matrices]
@@ -119,11 +118,14 @@ class LaunchRoles:
         return self.statement.arguments[place]
 
     def body(self, sizes: Iterable[str]) -> KernelBody:
+        """Return the kernel's body, in which some names may be sizes."""
         pointers = tuple(p.name for p in self.parameters if p.is_pointer)
         fixed = {*template_parameters(self.kernel), *constants(self.file)}
         return KernelBody(self.file, self.kernel, pointers, frozenset(sizes), frozenset(fixed))
 
+    @functools.cached_property
     def raw_uses(self) -> dict[str, MatrixUse]:
+        """Return how the kernel uses its pointers if every whole number may be a size."""
         return self.body(p.name for p in self.parameters if p.is_whole_number).uses()
 
     def _find_sizes(self) -> None:
@@ -245,6 +247,7 @@ class LaunchRoles:
         )
 
     def names_of_block(self) -> set[str]:
+        """Return the names that the extents of the block depend on."""
         if not self.statement.configuration:
             return set()
         block = Translation(self.file, self.function).extents(self.statement.configuration[1])
@@ -331,6 +334,7 @@ class LaunchRoles:
 
     @property
     def translation(self) -> Translation:
+        """Return what translates the host code at the launch; sizes keep their names."""
         kept = frozenset(self.roles) | self.batches
         return Translation(self.file, self.function, kept, self.statement.passed_extents)
 
@@ -340,4 +344,5 @@ class LaunchRoles:
         return "N" if roles == ROLES else max(roles, key=lambda role: self.evidence[size].get(role, 0))
 
     def own_size(self, size: str) -> int | None:
+        """Return the value that a size has in the program unless its user chooses another; or None."""
         return own_value(self.file, self.function, size)

@@ -325,9 +325,14 @@ class KernelBody:
 def _is_of_loop(node: Node) -> bool:
     """Return whether a comparison is the condition of a loop."""
     around = node.parent
-    while around is not None and around.type in ("parenthesized_expression", "condition_clause"):
-        around = around.parent
-    return around is not None and around.type in _LOOPS
+    inner = node
+    while around is not None and around.type in (
+        "parenthesized_expression",
+        "condition_clause",
+        "binary_expression",
+    ):
+        inner, around = around, around.parent
+    return around is not None and around.type in _LOOPS and inner != around.child_by_field_name("body")
 
 
 def _names(text: str) -> frozenset[str]:

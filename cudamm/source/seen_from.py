@@ -38,7 +38,10 @@ _BY_USER = re.compile(
 
 @functools.lru_cache(maxsize=256)
 def seen_from(function: Function, place: Node) -> Function:
-    """Return a function with the values that its variables have at a node in it."""
+    """Return a function with the values that its variables have at a node in it.
+
+    Twice the same object for the same node: callers tell functions apart by identity.
+    """
     path = [place, *_around(place, function.node)]
     values = _Values(dict(_branches(function.node, path)))
     for inner, outer in zip(path[-2::-1], path[:0:-1], strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from cudamm.errors import UsageError
 from cudamm.source.expression import parse
 
-_ROLES = ("M", "N", "K")
+ROLES = ("M", "N", "K")
 _TRIED = (
     1,
     2,
@@ -61,18 +61,18 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
     wanted = values_for(text, tried)
     words: list[str] = re.findall(r"[A-Za-z_]\w*|\b\d+\b", text)
     names = [word for word in words if word in expression.names]
-    constants = [name for name in names if name not in _ROLES and name != "element"]
+    constants = [name for name in names if name not in ROLES and name != "element"]
     constants += [word for word in words if word.isdigit()]
     if not expression.names:
         return str(math.floor(expression.value({})))
     products = [f"{a} * {b}" for a, b in itertools.combinations(dict.fromkeys(constants), 2)]
     steps = [step for step in (*dict.fromkeys(constants), *products) if step not in ("0", "1")]
-    simple = [*(role for role in _ROLES if role in expression.names), *steps, "1"]
-    roles = [role for role in _ROLES if role in expression.names]
+    simple = [*(role for role in ROLES if role in expression.names), *steps, "1"]
+    roles = [role for role in ROLES if role in expression.names]
     for size in (*roles, *(f"{a} * {b}" for a, b in itertools.combinations_with_replacement(roles, 2))):
         simple += [f"ceil({size} / {bracketed(step)})" for step in steps]
         simple += [f"{size} // {bracketed(step)}" for step in steps]
-    if not any(role in expression.names for role in _ROLES) and expression.names:
+    if not any(role in expression.names for role in ROLES) and expression.names:
         simple = [step for step in simple if not step.isdigit()]
     for candidate in simple:
         if values_for(candidate, tried) == wanted:

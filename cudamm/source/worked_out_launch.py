@@ -29,10 +29,10 @@ from cudamm.source.host_code import (
     template_value,
 )
 from cudamm.source.kernel_parameters import may_be_product
-from cudamm.source.launch_roles import ROLES, LaunchRoles, NoProduct, UnknownLaunch
+from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
-from cudamm.source.simplified_expression import bracketed, simplified, values_for
+from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
 _LARGEST_BLOCK = 1024
@@ -71,7 +71,9 @@ _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 @functools.lru_cache(maxsize=16)
 def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
-    """Return the launch of each kernel that multiplies two matrices, in the order of the first launches.
+    """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
+
+    Of several launches of a kernel the first is taken that is reached and that can be read.
 
     Args:
         source: C++ source with its own headers in it.
@@ -84,8 +86,9 @@ def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
         if kernel is None or not may_be_product(file, kernel):
             continue
         known = found.get(statement.kernel)
-        if known is None or known.unknown:
-            found[statement.kernel] = _Launch(file, statement, kernel).worked_out()
+        launch = _Launch(file, statement, kernel).worked_out() if known is None or known.unknown else known
+        if known is None or not launch.unknown:
+            found[statement.kernel] = launch
     return tuple(sorted(found.values(), key=lambda launch: launch.line))
 
 
@@ -310,7 +313,7 @@ class _Launch:
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)
                 self.rounded_down = [
-                    text for text, raw in pairs if "ceil" not in raw and self._is_empty(text)
+                    text for text, raw in pairs if not re.search(r"\bceil\(", raw) and self._is_empty(text)
                 ]
                 self.grid = texts
             while len(texts) > 1 and texts[-1] == "1":
@@ -337,7 +340,7 @@ class _Launch:
     def _roles_of_axes(self) -> tuple[str, str]:
         """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
         output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        uses = self.found.raw_uses()
+        uses = self.found.raw_uses
         rows = uses[output].multiplied if output in uses else set()
         return ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
 

@@ -306,7 +306,7 @@ UNKNOWN_AT_LAUNCH = {
     "an assignment behind &&": "int t = 8; m > n && (t = 16); dim3 block(t, t);",
     "an assignment in a declaration": "int t = 8; int old = t++; dim3 block(t, t);",
     "a lambda": "int t = 8; auto f = [&] { t = 16; }; f(); dim3 block(t, t);",
-    "a lambda that is called later": "dim3 block(8, 8); auto go = [&] { LAUNCH }; block = dim3(16, 16); go();",
+    "a lambda that is called later": "dim3 block(8, 8); auto go = [&] { LAUNCH }; block = dim3(4, 4); go();",
     "a switch": "dim3 block; switch (m) { case 1: block = dim3(8, 8); break; default: block = dim3(4, 4); }",
     "a condition that changes": "int v = 0; dim3 block(8, 8); if (v == 1) block = dim3(16, 16); v = 1; "
     "if (v == 1) { LAUNCH }",

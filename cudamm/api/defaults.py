@@ -9,6 +9,9 @@ VERIFIED_SIZES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64
 SQUARE_SIZES = ("1", "17", "33", "64", "100")
 """Sizes to verify if every kernel multiplies square matrices only."""
 
+LARGER_SIZES = ("130x259x17", "300x520x33", "130", "260")
+"""Sizes of which one is added for a kernel that has one block at all the others."""
+
 SIZE = "1024"
 """Default size of a problem that is not timed, but traced, or whose waves are counted."""
 

@@ -14,6 +14,7 @@ from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
 from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import (
+    LARGER_SIZES,
     LARGEST_SEED,
     MOST_RUNS,
     MOST_SCALE,
@@ -189,7 +190,7 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
-    sizes = sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES)
+    sizes = sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES)
     scale = (
         real("alpha", alpha, MOST_SCALE, negative=True),
         real("beta", beta, MOST_SCALE, negative=True),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
+from cudamm.api.defaults import LARGER_SIZES, SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_option,
@@ -65,7 +65,7 @@ def verify_command(
     chosen = asked_cases(
         variants,
         selection.is_named,
-        sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES),
+        sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES),
         dtypes,
         seed,
         quiet=outputs.quiet,

@@ -54,6 +54,9 @@ TENSOR_MAP = "tensor_map("
 TENSOR_MAPS_NEED = "sm_90"
 LARGEST_FILE_BYTES = 1 << 20
 
+MOST_FOREIGN = 3
+"""A file of which more than one character in 3 is not UTF-8 is not text."""
+
 STANDARD_INPUT = "-"
 """The name by which a user means standard input."""
 
@@ -248,11 +251,13 @@ def read_source(path: Path, *, builtin: bool = False) -> str:
 def _text(path: str | Path, name: str, *, streams: bool = False) -> str:
     try:
         content = read_input(path, "a kernel file", LARGEST_FILE_BYTES, streams=streams)
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        # nvcc takes comments in any encoding; the code itself is ASCII.
+        text = content.decode("utf-8-sig", errors="replace")
+        if text.count("\ufffd") * MOST_FOREIGN > len(text):
+            raise UsageError(f"{name} is not text (UTF-8)")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise UsageError(f"there is no kernel file {name}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{name} is not text (UTF-8)") from None
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 

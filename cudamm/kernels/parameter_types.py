@@ -353,12 +353,13 @@ def _template_types(code: str, entry: str) -> dict[str, list[str]]:
 def _place_of_parameters(code: str, entry: str) -> int:
     """Return the place after the bracket with which the parameters of a function begin; 0 if there is none.
 
-    Of several functions of that name, and of what looks like one, a kernel comes first.
+    Of several functions of that name, and of what looks like one, a kernel with a body comes first.
     """
     places = [match.end() for match in re.finditer(rf"\b{function_of(entry)}\s*\(", code)]
     heads = (re.split("[;}]", code[max(0, place - LONGEST_HEAD) : place])[-1] for place in places)
-    kernels = (place for place, head in zip(places, heads, strict=True) if "__global__" in head)
-    return next(kernels, places[0] if places else 0)
+    kernels = [place for place, head in zip(places, heads, strict=True) if "__global__" in head]
+    defined = (place for place in kernels if code[closing_bracket(code, place) :].lstrip().startswith("{"))
+    return next(defined, (kernels or places or [0])[0])
 
 
 def _in_angle_brackets(text: str) -> str:

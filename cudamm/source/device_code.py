@@ -34,7 +34,8 @@ assert.h float.h inttypes.h limits.h math.h stdbool.h stddef.h stdint.h stdio.h 
 algorithm array bit cassert cfloat cinttypes climits cmath concepts cstddef cstdint cstdio cstring functional
 initializer_list limits numeric tuple type_traits utility
 cuda.h cuda_bf16.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h cuda_pipeline_primitives.h cuda_runtime.h
-cuda_runtime_api.h cooperative_groups.h device_functions.h device_launch_parameters.h math_constants.h
+cuda_runtime_api.h cooperative_groups.h device_functions.h device_launch_parameters.h device_types.h
+driver_types.h math_constants.h
 math_functions.h mma.h vector_functions.h vector_types.h
 """
 DEVICE_HEADERS = frozenset(_HEADERS.split())

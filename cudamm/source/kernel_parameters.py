@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
+
+from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.parsed_source import all_of, declared_name, text_of
 
 _OTHER_TASKS = re.compile(r"init|fill|random|rand(?!om)|check|verify|valid|compare|diff|print")
 """Words in the names of kernels that accompany a product."""
+
+_SUM = re.compile(r"fma|mma|\bmad|atomicAdd|\basm\b|__dp[24]a|reduce|__shfl|(\b\w+)\s*=\s*\1\s*\+")
+"""Functions that add up products or sums, and `sum = sum + …`."""
 
 _REAL = frozenset({"float", "double", "half", "__half"})
 
@@ -98,6 +104,7 @@ def _structs(file: SourceFile) -> dict[str, tuple[str, ...]]:
     return found
 
 
+@functools.lru_cache(maxsize=256)
 def may_be_product(file: SourceFile, kernel: Function) -> bool:
     """Return whether a kernel may multiply two matrices: whether it has three, and a loop or a sum."""
     parameters = kernel_parameters(file, kernel)
@@ -110,4 +117,19 @@ def may_be_product(file: SourceFile, kernel: Function) -> bool:
     multiplies = "*" in (
         text_of(n.child_by_field_name("operator")) for n in all_of(kernel.node, "binary_expression")
     )
+    multiplies = multiplies and any(map(_adds_up, bodies))
     return len(matrices) >= 3 and repeats and multiplies and not _OTHER_TASKS.search(kernel.name.lower())
+
+
+def _adds_up(body: Node) -> bool:
+    """Return whether code adds up numbers, as `sum += a * b` and not `i += blockDim.x` does."""
+    if _SUM.search(text_of(body)):
+        return True
+    for node in all_of(body, "assignment_expression"):
+        value, sign = (text_of(node.child_by_field_name(part)) for part in ("right", "operator"))
+        target = text_of(node.child_by_field_name("left")).replace(" ", "")
+        is_sum = sign == "+=" or value.replace(" ", "").startswith(f"{target}+")
+        is_of_loop = node.parent is not None and node.parent.type == "for_statement"
+        if is_sum and not is_of_loop and not re.search("blockDim|gridDim", value):
+            return True
+    return False

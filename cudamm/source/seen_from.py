@@ -306,5 +306,8 @@ def _whole(name: str) -> str:
 
 
 def _uses(value: Node, name: str) -> bool:
-    """Return whether a value is computed from a variable."""
-    return any(text_of(node) == _whole(name) for node in all_of(value, "identifier"))
+    """Return whether a value is computed from a variable, and not from its address only."""
+    return any(
+        text_of(node) == _whole(name) and not text_of(node.parent).startswith("&")
+        for node in all_of(value, "identifier")
+    )

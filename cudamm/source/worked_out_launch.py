@@ -53,7 +53,7 @@ class WorkedOutLaunch:
         line: number of the line that launches it, in the text with its headers; 0 if none does.
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
         is_product: False if the kernel computes something else, which `unknown` says.
-        suggestion: threads and a grid that may fit the kernel.
+        suggestion: arguments, threads and a grid that may fit the kernel.
     """
 
     kernel: str
@@ -161,7 +161,7 @@ class _Launch:
             self.statement.line,
             place_of(self.statement.node),
             is_product,
-            self._suggestion(fields.get("threads", "")),
+            self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
         )
 
     def _suggestion(self, threads: str) -> dict[str, str]:
@@ -228,8 +228,10 @@ class _Launch:
     def _is_chosen(self, name: str) -> bool:
         """Return whether the program's user, or a caller in another file, chooses a number."""
         whole = re.sub("_[xyz]$", "", name)
+        value = self.function.values.get(name)
+        is_result = value is not None and value.type == "call_expression"  # of a function that is not read
         chosen = {*self.function.parameter_names, *self.function.chosen_by_user}
-        return not chosen.isdisjoint((name, whole))
+        return is_result or not chosen.isdisjoint((name, whole))
 
     def _in_file(self, name: str) -> str:
         """Return `grid.x` for `grid_x`, if that is how the file has it."""
@@ -281,17 +283,31 @@ class _Launch:
             return "{" + ", ".join(members) + "}"
         if letter:
             return letter
+        is_size = parameter.name in self.found.in_kernel
+        if parameter.name.lower() in ("alpha", "beta") and not is_size:
+            return parameter.name.lower()
         if parameter.is_real:
-            if parameter.name.lower() in ("alpha", "beta"):
-                return parameter.name.lower()
             return "0.0" if any(p.is_real for p in self.found.parameters[:place]) else "1.0"
         if place >= len(self.statement.arguments):
             raise UnknownLaunch(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]
         name = size_name(self.function, node)
         if name in self.found.roles:
-            return self.found.role(name)
-        return self._simplified(self._text(self.found.translation.of(node), f"the argument {text_of(node)}"))
+            return self.found.role(name) + self._unit(parameter.name)
+        try:
+            text = self._text(self.found.translation.of(node), f"the argument {text_of(node)}")
+        except UnknownLaunch:
+            uses = [x for x in all_of(self.kernel.node, "identifier") if text_of(x) == parameter.name]
+            if len(uses) > 1:
+                raise
+            return "0"  # the kernel only declares it
+        return self._simplified(text)
+
+    def _unit(self, parameter: str) -> str:
+        """Return ` * sizeof(element)` for a row length that a kernel takes in bytes."""
+        code = text_of(self.kernel.node)
+        in_bytes = rf"\b{parameter}\s*/\s*sizeof|\(\s*(?:const\s+)?char\s*\*\s*\)[^;]*\b{parameter}\b"
+        return " * sizeof(element)" if re.search(in_bytes, code) else ""
 
     def _role_of_member(self, name: str, member: str) -> str:
         if name not in self.found.roles:
@@ -324,6 +340,18 @@ class _Launch:
             text = self._text(self.found.translation.of(rest[0]), "shared memory")
             yield "shared-bytes", self._simplified(text)
 
+    def _suggested_arguments(self) -> dict[str, str]:
+        """Return the arguments, with 0 for unknown ones; nothing if the matrices are not known."""
+        if not self.found.letters or not self.found.roles:
+            return {}
+        arguments = []
+        for place in range(len(self.found.parameters)):
+            try:
+                arguments.append(self._argument(place))
+            except UnknownLaunch:
+                arguments.append("0")
+        return {"args": ", ".join(arguments)}
+
     def _over_sizes(self, grid: Sequence[str], block: Sequence[str]) -> list[str]:
         """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024."""
         found = list(grid)
@@ -333,7 +361,8 @@ class _Launch:
                 break
             size = next((size for size, roles in self.found.roles.items() if role in roles), "")
             blocks, threads = (values_for(each[axis], [values]) for each in (grid, block))
-            if blocks and threads and blocks[0] * threads[0] == self.found.own_size(size):
+            is_plain = parse(grid[axis]).names.isdisjoint(ROLES)
+            if is_plain and blocks and threads and blocks[0] * threads[0] == self.found.own_size(size):
                 found[axis] = f"{role} // {bracketed(block[axis])}"
         return found
 
@@ -411,6 +440,11 @@ class _Launch:
         for size, multiple in required_multiples(in_kernel, self.found.in_kernel):
             if self.found.in_kernel[size] in self.found.roles and multiple.isdigit():
                 yield self.found.role(self.found.in_kernel[size]), multiple
+        for size in self.found.roles:  # such as `int padded = blocks * TILE;`
+            value = Translation(self.file, self.function).of(self.function.values.get(size))
+            factor = re.fullmatch(r"\(.*\D.* \* (\w+)\)", value.text) if value else None
+            if factor and (factor[1].isdigit() or factor[1] in constants(self.file)):
+                yield self.found.role(size), factor[1]
         for name in sorted(self.found.used_constants - self.found.roles.keys()):
             number = Translation(self.file, kept=frozenset(self.found.roles)).of(self.file.value_of(name))
             quotient = re.fullmatch(r"\((\w+) // (\w+)\)", number.text) if number else None

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.errors import RequirementError, UsageError
-from cudamm.kernels.header import Overrides, read_method
+from cudamm.errors import KernelError, RequirementError, UsageError
+from cudamm.kernels.chosen_cases import usual_sizes
+from cudamm.kernels.header import Overrides, parse_method, read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, check, plan
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -186,3 +187,40 @@ def test_a_launch_beyond_a_limit_of_the_device_is_refused(change: dict, message:
     check(variant, largest, LIMITS)
     with pytest.raises(UsageError, match=message):
         check(variant, replace(largest, **change), LIMITS)
+
+
+TILED = """
+__global__ void tiled(const float *A, const float *B, float *C, int M, int N, int K) {}
+"""
+
+
+def method_of(header: str) -> Variant:
+    (variant,) = variants(parse_method(f"// args: A, B, C, M, N, K\n{header}{TILED}", Path("k.cu")), {})
+    return variant
+
+
+def test_a_grid_without_blocks_is_the_failure_of_its_size() -> None:
+    variant = method_of("// threads: 16, 16\n// grid: N // 16, M // 16\n")
+    assert plan(variant, Shape(16, 32, 1), FLOAT32).grid == (2, 1, 1)
+    with pytest.raises(KernelError, match="cannot be launched: the grid is 0 x 1 x 1 blocks"):
+        plan(variant, Shape(16, 15, 1), FLOAT32)
+
+
+def test_equal_sizes_are_padded_together() -> None:
+    variant = method_of("// threads: 16, 16\n// grid: 1\n// requires: M == N, N == K, N % 16 == 0\n")
+    assert variant.padded(FLOAT32, 17, 17, 17) == (32, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("header", "sizes"),
+    [
+        ("// threads: 16, 16\n// grid: ceil(N / 16), ceil(M / 16)\n", ("33x65x9",)),
+        ("// threads: 16, 16\n// grid: ceil(N / 128), ceil(M / 128)\n", ("33x65x9", "130x259x17")),
+        ("// threads: 256\n// grid: ceil(M / 64)\n", ("33x65x9", "130x259x17")),
+        ("// threads: 16, 16\n// grid: 4, 4\n// requires: M == 64, N == 64\n", ("33x65x9", "64x64x64")),
+        ("// threads: 16, 16\n// grid: N, N\n// requires: M == N, N == K\n", ("17",)),
+    ],
+)
+def test_a_kernel_is_verified_at_a_size_with_several_blocks(header: str, sizes: tuple[str, ...]) -> None:
+    chosen = usual_sizes([method_of(header)], ["33x65x9"], ["17"], ["130x259x17", "300x520x33", "130"])
+    assert chosen == sizes

@@ -360,6 +360,51 @@ def test_a_launch_without_a_block_or_with_unknown_parts_is_no_launch() -> None:
             parse_method(host(launch), Path("k.cu"))
 
 
+def test_a_comment_may_be_in_another_encoding(tmp_path: Path) -> None:
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+    (tmp_path / "latin.cu").write_bytes(f"// Matrizen für die Übung\n{host(launch)}".encode("latin-1"))
+    (variant,) = Selection((), kernels=(tmp_path / "latin.cu",)).variants()
+    assert dict(variant.method.found_fields)["grid"] == SMALL
+
+
+def test_the_size_is_padded_to_what_the_host_rounds_it_up_to() -> None:
+    launch = "int wide = (n + 15) / 16 * 16; gemm<<<dim3((wide + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>"
+    assert fields(host(f"{launch}(a, b, c, m, wide, k);"))["requires"] == "N % 16 == 0"
+
+
+def test_an_elementwise_kernel_is_no_product() -> None:
+    other = """__global__ void hadamard(const float *a, const float *b, float *c, int n) {
+        for (int i = blockIdx.x; i < n; i += gridDim.x * 1) c[i] = a[i] * b[i];
+    }
+    """
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+    text = host(f"hadamard<<<1, 64>>>(a, b, c, n); {launch}", other)
+    (variant,) = Selection((), kernels=(text,)).variants()
+    assert variant.method.entry == "gemm"
+
+
+def test_arguments_that_the_kernel_does_not_use_and_bytes_of_a_row_are_passed() -> None:
+    parameters = "int m, int n, int k, size_t pitch, char mode"
+    kernel = NAIVE.replace("int m, int n, int k", parameters).replace(
+        "* n + col]", "* (pitch / sizeof(float)) + col]", 1
+    )
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k, pitch_B, ask());"
+    arguments = "float *a, float *b, float *c, int m, int n, int k, size_t pitch_B"
+    found = fields(f"{kernel}void run({arguments}) {{ {launch} }}")
+    assert found["args"] == "A, B, C, M, N, K, N * sizeof(element), 0"
+
+
+def test_the_suggestion_has_the_arguments_if_they_are_not_known() -> None:
+    parameters = "int m, int n, int k, int mode"
+    kernel = NAIVE.replace("int m, int n, int k", parameters).replace("sum = 0;", "sum = mode;")
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k, ask(1));"
+    with pytest.raises(UsageError, match=r"--args 'A, B, C, M, N, K, 0' --threads '16, 16' --grid"):
+        parse_method(
+            f"{kernel}void run(float *a, float *b, float *c, int m, int n, int k) {{ {launch} }}",
+            Path("k.cu"),
+        )
+
+
 def test_a_check_that_does_not_end_the_program_requires_nothing() -> None:
     launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
     assert "requires" not in fields(host(f'if (n % 128 == 0) printf("fast"); {launch}'))

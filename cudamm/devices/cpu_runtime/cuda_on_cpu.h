@@ -68,6 +68,9 @@ struct dim3 {
 CUDAMM_VECTORS(int, int, 4)
 CUDAMM_VECTORS(float, float, 4)
 CUDAMM_VECTORS(double, double, 8)
+typedef unsigned int uint;  // which every file that nvcc compiles knows
+typedef unsigned short ushort;
+typedef unsigned long ulong;
 struct uint1 { unsigned x; };
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };

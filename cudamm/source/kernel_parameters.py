@@ -130,6 +130,7 @@ def _adds_up(body: Node) -> bool:
         target = text_of(node.child_by_field_name("left")).replace(" ", "")
         is_sum = sign == "+=" or value.replace(" ", "").startswith(f"{target}+")
         is_of_loop = node.parent is not None and node.parent.type == "for_statement"
-        if is_sum and not is_of_loop and not re.search("blockDim|gridDim", value):
+        is_index = "[" not in value and re.search("blockDim|gridDim", value)
+        if is_sum and not is_of_loop and not is_index:
             return True
     return False

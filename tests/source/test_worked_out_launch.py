@@ -372,6 +372,15 @@ def test_the_size_is_padded_to_what_the_host_rounds_it_up_to() -> None:
     assert fields(host(f"{launch}(a, b, c, m, wide, k);"))["requires"] == "N % 16 == 0"
 
 
+@pytest.mark.parametrize(
+    "accumulates",
+    ["sum += ", "sum = sum + ", "sum\n+= ", "sum += A[blockDim.x * 0] * 0 + ", "C[0] = C[0] + "],
+)
+def test_a_product_may_add_up_in_any_form(accumulates: str) -> None:
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
+    assert fields(host(launch).replace("sum += ", accumulates))["args"] == "A, B, C, M, N, K"
+
+
 def test_an_elementwise_kernel_is_no_product() -> None:
     other = """__global__ void hadamard(const float *a, const float *b, float *c, int n) {
         for (int i = blockIdx.x; i < n; i += gridDim.x * 1) c[i] = a[i] * b[i];

@@ -415,7 +415,8 @@ def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
 
 def _product(run: Run, problem: Problem) -> Matrix:
     """Return C without its padding, in float64."""
-    product: Matrix = run.product()[: problem.shape.m, : problem.shape.n].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a wrong product may hold any bits
+        product: Matrix = run.product()[: problem.shape.m, : problem.shape.n].astype(np.float64)
     return product
 
 

@@ -128,7 +128,8 @@ def _adds_up(body: Node) -> bool:
     for node in all_of(body, "assignment_expression"):
         value, sign = (text_of(node.child_by_field_name(part)) for part in ("right", "operator"))
         target = text_of(node.child_by_field_name("left")).replace(" ", "")
-        is_sum = sign == "+=" or value.replace(" ", "").startswith(f"{target}+")
+        spaceless = value.replace(" ", "")
+        is_sum = sign == "+=" or spaceless.startswith(f"{target}+") or spaceless.endswith(f"+{target}")
         is_of_loop = node.parent is not None and node.parent.type == "for_statement"
         is_index = "[" not in value and re.search("blockDim|gridDim", value)
         if is_sum and not is_of_loop and not is_index:

@@ -272,9 +272,8 @@ class LaunchRoles:
         """Return whether the name of a kernel, or of what it gets for A or B, says that it is transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
-        return any(
-            re.search(rf"transp|col_?maj|(?<![a-z]){letter}_?t$", name, re.IGNORECASE) for name in names
-        )
+        short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
+        return any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names)
 
     def _evidence_of_members(self) -> dict[str, Counter[str]]:
         """Return the evidence of structs, whose members are the rows and the columns of one matrix."""

@@ -374,7 +374,14 @@ def test_the_size_is_padded_to_what_the_host_rounds_it_up_to() -> None:
 
 @pytest.mark.parametrize(
     "accumulates",
-    ["sum += ", "sum = sum + ", "sum\n+= ", "sum += A[blockDim.x * 0] * 0 + ", "C[0] = C[0] + "],
+    [
+        "sum += ",
+        "sum = sum + ",
+        "sum\n+= ",
+        "sum += A[blockDim.x * 0] * 0 + ",
+        "C[0] = C[0] + ",
+        "C[0] = sum + C[0]; sum = sum + ",
+    ],
 )
 def test_a_product_may_add_up_in_any_form(accumulates: str) -> None:
     launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
@@ -626,9 +633,10 @@ def test_what_is_no_product_of_two_matrices_is_refused_without_advice(kernel: st
 def test_a_matrix_whose_name_says_so_is_column_major() -> None:
     by_column = NAIVE.replace("B[i * n + col]", "B[col * k + i]")
     launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, {}, c, m, n, k);"
-    for name in ("bufs.B_t", "Bt", "b_transposed"):
+    for name in ("bufs.B_t", "Bt", "matBT", "b_transposed"):
         text = host(launch.format(name)).replace(NAIVE, by_column)
         assert fields(text)["layout"] == "B=column"
+        assert "layout" not in fields(text.replace(name, "d_mat"))
         assert "layout" not in fields(host(launch.format(name)))  # the kernel reads it by row
 
 

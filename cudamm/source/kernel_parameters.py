@@ -42,6 +42,11 @@ class KernelParameter:
         return not (self.is_pointer or self.is_real or self.members)
 
     @property
+    def is_scale(self) -> bool:
+        """Return whether it is α or β of C = α A B + β C, by its name."""
+        return self.name.lower() in ("alpha", "beta")
+
+    @property
     def is_matrix(self) -> bool:
         """Return whether it may be a matrix: a pointer, or a struct with a pointer in it."""
         return self.is_pointer or any(member.startswith("*") for member in self.members)

@@ -132,7 +132,7 @@ class LaunchRoles:
         """Find which names of the host code, and which constants of the file, are M, N and K."""
         passed: dict[str, str] = {}  # the name in the host code for a parameter that may be a size
         for parameter in self.parameters:
-            if parameter.is_whole_number:
+            if parameter.is_whole_number and not parameter.is_scale:
                 name = size_name(self.function, self.passed(parameter.name))
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name

@@ -278,13 +278,13 @@ class _Launch:
                 letter
                 if member.startswith("*")
                 else self._role_of_member(self.found.member_name(parameter.name, member), member)
+                + self._unit(rf"{parameter.name}\s*\.\s*{member}")
                 for member in parameter.members
             )
             return "{" + ", ".join(members) + "}"
         if letter:
             return letter
-        is_size = parameter.name in self.found.in_kernel
-        if parameter.name.lower() in ("alpha", "beta") and not is_size:
+        if parameter.is_scale:
             return parameter.name.lower()
         if parameter.is_real:
             return "0.0" if any(p.is_real for p in self.found.parameters[:place]) else "1.0"
@@ -303,7 +303,7 @@ class _Launch:
             return "0"  # the kernel only declares it
         return self._simplified(text)
 
-    def _unit(self, parameter: str) -> str:
+    def _unit(self, parameter: str) -> str:  # a pattern, for `A.pitch`
         """Return ` * sizeof(element)` for a row length that a kernel takes in bytes."""
         code = text_of(self.kernel.node)
         in_bytes = rf"\b{parameter}\s*/\s*sizeof|\(\s*(?:const\s+)?char\s*\*\s*\)[^;]*\b{parameter}\b"

@@ -410,6 +410,26 @@ def test_arguments_that_the_kernel_does_not_use_and_bytes_of_a_row_are_passed() 
     assert found["args"] == "A, B, C, M, N, K, N * sizeof(element), 0"
 
 
+def test_alpha_and_beta_of_any_type_and_pitches_of_structs_have_their_meaning() -> None:
+    scaled = NAIVE.replace("int k)", "int k, int alpha, int beta)").replace(
+        "= sum;", "= alpha * sum + beta * C[0];"
+    )
+    launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k, p->alpha, p->beta);"
+    text = f"{scaled}void run(float *a, float *b, float *c, int m, int n, int k, Data *p) {{ {launch} }}"
+    assert fields(text)["args"] == "A, B, C, M, N, K, alpha, beta"
+    struct = """struct Mat { int w, h; size_t pitch; float *data; };
+    __global__ void mul(Mat A, Mat B, Mat C) {
+        int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+        float sum = 0;
+        for (int e = 0; e < A.w; ++e)
+            sum += A.data[row * A.pitch / sizeof(float) + e] * B.data[e * B.pitch / sizeof(float) + col];
+        C.data[row * C.pitch / sizeof(float) + col] = sum;
+    }
+    void run(Mat A, Mat B, Mat C) { mul<<<dim3(B.w / 16, A.h / 16), dim3(16, 16)>>>(A, B, C); }"""
+    pitched = "{K, M, K * sizeof(element), A}, {N, K, N * sizeof(element), B}, {N, M, N * sizeof(element), C}"
+    assert fields(struct)["args"] == pitched
+
+
 def test_the_suggestion_has_the_arguments_if_they_are_not_known() -> None:
     parameters = "int m, int n, int k, int mode"
     kernel = NAIVE.replace("int m, int n, int k", parameters).replace("sum = 0;", "sum = mode;")

@@ -210,6 +210,7 @@ class _Values:
                 if "." in name:  # the other members stay
                     for values in self.known.tables():
                         values.pop(name, None)
+                    self._forget_results_of(name)
                 else:
                     self.forget(name)
                 self._set(name, value)
@@ -232,9 +233,17 @@ class _Values:
         incremented = _increments(statement)
         if condition and incremented and not incremented & self.known.rounded_up.keys():
             known = {name for name in incremented if {name, _whole(name)} & self.known.certain.keys()}
+            for name in sorted(known):
+                self._forget_results_of(name)
             self.known.rounded_up |= dict.fromkeys(known, condition)
             return
         self.forget_changes_in(statement)
+
+    def _forget_results_of(self, name: str) -> None:
+        """Forget what was computed from a variable that gets another value, which is known."""
+        for key, node in list(self.known.usual.items()):
+            if _uses(node, name) and _whole(key) != _whole(name):
+                self.forget(key)
 
     def _set(self, name: str, value: Node) -> None:
         while value.type == "assignment_expression":  # `block.x = block.y = 16`

@@ -315,6 +315,8 @@ UNKNOWN_AT_LAUNCH = {
     "a second turn of a loop": "dim3 block; for (int i = 0; i < 2; i++) { LAUNCH block = dim3(8, 8); }",
     "several increments": "int t = 8; if (m % 16) t++; if (m % 32) t++; dim3 block(t, t);",
     "an increment with an else": "int t = 8; if (m % 16) t++; else t = 5; dim3 block(t, t);",
+    "an increment of what it was computed from": "int t = 8; dim3 block(t, t); if (m % 16) t++;",
+    "a member of what it was computed from": "dim3 tile(8, 8), block(tile.x, 4); tile.x = 16;",
     "a structured binding": "auto [t, u] = sizes(); dim3 block(t, u);",
 }
 

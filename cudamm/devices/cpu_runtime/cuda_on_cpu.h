@@ -8,8 +8,8 @@
 #include <type_traits>  // first: it defines the C++ library's configuration
 #include <utility>
 
-// Without the C++17 special functions (Bessel and others, unknown to device code) math.h is read in a third of
-// the time.
+// Without the C++17 special functions (Bessel and others, unknown to device code) math.h is read in half the
+// time.
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 
 #include <assert.h>

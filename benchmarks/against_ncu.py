@@ -217,7 +217,7 @@ def _launch(only: str) -> None:
 
     with find_gpu() as device, InProcessExecutor(device) as executor:
         for case in prepare(executor, [_case(row) for row in _cases(only)], True, lambda *_: None):
-            if not executor.verify(case, thread_order=False).correct:
+            if not executor.verify(case, thorough=False).correct:
                 sys.exit(f"{case.variant} is wrong")
             with executor.open(case) as run:
                 run.fill_output()

@@ -295,7 +295,7 @@ def _check_size(
         return
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
-        verdict = executor.verify(case, thread_order=True)
+        verdict = executor.verify(case, thorough=True)
         observation, errors = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except KernelError as error:
         file = case.variant.method.path.name

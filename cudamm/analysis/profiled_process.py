@@ -40,7 +40,7 @@ def verify_then_profile(case: Case) -> Verdict:
         CudammError: the case cannot be launched, or the launch failed.
     """
     with find_device.find(case.target.info.spec) as device, InProcessExecutor(device) as executor:
-        verdict = executor.verify(case, thread_order=False)
+        verdict = executor.verify(case, thorough=False)
         if verdict.correct:
             with executor.open(case) as run:
                 run.fill_output()

@@ -102,6 +102,8 @@ class _Candidate:
         spent_s: duration of the sampling so far, pauses not counted.
         throttled: number of samples that were taken while the device was throttled.
         retaken: number of samples that were discarded and taken again.
+        judged: number of timed launches that were judged.
+        judged_whole: whether every element of these was compared.
         pauses: number of pauses because the device was throttled.
     """
 
@@ -115,6 +117,8 @@ class _Candidate:
     throttled: int = 0
     throttle_reasons: dict[str, None] = field(default_factory=dict)
     retaken: int = 0
+    judged: int = 0
+    judged_whole: bool = True
     pauses: int = 0
 
     @property
@@ -129,6 +133,8 @@ class _Candidate:
     def keep(self, batch: SampleBatch) -> None:
         """Add a batch of samples."""
         self.samples_ms += batch.samples_ms
+        self.judged += batch.judged
+        self.judged_whole = self.judged_whole and batch.judged_whole
         if batch.clock_mhz is not None:
             self.clocks_mhz.append(batch.clock_mhz)
         if batch.throttle_reasons:
@@ -203,7 +209,7 @@ class _Benchmark:
         if isinstance(case.compiled, KernelError):
             raise case.compiled
         if self._settings.verify:
-            candidate.verdict = self._executor.verify(case, thread_order=False)
+            candidate.verdict = self._executor.verify(case, thorough=False)
             if not candidate.verdict.correct:
                 raise KernelError(candidate.verdict.reason)
         if self._is_untimed(case):
@@ -263,6 +269,8 @@ class _Benchmark:
 
     def _launches_per_sample(self, candidate: _Candidate) -> int:
         floor_ms = self._executor.facts().event_floor_ms
+        if candidate.case.variant.method.adds_to_zeros:
+            return 1  # the next launch would add to the sum of this one
         if floor_ms is None or is_overhead_negligible(candidate.verdict.launch_ms, floor_ms):
             return 1
         return launches_per_sample(self._launch_ms(candidate.case, 1), floor_ms)
@@ -364,6 +372,8 @@ class _Benchmark:
             throttled=candidate.throttled,
             throttle_reasons=tuple(candidate.throttle_reasons),
             retaken=candidate.retaken,
+            judged_launches=candidate.judged,
+            judged_whole=candidate.judged_whole,
             event_floor_ms=facts.event_floor_ms if facts else None,
             fma_ceiling_gflops=ceilings.fma_gflops if ceilings else None,
         )

@@ -55,6 +55,8 @@ class Timing:
         throttled: number of samples that were taken while the device was throttled.
         throttle_reasons: why the device was throttled.
         retaken: number of samples that were discarded because of throttling and taken again.
+        judged_launches: number of timed launches, chosen at random, whose products were judged.
+        judged_whole: whether every element of these was compared, and not some rows and a sum of each row.
         event_floor_ms: event overhead: the time between two events around an empty kernel.
         fma_ceiling_gflops: rate of float32 multiply-adds from registers alone, measured on this device; None
             if unknown, or if the elements have another type.
@@ -68,6 +70,8 @@ class Timing:
     throttled: Count = 0
     throttle_reasons: tuple[str, ...] = ()
     retaken: Count = 0
+    judged_launches: Count = 0
+    judged_whole: bool = True
     event_floor_ms: Amount | None = None
     fma_ceiling_gflops: Amount | None = None
 

@@ -48,7 +48,7 @@ def verify_all(
             continue
         ordered = case.target.has_thread_order and not case.variant.method.runs_on_host
         try:
-            verdict = executor.verify(case, thread_order=ordered)
+            verdict = executor.verify(case, thorough=True)
         except KernelError as error:
             verdict = Verdict(False, str(error))
             if isinstance(error, HangError) and not case.variant.method.builtin:

@@ -89,6 +89,19 @@ class Ceilings:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """The memory of one timed launch.
+
+    Attributes:
+        window: the window of the streams of random elements that the launch multiplies.
+        output: index of the memory that is its C; a sample of several launches has more than one.
+    """
+
+    window: int = 0
+    output: int = 0
+
+
+@dataclass(frozen=True)
 class Deviation:
     """The result of comparing C with the reference in device memory.
 
@@ -101,6 +114,19 @@ class Deviation:
     wrong: int
     error: float
     bound: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The result of judging the product of a timed launch in device memory.
+
+    Attributes:
+        wrong: whether an element's error exceeds its bound.
+        rows: number of rows that were compared in full; of the others a random sum was compared.
+    """
+
+    wrong: bool
+    rows: int
 
 
 class DamagedMemoryError(KernelError):
@@ -128,6 +154,12 @@ class Run(ABC):
 
     missed_barrier: str = ""
     """Description of a barrier that some threads of the last launch never reached; empty for none."""
+
+    windows: range = range(1)
+    """The windows that the timed launches of a sample may choose from, each with inputs of its own."""
+
+    most_outputs: int = 1
+    """Maximum number of outputs of timed launches that are kept until they are judged."""
 
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch
@@ -164,6 +196,46 @@ class Run(ABC):
     def deviation(self, problem: Problem) -> Deviation | None:
         """Return the product's deviation from the reference; None if the host has to compare them."""
         return None
+
+    def redraw(self, problem: Problem, place: int = 0, outputs: int = 1) -> None:
+        """Prepare a sample on inputs that no launch has seen, and fill its outputs as `fill_output` does.
+
+        Args:
+            problem: its shape is that of the launch, and its draw a new one.
+            place: chooses where the outputs lie; less than the number of `windows`.
+            outputs: number of outputs, at most `most_outputs`.
+        """
+        self.load(*problem.inputs)
+        self.fill_output()
+
+    def time(self, slots: Sequence[Slot], cold: bool = False) -> float | None:
+        """Return one sample after `redraw`, in milliseconds per launch; None if it has to be repeated.
+
+        Args:
+            slots: the memory of each launch, in order; each has a window of its own if there are several.
+            cold: evict the matrices from the L2 cache first, if the device can do so.
+
+        Raises:
+            KernelError: a launch was refused, or the kernel crashed.
+        """
+        return sum(self.launch() for _ in slots) / len(slots)
+
+    def judge(self, problem: Problem, output: int) -> Judged | None:
+        """Judge the product of a timed launch; None if the host has to.
+
+        Args:
+            problem: the launch's problem, with its window.
+            output: the output of its slot.
+        """
+        return None
+
+    def timed_product(self, output: int) -> Matrix:
+        """Return C of a timed launch, in the launch's shape."""
+        return self.product()
+
+    def check_timed_memory(self, problem: Problem, output: int) -> None:
+        """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""
+        self.check_memory()
 
     def load(self, a: Matrix, b: Matrix) -> None:
         """Replace the inputs by matrices of the launch's shape."""

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,10 @@ from cudamm.devices.device import (
     Deviation,
     Device,
     DeviceInfo,
+    Judged,
     Region,
     Run,
+    Slot,
     Target,
     region_bytes,
 )
@@ -36,6 +38,7 @@ from cudamm.devices.gpu_library import (
     package_version,
 )
 from cudamm.devices.gpu_support import Support
+from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, TimedMemory
 from cudamm.devices.nvml import open_monitor
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
@@ -43,7 +46,7 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import Execution, MatrixName, Method
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
@@ -52,6 +55,10 @@ SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 
 LEAST_FLOPS = 10**9
 """Operations of a problem above which the GPU computes its reference; below, the host takes milliseconds."""
+
+
+TimedKey = tuple[Shape, tuple[MatrixName, ...], str, int]
+"""What determines the memory of timed launches: shape, layout, element type and the pattern in C."""
 
 
 class GpuTarget(Target[CompiledSource | LibraryFunction]):
@@ -154,6 +161,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         )
         super().__init__(info, limits, gpu_architecture(arch, self._device.name(), attributes))
         self._matrices: dict[tuple[int, int, Shape, tuple[MatrixName, ...]], _Matrices] = {}
+        self._timed: tuple[TimedKey, TimedMemory] | None = None
         self._reference: _Reference | None = None
         self._libraries: dict[LibraryFunction, Library] = {}
 
@@ -255,6 +263,25 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
                 with contextlib.suppress(cuda.Error):  # after a crashed kernel nothing can be freed
                     memory.free()
 
+    def timed_memory(self, launch: Launch, element: ElementType, poison: int, outputs: int) -> TimedMemory:
+        """Return memory for the timed launches of a shape; that of another shape is freed.
+
+        Raises:
+            KernelError: there is no room.
+        """
+        key = launch.shape, launch.column_major, element.name, poison
+        if self._timed is not None and (self._timed[0] != key or self._timed[1].outputs < outputs):
+            self._free_timed_memory()
+        if self._timed is None:
+            memory = TimedMemory(import_driver(), self.support, launch, element, poison, outputs)
+            self._timed = key, memory
+        return self._timed[1]
+
+    def _free_timed_memory(self) -> None:
+        if self._timed is not None:
+            self._timed[1].free()
+            self._timed = None
+
     def reference(self, problem: Problem) -> _Reference:
         """Return a problem's reference and bound in device memory. Raises KernelError if there is no room."""
         if self._reference is None or self._reference.problem is not problem:
@@ -293,6 +320,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         for matrices in self._matrices.values():
             matrices.free()
         self._matrices.clear()
+        self._free_timed_memory()
         if self._reference:
             self._reference.free()
             self._reference = None
@@ -468,6 +496,9 @@ class _Reference:
 class _GpuRun(Run):
     """A kernel on the GPU, with its matrices in device memory."""
 
+    windows = WINDOWS
+    most_outputs = OUTPUTS
+
     def __init__(
         self, device: GpuDevice, kernel: _Kernel | LibraryProduct, launch: Launch, memory: _Matrices
     ) -> None:
@@ -477,6 +508,7 @@ class _GpuRun(Run):
         if not memory.fingerprints:
             self.load(memory.a, memory.b)
         self._arguments = kernel.arguments(launch, {name: self._address(name) for name in self.matrices})
+        self._timed: TimedMemory | None = None
 
     def _address(self, name: MatrixName) -> int:
         return self._memory.address(name) + GUARD_BYTES
@@ -523,6 +555,52 @@ class _GpuRun(Run):
         except self._cuda.Error as error:
             self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None
+
+    def redraw(self, problem: Problem, place: int = 0, outputs: int = 1) -> None:
+        """Draw new inputs in device memory that is not that of verified launches, and fill the outputs."""
+        with _driver_errors():
+            memory = self._device.timed_memory(self.plan, problem.element, int(self.poison), outputs)
+            memory.redraw(problem, place)
+        self._timed = memory
+
+    def time(self, slots: Sequence[Slot], cold: bool = False) -> float | None:
+        """Return one sample, in milliseconds per launch: the time between two events around the launches.
+
+        A hot sample begins with a launch that is not timed, on inputs of its own.
+        """
+        launches = [self._launch_in(slot) for slot in slots]
+        try:
+            if not cold:
+                self._launch_in(Slot(max(slot.window for slot in slots) + 1, slots[0].output))()
+            return self._device.support.sample(launches, cold)
+        except self._cuda.Error as error:
+            self._device.report_if_broken()
+            raise KernelError(f"launch failed: {error}") from None
+
+    def _launch_in(self, slot: Slot) -> Callable[[], None]:
+        """Return a function that queues a launch on the matrices of a slot."""
+        arguments = self._kernel.arguments(self.plan, self._timed_memory.addresses(slot))
+        return functools.partial(self._kernel.enqueue, self.plan, arguments)
+
+    @property
+    def _timed_memory(self) -> TimedMemory:
+        assert self._timed is not None  # noqa: S101 - `redraw` was called
+        return self._timed
+
+    def judge(self, problem: Problem, output: int) -> Judged | None:
+        """Judge the product of a timed launch on the GPU."""
+        with _driver_errors():
+            return self._timed_memory.judge(problem, output)
+
+    def timed_product(self, output: int) -> Matrix:
+        """Return a copy of C of a timed launch."""
+        with _driver_errors():
+            return self._timed_memory.product(output)
+
+    def check_timed_memory(self, problem: Problem, output: int) -> None:
+        """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""
+        with _driver_errors():
+            self._timed_memory.check(problem, output)
 
     def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
 from cudamm.devices.source_module import ModuleSource
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.reference_product import Matrix
 
-SOURCE = Path(__file__).parent / "gpu_runtime" / "support.cu"
+SOURCES = [Path(__file__).parent / "gpu_runtime" / name for name in ("support.cu", "fresh_inputs.cu")]
 
 MOST_QUEUED = 400
 """Maximum number of launches queued on a held stream: the driver's queue has room for about a thousand."""
@@ -30,7 +31,10 @@ MOST_GIVEN_UP = 3
 """Number of times that `HOLD_LIMIT_NS` may be exceeded before streams are not held any more."""
 
 TILE = 32
-"""Number of rows and of columns of a block of `product` in `support.cu`."""
+"""Number of rows and of columns of a block of `product` and of `judge_rows`."""
+
+MOST_JUDGED_ROWS = 65535 * TILE
+"""Maximum number of rows of a launch of `judge_rows`, whose rows are along the grid's y."""
 
 MOST_FLOPS_A_LAUNCH = 2 * 10**10
 """Maximum operations of a launch of `product`: a fifth of a second on a GPU with slow float64."""
@@ -40,7 +44,7 @@ FLOOR_SAMPLES = 50
 
 
 class Support:
-    """The module of `gpu_runtime/support.cu`, loaded into the current context."""
+    """The module of the files in `gpu_runtime`, loaded into the current context."""
 
     def __init__(self, cuda: Any, arch: str, l2_bytes: int, multiprocessors: int) -> None:
         """Load the module. Raises NoDeviceError if it cannot be compiled or loaded."""
@@ -77,6 +81,16 @@ class Support:
 
     # Timing
 
+    def sample(self, launches: Sequence[Callable[[], None]], cold: bool) -> float | None:
+        """Return a sample of several launches, in milliseconds per launch; None if it is not to be used.
+
+        Args:
+            launches: each queues a launch on the default stream.
+            cold: overwrite the L2 cache first.
+        """
+        sample_ms = self._sample(launches, cold)
+        return None if self._was_given_up() else sample_ms
+
     def time(self, launch: Callable[[], None], samples: int, launches: int, cold: bool) -> list[float]:
         """Return `samples` samples, in milliseconds per launch, each over `launches` launches.
 
@@ -90,15 +104,23 @@ class Support:
         while True:
             if not cold:
                 launch()  # the first sample too must find the cache as a launch leaves it
-            times_ms = [self._sample(launch, launches, cold) for _ in range(samples)]
-            if not (self._holds and self._flags[1]):
+            times_ms = [self._sample([launch] * launches, cold) for _ in range(samples)]
+            if not self._was_given_up():
                 return times_ms
-            # The limit was exceeded. Once, this process may have been interrupted. Under a profiler, or with
-            # CUDA_LAUNCH_BLOCKING, each launch waits for the previous one, so holding the stream is useless.
-            self._flags[1], self._gave_up = 0, self._gave_up + 1
-            self._holds = self._gave_up < MOST_GIVEN_UP
 
-    def _sample(self, launch: Callable[[], None], launches: int, cold: bool) -> float:
+    def _was_given_up(self) -> bool:
+        """Return whether the stream was not held long enough for all launches to be queued.
+
+        Once, this process may have been interrupted. Under a profiler, or with CUDA_LAUNCH_BLOCKING, each
+        launch waits for the previous one, so holding the stream is useless: then no stream is held any more.
+        """
+        if not (self._holds and self._flags[1]):
+            return False
+        self._flags[1], self._gave_up = 0, self._gave_up + 1
+        self._holds = self._gave_up < MOST_GIVEN_UP
+        return True
+
+    def _sample(self, launches: Sequence[Callable[[], None]], cold: bool) -> float:
         """Return the milliseconds per launch between two events around the launches."""
         start, end = self._cuda.Event(), self._cuda.Event()
         if cold:
@@ -108,7 +130,7 @@ class Support:
         if self._holds:
             self._hold_stream()
         start.record()
-        for queued in range(launches):
+        for queued, launch in enumerate(launches):
             if queued == MOST_QUEUED:
                 self._release_stream()
             launch()
@@ -116,7 +138,7 @@ class Support:
         self._release_stream()
         end.synchronize()
         elapsed_ms: float = start.time_till(end)
-        return elapsed_ms / launches
+        return elapsed_ms / len(launches)
 
     def _hold_stream(self) -> None:
         self._flags[0] = 0
@@ -148,6 +170,69 @@ class Support:
             self._empty.prepared_async_call((1, 1), (1, 1, 1), None)
 
         return statistics.median(self.time(launch, FLOOR_SAMPLES, 1, cold=False))
+
+    # Fresh inputs: see `fresh_inputs.cu`. A stream is given by its key and its largest whole number.
+
+    def draw(self, element: str, address: int, size_bytes: int, *stream: int) -> None:
+        """Fill memory with a stream of random elements."""
+        self._launch(f"draw_{element}", "PQQQi", address, size_bytes, *stream)
+
+    def count_unlike(self, element: str, address: int, size_bytes: int, *stream: int) -> int:
+        """Return how many elements in memory are not those of a stream."""
+        self._cuda.memset_d32(self._results, 0, 4)
+        results = int(self._results)
+        self._launch(f"count_unlike_{element}", "PQQQiP", address, size_bytes, *stream, results)
+        return self._result(0)
+
+    def judge_rows(
+        self, element: str, matrices: Sequence[int], rows: Matrix, n: int, k: int, bound: float
+    ) -> tuple[int, int]:
+        """Return the number of wrong elements in some rows of C, and the index of the worst among them.
+
+        Args:
+            matrices: address, row stride and column stride of A, of B and of C.
+            rows: the rows' numbers, int32; at most MOST_JUDGED_ROWS.
+            bound: largest error of an element over the sum of its products' sizes.
+        """
+        self._cuda.memset_d32(self._results, 0, 4)
+        numbers = self._copied(rows)
+        try:
+            function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidP")
+            grid, block = (-(-n // TILE), -(-len(rows) // TILE)), (TILE, TILE, 1)
+            arguments = (*matrices, int(numbers), len(rows), n, k, bound, int(self._results))
+            function.prepared_async_call(grid, block, None, *arguments)
+            return self._result(0), self._result(1) & 0xFFFFFFFF
+        finally:
+            numbers.free()
+
+    def matrix_times(
+        self, element: str, matrix: Sequence[int], x: Matrix, rows: int, columns: int
+    ) -> tuple[Matrix, Matrix]:
+        """Return a matrix times x, and the squares of the norms of the matrix's rows.
+
+        Args:
+            matrix: address, row stride and column stride.
+            x: float64, of length `columns`.
+        """
+        product, squares = np.empty(rows), np.empty(rows)
+        memories = [self._copied(x)]
+        try:
+            memories += (self._cuda.mem_alloc(8 * rows) for _ in range(2))
+            function, warps = self._function(f"times_vector_{element}", "PiiPPPii"), 8
+            arguments = (*matrix, *map(int, memories), rows, columns)
+            function.prepared_async_call((-(-rows // warps), 1), (32 * warps, 1, 1), None, *arguments)
+            self._cuda.memcpy_dtoh(product, memories[1])
+            self._cuda.memcpy_dtoh(squares, memories[2])
+        finally:
+            for memory in memories:
+                memory.free()
+        return product, squares
+
+    def _copied(self, array: Matrix) -> Any:
+        """Return a copy of an array in device memory."""
+        memory = self._cuda.mem_alloc(array.nbytes)
+        self._cuda.memcpy_htod(memory, array)
+        return memory
 
     # Judging
 
@@ -229,7 +314,7 @@ class Support:
             rates = {"fma_gflops": self._fma_gflops(), "copy_gbytes_per_s": self._copy_gbytes_per_s()}
             path.write_text(json.dumps(rates))
 
-        made_from = ["ceilings", key, SOURCE.read_text()]
+        made_from = ["ceilings", key, _text()]
         path = cached(made_from, ".json", measure)
         found = read_ceilings(path)
         if found is None:  # the file was damaged
@@ -276,9 +361,14 @@ class Support:
         self._results.free()
 
 
+def _text() -> str:
+    """Return the text of `SOURCES`, which are compiled as one."""
+    return "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
+
+
 def _module(arch: str) -> Any:
-    """Return the module of `SOURCE`. Raises NoDeviceError if nvcc cannot compile it."""
-    compiler, text = nvcc(), SOURCE.read_text(encoding="utf-8")
+    """Return the module of `SOURCES`. Raises NoDeviceError if nvcc cannot compile it."""
+    compiler, text = nvcc(), _text()
     options = tuple(include_options(compiler.path))
     source = ModuleSource(text, str(compiler.path), options, arch)
     try:

@@ -23,11 +23,15 @@ class SampleBatch:
         samples_ms: milliseconds per launch, for each sample.
         clock_mhz: the multiprocessors' clock after the last sample; None if the clock cannot be read.
         throttle_reasons: reasons why the device was throttled during the samples; empty if it was not.
+        judged: number of launches whose products were judged after they were timed.
+        judged_whole: whether every element of each of these was compared.
     """
 
     samples_ms: list[float]
     clock_mhz: int | None
     throttle_reasons: tuple[str, ...]
+    judged: int = 0
+    judged_whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,12 @@ class Executor(ABC):
         """Measure the properties of the device."""
 
     @abstractmethod
-    def verify(self, case: Case, *, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, *, thorough: bool) -> Verdict:
         """Launch a case and judge its product.
 
         Args:
-            thread_order: launch a second time with the threads in reverse order; see `judge.verify`.
+            thorough: launch again, with the threads in reverse order if the device has an order, and on other
+                inputs. Timed launches have other inputs anyway.
 
         Raises:
             KernelError: the case cannot be launched.

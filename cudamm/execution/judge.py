@@ -78,13 +78,13 @@ def _explained(
     Args:
         depends_on_order: the two thread orders gave two results, so that further launches show nothing.
     """
-    wrong = _wrong(product, problem)
-    unwritten = _holds(product, run.poison)
+    wrong = wrong_elements(product, problem)
+    unwritten = is_filled_with(product, run.poison)
     if problem.scale.beta:  # then C did not hold the poison before the launch
         unwritten = wrong & (product == problem.output)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
     adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
-    described = _describe(product, problem, variant, wrong, unwritten & (not adds))
+    described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
     reason = "; ".join(filter(None, (described, used)))
@@ -111,14 +111,6 @@ def fill_output(run: Run, problem: Problem) -> None:
         run.load_output(problem.output)
     else:
         run.fill_output()
-
-
-def is_still_right(run: Run, problem: Problem) -> bool:
-    """Return whether the product that a timed launch left in C is right, within the bound."""
-    deviation = run.deviation(problem)
-    if deviation is not None:
-        return not deviation.wrong
-    return not _wrong(run.product()[: problem.shape.m, : problem.shape.n], problem).any()
 
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
@@ -163,47 +155,48 @@ def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
         return np.abs((product.astype(np.float64) - high) - low), problem.error_bound
 
 
-def _wrong(product: Matrix, problem: Problem) -> Matrix:
+def wrong_elements(product: Matrix, problem: Problem) -> Matrix:
+    """Return a mask of the elements whose error exceeds the bound."""
     error, bound = _errors(product, problem)
     wrong: Matrix = ~(error <= bound)  # NaN is wrong
     return wrong
 
 
-def _describe(
+def describe_wrong(
     product: Matrix,
     problem: Problem,
     variant: Variant,
     wrong: Matrix,
-    unwritten: Matrix,
+    unwritten: Matrix | None = None,
 ) -> str:
     """Return the number of wrong elements, where they are, and the expected and actual value of the first."""
-    if unwritten.any():
+    if unwritten is not None and unwritten.any():
         row, column = _first(unwritten)
         count = int(unwritten.sum())
         return (
             f"{count} of {product.size} element{'s' * (product.size > 1)} never written, "
-            f"first C[{row}][{column}]{_tile(variant, row, column)}{_where(unwritten)}"
+            f"first C[{row}][{column}]{_tile(variant, row, column)}{where(unwritten)}"
         )
     row, column = _first(wrong)
     count = int(wrong.sum())
     text = (
         f"{count} of {product.size} element{'s' * (product.size > 1)} wrong, first C[{row}][{column}]"
-        f"{_tile(variant, row, column)}{_where(wrong)}: expected {problem.reference[0][row, column]:.9g}, "
+        f"{_tile(variant, row, column)}{where(wrong)}: expected {problem.reference[0][row, column]:.9g}, "
         f"got {product[row, column]:.9g}"
     )
-    if _holds(product, SHARED).any():
+    if is_filled_with(product, SHARED).any():
         return text + ", read from uninitialised shared memory"
-    if product.dtype.kind == "f" and any(_holds(product, pattern).any() for pattern in UNSET_LOCALS):
+    if product.dtype.kind == "f" and any(is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in GUARDS.items():
-        if _holds(product, guard).any():
+        if is_filled_with(product, guard).any():
             return text + f", read from beyond the edge of {name}"
     if product.dtype.kind == "f" and np.isnan(product).any():
         return f"{text}, {COMPUTED_NAN}"
     return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
 
 
-def _where(mask: Matrix) -> str:
+def where(mask: Matrix) -> str:
     """Return the rows and columns that hold all wrong elements, if these are all wrong and not all of C."""
     count = int(mask.sum())
     parts, size = [], 1
@@ -215,7 +208,7 @@ def _where(mask: Matrix) -> str:
     return f", all in {' and '.join(parts)}" if parts and 1 < count == size else ""
 
 
-def _holds(product: Matrix, word: np.uint32) -> Matrix:
+def is_filled_with(product: Matrix, word: np.uint32) -> Matrix:
     """Return a mask of the elements whose bits are a 32-bit pattern, repeated for 64-bit types."""
     bits = np.uint64 if product.itemsize == 8 else np.uint32
     mask: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]

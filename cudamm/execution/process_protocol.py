@@ -48,7 +48,7 @@ class Release:
 class Verify:
     """Arguments of `Executor.verify`."""
 
-    thread_order: bool
+    thorough: bool
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class RequestHandler:
             self._cases[request.position] = request.case
         case, step = self._cases[request.position], request.step
         if isinstance(step, Verify):
-            verdict = executor.verify(case, thread_order=step.thread_order)
+            verdict = executor.verify(case, thorough=step.thorough)
             if verdict.correct is False and self._is_device_broken():
                 # After this error `answer_to` reports a broken device, and the process is replaced.
                 raise KernelError(verdict.reason)

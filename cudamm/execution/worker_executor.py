@@ -128,10 +128,10 @@ class WorkerExecutor(Executor):
         facts: Facts = self._request(MeasureFacts())
         return facts
 
-    def verify(self, case: Case, *, thread_order: bool) -> Verdict:
+    def verify(self, case: Case, *, thorough: bool) -> Verdict:
         """Launch a case and judge its product."""
         self._request(MakeReady(case.problem))
-        verdict: Verdict = self._launch(case, Verify(thread_order))
+        verdict: Verdict = self._launch(case, Verify(thorough))
         return verdict
 
     def sample(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import re
@@ -12,13 +13,10 @@ import numpy.typing as npt
 
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_pieces
-from cudamm.kernels.in_threads import in_threads
 from cudamm.kernels.method import ElementType
+from cudamm.kernels.random_elements import ElementStream, stream
 from cudamm.kernels.reference_product import Matrix as Matrix
 from cudamm.kernels.reference_product import reference_product, scaled_sum, sum_in_k_order
-
-PIECE = 2**20
-"""Number of elements that a thread draws at a time; even, as `_draw` requires."""
 
 MOST_ELEMENTS = 2**31 - 1
 """Maximum number of elements of a matrix; most kernels, ours included, index them with a 32-bit int."""
@@ -103,12 +101,20 @@ class Problem:
     Attributes:
         seed: seed of the random inputs; the same seed gives the same inputs on every machine.
         scale: factors of the product and of the matrix that C holds before a launch.
+        draw: number of the draw; each has other inputs, for launches on inputs that no launch has seen.
+        window: where in the draw's streams of random elements the inputs begin.
     """
 
     shape: Shape
     element: ElementType
     seed: int = 0
     scale: Scale = UNSCALED
+    draw: int = 0
+    window: int = 0
+
+    def redrawn(self, draw: int, shape: Shape, window: int = 0) -> Problem:
+        """Return the problem with other inputs, in the shape of a launch, which may be padded."""
+        return dataclasses.replace(self, shape=shape, draw=draw, window=window)
 
     @functools.cached_property
     def inputs(self) -> tuple[Matrix, Matrix]:
@@ -118,22 +124,26 @@ class Problem:
         and less for a very large k, so that no sum overflows and only the exact result is right.
         """
         m, n, k = self.shape.m, self.shape.n, self.shape.k
-        room = 2**31 - 1 - abs(self.scale.beta) * LARGEST_WHOLE
-        of_product = room / max(1.0, abs(self.scale.alpha)) / k
-        largest = max(1, min(LARGEST_WHOLE, math.isqrt(max(1, int(of_product)))))
-
-        seeds = [np.random.SeedSequence([self.seed, m, n, k, matrix]) for matrix in (0, 1)]
-        if self.element.name == "int32":
-            a, b = (
-                np.random.default_rng(seed).integers(-largest, largest, shape, np.int32, endpoint=True)
-                for seed, shape in zip(seeds, ((m, k), (k, n)), strict=True)
-            )
-            return a, b
-        a, b = (np.empty(shape, self.element.name) for shape in ((m, k), (k, n)))
-        pieces = [(seed, matrix.reshape(-1), begin) for seed, matrix in zip(seeds, (a, b), strict=True)
-                  for begin in range(0, matrix.size, PIECE)]  # fmt: skip
-        in_threads(_draw, *zip(*pieces, strict=True))
+        a, b = (np.empty(extents, self.element.name) for extents in ((m, k), (k, n)))
+        for elements, from_stream in zip((a, b), self.streams, strict=True):
+            from_stream.fill(elements, self.window)
         return a, b
+
+    @property
+    def streams(self) -> tuple[ElementStream, ElementStream]:
+        """Return the streams of random elements of which A and B are a window."""
+        numbers = [self.seed, self.shape.m, self.shape.n, self.shape.k, self.draw]
+        a, b = (stream([*numbers, matrix], self._largest_whole) for matrix in (0, 1))
+        return a, b
+
+    @property
+    def _largest_whole(self) -> int:
+        """Return the largest absolute value of a whole number of A and B; 0 for floating-point elements."""
+        if self.element.name != "int32":
+            return 0
+        room = 2**31 - 1 - abs(self.scale.beta) * LARGEST_WHOLE
+        of_product = room / max(1.0, abs(self.scale.alpha)) / self.shape.k
+        return max(1, min(LARGEST_WHOLE, math.isqrt(max(1, int(of_product)))))
 
     @functools.cached_property
     def output(self) -> Matrix:
@@ -141,7 +151,7 @@ class Problem:
 
         No element is larger than 1; whole numbers are at most 100.
         """
-        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, 3])
+        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, self.draw, 3])
         extents = self.shape.m, self.shape.n
         if self.element.name == "int32":
             return random.integers(-LARGEST_WHOLE, LARGEST_WHOLE, extents, np.int32, endpoint=True)
@@ -190,7 +200,7 @@ class Problem:
         """Return x (n), A (B x) (m), and the float64 rounding error that (A B) x may differ by (m)."""
         a, b = self.inputs
         rows, columns = self._norms
-        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, 2])
+        random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, self.draw, 2])
         x = random.uniform(1, 2, self.shape.n) * random.choice((-1, 1), self.shape.n)
         b_x = np.concatenate(sums_of_pieces("kj,j->k", b, x))
         expected = np.concatenate(sums_of_pieces("ik,k->i", a, b_x))
@@ -268,13 +278,3 @@ class Problem:
         """Release the matrices' memory; later uses compute the same matrices again."""
         for name in ("inputs", "output", "reference", "_norms", "_probe"):
             self.__dict__.pop(name, None)
-
-
-def _draw(seed: np.random.SeedSequence, elements: Matrix, begin: int) -> None:
-    """Fill a piece of a matrix with the random numbers that one generator would draw for it in sequence."""
-    piece = elements[begin : begin + PIECE]
-    # One step of the generator, 64 bits, makes one float64 or two float32.
-    random = np.random.Generator(np.random.PCG64(seed).advance(begin * piece.itemsize // 8))
-    random.random(out=piece, dtype=piece.dtype)
-    piece *= 2
-    piece -= 1

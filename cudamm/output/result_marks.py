@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,6 +66,9 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
     if above:
         names = f"faster than the FMA ceiling: {', '.join(above)}"
         found.append(Mark("", "", f"{names}; the ceiling applies to FMAs, and tensor cores are faster"))
+    judged = [r for r in rows if r.timing.judged_launches]
+    if judged:
+        found.append(_judged(judged))
     throttled = [r for r in rows if r.timing.throttled]
     if throttled:
         reasons = ", ".join(dict.fromkeys(reason for r in throttled for reason in r.timing.throttle_reasons))
@@ -90,3 +93,17 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
         note = f"{dropped} {rows_were} dropped early: clearly slower than the best; --full measures every row"
         found.append(Mark("", "", note))
     return found
+
+
+def _judged(results: Sequence[Result]) -> Mark:
+    """Return the remark on how the products of timed launches were judged."""
+    counts = [r.timing.judged_launches for r in results]
+    fewest, most = min(counts), max(counts)
+    number = str(fewest) if fewest == most else f"{fewest} to {most}"
+    note = (
+        f"judged after timing: {number} launches of each row, chosen at random, "
+        "each on inputs that no launch had seen"
+    )
+    if not all(r.timing.judged_whole for r in results):
+        note += "; of large products some rows in full, and a random sum of each row"
+    return Mark("", "", note)

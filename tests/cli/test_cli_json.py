@@ -20,7 +20,8 @@ RECORD = {
 }  # fmt: skip
 TIMES = {
     "source", "identity", "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",
-    "throttle_reasons", "retaken", "event_floor_ms", "median_ms", "mean_ms", "min_ms", "q1_ms", "q3_ms",
+    "throttle_reasons", "retaken", "judged_launches", "judged_whole", "event_floor_ms",
+    "median_ms", "mean_ms", "min_ms", "q1_ms", "q3_ms",
     "noise", "outliers", "gflops", "fma_ceiling_gflops", "share_of_fma_ceiling", "share_of_cublas",
 }  # fmt: skip
 HEAD = ["schema", "device", "environment"]

@@ -82,10 +82,10 @@ def test_json_on_standard_output_replaces_the_tables(run):
 def test_a_wrong_product_is_a_failure(run, monkeypatch):
     original = InProcessExecutor.verify
 
-    def verify(self, case, *, thread_order):
+    def verify(self, case, *, thorough):
         if case.variant.method.name == "double-buffer":
             return Verdict(False, "1 of 256 elements wrong")
-        return original(self, case, thread_order=thread_order)
+        return original(self, case, thorough=thorough)
 
     monkeypatch.setattr(InProcessExecutor, "verify", verify)
     ended = run(f"reproduce sjtu {ON_CPU}")
@@ -97,10 +97,10 @@ def test_a_wrong_product_is_a_failure(run, monkeypatch):
 def test_ctrl_c_keeps_the_courses_and_cases_so_far(run, monkeypatch, tmp_path):
     original = InProcessExecutor.verify
 
-    def verify(self, case, *, thread_order):
+    def verify(self, case, *, thorough):
         if case.variant.method.name == "cpu-simple":  # CMU's first host loop, after its four kernels
             raise KeyboardInterrupt
-        return original(self, case, thread_order=thread_order)
+        return original(self, case, thorough=thorough)
 
     monkeypatch.setattr(InProcessExecutor, "verify", verify)
     ended = run(f"reproduce sjtu cmu pmpp {ON_CPU} --json out.json")

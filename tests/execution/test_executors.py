@@ -49,11 +49,12 @@ def wrong(write_kernel: Callable[..., Path]) -> Method:
 
 def test_a_case_is_verified_and_sampled(executor: Executor) -> None:
     case = case_of(executor, find("naive"))
-    verdict = executor.verify(case, thread_order=True)
+    verdict = executor.verify(case, thorough=True)
     assert (verdict.correct, verdict.reason) == (True, "")
     batch = executor.sample(case, samples=3, launches_per_sample=2, cold=False, check=True)
     assert len(batch.samples_ms) == 3 and min(batch.samples_ms) > 0
     assert (batch.clock_mhz, batch.throttle_reasons) == (None, ())
+    assert 1 <= batch.judged <= 2 and batch.judged_whole
 
 
 def test_target_facts_and_free_memory_are_those_of_the_device(executor: Executor, cpu: Device[Any]) -> None:
@@ -65,19 +66,19 @@ def test_target_facts_and_free_memory_are_those_of_the_device(executor: Executor
 def test_cases_with_the_same_position_are_distinguished(executor: Executor, wrong: Method) -> None:
     for method, is_right in ((find("coalesced"), True), (wrong, False), (find("naive"), True)):
         case = case_of(executor, method)
-        assert executor.verify(case, thread_order=False).correct is is_right
+        assert executor.verify(case, thorough=False).correct is is_right
 
 
 def test_a_case_runs_again_after_its_matrices_were_freed(executor: Executor) -> None:
     case = case_of(executor, find("naive"))
     for _ in range(2):
-        assert executor.verify(case, thread_order=False).correct
+        assert executor.verify(case, thorough=False).correct
         executor.release()
 
 
 def test_a_wrong_product_is_an_error_when_it_is_timed(executor: Executor, wrong: Method) -> None:
     case = case_of(executor, wrong)
-    with pytest.raises(KernelError, match="not when it was timed"):
+    with pytest.raises(KernelError, match="right on the first launch only"):
         executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=True)
     assert executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=False).samples_ms
 

@@ -42,13 +42,51 @@ def test_inputs_depend_only_on_the_seed(element) -> None:
     assert not np.array_equal(b, other_b)
 
 
-def test_inputs_are_the_same_on_every_machine() -> None:
+def philox(counter: int, key: list[int]) -> list[int]:
+    """Return the four words of Philox4x64-10, as its authors define it, with whole numbers of any length."""
+    mask = 2**64 - 1
+    words, keys = [counter, 0, 0, 0], list(key)
+    for _ in range(10):
+        first, second = 0xD2E7470EE14C6C93 * words[0], 0xCA5A826395121157 * words[2]
+        words = [
+            (second >> 64) ^ words[1] ^ keys[0], second & mask,
+            (first >> 64) ^ words[3] ^ keys[1], first & mask,
+        ]  # fmt: skip
+        keys = [(keys[0] + 0x9E3779B97F4A7C15) & mask, (keys[1] + 0xBB67AE8584CAA73B) & mask]
+    return words
+
+
+@pytest.mark.parametrize("window", [0, 3])
+@pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
+def test_inputs_are_the_same_on_every_machine(element, window: int) -> None:
     """The generator is part of the promise: results of two machines are comparable only on equal inputs."""
-    a, b = Problem(Shape(1, 2, 3), INT32, seed=7).inputs
-    for matrix, drawn in enumerate((a, b)):
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([7, 1, 2, 3, matrix])))
-        expected = random.integers(-100, 100, drawn.shape, np.int32, endpoint=True)
-        assert drawn.tolist() == expected.tolist()
+    problem = Problem(Shape(3, 5, 7), element, seed=9, draw=4, window=window)
+    for matrix, drawn in enumerate(problem.inputs):
+        key = np.random.SeedSequence([9, 3, 5, 7, 4, matrix]).generate_state(2, np.uint64).tolist()
+        first = 8 * window
+        words = [word for step in range(first, first + 12) for word in philox(step + 1, key)]
+        halves = [half for word in words for half in (word & 0xFFFFFFFF, word >> 32)]
+        expected: list[float] = {
+            "float32": [(half >> 8) * 2.0**-23 - 1 for half in halves],
+            "float64": [(word >> 11) * 2.0**-52 - 1 for word in words],
+            "int32": [(half * 201 >> 32) - 100 for half in halves],
+        }[element.name]
+        assert drawn.reshape(-1).tolist() == expected[: drawn.size]
+
+
+def test_each_draw_has_other_inputs_and_a_window_begins_256_bytes_later() -> None:
+    first, second = (Problem(Shape(4, 8, 100), FLOAT32, draw=draw) for draw in (0, 1))
+    assert not np.isin(first.inputs[0], second.inputs[0]).any()
+    moved = Problem(Shape(4, 8, 100), FLOAT32, window=2).inputs[0].reshape(-1)
+    assert np.array_equal(moved[:-128], first.inputs[0].reshape(-1)[128:])
+
+
+def test_long_inputs_are_one_stream() -> None:
+    """The pieces that threads make are those of one generator."""
+    (a, _), key = Problem(Shape(2, 1, 2**20 + 1), FLOAT32).inputs, [0, 2, 1, 2**20 + 1, 0, 0]
+    words = np.random.SeedSequence(key).generate_state(2, np.uint64)
+    whole = np.random.Generator(np.random.Philox(key=words)).random(a.size, np.float32)
+    assert np.array_equal(a.reshape(-1), whole * 2 - 1)
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
@@ -62,21 +100,8 @@ def test_inputs_have_both_signs_and_spread_over_their_range(element) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2, 100, 214_748, 214_749, 10**6, 10**8, 2**31 - 1])
-def test_integer_sums_cannot_overflow(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ranges: list[tuple[int, int]] = []
-
-    class Random:
-        """A generator that records the range of the elements, and returns small matrices."""
-
-        def integers(self, low: int, high: int, *_: object, endpoint: bool) -> np.ndarray:
-            assert endpoint
-            ranges.append((low, high))
-            return np.zeros((1, 1), np.int32)
-
-    monkeypatch.setattr(np.random, "default_rng", lambda _: Random())
-    _ = Problem(Shape(1, 1, k), INT32).inputs
-    largest = max(abs(bound) for pair in ranges for bound in pair)
-    assert len(ranges) == 2
+def test_integer_sums_cannot_overflow(k: int) -> None:
+    largest = Problem(Shape(1, 1, k), INT32).streams[0].largest
     assert largest >= 1
     assert k * largest * largest <= 2**31 - 1
 

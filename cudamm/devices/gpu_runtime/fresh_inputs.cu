@@ -1,0 +1,218 @@
+// Kernels of cudamm itself that make inputs which no launch has seen, and judge the product of such a launch.
+
+typedef unsigned long long word64;
+
+// ---- Random elements ----------------------------------------------------------------------------------
+
+// Philox4x64-10: ten rounds of multiplications turn a counter and a key into four random words. Each thread makes
+// its own, so nothing is kept between launches. The same generator as in `kernels/random_elements.py`.
+struct Key {
+    word64 first, second;
+};
+
+__device__ void philox(word64 counter, Key key, word64 (&words)[4]) {
+    const word64 multiplier0 = 0xD2E7470EE14C6C93ull, multiplier1 = 0xCA5A826395121157ull;
+    words[0] = counter;
+    words[1] = words[2] = words[3] = 0;
+    for (int round = 0; round < 10; ++round) {
+        const word64 high0 = __umul64hi(multiplier0, words[0]), low0 = multiplier0 * words[0];
+        const word64 high1 = __umul64hi(multiplier1, words[2]), low1 = multiplier1 * words[2];
+        words[0] = high1 ^ words[1] ^ key.first;
+        words[1] = low1;
+        words[2] = high0 ^ words[3] ^ key.second;
+        words[3] = low0;
+        key.first += 0x9E3779B97F4A7C15ull;
+        key.second += 0xBB67AE8584CAA73Bull;
+    }
+}
+
+// Makes the elements of one step of the generator: 32 bytes of them. Real numbers are in [-1, 1), whole numbers
+// at most `largest` in size.
+const int STEP_BYTES = 32;
+
+__device__ void elements_of(word64 step, Key key, int, float (&elements)[STEP_BYTES / sizeof(float)]) {
+    word64 words[4];
+    philox(step + 1, key, words);
+    for (int i = 0; i < 8; ++i) {
+        const unsigned half = (unsigned)(words[i / 2] >> 32 * (i % 2));
+        elements[i] = (half >> 8) * (2 / 16777216.0f) - 1;  // exact: 24 bits
+    }
+}
+
+__device__ void elements_of(word64 step, Key key, int, double (&elements)[STEP_BYTES / sizeof(double)]) {
+    word64 words[4];
+    philox(step + 1, key, words);
+    for (int i = 0; i < 4; ++i) elements[i] = (words[i] >> 11) * (2 / 9007199254740992.0) - 1;  // exact: 53 bits
+}
+
+__device__ void elements_of(word64 step, Key key, int largest, int (&elements)[STEP_BYTES / sizeof(int)]) {
+    word64 words[4];
+    philox(step + 1, key, words);
+    for (int i = 0; i < 8; ++i) {
+        const word64 half = words[i / 2] >> 32 * (i % 2) & 0xFFFFFFFFull;
+        elements[i] = (int)(half * (2 * largest + 1) >> 32) - largest;
+    }
+}
+
+// Fills memory with a stream of random elements. `bytes` is a multiple of STEP_BYTES.
+template <typename T>
+__device__ void draw(T *memory, word64 bytes, Key key, int largest) {
+    const int each = STEP_BYTES / sizeof(T);
+    const word64 threads = (word64)gridDim.x * blockDim.x;
+    for (word64 step = blockIdx.x * (word64)blockDim.x + threadIdx.x; step < bytes / STEP_BYTES; step += threads) {
+        T elements[each];
+        elements_of(step, key, largest, elements);
+        for (int i = 0; i < each; ++i) memory[step * each + i] = elements[i];
+    }
+}
+
+// Counts the elements in memory that are not those of the stream: a launch has written into its inputs.
+template <typename T>
+__device__ void count_unlike(const T *memory, word64 bytes, Key key, int largest, word64 *unlike) {
+    const int each = STEP_BYTES / sizeof(T);
+    const word64 threads = (word64)gridDim.x * blockDim.x;
+    word64 count = 0;
+    for (word64 step = blockIdx.x * (word64)blockDim.x + threadIdx.x; step < bytes / STEP_BYTES; step += threads) {
+        T elements[each];
+        elements_of(step, key, largest, elements);
+        for (int i = 0; i < each; ++i) count += !(memory[step * each + i] == elements[i]);  // also for NaN
+    }
+    if (count) atomicAdd(unlike, count);
+}
+
+// ---- Judging rows of a product ------------------------------------------------------------------------
+
+// A sum of products and the sum of their sizes. Products of float or int are exact in double.
+template <typename T>
+struct Sum {
+    double value = 0, size = 0;
+
+    __device__ void add(T a, T b) {
+        const double term = (double)a * (double)b;
+        value += term;
+        size += fabs(term);
+    }
+    __device__ double error_of(T c) const { return fabs((double)c - value); }
+};
+
+// For double the rounding error of each product and of each addition is kept too, which gives about twice the
+// precision: T. Ogita, S. Rump and S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Dot2.
+// The intrinsics keep the compiler from fusing a multiplication with an addition.
+template <>
+struct Sum<double> {
+    double value = 0, rest = 0, size = 0;
+
+    __device__ void add(double a, double b) {
+        const double term = __dmul_rn(a, b), term_error = fma(a, b, -term);
+        const double sum = __dadd_rn(value, term), shift = __dsub_rn(sum, value);
+        const double sum_error = __dadd_rn(__dsub_rn(value, __dsub_rn(sum, shift)), __dsub_rn(term, shift));
+        rest = __dadd_rn(rest, __dadd_rn(term_error, sum_error));
+        value = sum;
+        size += fabs(term);
+    }
+    __device__ double error_of(double c) const { return fabs(__dsub_rn(__dsub_rn(c, value), rest)); }
+};
+
+// The distances, in elements, from an element to that of the next row and to that of the next column.
+struct Strides {
+    int row, column;
+};
+
+struct FoundRows {
+    word64 wrong;  // number of elements whose error exceeds their bound
+    word64 worst;  // upper half: the largest error / bound as float bits; lower half: that element's index
+};
+
+// Compares some rows of C (m x n) with sums of higher precision of the products of A's row and B's column. The
+// bound on an element's error is `gamma` times the sum of the sizes of its products. The index of an element is
+// that in the chosen rows: position * n + column.
+const int EDGE = 32;
+
+template <typename T>
+__device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_strides, const T *c,
+                           Strides c_strides, const int *rows, int row_count, int n, int k, double gamma,
+                           FoundRows *found) {
+    __shared__ T a_tile[EDGE][EDGE], b_tile[EDGE][EDGE];
+    const int position = blockIdx.y * EDGE + threadIdx.y, col = blockIdx.x * EDGE + threadIdx.x;
+    const word64 row = position < row_count ? rows[position] : 0;
+    Sum<T> sum;
+    for (int from = 0; from < k; from += EDGE) {
+        const int a_col = from + threadIdx.x, b_row = from + threadIdx.y;
+        const bool has_a = position < row_count && a_col < k, has_b = b_row < k && col < n;
+        a_tile[threadIdx.y][threadIdx.x] = has_a ? a[row * a_strides.row + (word64)a_col * a_strides.column] : 0;
+        b_tile[threadIdx.y][threadIdx.x] =
+            has_b ? b[(word64)b_row * b_strides.row + (word64)col * b_strides.column] : 0;
+        __syncthreads();
+        for (int i = 0; i < EDGE; ++i) sum.add(a_tile[threadIdx.y][i], b_tile[i][threadIdx.x]);
+        __syncthreads();
+    }
+    word64 wrong = 0, worst = 0;
+    if (position < row_count && col < n) {
+        const double error = sum.error_of(c[row * c_strides.row + (word64)col * c_strides.column]);
+        const double bound = gamma * sum.size;
+        wrong = !(error <= bound);  // also for NaN
+        const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
+        // Non-negative floats are ordered like their bits.
+        const word64 bits = __float_as_uint(isnan(excess) ? INFINITY : excess);
+        worst = bits << 32 | ((unsigned)position * (unsigned)n + (unsigned)col);
+    }
+    for (int lane = 16; lane; lane /= 2) {
+        wrong += __shfl_down_sync(~0u, wrong, lane);
+        const word64 other = __shfl_down_sync(~0u, worst, lane);
+        worst = other > worst ? other : worst;
+    }
+    if (threadIdx.x == 0) {  // a row of the block is a warp
+        atomicAdd(&found->wrong, wrong);
+        atomicMax(&found->worst, worst);
+    }
+}
+
+// ---- A matrix times a vector --------------------------------------------------------------------------
+
+// Computes y = M x and the squares of the rows' Euclidean norms, with one warp for each row. With a random x, these
+// are enough to see whether C is A B without computing the product: C x = A (B x).
+template <typename T>
+__device__ void times_vector(const T *matrix, Strides strides, const double *x, double *y, double *squares, int rows,
+                             int cols) {
+    const int lane = threadIdx.x % 32, row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= rows) return;
+    double sum = 0, square = 0;
+    for (int col = lane; col < cols; col += 32) {
+        const double element = (double)matrix[(word64)row * strides.row + (word64)col * strides.column];
+        sum += element * x[col];
+        square += element * element;
+    }
+    for (int distance = 16; distance; distance /= 2) {
+        sum += __shfl_down_sync(~0u, sum, distance);
+        square += __shfl_down_sync(~0u, square, distance);
+    }
+    if (lane == 0) {
+        y[row] = sum;
+        squares[row] = square;
+    }
+}
+
+// ---- The kernels, for each element type ---------------------------------------------------------------
+
+#define KERNELS_FOR(T, name)                                                                                        \
+    extern "C" __global__ void draw_##name(T *memory, word64 bytes, word64 first, word64 second, int largest) {     \
+        draw(memory, bytes, Key{first, second}, largest);                                                           \
+    }                                                                                                               \
+    extern "C" __global__ void count_unlike_##name(const T *memory, word64 bytes, word64 first, word64 second,      \
+                                                   int largest, word64 *unlike) {                                   \
+        count_unlike(memory, bytes, Key{first, second}, largest, unlike);                                           \
+    }                                                                                                               \
+    extern "C" __global__ void judge_rows_##name(const T *a, int a_row, int a_column, const T *b, int b_row,        \
+                                                 int b_column, const T *c, int c_row, int c_column, const int *rows, \
+                                                 int row_count, int n, int k, double gamma, FoundRows *found) {     \
+        judge_rows(a, Strides{a_row, a_column}, b, Strides{b_row, b_column}, c, Strides{c_row, c_column}, rows,     \
+                   row_count, n, k, gamma, found);                                                                  \
+    }                                                                                                               \
+    extern "C" __global__ void times_vector_##name(const T *matrix, int row, int column, const double *x, double *y, \
+                                                   double *squares, int rows, int cols) {                           \
+        times_vector(matrix, Strides{row, column}, x, y, squares, rows, cols);                                      \
+    }
+
+KERNELS_FOR(float, float32)
+KERNELS_FOR(double, float64)
+KERNELS_FOR(int, int32)

@@ -1,0 +1,147 @@
+"""Timed launches that each do the work: on inputs that no launch has seen, and judged at random."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cudamm.devices.device import POISON, DamagedMemoryError, Run, Slot
+from cudamm.errors import KernelError
+from cudamm.execution.judge import describe_wrong, is_filled_with, where, wrong_elements
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem
+from cudamm.kernels.variant import Variant
+
+MOST_EARLIER = 5
+"""Number of launches with whose products a wrong one is compared, to see whether it was kept."""
+
+
+@dataclass(frozen=True)
+class TimedSamples:
+    """Samples in milliseconds per launch, and how they were judged.
+
+    Attributes:
+        judged: number of launches that were judged.
+        judged_whole: whether every element of each of these was compared.
+    """
+
+    samples_ms: list[float]
+    judged: int = 0
+    judged_whole: bool = True
+
+
+class TimedLaunches:
+    """The timed launches of one run, of which some are judged."""
+
+    def __init__(self, run: Run, problem: Problem, variant: Variant) -> None:
+        """Begin without samples.
+
+        Args:
+            problem: the problem with which the run was verified.
+        """
+        self._run, self._problem, self._variant = run, problem, variant
+        self._draw = 0
+        self._earlier = collections.deque([problem], MOST_EARLIER)
+        self._random = np.random.default_rng()  # not from the seed: no kernel can know what is judged
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether the run's inputs are not those of its problem any more."""
+        return self._draw > 0
+
+    def sample(self, samples: int, launches: int, cold: bool) -> TimedSamples:
+        """Return samples, each on new inputs in another place in memory.
+
+        The launches of one sample have inputs of their own too. A random sample and the last one are judged:
+        of several launches, the last one and random others, as many as the run has outputs.
+
+        Raises:
+            KernelError: a launch failed, or its product is wrong.
+        """
+        judged = {int(self._random.integers(samples)), samples - 1}
+        samples_ms: list[float] = []
+        judged_rows: list[int] = []
+        while len(samples_ms) < samples:
+            self._draw += 1
+            problem = self._problem.redrawn(self._draw, self._run.plan.shape)
+            slots = self._slots(launches)
+            finals = {slot.output: slot for slot in slots}  # the last launch that wrote each output
+            self._run.redraw(problem, int(self._random.integers(len(self._run.windows))), len(finals))
+            sample_ms = self._run.time(slots, cold)
+            if sample_ms is None:
+                continue
+            problems = {s: self._problem.redrawn(self._draw, problem.shape, s.window) for s in slots}
+            self._earlier += problems.values()
+            if len(samples_ms) in judged:
+                judged_rows += (self._judge(problems[slot], slot.output) for slot in finals.values())
+            samples_ms.append(sample_ms)
+        whole = all(rows == self._run.plan.shape.m for rows in judged_rows)
+        return TimedSamples(samples_ms, len(judged_rows), whole)
+
+    def check_once(self) -> None:
+        """Launch once on new inputs, and judge the product. Raises KernelError as `sample` does."""
+        self.sample(1, 1, cold=True)
+
+    def _slots(self, launches: int) -> list[Slot]:
+        """Return the memory of each launch of a sample: windows in order, and outputs at random.
+
+        Which launches write each output last is random, but for the last launch. These are judged.
+        """
+        windows, outputs = self._run.windows, min(self._run.most_outputs, launches)
+        first = windows[int(self._random.integers(max(1, len(windows) - launches)))]
+        others: Iterable[int] = (
+            self._random.choice(launches - 1, outputs - 1, replace=False) if outputs > 1 else []
+        )
+        finals = [*sorted(map(int, others)), launches - 1]
+        slots = []
+        for launch in range(launches):
+            still_used = [output for output, final in enumerate(finals) if final >= launch]
+            output = finals.index(launch) if launch in finals else int(self._random.choice(still_used))
+            slots.append(Slot(first + launch if len(windows) > 1 else first, output))
+        return slots
+
+    def _judge(self, problem: Problem, output: int) -> int:
+        """Return how many rows of a timed launch's product were compared in full.
+
+        Raises:
+            KernelError: the product is wrong.
+        """
+        run = self._run
+        try:
+            run.check_timed_memory(problem, output)
+        except DamagedMemoryError as error:
+            raise KernelError(f"right on the first launch only: a later launch {error}") from None
+        judged = run.judge(problem, output)
+        if judged is None:
+            product = run.timed_product(output)
+            wrong = bool(wrong_elements(product, problem).any())
+            rows = problem.shape.m
+        else:
+            wrong, rows = judged.wrong, judged.rows
+        if wrong:
+            raise KernelError(self._why_wrong(run.timed_product(output), problem))
+        return rows
+
+    def _why_wrong(self, product: Matrix, problem: Problem) -> str:
+        """Return what is wrong with the product of a later launch, which was right in the first launch."""
+        wrong = wrong_elements(product, problem)
+        if not self._run.plan.adds_to_zeros and problem.scale == UNSCALED:
+            unwritten = is_filled_with(product, POISON)
+            if unwritten.any():
+                return f"right on the first launch only: a later launch did not write C{where(unwritten)}"
+        for earlier in reversed(self._earlier):
+            if earlier != problem and self._is_product_of(product, earlier, wrong):
+                part = where(wrong) if not wrong.all() else ""
+                return f"the result is that of an earlier launch, which had other inputs{part}"
+        described = describe_wrong(product, problem, self._variant, wrong)
+        return f"right on the first launch only; in a later one {described}"
+
+    @staticmethod
+    def _is_product_of(product: Matrix, problem: Problem, wrong: Matrix) -> bool:
+        """Return whether every wrong element is that of another problem, which may be smaller than C."""
+        m, n = problem.shape.m, problem.shape.n
+        of_problem = ~wrong_elements(product[:m, :n], problem)
+        problem.release()
+        return bool(wrong[:m, :n].any() and of_problem[wrong[:m, :n]].all())

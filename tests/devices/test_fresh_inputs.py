@@ -1,0 +1,177 @@
+"""cudamm's own kernels that make new inputs and judge timed launches, on the CPU device and on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cudamm.devices
+from cudamm.devices.device import Device
+from cudamm.kernels.random_elements import stream
+
+SOURCE = (Path(cudamm.devices.__file__).parent / "gpu_runtime" / "fresh_inputs.cu").read_text()
+Kernel = Callable[..., Any]
+
+DRAWN = """// entry: under_test
+// threads: 64
+// grid: 3
+// args: C
+// types: {type}
+
+%s
+__global__ void under_test({c} *C) {{
+    draw(C, {size_bytes}, Key{{{first}ull, {second}ull}}, {largest});
+}}
+"""
+
+COUNTED = """// entry: under_test
+// threads: 64
+// grid: 3
+// args: A, C
+// types: {type}
+
+%s
+// The first launch counts, the second one stores what was counted.
+__device__ word64 found;
+__device__ int launches;
+__global__ void under_test(const {c} *A, {c} *C) {{
+    if (launches < 3) count_unlike(A, {size_bytes}, Key{{{first}ull, {second}ull}}, {largest}, &found);
+    else if (threadIdx.x == 0) C[blockIdx.x] = found;
+    atomicAdd(&launches, threadIdx.x == 0);
+}}
+"""
+
+JUDGED = """// entry: under_test
+// threads: 32, 32
+// grid: 2, 2
+// args: A, B, C
+// types: {type}
+// initial-c: 0
+
+%s
+__device__ FoundRows found;
+__device__ int launches, rows[] = {{{rows}}};
+__device__ double x[64], y[64], squares[64];
+__global__ void under_test(const {c} *A, const {c} *B, {c} *C) {{
+    const Strides a{{{k}, 1}}, b{{{n}, 1}}, c{{{n}, 1}};
+    const int launch = launches / 4;
+    if (launch == 0) judge_rows(A, a, B, b, C, c, rows, {row_count}, {n}, {k}, {gamma}, &found);
+    else if (blockIdx.x + blockIdx.y + threadIdx.x + threadIdx.y == 0) {{
+        C[0] = found.wrong;
+        C[1] = (unsigned)found.worst;
+    }}
+    __syncthreads();
+    if (threadIdx.x + threadIdx.y == 0) atomicAdd(&launches, 1);
+}}
+"""
+
+TIMES = """// entry: under_test
+// threads: 64
+// grid: 20
+// args: A, C
+// types: {type}
+
+%s
+__device__ double x[{k}], y[40], squares[40];
+__device__ int launches;
+__global__ void under_test(const {c} *A, {c} *C) {{
+    const int launch = launches / 20;
+    if (launch == 0 && threadIdx.x == 0)
+        for (int i = 0; i < {k}; ++i) x[i] = i % 3 - 1;
+    if (launch == 1) times_vector(A, Strides{{{k}, 1}}, x, y, squares, 40, {k});
+    if (launch == 2 && blockIdx.x == 0 && threadIdx.x < 40) {{
+        C[threadIdx.x * 2] = y[threadIdx.x];
+        C[threadIdx.x * 2 + 1] = squares[threadIdx.x];
+    }}
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(&launches, 1);
+}}
+"""
+
+C_NAMES = {"float32": "float", "float64": "double", "int32": "int"}
+
+
+def text(template: str, dtype: str, **values: Any) -> str:
+    return template.format(type=dtype, c=C_NAMES[dtype], **values).replace("%s", SOURCE)
+
+
+@pytest.mark.parametrize("dtype", C_NAMES)
+def test_elements_are_those_of_the_host(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+) -> None:
+    of_host = stream([7, 1], largest=93 if dtype == "int32" else 0)
+    expected = np.empty((25, 64), dtype)
+    of_host.fill(expected)
+    (first, second), size_bytes = of_host.key, expected.nbytes
+    values = {"first": first, "second": second, "largest": of_host.largest, "size_bytes": size_bytes}
+    with open_run(device, write_kernel(text(DRAWN, dtype, **values)), "25x64x1", dtype) as run:
+        run.launch()
+        assert np.array_equal(run.product(), expected)
+
+
+@pytest.mark.parametrize("dtype", C_NAMES)
+def test_changed_elements_are_counted(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+) -> None:
+    of_host = stream([7, 2], largest=93 if dtype == "int32" else 0)
+    a, b = np.empty((25, 64), dtype), np.zeros((64, 3), dtype)
+    of_host.fill(a)
+    a[3, 5:7] += 1
+    (first, second), size_bytes = of_host.key, a.nbytes
+    values = {"first": first, "second": second, "largest": of_host.largest, "size_bytes": size_bytes}
+    with open_run(device, write_kernel(text(COUNTED, dtype, **values)), "25x3x64", dtype) as run:
+        run.load(a, b)
+        run.launch()
+        run.launch()
+        assert run.product()[0].tolist() == [2] * 3
+
+
+@pytest.mark.parametrize("dtype", C_NAMES)
+@pytest.mark.parametrize("wrong", [[], [(10, 39), (0, 0), (12, 7)]])
+def test_wrong_elements_of_the_chosen_rows_are_counted(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str, wrong: list[tuple[int, int]]
+) -> None:
+    """The product that is judged is as exact as its type allows: no error may exceed half its last bit."""
+    m, n, k, rows = 13, 40, 50, [0, 3, 10]
+    random = np.random.default_rng(1)
+    a, b = random.integers(-9, 9, (m, k)).astype(dtype), random.integers(-9, 9, (k, n)).astype(dtype)
+    if dtype != "int32":
+        a, b = a / np.dtype(dtype).type(7), b * np.dtype(dtype).type(1.1)
+    exact = a.astype(np.longdouble) @ b.astype(np.longdouble)
+    size = np.abs(a.astype(np.longdouble)) @ np.abs(b.astype(np.longdouble))
+    c = exact.astype(dtype)
+    gamma = 0.0 if dtype == "int32" else float((np.abs(c - exact) / size).max() * 1.01)
+    for row, column in wrong:
+        c[row, column] += (
+            1 if dtype == "int32" else np.dtype(dtype).type(3 * gamma * float(size[row, column]))
+        )
+    values = {"rows": "0, 3, 10", "row_count": len(rows), "n": n, "k": k, "gamma": gamma}
+    with open_run(device, write_kernel(text(JUDGED, dtype, **values)), f"{m}x{n}x{k}", dtype) as run:
+        run.load(a, b)
+        run.load_output(c)
+        run.launch()
+        run.launch()
+        found, worst = run.product()[0, :2].astype(int).tolist()
+    in_rows = [(rows.index(row), column) for row, column in wrong if row in rows]
+    assert found == len(in_rows)
+    if in_rows:
+        assert divmod(worst, n) in in_rows
+
+
+@pytest.mark.parametrize("dtype", C_NAMES)
+def test_a_matrix_times_a_vector(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+) -> None:
+    k = 45
+    a = np.random.default_rng(2).integers(-9, 9, (40, k)).astype(dtype)
+    with open_run(device, write_kernel(text(TIMES, dtype, k=k)), f"40x2x{k}", dtype) as run:
+        run.load(a, np.zeros((k, 2), dtype))
+        for _ in range(3):
+            run.launch()
+        x = np.arange(k) % 3 - 1
+        assert run.product()[:, 0].tolist() == (a @ x).tolist()
+        assert run.product()[:, 1].tolist() == (a.astype(int) ** 2).sum(axis=1).tolist()

@@ -1,0 +1,231 @@
+"""Timed launches on a GPU: new inputs, places, outputs and judgement, on a stand-in for the driver."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cudamm.devices import gpu_device, gpu_timed_memory
+from cudamm.devices.gpu_device import GpuDevice
+from cudamm.errors import KernelError
+from cudamm.execution.timed_launches import TimedLaunches
+from cudamm.kernels.ladder import find
+from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import variants
+from tests.fake_cuda_driver import FakeDriver
+
+(VARIANT,) = variants(find("naive"), {"BLOCK_SIZE": (4,)})
+Multiply = Callable[..., None]
+
+
+class FakeKernel:
+    """A loaded kernel of a user: a function of NumPy that gets A, B, C and their addresses."""
+
+    def __init__(self, driver: FakeDriver, multiply: Multiply, dtype: Any) -> None:
+        self.driver, self.multiply, self.dtype = driver, multiply, dtype
+        self.launches: list[dict[str, int]] = []
+
+    def arguments(self, launch: Launch, addresses: dict[str, int]) -> list[Any]:
+        return [dict(addresses)]
+
+    def enqueue(self, launch: Launch, arguments: list[Any]) -> None:
+        (addresses,) = arguments
+        self.launches.append(addresses)
+        matrices = (
+            layout.matrix_in(self.driver.array(addresses[name], self.dtype, layout.rows * layout.columns))
+            for name, layout in launch.layouts.items()
+        )
+        self.multiply(*matrices, addresses)
+        self.driver.now_ms += 1.0
+
+
+def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+    c[:] = a @ b
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    driver = FakeDriver()
+    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
+    monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: None)
+    monkeypatch.setattr("cudamm.devices.gpu_support._module", lambda arch: driver.module())
+    return driver
+
+
+@pytest.fixture
+def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Return a function that opens timed launches of a kernel that is a function of NumPy."""
+    opened = []
+
+    def open_launches(
+        multiply: Multiply = product, shape: str = "20x24x28", element: str = "float32", **launch: Any
+    ) -> Any:
+        device = GpuDevice(0)
+        opened.append(device)
+        kernel = FakeKernel(driver, multiply, np.dtype(element))
+        monkeypatch.setattr(device, "_kernel", lambda *_: kernel)
+        problem = Problem(Shape(*map(int, shape.split("x"))), ELEMENT_TYPES[element], seed=3)
+        plan = Launch(problem.shape, (1, 1, 1), (1, 1, 1), 0, (), ("A", "B", "C"), **launch)
+        run = device.open(SimpleNamespace(), SimpleNamespace(), plan, *problem.inputs)
+        return SimpleNamespace(launches=TimedLaunches(run, problem, VARIANT), kernel=kernel, run=run)
+
+    yield open_launches
+    for device in opened:
+        device.close()
+    assert driver.allocations == []
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES)
+@pytest.mark.parametrize("column_major", [(), ("A",), ("B", "C")])
+@pytest.mark.parametrize(("launches", "cold"), [(1, True), (1, False), (2, False), (7, False)])
+def test_a_right_kernel_passes(
+    timed: Any, element: str, column_major: Any, launches: int, cold: bool
+) -> None:
+    run = timed(element=element, column_major=column_major)
+    taken = run.launches.sample(4, launches, cold)
+    assert taken.samples_ms == [1.0] * 4
+    assert taken.judged_whole and min(launches, 3) <= taken.judged <= 2 * min(launches, 3)
+
+
+def test_each_launch_has_its_own_inputs_and_matrices_change_their_place(timed: Any) -> None:
+    seen: list[bytes] = []
+
+    def record(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        seen.append(a.tobytes() + b.tobytes())
+        product(a, b, c, addresses)
+
+    run = timed(record)
+    run.launches.sample(5, 1, True)
+    run.launches.sample(2, 10, False)
+    assert len(seen) == len(set(seen)) == 5 + 2 * 11
+    assert len({launch["C"] for launch in run.kernel.launches[:5]}) > 1
+    assert all(address % 256 == 0 for launch in run.kernel.launches for address in launch.values())
+
+
+def test_the_inputs_are_those_of_the_problem_with_its_draw_and_window(timed: Any) -> None:
+    inputs: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def record(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        inputs.append((a.copy(), b.copy()))
+        product(a, b, c, addresses)
+
+    run = timed(record)
+    run.launches.sample(1, 1, True)
+    problem = Problem(Shape(20, 24, 28), ELEMENT_TYPES["float32"], seed=3, draw=1)
+    candidates = [dataclasses.replace(problem, window=w).inputs for w in run.run.windows]
+    assert any(np.array_equal(a, inputs[0][0]) and np.array_equal(b, inputs[0][1]) for a, b in candidates)
+
+
+class Replay:
+    """A kernel that computes once for each address of C, or once at all, and then copies what it kept."""
+
+    def __init__(self, by_address: bool) -> None:
+        self.by_address = by_address
+        self.kept: dict[int, np.ndarray] = {}
+
+    def __call__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        key = addresses["A"] if self.by_address else 0
+        if key not in self.kept:
+            self.kept[key] = a @ b
+        c[:] = self.kept[key]
+
+
+def test_a_kept_product_is_that_of_an_earlier_launch(timed: Any) -> None:
+    run = timed(Replay(by_address=False))
+    with pytest.raises(
+        KernelError, match=r"^the result is that of an earlier launch, which had other inputs$"
+    ):
+        run.launches.sample(2, 1, True)
+
+
+def test_a_product_kept_for_each_address_is_found_when_an_address_returns(timed: Any) -> None:
+    run = timed(Replay(by_address=True))
+    with pytest.raises(KernelError, match=r"right on the first launch only|an earlier launch"):
+        for _ in range(40):
+            run.launches.sample(20, 1, True)
+
+
+@pytest.mark.parametrize("launches", [1, 40])
+def test_rows_that_were_not_written_are_named(timed: Any, launches: int) -> None:
+    def half(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:10] = (a @ b)[:10]
+
+    with pytest.raises(KernelError, match=r"a later launch did not write C, all in rows 10 to 19"):
+        timed(half).launches.sample(1, launches, launches == 1)
+
+
+def test_one_wrong_launch_of_many_is_found_sooner_or_later(timed: Any) -> None:
+    """Of forty launches of a sample the last one and two random ones are judged."""
+    count = iter(range(10**6))
+
+    def wrong_sometimes(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:] = a @ b + (next(count) % 41 < 20)
+
+    run = timed(wrong_sometimes)
+    with pytest.raises(KernelError, match="right on the first launch only"):
+        for _ in range(20):
+            run.launches.sample(1, 40, False)
+
+
+@pytest.mark.parametrize(("name", "what"), [("A", "wrote into the input A"), ("B", "wrote into the input B")])
+def test_inputs_that_a_launch_changed_are_named(timed: Any, name: str, what: str) -> None:
+    def overwrite(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:] = a @ b
+        {"A": a, "B": b}[name][3, 4] = 0.5
+
+    with pytest.raises(KernelError, match=what):
+        timed(overwrite).launches.sample(1, 1, True)
+
+
+@pytest.mark.parametrize("offset", [-1, 20 * 24])
+def test_a_write_beyond_the_edge_of_c_is_found(timed: Any, driver: FakeDriver, offset: int) -> None:
+    def beyond(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:] = a @ b
+        driver.array(addresses["C"] + 4 * offset, np.float32, 1)[0] = 1
+
+    with pytest.raises(KernelError, match="wrote beyond the edge of C"):
+        timed(beyond).launches.sample(1, 1, True)
+
+
+def test_of_large_products_some_rows_are_judged_and_a_sum_of_each(timed: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(gpu_timed_memory, "MOST_TERMS", 24 * 28)
+    monkeypatch.setattr(gpu_timed_memory, "FEWEST_ROWS", 1)
+    taken = timed().launches.sample(3, 1, True)
+    assert taken.judged and not taken.judged_whole
+
+    def one_wrong_row(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:] = a @ b
+        c[11] = 0
+
+    with pytest.raises(KernelError, match="all in row 11"):
+        timed(one_wrong_row).launches.sample(1, 1, True)
+
+
+def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:
+    run = timed()
+    driver.room_bytes = 1000
+    with pytest.raises(KernelError, match="no device memory for the inputs of timed launches"):
+        run.launches.sample(1, 1, True)
+
+
+def test_a_kernel_that_adds_finds_zeros(timed: Any) -> None:
+    def add(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c += a @ b
+
+    assert timed(add, adds_to_zeros=True).launches.sample(3, 1, True).judged
+
+
+def test_a_sample_that_could_not_be_held_is_repeated_on_new_inputs(timed: Any, monkeypatch: Any) -> None:
+    run = timed()
+    answers = iter([None, 2.0])
+    monkeypatch.setattr(run.run._device.support, "sample", lambda launches, cold: next(answers))
+    monkeypatch.setattr(run.run, "judge", lambda problem, output: gpu_device.Judged(False, 20))
+    assert run.launches.sample(1, 1, True).samples_ms == [2.0]
+    assert run.launches._draw == 2

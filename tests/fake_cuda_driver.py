@@ -1,0 +1,219 @@
+"""A stand-in for `pycuda.driver`: device memory is memory of this process, and NumPy does what kernels do.
+
+With it, tests without a GPU reach the code that allocates, draws inputs, launches and judges. It does not
+show that cudamm's own kernels are right: `devices/test_fresh_inputs.py` executes those on the CPU device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from cudamm.kernels.random_elements import ElementStream
+
+PAGE = 256
+TYPES = {"float32": np.float32, "float64": np.float64, "int32": np.int32}
+
+
+class Error(Exception):
+    """The driver's error."""
+
+
+class Allocation:
+    """Device memory."""
+
+    def __init__(self, driver: FakeDriver, size_bytes: int) -> None:
+        if driver.room_bytes < size_bytes:
+            raise Error("cuMemAlloc failed: out of memory")
+        self._driver, self.size_bytes = driver, size_bytes
+        self._buffer = ctypes.create_string_buffer(size_bytes + PAGE)
+        self._address = -(-ctypes.addressof(self._buffer) // PAGE) * PAGE
+        driver.room_bytes -= size_bytes
+        driver.allocations.append(self)
+
+    def __int__(self) -> int:
+        return self._address
+
+    def free(self) -> None:
+        self._driver.room_bytes += self.size_bytes
+        self._driver.allocations.remove(self)
+
+
+class FakeDriver:
+    """The functions of `pycuda.driver` that cudamm uses."""
+
+    Error = Error
+    host_alloc_flags = SimpleNamespace(DEVICEMAP=1, PORTABLE=2)
+    function_attribute = SimpleNamespace(MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
+
+    def __init__(self, room_bytes: int = 2**28) -> None:
+        self.room_bytes = room_bytes
+        self.allocations: list[Allocation] = []
+        self.Context = SimpleNamespace(synchronize=lambda: None)
+        self.now_ms = 0.0
+
+    def Event(self) -> Any:  # noqa: N802 - PyCUDA's name
+        driver = self
+
+        class Event:
+            def record(self) -> None:
+                self.at_ms = driver.now_ms
+
+            def synchronize(self) -> None:
+                """Nothing runs in the background."""
+
+            def time_till(self, end: Any) -> float:
+                return float(end.at_ms - self.at_ms)
+
+        return Event()
+
+    class Device:
+        """One GPU of compute capability 9.0."""
+
+        def __init__(self, index: int) -> None:
+            self.index = index
+
+        @staticmethod
+        def count() -> int:
+            return 1
+
+        def retain_primary_context(self) -> Any:
+            return SimpleNamespace(push=lambda: None, pop=lambda: None, detach=lambda: None)
+
+        def compute_capability(self) -> tuple[int, int]:
+            return 9, 0
+
+        def pci_bus_id(self) -> str:
+            return "0000:00:00.0"
+
+        def name(self) -> str:
+            return "a stand-in"
+
+        def total_memory(self) -> int:
+            return 2**34
+
+        def get_attributes(self) -> dict[str, int]:
+            return {
+                "max_threads_per_block": 1024, "max_block_dim_x": 1024, "max_block_dim_y": 1024,
+                "max_block_dim_z": 64, "max_grid_dim_x": 2**31 - 1, "max_grid_dim_y": 65535,
+                "max_grid_dim_z": 65535, "max_shared_memory_per_block": 49152, "multiprocessor_count": 4,
+                "clock_rate": 1_500_000, "memory_clock_rate": 1_000_000, "global_memory_bus_width": 256,
+                "l2_cache_size": 2**16, "max_threads_per_multiprocessor": 2048,
+                "max_registers_per_multiprocessor": 65536, "max_registers_per_block": 65536,
+                "max_shared_memory_per_multiprocessor": 233472,
+            }  # fmt: skip
+
+    def get_driver_version(self) -> int:
+        return 13000
+
+    def mem_get_info(self) -> tuple[int, int]:
+        return self.room_bytes, 2**34
+
+    def pagelocked_zeros(self, shape: int, dtype: Any, mem_flags: int) -> Any:
+        class Flags(np.ndarray):
+            base: Any = SimpleNamespace(get_device_pointer=lambda: 0)
+
+        return np.zeros(shape, dtype).view(Flags)
+
+    def mem_alloc(self, size_bytes: int) -> Allocation:
+        return Allocation(self, size_bytes)
+
+    def array(self, address: Any, dtype: Any, count: int) -> np.ndarray:
+        """Return a view of device memory; fails if it is not all of one allocation."""
+        begin, size_bytes = int(address), np.dtype(dtype).itemsize * count
+        owners = [
+            a for a in self.allocations if int(a) <= begin and begin + size_bytes <= int(a) + a.size_bytes
+        ]
+        assert len(owners) == 1, "an access outside of device memory"
+        return np.frombuffer((ctypes.c_char * size_bytes).from_address(begin), dtype)
+
+    def memset_d32(self, address: Any, word: int, count: int) -> None:
+        self.array(address, np.uint32, count)[:] = word
+
+    def memset_d32_async(self, address: Any, word: int, count: int, stream: None) -> None:
+        self.memset_d32(address, word, count)
+
+    def memcpy_htod(self, address: Any, source: np.ndarray) -> None:
+        assert source.flags.forc
+        self.array(address, np.uint8, source.nbytes)[:] = source.reshape(-1, order="A").view(np.uint8)
+
+    def memcpy_dtoh(self, target: np.ndarray, address: Any) -> None:
+        target.reshape(-1).view(np.uint8)[:] = self.array(address, np.uint8, target.nbytes)
+
+    def module(self) -> Any:
+        """Return the module of cudamm's own kernels."""
+        return SimpleNamespace(get_function=lambda name: FakeFunction(self, name))
+
+
+class FakeFunction:
+    """A kernel of cudamm itself, done by NumPy."""
+
+    def __init__(self, driver: FakeDriver, name: str) -> None:
+        self.driver = driver
+        self.name, _, element = name.rpartition("_") if name.rpartition("_")[2] in TYPES else (name, "", "")
+        self.type: Any = TYPES.get(element)
+
+    def prepare(self, formats: str) -> None:
+        self.formats = formats
+
+    def prepared_async_call(
+        self, grid: tuple[int, ...], block: tuple[int, ...], stream: None, *arguments: Any
+    ) -> None:
+        assert len(arguments) == len(self.formats)
+        assert all(isinstance(a, float) == (f == "d") for a, f in zip(arguments, self.formats, strict=True))
+        assert math.prod(block) <= 1024
+        work: Callable[..., None] | None = getattr(self, f"_{self.name}", None)
+        if work is not None:
+            work(*arguments)
+
+    def _stream(self, address: int, size_bytes: int, *key_and_largest: int) -> tuple[np.ndarray, np.ndarray]:
+        first, second, largest = key_and_largest
+        memory = self.driver.array(address, self.type, size_bytes // np.dtype(self.type).itemsize)
+        expected = np.empty_like(memory)
+        ElementStream((first, second), largest).fill(expected)
+        return memory, expected
+
+    def _draw(self, *arguments: int) -> None:
+        memory, expected = self._stream(*arguments)
+        memory[:] = expected
+
+    def _count_unlike(self, *arguments: int) -> None:
+        memory, expected = self._stream(*arguments[:-1])
+        self.driver.array(arguments[-1], np.uint64, 1)[0] += np.count_nonzero(memory != expected)
+
+    def _count_changed(self, address: int, count: int, expected: int, changed: int) -> None:
+        words = self.driver.array(address, np.uint32, count)
+        self.driver.array(changed, np.uint64, 1)[0] += np.count_nonzero(words != expected)
+
+    def _matrix(self, address: int, row: int, column: int, rows: int, columns: int) -> np.ndarray:
+        last = (rows - 1) * row + (columns - 1) * column
+        flat = self.driver.array(address, self.type, last + 1)
+        size = flat.itemsize
+        return np.lib.stride_tricks.as_strided(flat, (rows, columns), (row * size, column * size))
+
+    def _judge_rows(self, *arguments: Any) -> None:
+        rows, count, n, k, bound, found = arguments[9:]
+        chosen = self.driver.array(rows, np.int32, count)
+        m = int(chosen.max()) + 1
+        a, b, c = (
+            self._matrix(*arguments[i : i + 3], *extents).astype(np.longdouble)
+            for i, extents in ((0, (m, k)), (3, (k, n)), (6, (m, n)))
+        )
+        a, c = a[chosen], c[chosen]
+        wrong = ~(np.abs(c - a @ b) <= bound * (np.abs(a) @ np.abs(b)))
+        words = self.driver.array(found, np.uint64, 2)
+        words[0] += np.count_nonzero(wrong)
+        words[1] = int(np.argmax(wrong))
+
+    def _times_vector(self, *arguments: Any) -> None:
+        if self.type is None:  # the one of `support.cu`
+            return
+        x, y, squares, rows, columns = arguments[3:]
+        matrix = self._matrix(*arguments[:3], rows, columns).astype(np.float64)
+        self.driver.array(y, np.float64, rows)[:] = matrix @ self.driver.array(x, np.float64, columns)
+        self.driver.array(squares, np.float64, rows)[:] = (matrix**2).sum(axis=1)

@@ -210,6 +210,14 @@ class FakeFunction:
         words[0] += np.count_nonzero(wrong)
         words[1] = int(np.argmax(wrong))
 
+    def _gather(self, *arguments: Any) -> None:
+        rows, row_count, columns, column_count, elements = arguments[3:]
+        counted = (rows, row_count), (columns, column_count)
+        chosen = [self.driver.array(address, np.int32, count) for address, count in counted]
+        extents = [int(numbers.max()) + 1 for numbers in chosen]
+        out = self.driver.array(elements, self.type, row_count * column_count)
+        out[:] = self._matrix(*arguments[:3], *extents)[np.ix_(*chosen)].reshape(-1)
+
     def _times_vector(self, *arguments: Any) -> None:
         if self.type is None:  # the one of `support.cu`
             return

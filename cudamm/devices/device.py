@@ -233,6 +233,13 @@ class Run(ABC):
         """Return C of a timed launch, in the launch's shape."""
         return self.product()
 
+    def timed_elements(
+        self, problem: Problem, output: int, rows: Matrix, columns: Matrix
+    ) -> tuple[Matrix, Matrix, Matrix]:
+        """Return rows of A, columns of B, and the elements of C in both, of a timed launch."""
+        a, b = problem.inputs
+        return a[rows], b[:, columns], self.timed_product(output)[np.ix_(rows, columns)]
+
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""
         self.check_memory()
@@ -265,6 +272,11 @@ class Run(ABC):
     @abstractmethod
     def close(self) -> None:
         """Free the memory."""
+
+    def elements(self, rows: Matrix, columns: Matrix) -> Matrix:
+        """Return the elements of C in some rows and columns after the last launch."""
+        chosen: Matrix = self.product()[np.ix_(rows, columns)]
+        return chosen
 
     def product(self) -> Matrix:
         """Return C after the last launch, with its padding."""

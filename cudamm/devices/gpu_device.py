@@ -38,7 +38,7 @@ from cudamm.devices.gpu_library import (
     package_version,
 )
 from cudamm.devices.gpu_support import Support
-from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, TimedMemory
+from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, Place, TimedMemory
 from cudamm.devices.nvml import open_monitor
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
@@ -596,6 +596,19 @@ class _GpuRun(Run):
         """Return a copy of C of a timed launch."""
         with _driver_errors():
             return self._timed_memory.product(output)
+
+    def timed_elements(
+        self, problem: Problem, output: int, rows: Matrix, columns: Matrix
+    ) -> tuple[Matrix, Matrix, Matrix]:
+        """Return rows of A, columns of B, and the elements of C in both, of a timed launch."""
+        with _driver_errors():
+            return self._timed_memory.elements(problem, output, rows, columns)
+
+    def elements(self, rows: Matrix, columns: Matrix) -> Matrix:
+        """Return the elements of C in some rows and columns after the last launch."""
+        place = Place(self._address("C"), self.layouts["C"])
+        with _driver_errors():
+            return self._device.support.gather(str(self.matrices["C"].dtype), place.arguments, rows, columns)
 
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""

@@ -228,6 +228,27 @@ class Support:
                 memory.free()
         return product, squares
 
+    def gather(self, element: str, matrix: Sequence[int], rows: Matrix, columns: Matrix) -> Matrix:
+        """Return the elements of some rows and some columns of a matrix.
+
+        Args:
+            matrix: address, row stride and column stride.
+            rows, columns: their numbers, int32.
+        """
+        elements: Matrix = np.empty((len(rows), len(columns)), element)
+        memories: list[Any] = []
+        try:
+            memories += (self._copied(numbers) for numbers in (rows, columns))
+            memories.append(self._cuda.mem_alloc(elements.nbytes))
+            of_rows, of_columns, copies = map(int, memories)
+            arguments = (*matrix, of_rows, len(rows), of_columns, len(columns), copies)
+            self._launch(f"gather_{element}", "PiiPiPiP", *arguments)
+            self._cuda.memcpy_dtoh(elements, copies)
+        finally:
+            for memory in memories:
+                memory.free()
+        return elements
+
     def _copied(self, array: Matrix) -> Any:
         """Return a copy of an array in device memory."""
         memory = self._cuda.mem_alloc(array.nbytes)

@@ -123,8 +123,7 @@ class TimedMemory:
         count = min(m, MOST_JUDGED_ROWS, max(FEWEST_ROWS, MOST_TERMS // (n * k)))
         random = np.random.default_rng()  # nobody can know which rows are judged
         rows = np.sort(random.choice(m, count, replace=False)).astype(np.int32)
-        addresses = self.addresses(Slot(problem.window, output))
-        places = {name: _Place(addresses[name], layout) for name, layout in self._layouts.items()}
+        places = self._places(problem, output)
         bound = gamma(self._element, k) * (1 + 2.0**-20)
         matrices = [argument for name in ("A", "B", "C") for argument in places[name].arguments]
         wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound)
@@ -132,7 +131,23 @@ class TimedMemory:
             wrong = not self._is_product(places, random.choice((-1.0, 1.0), n), bound)
         return Judged(bool(wrong), count)
 
-    def _is_product(self, places: dict[MatrixName, _Place], x: Matrix, bound: float) -> bool:
+    def _places(self, problem: Problem, output: int) -> dict[MatrixName, Place]:
+        addresses = self.addresses(Slot(problem.window, output))
+        return {name: Place(addresses[name], layout) for name, layout in self._layouts.items()}
+
+    def elements(
+        self, problem: Problem, output: int, rows: Matrix, columns: Matrix
+    ) -> tuple[Matrix, Matrix, Matrix]:
+        """Return some rows of A, some columns of B, and their elements of C."""
+        terms = np.arange(problem.shape.k, dtype=np.int32)
+        chosen = {"A": (rows, terms), "B": (terms, columns), "C": (rows, columns)}
+        a, b, c = (
+            self._support.gather(self._element.name, place.arguments, *chosen[name])
+            for name, place in self._places(problem, output).items()
+        )
+        return a, b, c
+
+    def _is_product(self, places: dict[MatrixName, Place], x: Matrix, bound: float) -> bool:
         """Return whether C x = A (B x) within the bound, for a vector x of random signs.
 
         |(C - A B) x| is a sum of errors with random signs, and each error is at most `bound` |aᵢ| |bⱼ|.
@@ -148,7 +163,7 @@ class TimedMemory:
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(actual - expected) <= tolerance).all())  # False for NaN
 
-    def _times(self, place: _Place, x: Matrix) -> tuple[Matrix, Matrix]:
+    def _times(self, place: Place, x: Matrix) -> tuple[Matrix, Matrix]:
         rows, columns = place.layout.rows, place.layout.columns
         return self._support.matrix_times(self._element.name, place.arguments, x, rows, columns)
 
@@ -161,7 +176,7 @@ class TimedMemory:
         self._outputs.clear()
 
 
-class _Place:
+class Place:
     """A matrix in device memory: its address, and the distances between its elements."""
 
     def __init__(self, address: int, layout: MatrixLayout) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -60,24 +61,25 @@ class TimedLaunches:
         Raises:
             KernelError: a launch failed, or its product is wrong.
         """
+        plan = self._run.plan
         judged = {int(self._random.integers(samples)), samples - 1}
         samples_ms: list[float] = []
         judged_rows: list[int] = []
         while len(samples_ms) < samples:
             self._draw += 1
-            problem = self._problem.redrawn(self._draw, self._run.plan.shape)
+            problem = self._problem.redrawn(self._draw, plan.shape, plan.column_major)
             slots = self._slots(launches)
             finals = {slot.output: slot for slot in slots}  # the last launch that wrote each output
             self._run.redraw(problem, int(self._random.integers(len(self._run.windows))), len(finals))
             sample_ms = self._run.time(slots, cold)
             if sample_ms is None:
                 continue
-            problems = {s: self._problem.redrawn(self._draw, problem.shape, s.window) for s in slots}
+            problems = {slot: dataclasses.replace(problem, window=slot.window) for slot in slots}
             self._earlier += problems.values()
             if len(samples_ms) in judged:
                 judged_rows += (self._judge(problems[slot], slot.output) for slot in finals.values())
             samples_ms.append(sample_ms)
-        whole = all(rows == self._run.plan.shape.m for rows in judged_rows)
+        whole = all(rows == plan.shape.m for rows in judged_rows)
         return TimedSamples(samples_ms, len(judged_rows), whole)
 
     def check_once(self) -> None:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_pieces
-from cudamm.kernels.method import ElementType
+from cudamm.kernels.matrix_layout import MatrixLayout
+from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import ElementStream, stream
 from cudamm.kernels.reference_product import Matrix as Matrix
 from cudamm.kernels.reference_product import reference_product, scaled_sum, sum_in_k_order
@@ -103,6 +104,7 @@ class Problem:
         scale: factors of the product and of the matrix that C holds before a launch.
         draw: number of the draw; each has other inputs, for launches on inputs that no launch has seen.
         window: where in the draw's streams of random elements the inputs begin.
+        column_major: the inputs into which a stream is written column by column.
     """
 
     shape: Shape
@@ -111,10 +113,13 @@ class Problem:
     scale: Scale = UNSCALED
     draw: int = 0
     window: int = 0
+    column_major: tuple[MatrixName, ...] = ()
 
-    def redrawn(self, draw: int, shape: Shape, window: int = 0) -> Problem:
-        """Return the problem with other inputs, in the shape of a launch, which may be padded."""
-        return dataclasses.replace(self, shape=shape, draw=draw, window=window)
+    def redrawn(
+        self, draw: int, shape: Shape, column_major: tuple[MatrixName, ...], window: int = 0
+    ) -> Problem:
+        """Return the problem with other inputs, in the shape and the order in memory of a launch."""
+        return dataclasses.replace(self, shape=shape, draw=draw, window=window, column_major=column_major)
 
     @functools.cached_property
     def inputs(self) -> tuple[Matrix, Matrix]:
@@ -124,10 +129,13 @@ class Problem:
         and less for a very large k, so that no sum overflows and only the exact result is right.
         """
         m, n, k = self.shape.m, self.shape.n, self.shape.k
-        a, b = (np.empty(extents, self.element.name) for extents in ((m, k), (k, n)))
-        for elements, from_stream in zip((a, b), self.streams, strict=True):
-            from_stream.fill(elements, self.window)
-        return a, b
+        of_a, of_b = self.streams
+        return self._drawn("A", m, k, of_a), self._drawn("B", k, n, of_b)
+
+    def _drawn(self, name: MatrixName, rows: int, columns: int, of_stream: ElementStream) -> Matrix:
+        elements = np.empty(rows * columns, self.element.name)
+        of_stream.fill(elements, self.window)
+        return MatrixLayout(rows, columns, name in self.column_major).matrix_in(elements)
 
     @property
     def streams(self) -> tuple[ElementStream, ElementStream]:

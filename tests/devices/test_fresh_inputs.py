@@ -175,3 +175,32 @@ def test_a_matrix_times_a_vector(
         x = np.arange(k) % 3 - 1
         assert run.product()[:, 0].tolist() == (a @ x).tolist()
         assert run.product()[:, 1].tolist() == (a.astype(int) ** 2).sum(axis=1).tolist()
+
+
+GATHERED = """// entry: under_test
+// threads: 64
+// grid: 2
+// args: A, C
+// types: {type}
+
+%s
+__device__ int rows[] = {{3, 7, 12}};
+__device__ int columns[] = {{0, 5, 8, 21}};
+__global__ void under_test(const {c} *A, {c} *C) {{
+    gather(A, Strides{{{row}, {column}}}, rows, 3, columns, 4, C);
+}}
+"""
+
+
+@pytest.mark.parametrize(("row", "column"), [(22, 1), (1, 13)])
+def test_a_sample_has_the_elements_of_its_rows_and_columns(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, row: int, column: int
+) -> None:
+    a = np.arange(13 * 22, dtype=np.float32).reshape(13, 22)
+    source = write_kernel(text(GATHERED, "float32", row=row, column=column))
+    with open_run(device, source, "13x4x22", "float32") as run:
+        run.load(a, np.zeros((22, 4), np.float32))
+        run.launch()
+        gathered = run.product().reshape(-1)[:12].reshape(3, 4)
+    matrix = a if column == 1 else a.reshape(-1).reshape((13, 22), order="F")
+    assert np.array_equal(gathered, matrix[np.ix_([3, 7, 12], [0, 5, 8, 21])])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cudamm.devices import gpu_device, gpu_timed_memory
+from cudamm.devices.device import Slot
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.errors import KernelError
 from cudamm.execution.timed_launches import TimedLaunches
@@ -206,6 +207,20 @@ def test_of_large_products_some_rows_are_judged_and_a_sum_of_each(timed: Any, mo
 
     with pytest.raises(KernelError, match="all in row 11"):
         timed(one_wrong_row).launches.sample(1, 1, True)
+
+
+@pytest.mark.parametrize("column_major", [(), ("A", "B", "C")])
+def test_a_sample_of_a_launch_has_the_elements_of_its_problem(timed: Any, column_major: Any) -> None:
+    opened = timed(column_major=column_major)
+    rows, columns = np.array([1, 7, 19], np.int32), np.array([0, 23], np.int32)
+    problem = Problem(Shape(20, 24, 28), ELEMENT_TYPES["float32"], 3).redrawn(
+        6, Shape(20, 24, 28), column_major, window=300
+    )
+    opened.run.redraw(problem)
+    opened.run.time([Slot(300)], cold=True)
+    a, b, c = opened.run.timed_elements(problem, 0, rows, columns)
+    assert np.array_equal(a, problem.inputs[0][rows]) and np.array_equal(b, problem.inputs[1][:, columns])
+    assert c == pytest.approx(problem.reference[0][np.ix_(rows, columns)], abs=1e-4)
 
 
 def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:

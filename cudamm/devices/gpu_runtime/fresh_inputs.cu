@@ -192,6 +192,19 @@ __device__ void times_vector(const T *matrix, Strides strides, const double *x, 
     }
 }
 
+// ---- A sample of a matrix -----------------------------------------------------------------------------
+
+// Copies the elements of some rows and some columns, row by row, for the host.
+template <typename T>
+__device__ void gather(const T *matrix, Strides strides, const int *rows, int row_count, const int *columns,
+                       int column_count, T *elements) {
+    const word64 count = (word64)row_count * column_count, threads = (word64)gridDim.x * blockDim.x;
+    for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += threads) {
+        const word64 row = rows[i / column_count], column = columns[i % column_count];
+        elements[i] = matrix[row * strides.row + column * strides.column];
+    }
+}
+
 // ---- The kernels, for each element type ---------------------------------------------------------------
 
 #define KERNELS_FOR(T, name)                                                                                        \
@@ -211,6 +224,10 @@ __device__ void times_vector(const T *matrix, Strides strides, const double *x, 
     extern "C" __global__ void times_vector_##name(const T *matrix, int row, int column, const double *x, double *y, \
                                                    double *squares, int rows, int cols) {                           \
         times_vector(matrix, Strides{row, column}, x, y, squares, rows, cols);                                      \
+    }                                                                                                               \
+    extern "C" __global__ void gather_##name(const T *matrix, int row, int column, const int *rows, int row_count,  \
+                                             const int *columns, int column_count, T *elements) {                   \
+        gather(matrix, Strides{row, column}, rows, row_count, columns, column_count, elements);                     \
     }
 
 KERNELS_FOR(float, float32)

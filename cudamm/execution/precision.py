@@ -1,0 +1,297 @@
+"""Find the precision in which a kernel computed, from the errors of a sample of its product's elements.
+
+The bound of `judge` holds for every correct kernel, and is so wide that for a large K it also holds for a
+float32 kernel that rounds its products to half precision. This file compares the errors with those that
+correct kernels make on the same inputs. docs/trust.md explains the rule and has the measurements behind its
+constants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cudamm.kernels.reference_product import Matrix
+
+SAMPLE_ELEMENTS = 4096
+"""Minimum number of elements of a sample; smaller products are sampled whole."""
+
+SAMPLE_EDGE = 64
+"""Number of rows of a sample, and of its columns, if the product has so many."""
+
+FACTOR = 8
+"""Largest error of a correct kernel, in multiples of the yardstick.
+
+docs/trust.md shows how far correct kernels stay below it, and lower precisions above it.
+"""
+
+ROUNDING_ERROR = 0.5
+"""Root mean square of the relative error of a p-bit product, in multiples of 2⁻ᵖ.
+
+It is 0.41 on average if the product is rounded once, and 0.55 if both factors are rounded instead.
+"""
+
+INTERLEAVED_CHAINS = (2, 4, 8, 16, 32)
+"""Numbers of partial sums of the vectorised orders that the yardstick includes."""
+
+INTERLEAVED_ELEMENTS = 256
+"""Maximum number of elements on which interleaved chains are emulated."""
+
+LONGEST_CHAIN = 2**16
+"""Largest K for which chains are emulated; beyond it the yardstick is the expected error alone."""
+
+PIECE_TERMS = 2**17
+"""Number of terms that are computed at a time, so that they stay in the cache."""
+
+PIECE_STEPS = 1024
+"""Number of values of k whose squares are summed at a time."""
+
+FULL_BITS = {"float32": 24, "float64": 53}
+"""Number of significant bits of each element type with rounding errors."""
+
+FORMATS = {53: "float64", 24: "float32", 11: "half, TF32", 8: "bfloat16"}
+"""Names of the formats with a number of significant bits."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The precision of a product, as its errors show it.
+
+    Errors are root mean squares over the elements of the sample. The error of each element is divided by the
+    square root of the sum of its squared terms, (Σ a² b²)^½, so that elements with large terms hide no
+    others.
+
+    Attributes:
+        full_bits: significant bits of the element type.
+        elements: number of elements of the sample that have a term other than 0.
+        rms_error: error of the product.
+        yardstick_error: largest error that is expected of a correct kernel on the same inputs, without
+        FACTOR.
+    """
+
+    full_bits: int
+    elements: int
+    rms_error: float
+    yardstick_error: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the product's error in multiples of the yardstick."""
+        return self.rms_error / self.yardstick_error
+
+    @property
+    def is_lower(self) -> bool:
+        """Return whether the errors are larger than those of a computation in the full element type."""
+        return self.rms_error > FACTOR * self.yardstick_error
+
+    @property
+    def effective_bits(self) -> float:
+        """Return the p for which products of p bits have such errors; all bits unless `is_lower`."""
+        return self._bits_of_products(self.ratio) if self.is_lower else float(self.full_bits)
+
+    @property
+    def effective_sum_bits(self) -> float:
+        """Return the p for which sums kept in p bits have such errors; all bits unless `is_lower`."""
+        return max(0.0, self.full_bits - math.log2(self.ratio)) if self.is_lower else float(self.full_bits)
+
+    @property
+    def noticeable_bits(self) -> float:
+        """Return the precision of products below which `is_lower` is true on these inputs.
+
+        The number is below 11 if the rounding errors of long sums hide products in half precision.
+        """
+        return self._bits_of_products(FACTOR)
+
+    def _bits_of_products(self, ratio: float) -> float:
+        """Return the precision of products that have errors of this ratio together with the sums' own."""
+        own_error = self.yardstick_error * math.sqrt(ratio * ratio - 1)
+        return min(max(0.0, -math.log2(own_error / ROUNDING_ERROR)), float(self.full_bits))
+
+
+def describe(precision: Precision) -> str:
+    """Return what the errors are like: "errors like those of 11-bit products (half, TF32); float32 has 24".
+
+    An 8-bit product and an 11-bit sum of 64 terms can have equal errors: if the errors are also those of sums
+    kept in a common format, both are named.
+    """
+    element_name = FORMATS[precision.full_bits]
+    if not precision.is_lower:
+        return f"errors like those of {element_name}"
+    bits, sum_bits = round(precision.effective_bits), round(precision.effective_sum_bits)
+    text = f"errors like those of {bits}-bit products{_format_name(bits)}"
+    if sum_bits in FORMATS and sum_bits != bits:
+        text += f" or of sums kept in {sum_bits} bits{_format_name(sum_bits)}"
+    return f"{text}; {element_name} has {precision.full_bits}"
+
+
+def _format_name(bits: int) -> str:
+    return f" ({FORMATS[bits]})" if bits in FORMATS else ""
+
+
+def choose_sample(
+    m: int, n: int, random: np.random.Generator
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return random rows and columns of an m x n product, in ascending order.
+
+    Their elements are at least SAMPLE_ELEMENTS, or all: 64 rows and 64 columns, or more of one if the product
+    has less of the other. The generator has to be seeded after the launch, so that no kernel can know the
+    sample.
+    """
+    row_count = min(m, max(SAMPLE_EDGE, -(-SAMPLE_ELEMENTS // n)))
+    column_count = min(n, -(-SAMPLE_ELEMENTS // row_count))
+    rows = np.sort(random.choice(m, row_count, replace=False))
+    return rows.astype(np.intp), np.sort(random.choice(n, column_count, replace=False)).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The errors that are expected of correct kernels, for the sampled elements of one problem.
+
+    Attributes:
+        full_bits: significant bits of the element type.
+        reference_high, reference_low: the exact elements (r x c), as a sum of two.
+        terms_norm: (Σ a² b²)^½ of each element.
+        chosen: mask of the elements that count.
+        error: largest expected error, as in `Precision.yardstick_error`.
+    """
+
+    full_bits: int
+    reference_high: Matrix
+    reference_low: Matrix
+    terms_norm: Matrix
+    chosen: Matrix
+    error: float
+
+    def precision_of(self, product: Matrix) -> Precision | None:
+        """Return the precision of the elements that a kernel computed (r x c); None if one is not finite."""
+        if not np.isfinite(product).all():
+            return None
+        error = (product.astype(np.float64) - self.reference_high) - self.reference_low
+        rms_error = _relative_rms(error, self.terms_norm, self.chosen)
+        return Precision(self.full_bits, int(self.chosen.sum()), rms_error, self.error)
+
+
+def yardstick_of(
+    a: Matrix, b: Matrix, reference_high: Matrix, reference_low: Matrix, element_name: str
+) -> Yardstick | None:
+    """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
+
+    The yardstick is the largest of three errors: that of a chain of FMAs (for float64, of products and sums),
+    that of 2 to 32 interleaved chains, and the expected error of a chain in a random order. A few elements
+    can have small errors by chance; the yardstick therefore includes the error that is expected of the chains
+    from the size of their partial sums.
+
+    For α A B + β C, pass A' = [α A | β I] and B' = [B; C], with the sampled rows of C and the identity matrix
+    I: then β C is one more term of each element.
+
+    Args:
+        a: the sampled rows of A (r x k), of the element type.
+        b: the sampled columns of B (k x c).
+        reference_high: high part of the exact elements (r x c), from `Problem.reference`.
+        reference_low: low part of the exact elements.
+    """
+    if element_name not in FULL_BITS:
+        return None
+    limits = np.finfo(element_name)
+    with np.errstate(over="ignore"):
+        terms_norm = np.sqrt(_sum_of_squared_terms(a, b))
+    # Errors of numbers below the normal range are absolute, not relative.
+    chosen = terms_norm > float(limits.tiny) / float(limits.eps) ** 2
+    if not chosen.any() or not np.isfinite(terms_norm).all():
+        return None
+
+    unit, k = ROUNDING_ERROR * float(limits.eps) / 2, a.shape[1]
+    expected = [
+        _relative_rms(_growth_in_random_order(terms_norm, reference_high, k) * unit, terms_norm, chosen)
+    ]
+    for ways in (1, *INTERLEAVED_CHAINS) if k <= LONGEST_CHAIN else ():
+        part = _part_of_sample(*chosen.shape) if ways > 1 else np.ix_(*map(range, chosen.shape))
+        if ways > k or not chosen[part].any():
+            continue
+        sums, growth = _sum_in_chains(a[part[0][:, 0]], b[:, part[1][0]], ways)
+        chain_error = (sums.astype(np.float64) - reference_high[part]) - reference_low[part]
+        for order_error in (chain_error, growth * unit):
+            if np.isfinite(order_error).all():
+                expected.append(_relative_rms(order_error, terms_norm[part], chosen[part]))
+    return Yardstick(
+        FULL_BITS[element_name], reference_high, reference_low, terms_norm, chosen, max(expected)
+    )
+
+
+def _relative_rms(error: Matrix, terms_norm: Matrix, chosen: Matrix) -> float:
+    """Return the root mean square of the chosen elements' errors, relative to the norms of their terms."""
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.mean((error[chosen] / terms_norm[chosen]) ** 2)))
+
+
+def _sum_of_squared_terms(a: Matrix, b: Matrix) -> Matrix:
+    """Return Σ a² b² of each element, in float64."""
+    total = np.zeros((a.shape[0], b.shape[1]))
+    for begin in range(0, a.shape[1], PIECE_STEPS):
+        piece = slice(begin, begin + PIECE_STEPS)
+        total += a[:, piece].astype(np.float64) ** 2 @ b[piece].astype(np.float64) ** 2
+    return total
+
+
+def _growth_in_random_order(terms_norm: Matrix, result: Matrix, k: int) -> Matrix:
+    """Return the error that a chain over the same k terms has on average over all orders, in single
+    roundings.
+
+    Each step of a chain makes an error in proportion to the sum so far. In a random order the sum of j of the
+    k terms t has the mean square Σt² j (k - j) / (k (k - 1)) + (Σt)² j (j - 1) / (k (k - 1)). Its sum over j
+    is (k + 1) / 6 (Σt² + 2 (Σt)²). The number has no luck in it, unlike the error of one chain on a few
+    elements.
+    """
+    error: Matrix = np.sqrt((k + 1) / 6 * (terms_norm**2 + 2 * result**2))
+    return error
+
+
+def _part_of_sample(rows: int, columns: int) -> tuple[npt.NDArray[np.intp], ...]:
+    """Return evenly spaced rows and columns, with at most INTERLEAVED_ELEMENTS elements, as an index."""
+    edge = math.isqrt(INTERLEAVED_ELEMENTS)
+    row_count = min(rows, edge)
+    column_count = min(columns, INTERLEAVED_ELEMENTS // row_count)
+    chosen_rows, chosen_columns = (
+        np.linspace(0, extent - 1, count).astype(np.intp)
+        for extent, count in ((rows, row_count), (columns, column_count))
+    )
+    return np.ix_(chosen_rows, chosen_columns)
+
+
+def _sum_in_chains(a: Matrix, b: Matrix, ways: int) -> tuple[Matrix, Matrix]:
+    """Return A B summed in interleaved chains, and the norm of all partial sums of each element (r x c).
+
+    Chain i adds the terms k = i, i + ways, i + 2 ways, … one by one, and then the chains are added in pairs.
+    For
+    float32 each step is an FMA: the product of two float32 is exact in float64. For float64 the product is
+    rounded.
+
+    The norm, (Σ s²)^½ over the partial sums s, is the expected error of the chains in single roundings.
+    """
+    shape = (ways, a.shape[0], b.shape[1])
+    total, square, squares = np.zeros(shape), np.empty(shape), np.zeros(shape)
+    rounded = np.zeros(shape, a.dtype)
+    steps = max(1, PIECE_TERMS // total.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for begin in range(0, a.shape[1], steps * ways):
+            k = slice(begin, begin + steps * ways)
+            for terms in np.einsum("swi,swj->swij", _factors(a[:, k].T, ways), _factors(b[k], ways)):
+                np.add(total, terms, out=total)
+                rounded[...] = total
+                total[...] = rounded
+                np.multiply(total, total, out=square)
+                np.add(squares, square, out=squares)
+        while len(rounded) > 1:
+            rounded = rounded[0::2] + rounded[1::2]
+    return rounded[0], np.sqrt(squares.sum(axis=0))
+
+
+def _factors(rows: Matrix, ways: int) -> Matrix:
+    """Return rows of a matrix in float64, as steps x ways x columns; rows beyond the last are 0."""
+    steps = -(-len(rows) // ways)
+    factors = np.zeros((steps * ways, rows.shape[1]))
+    factors[: len(rows)] = rows
+    return factors.reshape(steps, ways, -1)

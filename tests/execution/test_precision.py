@@ -1,4 +1,4 @@
-"""Precision: correct orders of summation pass, and kernels in lower precision than their type are reported."""
+"""Precision: correct orders of summation pass, and kernels in less than their type are reported."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import SupportsIndex, TypedDict
 
 from cudamm.errors import UsageError
+from cudamm.kernels.lower_precision import PRODUCT_BITS, LowerPrecision
 from cudamm.kernels.method import Value
 from cudamm.kernels.selection import Selection, is_kernel_file
 from cudamm.source.expression import LARGEST_VALUE
@@ -131,6 +132,14 @@ def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) ->
     if not least <= number <= most:
         raise UsageError(f"{name}={_text_of(name, number)}: it has to be between {least} and {most}")
     return number
+
+
+def lower_precision(name: str) -> LowerPrecision:
+    """Return the name of a format, or the empty one. Raises UsageError if there is no such format."""
+    for known in ("", *PRODUCT_BITS):
+        if name == known:
+            return known
+    raise UsageError(f"allow_precision={name!r}: it has to be one of {', '.join(PRODUCT_BITS)}, or empty")
 
 
 def real(name: str, value: float, most: float, *, positive: bool = False, negative: bool = False) -> float:

@@ -35,6 +35,7 @@ from cudamm.api.python_values import (
     Shapes,
     Sizes,
     Texts,
+    lower_precision,
     real,
     selection,
     texts,
@@ -73,6 +74,7 @@ def bench(
     device: str = "auto",
     fmad: bool = True,
     seed: int = 0,
+    allow_precision: str = "",
     runs: int | None = None,
     warmup: int | None = None,
     cold: bool = True,
@@ -101,6 +103,7 @@ def bench(
         device: `gpu`, `gpu:1`, `cpu`, or `auto` for a GPU if there is one.
         fmad: let the compiler fuse a multiplication and an addition.
         seed: seed of the random inputs.
+        allow_precision: `tf32`, `half` or `bfloat16`, to which a kernel may round; empty for none of them.
         runs: number of samples per variant; None: until the median is stable.
         warmup: number of launches before the samples; None: until the device was busy for 100 ms.
         cold: write over the GPU's L2 cache before each sample.
@@ -136,7 +139,9 @@ def bench(
     with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
-        wanted, left_out = cases_of_supported_types(variants, chosen.is_named, sizes, dtypes, seed)
+        wanted, left_out = cases_of_supported_types(
+            variants, chosen.is_named, sizes, dtypes, seed, allowed_precision=lower_precision(allow_precision)
+        )
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in wanted])
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
@@ -166,6 +171,7 @@ def verify(
     seed: int = 0,
     alpha: float = 1.0,
     beta: float = 0.0,
+    allow_precision: str = "",
     timeout_s: float | None = None,
     progress: Progress | None = None,
     **header: Unpack[KernelHeader],
@@ -176,7 +182,7 @@ def verify(
     worker process. A kernel that crashes or hangs costs its own row, not this process.
 
     Args:
-        methods, params, device, fmad, seed, progress, header: as for `bench`.
+        methods, params, device, fmad, seed, allow_precision, progress, header: as for `bench`.
         timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
         n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
         dtype: as for `bench`; if it is not given, every type that a method has.
@@ -196,8 +202,9 @@ def verify(
         real("beta", beta, MOST_SCALE, negative=True),
     )
     wanted, left_out = cases_of_supported_types(
-        variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale
-    )
+        variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale,
+        allowed_precision=lower_precision(allow_precision),
+    )  # fmt: skip
     limit_s = None if timeout_s is None else real("timeout_s", timeout_s, MOST_SECONDS, positive=True)
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cudamm.kernels.chosen_cases import Cases
+    from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.method import Method
     from cudamm.kernels.variant import Variant
 
@@ -21,6 +22,7 @@ def asked_cases(
     quiet: bool = False,
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
+    allowed_precision: LowerPrecision = "",
 ) -> Cases:
     """Return every variant on every problem, without methods of `all` that lack an element type.
 
@@ -30,13 +32,16 @@ def asked_cases(
         is_named: returns whether a method is named itself, so that it may not be left out.
         all_types: if no element type is named, take all types of each method instead of one.
         scale: α and β of α A B + β C.
+        allowed_precision: a format to which kernels may round.
 
     Raises:
         UsageError: a size or an element type does not exist.
     """
     from cudamm.kernels.chosen_cases import cases_of_supported_types
 
-    chosen, remarks = cases_of_supported_types(variants, is_named, sizes, dtypes, seed, all_types, scale)
+    chosen, remarks = cases_of_supported_types(
+        variants, is_named, sizes, dtypes, seed, all_types, scale, allowed_precision
+    )
     print_remarks(remarks, quiet)
     return chosen
 

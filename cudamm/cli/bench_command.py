@@ -18,6 +18,7 @@ from cudamm.cli.output_options import PLOT, RESUME, OutputOptions, output_option
 from cudamm.cli.shared_options import (
     SIZES_BY_DEVICE,
     fmad_option,
+    precision_option,
     problem_options,
     seed_option,
     selection_options,
@@ -32,7 +33,7 @@ REPORT_RUNS = 5
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(SIZES_BY_DEVICE, "float32", seed_option)
+@problem_options(SIZES_BY_DEVICE, "float32", seed_option, precision_option)
 @measuring_options
 @output_options(
     option(
@@ -94,7 +95,13 @@ def bench_command(
             )
         else:
             chosen = asked_cases(
-                variants, selection.is_named, sizes, dtypes, measuring.seed, quiet=outputs.quiet
+                variants,
+                selection.is_named,
+                sizes,
+                dtypes,
+                measuring.seed,
+                quiet=outputs.quiet,
+                allowed_precision=measuring.allowed_precision,
             )
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)

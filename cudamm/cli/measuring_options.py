@@ -15,6 +15,7 @@ from cudamm.cli.shared_options import cold_option, device_options, fields_of, ga
 
 if TYPE_CHECKING:
     from cudamm.benchmark.sampling_policy import Settings
+    from cudamm.kernels.lower_precision import LowerPrecision
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Measuring:
     timeout_s: float
     verify: bool
     seed: int
+    allowed_precision: LowerPrecision
     device_spec: str
     times: bool
     arch: str

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
 from cloup import argument, option_group
 
 from cudamm.api.defaults import LARGEST_SEED, MOST_SCALE, MOST_SECONDS, TIMED_SIZES
@@ -250,6 +251,11 @@ where_option = option(
 seed_option = option(
     "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N", help="Seed of the random matrices."
 )
+precision_option = option(
+    "--allow-precision", "allowed_precision", type=click.Choice(["tf32", "half", "bfloat16"]),
+    callback=lambda _context, _parameter, name: name or "", show_default="none",
+    help="Format to which a kernel may round A and B, or their products.",
+)  # fmt: skip
 scale_options = (
     option(
         "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=1.0, metavar="NUMBER",

@@ -17,6 +17,7 @@ from cudamm.cli.shared_options import (
     EVERY_VALUE,
     SIZES_BY_DEVICE,
     fmad_option,
+    precision_option,
     problem_options,
     seed_option,
     selection_options,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     block=EVERY_VALUE,
     values=EVERY_VALUE,
 )
-@problem_options(SIZES_BY_DEVICE, "float32", seed_option)
+@problem_options(SIZES_BY_DEVICE, "float32", seed_option, precision_option)
 @measuring_options
 @output_options(
     option(
@@ -81,7 +82,15 @@ def sweep_command(
         from cudamm.tuning.fitted_cases import fitted_to
 
         sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
-        asked = asked_cases(variants, selection.is_named, sizes, dtypes, measuring.seed, quiet=outputs.quiet)
+        asked = asked_cases(
+            variants,
+            selection.is_named,
+            sizes,
+            dtypes,
+            measuring.seed,
+            quiet=outputs.quiet,
+            allowed_precision=measuring.allowed_precision,
+        )
         asked, remarks = fitted_to(worker.target, asked, selection.is_named)
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:

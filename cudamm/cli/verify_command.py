@@ -12,6 +12,7 @@ from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_option,
     fmad_option,
+    precision_option,
     problem_options,
     scale_options,
     seed_option,
@@ -20,12 +21,15 @@ from cudamm.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.selection import Selection
 
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(VERIFIED_SIZES), "every type of the method", seed_option, *scale_options)
+@problem_options(
+    ", ".join(VERIFIED_SIZES), "every type of the method", seed_option, *scale_options, precision_option
+)
 @option_group("Device", device_option, verify_timeout_option)
 @output_options()
 def verify_command(
@@ -36,6 +40,7 @@ def verify_command(
     seed: int,
     alpha: float,
     beta: float,
+    allowed_precision: LowerPrecision,
     device_spec: str,
     timeout_s: float | None,
     outputs: OutputOptions,
@@ -71,6 +76,7 @@ def verify_command(
         quiet=outputs.quiet,
         all_types=True,
         scale=(alpha, beta),
+        allowed_precision=allowed_precision,
     )
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info

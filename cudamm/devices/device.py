@@ -198,7 +198,7 @@ class Run(ABC):
         return None
 
     def redraw(self, problem: Problem, place: int = 0, outputs: int = 1) -> None:
-        """Prepare a sample on inputs that no launch has seen, and fill its outputs as `fill_output` does.
+        """Prepare a sample on inputs that no launch has seen, and fill its outputs for α A B + β C.
 
         Args:
             problem: its shape is that of the launch, and its draw a new one.
@@ -206,7 +206,7 @@ class Run(ABC):
             outputs: number of outputs, at most `most_outputs`.
         """
         self.load(*problem.inputs)
-        self.fill_output()
+        self.prepare_output(problem)
 
     def time(self, slots: Sequence[Slot], cold: bool = False) -> float | None:
         """Return one sample after `redraw`, in milliseconds per launch; None if it has to be repeated.
@@ -250,6 +250,13 @@ class Run(ABC):
         for name, matrix in inputs.items():
             self.matrices[name] = self.layouts[name].stored(matrix)
             self._place(name, self.layouts[name].memory_of(self.matrices[name]))
+
+    def prepare_output(self, problem: Problem) -> None:
+        """Fill C with a pattern that reveals elements that are not written, or with the C of α A B + β C."""
+        if problem.scale.beta:
+            self.load_output(problem.output)
+        else:
+            self.fill_output()
 
     def load_output(self, c: Matrix) -> None:
         """Fill C with a matrix, padded with zeros."""

@@ -588,7 +588,9 @@ class _GpuRun(Run):
         return self._timed
 
     def judge(self, problem: Problem, output: int) -> Judged | None:
-        """Judge the product of a timed launch on the GPU."""
+        """Judge the product of a timed launch on the GPU; α A B + β C is judged on the host."""
+        if problem.scale != UNSCALED:
+            return None
         with _driver_errors():
             return self._timed_memory.judge(problem, output)
 

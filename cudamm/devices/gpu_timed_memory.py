@@ -10,7 +10,6 @@ import numpy as np
 from cudamm.devices.device import GUARD_BYTES, DamagedMemoryError, Judged, Slot
 from cudamm.devices.gpu_support import MOST_JUDGED_ROWS, Support
 from cudamm.errors import KernelError
-from cudamm.kernels.error_bound import gamma
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
@@ -83,6 +82,11 @@ class TimedMemory:
         for memory in self._outputs:
             self._cuda.memset_d32_async(memory, self._poison, self._region_bytes("C") // 4, None)
         self._place = place
+        if problem.scale.beta:
+            layout = self._layouts["C"]
+            elements = layout.memory_of(layout.stored(problem.output))
+            for output in range(self.outputs):
+                self._cuda.memcpy_htod(self._output_address(output), elements)
 
     @staticmethod
     def _streams(problem: Problem) -> dict[MatrixName, ElementStream]:
@@ -124,7 +128,7 @@ class TimedMemory:
         random = np.random.default_rng()  # nobody can know which rows are judged
         rows = np.sort(random.choice(m, count, replace=False)).astype(np.int32)
         places = self._places(problem, output)
-        bound = gamma(self._element, k) * (1 + 2.0**-20)
+        bound = problem.relative_bound * (1 + 2.0**-20)
         matrices = [argument for name in ("A", "B", "C") for argument in places[name].arguments]
         wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound)
         if not wrong and count < m:

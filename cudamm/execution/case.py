@@ -53,6 +53,7 @@ class Case:
         made_from = (
             self.program_identity, method.entry, method.sums_in_k_order, method.ceiling, self.launch,
             problem.shape, problem.element, problem.seed, self.fmad,
+            *filter(None, [problem.allowed_precision]),
         )  # fmt: skip
         return hash_of(map(repr, made_from))
 
@@ -93,6 +94,8 @@ class Verdict:
         max_error: |got − expected| of the element whose error is the largest share of its bound; None if the
             error is not a number.
         error_bound: the largest error that is allowed for that element.
+        effective_bits: significant bits of products that have such errors, at most those of the type; None
+            for whole numbers, and if the errors show no precision.
         launch_ms: duration of the launches, in milliseconds.
         cause: the mistake that explains the wrong product, and begins the reason; empty if it is not known.
     """
@@ -102,6 +105,7 @@ class Verdict:
     bit_equal: bool | None = None
     max_error: float | None = None
     error_bound: float | None = None
+    effective_bits: float | None = None
     launch_ms: float = 0.0
     cause: str = ""
 

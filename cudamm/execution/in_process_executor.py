@@ -16,6 +16,7 @@ from cudamm.errors import CudammError, KernelError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.judge import verify
+from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.execution.timed_launches import TimedLaunches, TimedSamples
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
@@ -61,6 +62,7 @@ class InProcessExecutor(Executor):
         self.device = device
         self._expected = expected
         self._problem: Problem | None = None
+        self._precision: PrecisionJudge | None = None
         self._padded: dict[Shape, tuple[Matrix, Matrix]] = {}
         self._runs: dict[int, _OpenRun] = {}
 
@@ -89,6 +91,8 @@ class InProcessExecutor(Executor):
                 fmad=case.fmad,
                 thread_order=thorough and case.execution == "emulated",
             )
+            if verdict.correct:
+                verdict = self._precision_judge().judged(verdict, run)
             if verdict.correct and thorough:
                 verdict = _on_other_inputs(timed, verdict)
         if not verdict.correct:
@@ -109,6 +113,12 @@ class InProcessExecutor(Executor):
             if not case.on_host:
                 reasons, clock_mhz = self.device.throttle_reasons(), self.device.clock_mhz()
             return SampleBatch(taken.samples_ms, clock_mhz, reasons, taken.judged, taken.judged_whole)
+
+    def _precision_judge(self) -> PrecisionJudge:
+        assert self._problem is not None  # noqa: S101 - a run of it is open
+        if self._precision is None:
+            self._precision = PrecisionJudge(self._problem)
+        return self._precision
 
     def make_ready(self, problem: Problem) -> None:
         """Make a problem's inputs, and the reference that its products are compared with."""
@@ -144,7 +154,7 @@ class InProcessExecutor(Executor):
             # An executor on a GPU runs the host's own methods too.
             device = host() if case.on_host and self.device.info.kind != "cpu" else self.device
             run = device.open(case.program, case.compiled, case.launch, *self._padded[shape])
-            entry = _OpenRun(case, run, TimedLaunches(run, problem, case.variant))
+            entry = _OpenRun(case, run, TimedLaunches(run, problem, case.variant, self._precision_judge()))
         self._runs[case.position] = entry  # the most recently used run is last
         return entry.run
 
@@ -180,7 +190,7 @@ class InProcessExecutor(Executor):
         self._free_runs()
         if self._problem is not None:
             self._problem.release()
-        self._problem = None
+        self._problem = self._precision = None
 
     def close(self) -> None:
         """Close every run; the caller that opened the device closes it."""

@@ -9,6 +9,7 @@ import numpy as np
 from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
 from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.precision_judge import lower_precision_of
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
 from cudamm.execution.wrong_result import adds_to_output, terms_used
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
@@ -38,7 +39,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     undefined_shuffle = missed_barrier = ""
     try:
         for descending in (False, True) if thread_order else (False,):
-            fill_output(run, problem)
+            run.prepare_output(problem)
             launch_ms += run.launch(descending)
             run.check_memory()
             undefined_shuffle = undefined_shuffle or run.undefined_shuffle
@@ -87,6 +88,8 @@ def _explained(
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
+    if is_product and not (cause or used or unwritten.any()):
+        cause = lower_precision_of(product, problem)
     reason = "; ".join(filter(None, (described, used)))
     return dataclasses.replace(verdict, reason=reason).because_of(cause)
 
@@ -103,14 +106,6 @@ def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:
     except KernelError:
         return ""  # it is not the same in each launch
     return usual_cause(run, problem) or missing_terms(run, problem)
-
-
-def fill_output(run: Run, problem: Problem) -> None:
-    """Fill C with a pattern that reveals elements that are not written, or with the C of α A B + β C."""
-    if problem.scale.beta:
-        run.load_output(problem.output)
-    else:
-        run.fill_output()
 
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:

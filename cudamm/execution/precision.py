@@ -34,6 +34,13 @@ ROUNDING_ERROR = 0.5
 It is 0.41 on average if the product is rounded once, and 0.55 if both factors are rounded instead.
 """
 
+CUT_FACTOR = 4
+"""Largest error of products for which a lower precision is allowed, in multiples of ROUNDING_ERROR 2⁻ᵖ.
+
+Inputs whose bits are cut off have up to three times the error of rounded products; a precision that has three
+bits less has eight times the error.
+"""
+
 INTERLEAVED_CHAINS = (2, 4, 8, 16, 32)
 """Numbers of partial sums of the vectorised orders that the yardstick includes."""
 
@@ -86,6 +93,11 @@ class Precision:
     def is_lower(self) -> bool:
         """Return whether the errors are larger than those of a computation in the full element type."""
         return self.rms_error > FACTOR * self.yardstick_error
+
+    def is_allowed(self, product_bits: int) -> bool:
+        """Return whether the errors are no larger than those of products of some bits and correct sums."""
+        of_products = CUT_FACTOR * ROUNDING_ERROR * 2.0**-product_bits
+        return self.rms_error <= math.hypot(FACTOR * self.yardstick_error, of_products)
 
     @property
     def effective_bits(self) -> float:
@@ -175,7 +187,12 @@ class Yardstick:
 
 
 def yardstick_of(
-    a: Matrix, b: Matrix, reference_high: Matrix, reference_low: Matrix, element_name: str
+    a: Matrix,
+    b: Matrix,
+    reference_high: Matrix,
+    reference_low: Matrix,
+    element_name: str,
+    known_error: float | None = None,
 ) -> Yardstick | None:
     """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
 
@@ -192,6 +209,7 @@ def yardstick_of(
         b: the sampled columns of B (k x c).
         reference_high: high part of the exact elements (r x c), from `Problem.reference`.
         reference_low: low part of the exact elements.
+        known_error: the expected error, from another sample of inputs of the same kind.
     """
     if element_name not in FULL_BITS:
         return None
@@ -203,6 +221,9 @@ def yardstick_of(
     if not chosen.any() or not np.isfinite(terms_norm).all():
         return None
 
+    if known_error is not None:
+        full_bits = FULL_BITS[element_name]
+        return Yardstick(full_bits, reference_high, reference_low, terms_norm, chosen, known_error)
     unit, k = ROUNDING_ERROR * float(limits.eps) / 2, a.shape[1]
     expected = [
         _relative_rms(_growth_in_random_order(terms_norm, reference_high, k) * unit, terms_norm, chosen)

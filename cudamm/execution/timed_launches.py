@@ -12,6 +12,7 @@ import numpy as np
 from cudamm.devices.device import POISON, DamagedMemoryError, Run, Slot
 from cudamm.errors import KernelError
 from cudamm.execution.judge import describe_wrong, is_filled_with, where, wrong_elements
+from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
@@ -36,13 +37,15 @@ class TimedSamples:
 class TimedLaunches:
     """The timed launches of one run, of which some are judged."""
 
-    def __init__(self, run: Run, problem: Problem, variant: Variant) -> None:
+    def __init__(self, run: Run, problem: Problem, variant: Variant, precision: PrecisionJudge) -> None:
         """Begin without samples.
 
         Args:
             problem: the problem with which the run was verified.
+            precision: judges the precision of its products.
         """
         self._run, self._problem, self._variant = run, problem, variant
+        self._precision = precision
         self._draw = 0
         self._earlier = collections.deque([problem], MOST_EARLIER)
         self._random = np.random.default_rng()  # not from the seed: no kernel can know what is judged
@@ -74,7 +77,7 @@ class TimedLaunches:
             sample_ms = self._run.time(slots, cold)
             if sample_ms is None:
                 continue
-            problems = {slot: dataclasses.replace(problem, window=slot.window) for slot in slots}
+            problems = {slot: _at_window(problem, slot.window) for slot in slots}
             self._earlier += problems.values()
             if len(samples_ms) in judged:
                 judged_rows += (self._judge(problems[slot], slot.output) for slot in finals.values())
@@ -124,6 +127,9 @@ class TimedLaunches:
             wrong, rows = judged.wrong, judged.rows
         if wrong:
             raise KernelError(self._why_wrong(run.timed_product(output), problem))
+        too_low = self._precision.why_too_low(run, problem, output)
+        if too_low:
+            raise KernelError(f"a later launch {too_low}")
         return rows
 
     def _why_wrong(self, product: Matrix, problem: Problem) -> str:
@@ -147,3 +153,8 @@ class TimedLaunches:
         of_problem = ~wrong_elements(product[:m, :n], problem)
         problem.release()
         return bool(wrong[:m, :n].any() and of_problem[wrong[:m, :n]].all())
+
+
+def _at_window(problem: Problem, window: int) -> Problem:
+    """Return the problem of a window; the problem itself, whose inputs exist already, if that is its own."""
+    return problem if window == problem.window else dataclasses.replace(problem, window=window)

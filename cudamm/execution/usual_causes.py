@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cudamm.devices.device import GUARD_BYTES, GUARDS, Run
 from cudamm.errors import UsageError
-from cudamm.kernels.error_bound import error_factors, norms_of
+from cudamm.kernels.error_bound import error_factors, gamma, norms_of
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
@@ -406,7 +406,7 @@ def _transposed_in_tiles(matrix: Matrix, tile: int) -> Matrix:
 def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
     """Return the error bound of a product; doubled, because here it is computed in float64 too."""
     try:
-        rows, columns = error_factors(norms_of(a, b), problem.element, max(1, a.shape[1]))
+        rows, columns = error_factors(norms_of(a, b), gamma(problem.element, max(1, a.shape[1])))
     except UsageError:  # there is no bound: nothing is near enough
         return np.zeros((a.shape[0], b.shape[1]))
     bound: Matrix = np.outer(rows, columns) * (2 if problem.element.name == "float64" else 1)

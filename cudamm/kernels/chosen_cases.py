@@ -12,6 +12,7 @@ from cudamm.kernels.variant import Variant, check_count
 from cudamm.source.expression import Expression, parse_condition
 
 if TYPE_CHECKING:
+    from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.problem import Problem
 
 Cases = list[tuple[Variant, "Problem"]]
@@ -25,12 +26,14 @@ def cases(
     seed: int,
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
+    allowed_precision: LowerPrecision = "",
 ) -> list[tuple[Variant, Problem]]:
     """Return every variant on every size in every element type, grouped by size and type.
 
     Args:
         all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
         scale: α and β of α A B + β C.
+        allowed_precision: a format to which float32 and float64 kernels may round.
 
     Raises:
         UsageError: a size is malformed, an element type does not exist, or there are too many cases.
@@ -48,7 +51,9 @@ def cases(
 
     check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
     problems = {
-        (s, e): Problem(s, e, seed, Scale(*scale)) for s in shapes for e in elements or ELEMENT_TYPES.values()
+        (s, e): Problem(s, e, seed, Scale(*scale), "" if e.name == "int32" else allowed_precision)
+        for s in shapes
+        for e in elements or ELEMENT_TYPES.values()
     }
     return [
         (variant, problem)
@@ -172,6 +177,7 @@ def cases_of_supported_types(
     seed: int,
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
+    allowed_precision: LowerPrecision = "",
 ) -> tuple[Cases, list[str]]:
     """Return the cases of `cases` without methods that lack a type, and remarks.
 
@@ -187,7 +193,7 @@ def cases_of_supported_types(
     """
     kept: Cases = []
     left_out: dict[str, dict[str, None]] = {}
-    for variant, problem in cases(variants, sizes, dtypes, seed, all_types, scale):
+    for variant, problem in cases(variants, sizes, dtypes, seed, all_types, scale, allowed_precision):
         method, dtype = variant.method, problem.element.name
         if dtype in method.element_types or is_named(method):
             kept.append((variant, problem))

@@ -13,7 +13,7 @@ PIECES = 8
 """Number of pieces of a matrix, one per thread; fixed, because the rounding of the sums depends on it."""
 
 
-def error_factors(norms: tuple[Matrix, Matrix], element: ElementType, k: int) -> tuple[Matrix, Matrix]:
+def error_factors(norms: tuple[Matrix, Matrix], relative_bound: float) -> tuple[Matrix, Matrix]:
     """Return a factor for each row (m) and each column (n); their products are the error bound.
 
     |err| ≤ γ_k (|A| |B|)ᵢⱼ holds for sums in any order, fused or not: Higham, Accuracy and Stability of
@@ -23,13 +23,11 @@ def error_factors(norms: tuple[Matrix, Matrix], element: ElementType, k: int) ->
 
     Args:
         norms: the norms of A's rows and of B's columns, from `norms_of`.
-
-    Raises:
-        UsageError: k u ≥ 1, for which no bound holds.
+        relative_bound: γ_k, or more if a lower precision is allowed.
     """
     rows, columns = norms
     # The small factor covers the float64 rounding errors of the reference and of the bound itself.
-    return rows * (gamma(element, k) * (1 + 2.0**-20)), columns
+    return rows * (relative_bound * (1 + 2.0**-20)), columns
 
 
 def gamma(element: ElementType, k: int) -> float:

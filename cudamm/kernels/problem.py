@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_pieces
+from cudamm.kernels.lower_precision import LowerPrecision, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import ElementStream, stream
@@ -102,6 +103,7 @@ class Problem:
     Attributes:
         seed: seed of the random inputs; the same seed gives the same inputs on every machine.
         scale: factors of the product and of the matrix that C holds before a launch.
+        allowed_precision: a format to which a kernel may round, although the element type has more bits.
         draw: number of the draw; each has other inputs, for launches on inputs that no launch has seen.
         window: where in the draw's streams of random elements the inputs begin.
         column_major: the inputs into which a stream is written column by column.
@@ -111,6 +113,7 @@ class Problem:
     element: ElementType
     seed: int = 0
     scale: Scale = UNSCALED
+    allowed_precision: LowerPrecision = ""
     draw: int = 0
     window: int = 0
     column_major: tuple[MatrixName, ...] = ()
@@ -187,12 +190,21 @@ class Problem:
             UsageError: k is too large for any bound.
         """
         rows, columns = self._norms
-        if self.scale == UNSCALED:
-            return error_factors((rows, columns), self.element, self.shape.k)
-        # β C is one more product of a row and a column: of β and of an element that is at most 1.
-        rows = np.sqrt((self.scale.alpha * rows) ** 2 + self.scale.beta**2)
-        columns = np.sqrt(columns**2 + 1)
-        return error_factors((rows, columns), self.element, self.shape.k + ROUNDINGS_OF_SCALING)
+        if self.scale != UNSCALED:
+            # β C is one more product of a row and a column: of β and of an element that is at most 1.
+            rows = np.sqrt((self.scale.alpha * rows) ** 2 + self.scale.beta**2)
+            columns = np.sqrt(columns**2 + 1)
+        return error_factors((rows, columns), self.relative_bound)
+
+    @property
+    def relative_bound(self) -> float:
+        """Return the largest error of an element as a share of the sum of its terms' sizes.
+
+        Raises:
+            UsageError: k is too large for any bound.
+        """
+        roundings = self.shape.k + (0 if self.scale == UNSCALED else ROUNDINGS_OF_SCALING)
+        return gamma(self.element, roundings) + product_error(self.allowed_precision)
 
     @functools.cached_property
     def _norms(self) -> tuple[Matrix, Matrix]:

@@ -19,7 +19,8 @@ from cudamm.output.variant_table import Parameters, shown_parameters
 
 _LEGEND = (
     "= every bit equals the reference   ~ every element is within its error bound   ✗ wrong or failed   "
-    "- skipped\nclosest: the largest error, as a share of its error bound"
+    "- skipped\nclosest: the largest error, as a share of its error bound   "
+    "bits: those of products with such errors"
 )
 
 Shape = tuple[int, int, int]
@@ -69,6 +70,7 @@ def _table(
     for m, n, k in shapes:
         table.add_column(f"{m}x\n{n}x\n{k}" if in_lines else f"{m}x{n}x{k}", justify="center", no_wrap=True)
     table.add_column("closest", justify="right", no_wrap=True)
+    table.add_column("bits", justify="right", no_wrap=True)
     named = zip(results, params, strict=True)
     for _, group in itertools.groupby(named, key=lambda pair: _variant(pair[0])):
         rows = list(group)
@@ -76,7 +78,8 @@ def _table(
         for i, (dtype, cells) in enumerate(itertools.groupby(rows, key=lambda pair: pair[0].dtype)):
             found = {(r.m, r.n, r.k): r for r, _ in cells}
             marks = [_mark(found[shape]) if shape in found else "" for shape in shapes]
-            table.add_row(*(names if i == 0 else [""] * len(names)), dtype, *marks, _closest(found.values()))
+            measured = _closest(found.values()), _bits(found.values())
+            table.add_row(*(names if i == 0 else [""] * len(names)), dtype, *marks, *measured)
         table.add_section()
     return table
 
@@ -101,3 +104,9 @@ def _closest(results: Iterable[Result]) -> str:
         if verdict.max_error is not None and verdict.error_bound
     ]
     return f"{max(shares):.1%}" if shares else ""
+
+
+def _bits(results: Iterable[Result]) -> str:
+    """Return the fewest bits of products that have such errors; empty if the errors show none."""
+    bits = [r.verdict.effective_bits for r in results if r.verdict.effective_bits is not None]
+    return f"{min(bits):.0f}" if bits else ""

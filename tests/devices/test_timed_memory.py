@@ -14,11 +14,12 @@ from cudamm.devices import gpu_device, gpu_timed_memory
 from cudamm.devices.device import Slot
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.errors import KernelError
+from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.execution.timed_launches import TimedLaunches
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.problem import UNSCALED, Problem, Scale, Shape
 from cudamm.kernels.variant import variants
 from tests.fake_cuda_driver import FakeDriver
 
@@ -66,16 +67,25 @@ def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     opened = []
 
     def open_launches(
-        multiply: Multiply = product, shape: str = "20x24x28", element: str = "float32", **launch: Any
+        multiply: Multiply = product,
+        shape: str = "20x24x28",
+        element: str = "float32",
+        scale: Scale = UNSCALED,
+        allowed_precision: Any = "",
+        **launch: Any,
     ) -> Any:
         device = GpuDevice(0)
         opened.append(device)
         kernel = FakeKernel(driver, multiply, np.dtype(element))
         monkeypatch.setattr(device, "_kernel", lambda *_: kernel)
-        problem = Problem(Shape(*map(int, shape.split("x"))), ELEMENT_TYPES[element], seed=3)
+        problem = Problem(
+            Shape(*map(int, shape.split("x"))), ELEMENT_TYPES[element], 3, scale, allowed_precision
+        )
         plan = Launch(problem.shape, (1, 1, 1), (1, 1, 1), 0, (), ("A", "B", "C"), **launch)
         run = device.open(SimpleNamespace(), SimpleNamespace(), plan, *problem.inputs)
-        return SimpleNamespace(launches=TimedLaunches(run, problem, VARIANT), kernel=kernel, run=run)
+        return SimpleNamespace(
+            launches=TimedLaunches(run, problem, VARIANT, PrecisionJudge(problem)), kernel=kernel, run=run
+        )
 
     yield open_launches
     for device in opened:
@@ -235,6 +245,25 @@ def test_a_kernel_that_adds_finds_zeros(timed: Any) -> None:
         c += a @ b
 
     assert timed(add, adds_to_zeros=True).launches.sample(3, 1, True).judged
+
+
+def test_a_scaled_sum_is_judged_with_the_c_of_its_draw(timed: Any) -> None:
+    def scaled(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:] = 2 * (a @ b) + 0.5 * c
+
+    assert timed(scaled, scale=Scale(2, 0.5)).launches.sample(2, 1, True).judged
+    with pytest.raises(KernelError, match="right on the first launch only"):
+        timed(product, scale=Scale(2, 0.5)).launches.sample(1, 1, True)
+
+
+def test_a_lower_precision_than_that_of_the_type_is_found_in_a_timed_launch(timed: Any) -> None:
+    def halved(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        c[:] = a.astype(np.float16).astype(np.float32) @ b.astype(np.float16).astype(np.float32)
+
+    expected = r"a later launch computed in less than its type: errors like those of 11-bit products"
+    with pytest.raises(KernelError, match=expected):
+        timed(halved, "64x64x2048").launches.sample(1, 1, True)
+    assert timed(halved, "64x64x2048", allowed_precision="half").launches.sample(1, 1, True).judged
 
 
 def test_a_sample_that_could_not_be_held_is_repeated_on_new_inputs(timed: Any, monkeypatch: Any) -> None:

@@ -1,0 +1,109 @@
+"""Judge the precision in which a run computed, by a random sample of its product."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from cudamm.devices.device import Run
+from cudamm.execution.case import Verdict
+from cudamm.execution.precision import (
+    FULL_BITS,
+    SAMPLE_ELEMENTS,
+    Precision,
+    choose_sample,
+    describe,
+    yardstick_of,
+)
+from cudamm.kernels.lower_precision import PRODUCT_BITS
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem
+from cudamm.kernels.reference_product import reference_product
+
+FEWEST_BITS = 6.5
+"""Fewest bits for which errors beyond the bound are taken for a precision; those of bfloat16 are 7.8."""
+
+
+class PrecisionJudge:
+    """The judge of all products of one problem, also of those with other inputs."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        # The expected error takes long to compute. On many elements it hardly depends on the inputs.
+        self._expected_error: float | None = None
+
+    def judged(self, verdict: Verdict, run: Run) -> Verdict:
+        """Return the verdict on a product within its bound, with the precision of the last launch."""
+        if not self.applies:
+            return verdict
+        m, n = self._problem.shape.m, self._problem.shape.n
+        rows, columns = _sample(m, n)
+        a, b = self._problem.inputs
+        precision = self.precision(a[rows], b[:, columns], run.elements(rows, columns))
+        if precision is None:
+            return verdict
+        verdict = dataclasses.replace(verdict, effective_bits=round(precision.effective_bits, 1))
+        too_low = self._why_too_low(precision)
+        return dataclasses.replace(verdict, correct=False).because_of(too_low) if too_low else verdict
+
+    def why_too_low(self, run: Run, problem: Problem, output: int) -> str:
+        """Return what is wrong with the precision of a timed launch; empty if nothing is.
+
+        Args:
+            problem: the launch's problem, with its draw and window.
+            output: the output of its slot.
+        """
+        if not self.applies:
+            return ""
+        rows, columns = _sample(problem.shape.m, problem.shape.n)
+        precision = self.precision(*run.timed_elements(problem, output, rows, columns))
+        return self._why_too_low(precision) if precision is not None else ""
+
+    @property
+    def applies(self) -> bool:
+        """Return whether the products have a precision: whole numbers are exact."""
+        return self._problem.element.name in FULL_BITS and self._problem.scale == UNSCALED
+
+    def precision(self, a: Matrix, b: Matrix, product: Matrix) -> Precision | None:
+        """Return the precision of the elements in rows of A and columns of B; None if it is not known."""
+        element = self._problem.element
+        reference = reference_product(a, b, element)
+        yardstick = yardstick_of(a, b, *reference, element.name, self._expected_error)
+        if yardstick is None:
+            return None
+        if product.size >= SAMPLE_ELEMENTS:
+            self._expected_error = yardstick.error
+        return yardstick.precision_of(product)
+
+    def _why_too_low(self, precision: Precision) -> str:
+        allowed = self._problem.allowed_precision
+        if not precision.is_lower or (allowed and precision.is_allowed(PRODUCT_BITS[allowed])):
+            return ""
+        return _described(precision, self._problem)
+
+
+def lower_precision_of(product: Matrix, problem: Problem) -> str:
+    """Return the lower precision in which a product beyond its bound was computed; empty if it was not.
+
+    Args:
+        product: C in the problem's shape.
+    """
+    judge = PrecisionJudge(problem)
+    if not judge.applies:
+        return ""
+    rows, columns = _sample(*product.shape)
+    a, b = problem.inputs
+    precision = judge.precision(a[rows], b[:, columns], product[np.ix_(rows, columns)])
+    is_known = precision is not None and precision.is_lower and precision.effective_bits >= FEWEST_BITS
+    return _described(precision, problem) if precision is not None and is_known else ""
+
+
+def _described(precision: Precision, problem: Problem) -> str:
+    advice = "" if problem.allowed_precision else " (if that is meant, allow it with --allow-precision)"
+    return f"computed in less than its type: {describe(precision)}{advice}"
+
+
+def _sample(m: int, n: int) -> tuple[Matrix, Matrix]:
+    """Return the rows and the columns of a sample, which no kernel can know."""
+    rows, columns = choose_sample(m, n, np.random.default_rng())
+    return rows.astype(np.int32), columns.astype(np.int32)

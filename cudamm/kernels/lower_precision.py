@@ -1,0 +1,23 @@
+"""Precisions below that of the element type, in which a user may allow a kernel to multiply."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+LowerPrecision = Literal["", "tf32", "half", "bfloat16"]
+"""The format to which a kernel may round A and B, or their products; empty for none."""
+
+PRODUCT_BITS: dict[LowerPrecision, int] = {"tf32": 11, "half": 11, "bfloat16": 8}
+"""Number of significant bits of each format."""
+
+CUTS = 4
+"""Largest error of a product of two inputs that are cut to p bits, in multiples of 2⁻ᵖ.
+
+Rounding to p bits changes a number by at most 2⁻ᵖ of itself. Tensor cores cut the bits of a float32 off
+instead, which changes it by up to twice as much; a product has two inputs.
+"""
+
+
+def product_error(precision: LowerPrecision) -> float:
+    """Return the largest error of a product in a lower precision, as a share of the product."""
+    return CUTS * 2.0 ** -PRODUCT_BITS[precision] if precision else 0.0

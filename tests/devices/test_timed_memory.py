@@ -19,7 +19,7 @@ from cudamm.execution.timed_launches import TimedLaunches
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.problem import UNSCALED, Problem, Scale, Shape
+from cudamm.kernels.problem import UNSCALED, Problem, Scale, Shape, parse_shape
 from cudamm.kernels.variant import variants
 from tests.fake_cuda_driver import FakeDriver
 
@@ -78,14 +78,11 @@ def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         opened.append(device)
         kernel = FakeKernel(driver, multiply, np.dtype(element))
         monkeypatch.setattr(device, "_kernel", lambda *_: kernel)
-        problem = Problem(
-            Shape(*map(int, shape.split("x"))), ELEMENT_TYPES[element], 3, scale, allowed_precision
-        )
+        problem = Problem(parse_shape(shape), ELEMENT_TYPES[element], 3, scale, allowed_precision)
         plan = Launch(problem.shape, (1, 1, 1), (1, 1, 1), 0, (), ("A", "B", "C"), **launch)
         run = device.open(SimpleNamespace(), SimpleNamespace(), plan, *problem.inputs)
-        return SimpleNamespace(
-            launches=TimedLaunches(run, problem, VARIANT, PrecisionJudge(problem)), kernel=kernel, run=run
-        )
+        launches = TimedLaunches(run, problem, VARIANT, PrecisionJudge(problem))
+        return SimpleNamespace(launches=launches, kernel=kernel, run=run)
 
     yield open_launches
     for device in opened:
@@ -267,7 +264,7 @@ def test_a_lower_precision_than_that_of_the_type_is_found_in_a_timed_launch(time
 
 
 def test_a_sample_that_could_not_be_held_is_repeated_on_new_inputs(timed: Any, monkeypatch: Any) -> None:
-    run = timed()
+    run = timed(element="int32")
     answers = iter([None, 2.0])
     monkeypatch.setattr(run.run._device.support, "sample", lambda launches, cold: next(answers))
     monkeypatch.setattr(run.run, "judge", lambda problem, output: gpu_device.Judged(False, 20))

@@ -62,6 +62,14 @@ FULL_BITS = {"float32": 24, "float64": 53}
 FORMATS = {53: "float64", 24: "float32", 11: "half, TF32", 8: "bfloat16"}
 """Names of the formats with a number of significant bits."""
 
+CUT_FORMATS = {
+    10: "half or TF32 without rounding",
+    9: "half or TF32 without rounding",
+    7: "bfloat16 without rounding",
+    6: "bfloat16 without rounding",
+}
+"""The same for products of factors whose bits are cut off; they have about one and a half bits less."""
+
 
 @dataclass(frozen=True)
 class Precision:
@@ -140,7 +148,8 @@ def describe(precision: Precision) -> str:
 
 
 def _format_name(bits: int) -> str:
-    return f" ({FORMATS[bits]})" if bits in FORMATS else ""
+    name = FORMATS.get(bits) or CUT_FORMATS.get(bits)
+    return f" ({name})" if name else ""
 
 
 def choose_sample(

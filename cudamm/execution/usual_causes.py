@@ -38,6 +38,9 @@ LEAST_TILE = 8
 LARGEST_EXACT = 2.0**24
 """Whole numbers below this have no rounding error in float32; above it, every float32 is a whole number."""
 
+LEAST_FACTOR = 0.01
+"""Least difference from 1 of a factor by which a product is taken to be multiplied."""
+
 LEAST_FINITE = 4
 """Number of sums that a reading has to give: each NaN from beyond the edge of a matrix is like any other."""
 
@@ -457,6 +460,8 @@ def _factor(product: Matrix, problem: Problem) -> float | None:
         return None
     exact = float(product[place] / reference[place])
     factor = float(f"{exact:.4g}")  # rounding errors leave digits behind
+    if problem.element.name != "int32" and abs(factor - 1) < LEAST_FACTOR:
+        return None  # rounding to fewer bits makes products a little smaller too
     if factor in (0, 1) or (problem.element.name == "int32" and factor != exact):
         return None
     bound = problem.error_bound * max(1.0, abs(factor)) * 1.5  # the multiplication is rounded too

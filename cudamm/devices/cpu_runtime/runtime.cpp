@@ -933,6 +933,13 @@ std::vector<Argument> read_arguments() {
     return arguments;
 }
 
+// New inputs were written by another process. A call finds them in this processor's cache, as far as they fit, as it
+// would after an earlier call on them.
+void read_into_cache() {
+    for (const Span& buffer : buffers)
+        for (size_t i = 0; i < buffer.bytes; i += 64) (void)*(const volatile char*)(buffer.data + i);
+}
+
 void serve_commands(unsigned worker_count) {
     Pool* pool = nullptr;
     std::vector<unsigned long long> chosen;
@@ -949,6 +956,7 @@ void serve_commands(unsigned worker_count) {
             ok("%s", "");
         } else if (!strcmp(command, "call")) {
             const std::vector<Argument> arguments = read_arguments();
+            read_into_cache();
             const long long start = nanoseconds();
             kernel.call(arguments.data());
             const long long end = nanoseconds();

@@ -40,6 +40,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -798,6 +799,25 @@ void show_next_output(const char* label) {
 // ---- Crashes -------------------------------------------------------------------------------------------
 
 std::vector<Span> buffers;
+std::vector<std::pair<char*, size_t>> mappings;  // the memory of each buffer, with its guards
+std::atomic<bool> is_reachable{true};            // whether the mappings can be accessed now
+
+const char still_runs[] = "the kernel started a thread of the host, which still ran when the launch had ended";
+
+// Returns the number of this process's threads; 0 if the system does not say.
+unsigned running_threads() {
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 ? tasks.st_nlink - 2 : 0;
+}
+
+// Lets the buffers be accessed during launches only. A thread that the kernel has started, and that goes on when the
+// kernel has returned, would compute in time that nobody measures.
+void make_reachable(bool reachable) {
+    if (observing) return;
+    is_reachable = reachable;
+    for (const auto& mapping : mappings)
+        mprotect(mapping.first, mapping.second, reachable ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
 
 void crashed(int signal, siginfo_t* info, void*) {
     char thread[160] = "";
@@ -807,6 +827,9 @@ void crashed(int signal, siginfo_t* info, void*) {
     char distance[160] = "";
     if (signal == SIGSEGV || signal == SIGBUS) {
         const char* address = (const char*)info->si_addr;
+        for (size_t i = 0; !is_reachable && i < mappings.size(); ++i)
+            if (address >= mappings[i].first && address < mappings[i].first + mappings[i].second)
+                fail("%s", still_runs);
         long nearest = 2 * fence_bytes;
         for (const Span& b : buffers) {
             const long past = address - (b.data + b.bytes), before = b.data - address;
@@ -905,6 +928,7 @@ void map_buffer() {
         mmap(space + fence_bytes, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, data_file, offset) == MAP_FAILED)
         fail("out of memory for %s: %s", buffer.name, strerror(errno));
     buffer.data = space + fence_bytes + data;
+    mappings.push_back({space + fence_bytes, length});
     buffers.push_back(buffer);
 }
 
@@ -956,10 +980,12 @@ void serve_commands(unsigned worker_count) {
             ok("%s", "");
         } else if (!strcmp(command, "call")) {
             const std::vector<Argument> arguments = read_arguments();
+            make_reachable(true);
             read_into_cache();
             const long long start = nanoseconds();
             kernel.call(arguments.data());
             const long long end = nanoseconds();
+            make_reachable(false);
             output.shown = false;
             ok("%lld", end - start);
         } else if (!strcmp(command, "blocks")) {
@@ -986,11 +1012,14 @@ void serve_commands(unsigned worker_count) {
                 launch.blocks = chosen.size();
             }
             if (!pool) pool = new Pool(worker_count);
+            make_reachable(true);
             const long long start = nanoseconds();
             undefined_shuffle.clear();
             missed_barrier.clear();
             pool->run(launch);
             const long long end = nanoseconds();
+            make_reachable(false);
+            if (running_threads() > 1 + worker_count) fail("%s", still_runs);
             output.shown = false;
             ok("%lld %s\t%s", end - start, undefined_shuffle.text, missed_barrier.text);
         } else {

@@ -46,14 +46,16 @@ class TimedLaunches:
         """
         self._run, self._problem, self._variant = run, problem, variant
         self._precision = precision
-        self._draw = 0
-        self._earlier = collections.deque([problem], MOST_EARLIER)
         self._random = np.random.default_rng()  # not from the seed: no kernel can know what is judged
+        # A kernel that knows the first draw could bring the products of the next ones along.
+        self._draw = self._first_draw = int(self._random.integers(2**62))
+        self._earlier = collections.deque([problem], MOST_EARLIER)
+        self._right = 0
 
     @property
     def has_begun(self) -> bool:
         """Return whether the run's inputs are not those of its problem any more."""
-        return self._draw > 0
+        return self._draw > self._first_draw
 
     def sample(self, samples: int, launches: int, cold: bool) -> TimedSamples:
         """Return samples, each on new inputs in another place in memory.
@@ -74,7 +76,10 @@ class TimedLaunches:
             slots = self._slots(launches)
             finals = {slot.output: slot for slot in slots}  # the last launch that wrote each output
             self._run.redraw(problem, int(self._random.integers(len(self._run.windows))), len(finals))
-            sample_ms = self._run.time(slots, cold)
+            try:
+                sample_ms = self._run.time(slots, cold)
+            except DamagedMemoryError as error:
+                raise self._wrong(f": a later launch {error}") from None
             if sample_ms is None:
                 continue
             problems = {slot: _at_window(problem, slot.window) for slot in slots}
@@ -117,7 +122,7 @@ class TimedLaunches:
         try:
             run.check_timed_memory(problem, output)
         except DamagedMemoryError as error:
-            raise KernelError(f"right on the first launch only: a later launch {error}") from None
+            raise self._wrong(f": a later launch {error}") from None
         judged = run.judge(problem, output)
         if judged is None:
             product = run.timed_product(output)
@@ -126,25 +131,31 @@ class TimedLaunches:
         else:
             wrong, rows = judged.wrong, judged.rows
         if wrong:
-            raise KernelError(self._why_wrong(run.timed_product(output), problem))
+            raise self._why_wrong(run.timed_product(output), problem)
         too_low = self._precision.why_too_low(run, problem, output)
         if too_low:
             raise KernelError(f"a later launch {too_low}")
+        self._right += 1
         return rows
 
-    def _why_wrong(self, product: Matrix, problem: Problem) -> str:
+    def _wrong(self, what: str) -> KernelError:
+        """Return the error of a launch whose predecessors were right."""
+        right = "the first launch" if self._right == 0 else "early launches"
+        return KernelError(f"right on {right} only{what}")
+
+    def _why_wrong(self, product: Matrix, problem: Problem) -> KernelError:
         """Return what is wrong with the product of a later launch, which was right in the first launch."""
         wrong = wrong_elements(product, problem)
         if not self._run.plan.adds_to_zeros and problem.scale == UNSCALED:
             unwritten = is_filled_with(product, POISON)
             if unwritten.any():
-                return f"right on the first launch only: a later launch did not write C{where(unwritten)}"
+                return self._wrong(f": a later launch did not write C{where(unwritten)}")
         for earlier in reversed(self._earlier):
             if earlier != problem and self._is_product_of(product, earlier, wrong):
                 part = where(wrong) if not wrong.all() else ""
-                return f"the result is that of an earlier launch, which had other inputs{part}"
+                return KernelError(f"the result is that of an earlier launch, which had other inputs{part}")
         described = describe_wrong(product, problem, self._variant, wrong)
-        return f"right on the first launch only; in a later one {described}"
+        return self._wrong(f"; in a later one {described}")
 
     @staticmethod
     def _is_product_of(product: Matrix, problem: Problem, wrong: Matrix) -> bool:

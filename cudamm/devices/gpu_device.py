@@ -566,12 +566,11 @@ class _GpuRun(Run):
     def time(self, slots: Sequence[Slot], cold: bool = False) -> float | None:
         """Return one sample, in milliseconds per launch: the time between two events around the launches.
 
-        A hot sample begins with a launch that is not timed, on inputs of its own.
+        There is no launch between `redraw` and the first event. The kernel would find the inputs of all
+        launches in memory then, and could compute their products in time that is not measured.
         """
         launches = [self._launch_in(slot) for slot in slots]
         try:
-            if not cold:
-                self._launch_in(Slot(max(slot.window for slot in slots) + 1, slots[0].output))()
             return self._device.support.sample(launches, cold)
         except self._cuda.Error as error:
             self._device.report_if_broken()

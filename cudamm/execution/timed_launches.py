@@ -16,8 +16,8 @@ from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
-MOST_EARLIER = 5
-"""Number of launches with whose products a wrong one is compared, to see whether it was kept."""
+MOST_COMPARED = 2**29
+"""Number of elements of earlier inputs that are drawn again, to see whether a wrong product is theirs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class TimedLaunches:
         self._random = np.random.default_rng()  # not from the seed: no kernel can know what is judged
         # A kernel that knows the first draw could bring the products of the next ones along.
         self._draw = self._first_draw = int(self._random.integers(2**62))
-        self._earlier = collections.deque([problem], MOST_EARLIER)
+        most_earlier = 1 + MOST_COMPARED // problem.shape.elements
+        self._earlier: collections.deque[Problem] = collections.deque(maxlen=most_earlier)
         self._right = 0
 
     @property
@@ -150,7 +151,7 @@ class TimedLaunches:
             unwritten = is_filled_with(product, POISON)
             if unwritten.any():
                 return self._wrong(f": a later launch did not write C{where(unwritten)}")
-        for earlier in reversed(self._earlier):
+        for earlier in (self._problem, *reversed(self._earlier)):
             if earlier != problem and self._is_product_of(product, earlier, wrong):
                 part = where(wrong) if not wrong.all() else ""
                 return KernelError(f"the result is that of an earlier launch, which had other inputs{part}")
@@ -161,9 +162,17 @@ class TimedLaunches:
     def _is_product_of(product: Matrix, problem: Problem, wrong: Matrix) -> bool:
         """Return whether every wrong element is that of another problem, which may be smaller than C."""
         m, n = problem.shape.m, problem.shape.n
-        of_problem = ~wrong_elements(product[:m, :n], problem)
+        product, wrong = product[:m, :n], wrong[:m, :n]
+        if not wrong.any():
+            return False
+        row = int(np.argmax(wrong.any(axis=1)))  # one row shows most problems not to be it
+        a, b = problem.inputs
+        rows, columns = problem.error_factors
+        error = np.abs(product[row] - problem.scale.alpha * (a[row].astype(np.float64) @ b))
+        is_near = error <= 2 * rows[row] * columns + abs(problem.scale.beta)
+        of_problem = is_near[wrong[row]].all() and not wrong_elements(product, problem)[wrong].any()
         problem.release()
-        return bool(wrong[:m, :n].any() and of_problem[wrong[:m, :n]].all())
+        return bool(of_problem)
 
 
 def _at_window(problem: Problem, window: int) -> Problem:

@@ -25,7 +25,7 @@ MOST_ELEMENTS = 2**31 - 1
 
 
 LARGEST_WHOLE = 100
-"""Largest absolute value of a random whole number."""
+"""Largest absolute value of a random whole number, but for launches on inputs that no launch has seen."""
 
 LEAST_SCALE = 1e-20
 """Least absolute value of a factor that is not 0; with a smaller one, errors below the normal range count."""
@@ -149,12 +149,16 @@ class Problem:
 
     @property
     def _largest_whole(self) -> int:
-        """Return the largest absolute value of a whole number of A and B; 0 for floating-point elements."""
+        """Return the largest absolute value of a whole number of A and B; 0 for floating-point elements.
+
+        Those of a draw are as large as int32 allows, so that no product of bytes or in float32 is right.
+        """
         if self.element.name != "int32":
             return 0
         room = 2**31 - 1 - abs(self.scale.beta) * LARGEST_WHOLE
         of_product = room / max(1.0, abs(self.scale.alpha)) / self.shape.k
-        return max(1, min(LARGEST_WHOLE, math.isqrt(max(1, int(of_product)))))
+        most = math.isqrt(max(1, int(of_product)))
+        return most if self.draw else min(LARGEST_WHOLE, most)
 
     @functools.cached_property
     def output(self) -> Matrix:

@@ -178,7 +178,7 @@ def test_one_wrong_launch_of_many_is_found_sooner_or_later(timed: Any) -> None:
         c[:] = a @ b + (next(count) % 41 < 20)
 
     run = timed(wrong_sometimes)
-    with pytest.raises(KernelError, match="right on the first launch only"):
+    with pytest.raises(KernelError, match="right on (the first launch|early launches) only; in a later one"):
         for _ in range(20):
             run.launches.sample(1, 40, False)
 

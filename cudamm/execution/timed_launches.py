@@ -135,7 +135,7 @@ class TimedLaunches:
             raise self._why_wrong(run.timed_product(output), problem)
         too_low = self._precision.why_too_low(run, problem, output)
         if too_low:
-            raise KernelError(f"a later launch {too_low}")
+            raise self._wrong(f": a later launch {too_low}")
         self._right += 1
         return rows
 

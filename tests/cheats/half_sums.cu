@@ -5,7 +5,7 @@
 // threads: 16, 16
 // grid:    ceil(N / 16), ceil(M / 16)
 //
-// verify at 16x16x4096 reports: sums kept in 11 bits
+// verify at 16x16x256 reports: computed in less than its type: errors like those of 8-bit products (bfloat16) or of sums kept in 11 bits
 
 // Rounds a float to `bits` significant bits, ties to even.
 __device__ float rounded(float x, int bits) {

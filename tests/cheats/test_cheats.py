@@ -30,11 +30,6 @@ REPORTS = re.compile(
 )
 ON_A_GPU = re.compile(r"^// on a GPU: (?P<what>.+)$", re.MULTILINE)
 
-OF_PRECISION = {
-    "bfloat16_inputs", "half_inputs", "half_products", "half_result", "half_sums", "tf32_inputs",
-}  # fmt: skip
-"""Cheats that only the judge of precision finds."""
-
 NOT_ON_A_GPU = {"background_thread": "a kernel on a GPU cannot start threads of the host"}
 
 
@@ -69,13 +64,7 @@ def _cheat(path: Path) -> Cheat:
 CHEATS = [_cheat(path) for path in sorted(FOLDER.glob("*.cu"))]
 
 
-def _parameter(cheat: Cheat) -> Any:
-    name = cheat.path.stem
-    marks = [pytest.mark.xfail(strict=True, reason="no judge of precision")] if name in OF_PRECISION else []
-    return pytest.param(cheat, id=name, marks=marks)
-
-
-PARAMETERS = [_parameter(cheat) for cheat in CHEATS]
+PARAMETERS = [pytest.param(cheat, id=cheat.path.stem) for cheat in CHEATS]
 
 
 def _reported(result: Result, what: str) -> bool:

@@ -5,7 +5,7 @@
 // threads: 16, 16
 // grid:    ceil(N / 16), ceil(M / 16)
 //
-// verify at 16x16x4096 reports: errors like those of 11-bit products
+// verify at 16x16x4096 reports: errors like those of 10-bit products (half or TF32 without rounding)
 
 __device__ float cut(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000); }
 

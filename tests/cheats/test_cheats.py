@@ -25,7 +25,8 @@ SAMPLES = 60
 NOTHING = "nothing"
 
 REPORTS = re.compile(
-    r"^// (?P<command>verify|bench)(?: at (?P<shape>\w+))?(?: with --dtype (?P<dtype>\w+))? reports: (?P<what>.+)$",
+    r"^// (?P<command>verify|bench)(?: at (?P<shape>\w+))?(?: with --dtype (?P<dtype>\w+))?"
+    r" reports: (?P<what>.+)$",
     re.MULTILINE,
 )
 ON_A_GPU = re.compile(r"^// on a GPU: (?P<what>.+)$", re.MULTILINE)

@@ -102,3 +102,8 @@ def test_a_cheat_is_reported_on_a_gpu(gpu: Device[Any], cheat: Cheat) -> None:
         pytest.skip(NOT_ON_A_GPU[cheat.path.stem])
     result = _timed(gpu, cheat)
     assert _reported(result, cheat.reported_on_gpu), (result.status, result.reason)
+
+
+def test_each_cheat_is_in_the_docs() -> None:
+    text = (FOLDER.parents[1] / "docs" / "trust.md").read_text()
+    assert [cheat.path.stem for cheat in CHEATS if f"`{cheat.path.stem}`" not in text] == []

@@ -220,8 +220,8 @@ class Run(ABC):
         """
         return sum(self.launch() for _ in slots) / len(slots)
 
-    def judge(self, problem: Problem, output: int) -> Judged | None:
-        """Judge the product of a timed launch; None if the host has to.
+    def judge(self, problem: Problem, output: int, rows: int, columns: int) -> Judged | None:
+        """Judge the first rows and columns of a timed launch's product; None if the host has to.
 
         Args:
             problem: the launch's problem, with its window.

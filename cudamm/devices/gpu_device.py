@@ -586,12 +586,12 @@ class _GpuRun(Run):
         assert self._timed is not None  # noqa: S101 - `redraw` was called
         return self._timed
 
-    def judge(self, problem: Problem, output: int) -> Judged | None:
+    def judge(self, problem: Problem, output: int, rows: int, columns: int) -> Judged | None:
         """Judge the product of a timed launch on the GPU; α A B + β C is judged on the host."""
         if problem.scale != UNSCALED:
             return None
         with _driver_errors():
-            return self._timed_memory.judge(problem, output)
+            return self._timed_memory.judge(problem, output, rows, columns)
 
     def timed_product(self, output: int) -> Matrix:
         """Return a copy of C of a timed launch."""

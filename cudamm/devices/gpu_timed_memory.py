@@ -124,9 +124,9 @@ class TimedMemory:
             if self._support.count_changed(address, size // 4, self._poison):
                 raise DamagedMemoryError("wrote beyond the edge of C", "C")
 
-    def judge(self, problem: Problem, output: int) -> Judged:
-        """Compare a product with sums of higher precision: all rows, or some and a random sum of each row."""
-        m, n, k = problem.shape.m, problem.shape.n, problem.shape.k
+    def judge(self, problem: Problem, output: int, m: int, n: int) -> Judged:
+        """Compare m x n elements of C with sums of higher precision: all, or some rows and random sums."""
+        k = problem.shape.k
         count = min(m, MOST_JUDGED_ROWS, max(FEWEST_ROWS, MOST_TERMS // (n * k)))
         random = np.random.default_rng()  # nobody can know which rows are judged
         rows = np.sort(random.choice(m, count, replace=False)).astype(np.int32)
@@ -135,7 +135,7 @@ class TimedMemory:
         matrices = [argument for name in ("A", "B", "C") for argument in places[name].arguments]
         wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound)
         if not wrong and count < m:
-            wrong = not self._is_product(places, random.choice((-1.0, 1.0), n), bound)
+            wrong = not self._is_product(places, random.choice((-1.0, 1.0), n), m, k, bound)
         return Judged(bool(wrong), count)
 
     def _places(self, problem: Problem, output: int) -> dict[MatrixName, Place]:
@@ -154,25 +154,24 @@ class TimedMemory:
         )
         return a, b, c
 
-    def _is_product(self, places: dict[MatrixName, Place], x: Matrix, bound: float) -> bool:
+    def _is_product(self, places: dict[MatrixName, Place], x: Matrix, m: int, k: int, bound: float) -> bool:
         """Return whether C x = A (B x) within the bound, for a vector x of random signs.
 
         |(C - A B) x| is a sum of errors with random signs, and each error is at most `bound` |aᵢ| |bⱼ|.
         R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977.
         """
-        b_x, b_squares = self._times(places["B"], x)
-        expected, a_squares = self._times(places["A"], b_x)
-        actual, _ = self._times(places["C"], x)
-        n, k = len(x), len(b_x)
+        n = len(x)
+        b_x, b_squares = self._times(places["B"], x, k)
+        expected, a_squares = self._times(places["A"], b_x, m)
+        actual, _ = self._times(places["C"], x, m)
         # The second term covers the rounding errors of the three float64 products with a vector.
         share = SIGN_DEVIATIONS * bound + 4 * (n + k) * 2.0**-53 * np.sqrt(n)
         tolerance = share * np.sqrt(a_squares) * np.sqrt(b_squares.sum())
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(actual - expected) <= tolerance).all())  # False for NaN
 
-    def _times(self, place: Place, x: Matrix) -> tuple[Matrix, Matrix]:
-        rows, columns = place.layout.rows, place.layout.columns
-        return self._support.matrix_times(self._element.name, place.arguments, x, rows, columns)
+    def _times(self, place: Place, x: Matrix, rows: int) -> tuple[Matrix, Matrix]:
+        return self._support.matrix_times(self._element.name, place.arguments, x, rows, len(x))
 
     def free(self) -> None:
         """Free the memory; after a crashed kernel the driver refuses, which is ignored."""

@@ -145,9 +145,11 @@ def _has_ordered_sum(variant: Variant, problem: Problem) -> bool:
 
 
 def _errors(product: Matrix, problem: Problem) -> tuple[Matrix, Matrix]:
-    high, low = problem.reference
+    """Return the errors and their bounds of a product, which may lack the problem's last rows and columns."""
+    m, n = product.shape
+    high, low = (part[:m, :n] for part in problem.reference)
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.abs((product.astype(np.float64) - high) - low), problem.error_bound
+        return np.abs((product.astype(np.float64) - high) - low), problem.error_bound[:m, :n]
 
 
 def wrong_elements(product: Matrix, problem: Problem) -> Matrix:

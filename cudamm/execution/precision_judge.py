@@ -55,7 +55,7 @@ class PrecisionJudge:
         """
         if not self.applies:
             return ""
-        rows, columns = _sample(problem.shape.m, problem.shape.n)
+        rows, columns = _sample(self._problem.shape.m, self._problem.shape.n)
         precision = self.precision(*run.timed_elements(problem, output, rows, columns))
         return self._why_too_low(precision) if precision is not None else ""
 

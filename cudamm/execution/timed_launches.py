@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cudamm.devices.device import POISON, DamagedMemoryError, Run, Slot
+from cudamm.devices.device import POISON, DamagedMemoryError, Judged, Run, Slot
 from cudamm.errors import KernelError
 from cudamm.execution.judge import describe_wrong, is_filled_with, where, wrong_elements
 from cudamm.execution.precision_judge import PrecisionJudge
@@ -46,6 +46,8 @@ class TimedLaunches:
         """
         self._run, self._problem, self._variant = run, problem, variant
         self._precision = precision
+        # A kernel need not write the padding of C.
+        self._rows, self._columns = problem.shape.m, problem.shape.n
         self._random = np.random.default_rng()  # not from the seed: no kernel can know what is judged
         # A kernel that knows the first draw could bring the products of the next ones along.
         self._draw = self._first_draw = int(self._random.integers(2**62))
@@ -88,7 +90,7 @@ class TimedLaunches:
             if len(samples_ms) in judged:
                 judged_rows += (self._judge(problems[slot], slot.output) for slot in finals.values())
             samples_ms.append(sample_ms)
-        whole = all(rows == plan.shape.m for rows in judged_rows)
+        whole = all(rows == self._rows for rows in judged_rows)
         return TimedSamples(samples_ms, len(judged_rows), whole)
 
     def check_once(self) -> None:
@@ -124,20 +126,19 @@ class TimedLaunches:
             run.check_timed_memory(problem, output)
         except DamagedMemoryError as error:
             raise self._wrong(f": a later launch {error}") from None
-        judged = run.judge(problem, output)
+        judged = run.judge(problem, output, self._rows, self._columns)
         if judged is None:
-            product = run.timed_product(output)
-            wrong = bool(wrong_elements(product, problem).any())
-            rows = problem.shape.m
-        else:
-            wrong, rows = judged.wrong, judged.rows
-        if wrong:
-            raise self._why_wrong(run.timed_product(output), problem)
+            judged = Judged(bool(wrong_elements(self._product(output), problem).any()), self._rows)
+        if judged.wrong:
+            raise self._why_wrong(self._product(output), problem)
         too_low = self._precision.why_too_low(run, problem, output)
         if too_low:
             raise self._wrong(f": a later launch {too_low}")
         self._right += 1
-        return rows
+        return judged.rows
+
+    def _product(self, output: int) -> Matrix:
+        return self._run.timed_product(output)[: self._rows, : self._columns]
 
     def _wrong(self, what: str) -> KernelError:
         """Return the error of a launch whose predecessors were right."""
@@ -160,16 +161,13 @@ class TimedLaunches:
 
     @staticmethod
     def _is_product_of(product: Matrix, problem: Problem, wrong: Matrix) -> bool:
-        """Return whether every wrong element is that of another problem, which may be smaller than C."""
-        m, n = problem.shape.m, problem.shape.n
-        product, wrong = product[:m, :n], wrong[:m, :n]
-        if not wrong.any():
-            return False
+        """Return whether every wrong element of C, without its padding, is that of another problem."""
         row = int(np.argmax(wrong.any(axis=1)))  # one row shows most problems not to be it
         a, b = problem.inputs
         rows, columns = problem.error_factors
-        error = np.abs(product[row] - problem.scale.alpha * (a[row].astype(np.float64) @ b))
-        is_near = error <= 2 * rows[row] * columns + abs(problem.scale.beta)
+        n = product.shape[1]
+        error = np.abs(product[row] - problem.scale.alpha * (a[row].astype(np.float64) @ b[:, :n]))
+        is_near = error <= 2 * rows[row] * columns[:n] + abs(problem.scale.beta)
         of_problem = is_near[wrong[row]].all() and not wrong_elements(product, problem)[wrong].any()
         problem.release()
         return bool(of_problem)

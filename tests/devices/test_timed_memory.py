@@ -269,7 +269,7 @@ def test_a_sample_that_could_not_be_held_is_repeated_on_new_inputs(timed: Any, m
     first_draw = run.launches._draw
     answers = iter([None, 2.0])
     monkeypatch.setattr(run.run._device.support, "sample", lambda launches, cold: next(answers))
-    monkeypatch.setattr(run.run, "judge", lambda problem, output: gpu_device.Judged(False, 20))
+    monkeypatch.setattr(run.run, "judge", lambda *_: gpu_device.Judged(False, 20))
     assert run.launches.sample(1, 1, True).samples_ms == [2.0]
     assert run.launches._draw == first_draw + 2
 

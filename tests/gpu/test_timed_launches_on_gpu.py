@@ -91,13 +91,13 @@ def test_the_gpu_judges_timed_launches_as_the_host_does(gpu, open_run, dtype, sh
         run.redraw(problem)
         assert run.time([Slot(300)], cold=True) > 0
         run.check_timed_memory(problem, 0)
-        judged = run.judge(problem, 0)
+        judged = run.judge(problem, 0, problem.shape.m, problem.shape.n)
         assert (judged.wrong, judged.rows) == (False, problem.shape.m)
         product = run.timed_product(0).astype(np.float64)
         assert (np.abs(product - problem.reference[0]) <= problem.error_bound).all()
         other = Problem(run.plan.shape, ELEMENT_TYPES[dtype], 3, draw=6, window=300)
         run.redraw(other)
-        assert run.judge(other, 0).wrong  # C holds the pattern
+        assert run.judge(other, 0, other.shape.m, other.shape.n).wrong  # C holds the pattern
 
 
 @pytest.mark.parametrize("cache", ["--cold", "--hot"])

@@ -31,7 +31,7 @@ FAULTY = {  # value of FAULT, and what the reported reason matches
     "division by zero": (20, "division by zero"),
     "divergent barrier": (21, "threads wait at different barriers"),
     "waits for a waiting thread": (22, NO_ANSWER),
-    "wrong when sampled": (23, "right on the first launch only; in a later one"),
+    "wrong when sampled": (23, "right on (the first launch|early launches) only; in a later one"),
     "stack overflow": (25, "bad memory access"),
     "trap": (26, "illegal instruction"),
     "exception": (27, "call of abort"),

@@ -5,13 +5,15 @@ They come from the launch that was saved beside the file, or else from the file'
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cudamm.errors import UsageError
+from cudamm.kernels.launching_file import sources_with_launch
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.source.c_text import function_of, kernels_in
 from cudamm.source.device_arrays import with_arrays_as_parameters
@@ -39,21 +41,38 @@ class FoundLaunch:
         fields: the fields, without those that are given.
         remark: says where they come from, for the user.
         worked_out: what the host code says; None if nothing had to be worked out.
+        code: the source with the launch, in which names in the fields have their values; empty if no launch
+            was looked for.
     """
 
     kernel: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
     worked_out: WorkedOutLaunch | None = None
+    code: str = ""
 
 
-def launched_kernels(path: Path, code: str) -> list[str]:
-    """Return the kernels whose launches are saved beside a file; else those that the file itself launches.
+def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str]:
+    """Return the kernels whose launches are saved beside a file; else those that are launched.
 
     Args:
         code: the file with its own headers in it.
+        folders: those that the user named with `-I`.
     """
-    return list(saved_launches(path)) or [launch.kernel for launch in worked_out_launches(code)]
+    return list(saved_launches(path)) or [launch.kernel for launch in _launches(path, code, folders)[0]]
+
+
+def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[WorkedOutLaunch, ...], str]:
+    """Return the launches of the kernels in a file, and the source with them.
+
+    They are in the file itself, or else in another one of its project.
+    """
+    kernels = frozenset(kernels_in(code))
+    for source in itertools.chain([code], sources_with_launch(path, code, folders)):
+        found = worked_out_launches(source, kernels)
+        if found:
+            return found, source
+    return (), code
 
 
 def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
@@ -61,12 +80,15 @@ def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
     return with_arrays_as_parameters(with_own_headers(path, source, folders))
 
 
-def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch:
+def found_launch(
+    path: Path, code: str, given: Mapping[str, str], folders: Sequence[Path]
+) -> FoundLaunch:
     """Return the fields of a launch that are not given.
 
     Args:
         code: the file with its own headers in it.
         given: fields of the header and of options.
+        folders: those that the user named with `-I`.
 
     Raises:
         UsageError: the file beside it that keeps launches is wrong.
@@ -79,14 +101,14 @@ def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch
     kernel = chosen or (next(iter(saved)) if len(saved) == 1 else "")
     if kernel in saved and saved[kernel].keys() | given.keys() >= _LAUNCH:
         return _found(saved_path(path), kernel, saved[kernel], given)
-    launches = worked_out_launches(code)
+    launches, source = _launches(path, code, folders)
     kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
     launch = next((launch for launch in launches if launch.kernel == kernel), None)
     launch = launch or (unlaunched(code, kernel) if kernel else None)
     if launch is None and kernel not in saved:
         return FoundLaunch()
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
-    return _found(path, kernel, fields, given, launch)
+    return replace(_found(path, kernel, fields, given, launch), code=source)
 
 
 def _found(

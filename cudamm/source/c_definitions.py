@@ -112,6 +112,9 @@ def source_file(source: str) -> SourceFile:
         parameters = node.child_by_field_name("parameters")
         names = tuple(text_of(c) for c in parameters.named_children) if parameters else None
         body = re.sub(r"\\\n", " ", text_of(node.child_by_field_name("value")))
+        if names:  # the parser takes `(i) + (j) * n` for a cast to the type i
+            one = "|".join(map(re.escape, names))
+            body = re.sub(rf"(?<![\w\s])(\s*)\(\s*({one})\s*\)(?!\s*[\w(])", r"\1\2", f" {body}")
         macros.setdefault(text_of(node.child_by_field_name("name")), (names, body.strip()))
     functions = tuple(function_of_node(node) for node in all_of(tree, "function_definition"))
     inside = [(f.node.start_byte, f.node.end_byte) for f in functions]

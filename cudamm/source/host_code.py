@@ -274,7 +274,7 @@ def own_value(file: SourceFile, function: Function, name: str, levels: int = MOS
         return USUAL_MULTIPROCESSORS
     first = function.first_values.get(name)
     if first is None and name in template_parameters(function):
-        text = template_value(file, function, name)
+        text = template_value(file, function, name, levels - 1)
         return int(text) if text.isdigit() else None
     if first is None and name in function.parameter_names:
         values = (
@@ -429,7 +429,7 @@ def _template_name(node: Node) -> str:
     return declared_name(declarator) or text_of(node).partition("=")[0].split()[-1]
 
 
-def template_value(file: SourceFile, function: Function, name: str) -> str:
+def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> str:
     """Return the template argument of the first call of a function, or its default; empty for none."""
     place = template_parameters(function).index(name)
     for node in all_of(file.tree, "template_function"):
@@ -439,10 +439,17 @@ def template_value(file: SourceFile, function: Function, name: str) -> str:
             and given
             and place < given.named_child_count
         ):
-            return text_of(given.named_children[place])
+            argument = given.named_children[place]
+            caller = next((f for f in file.functions if _is_inside(node, f.node)), None)
+            value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
+            return text_of(argument) if value is None else str(value)
     template = function.node.parent
     parameters = template.child_by_field_name("parameters") if template else None
     return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
+
+
+def _is_inside(node: Node, outer: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def class_argument(file: SourceFile, function: Function, name: str) -> str:

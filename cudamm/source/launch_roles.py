@@ -41,6 +41,9 @@ from cudamm.source.simplified_expression import ROLES
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
 
+_OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
+"""What kernels multiply that have certain words in their names."""
+
 
 class UnknownLaunch(Exception):
     """Something about a launch that cannot be worked out; the text says what."""
@@ -84,6 +87,9 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        for words, operands in _OTHER_PRODUCTS.items():
+            if re.search(words, self.kernel.name, re.IGNORECASE):
+                raise NoProduct(f"{self.kernel.name} multiplies {operands}")
         self._find_sizes()
         self._find_batches()
 
@@ -139,6 +145,7 @@ class LaunchRoles:
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
+        passed = passed or self.template_sizes
         allocated = self._evidence_of_allocations()
         self._check_extents()
         members = self._evidence_of_members()
@@ -182,6 +189,20 @@ class LaunchRoles:
         self.evidence = evidence
         if not self.roles:
             raise UnknownLaunch(f"no argument of {self.kernel.name} is known to be a size of the matrices")
+        self._check_padding()
+
+    def _check_padding(self) -> None:
+        """Raise UnknownLaunch if a size is computed from another one that the kernel uses too."""
+        visible = {name for name in (*self.used_constants, *self.in_kernel.values()) if roles_in_name(name)}
+        for size in self.roles:
+            others = visible - {size}
+            at_launch = Translation(self.file, self.function, others)
+            value = at_launch.of(self.function.values.get(size) or self.file.value_of(size))
+            inner = others & parse(value.text).names if value else set()
+            if value and inner and value.text not in others:
+                raise UnknownLaunch(
+                    f"{size} is not {min(inner)}, and {self.kernel.name} uses both; cudamm's matrices have one size"
+                )
 
     def letter_of(self, variable: str) -> str:
         """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""
@@ -227,7 +248,20 @@ class LaunchRoles:
 
     def compiled_sizes(self) -> list[str]:
         """Return the sizes that are constants of the file in the kernel."""
-        return [name for name in self.roles if name in self.used_constants]
+        return [n for n in self.roles if n in self.used_constants or n in self.template_sizes.values()]
+
+    @functools.cached_property
+    def template_sizes(self) -> dict[str, str]:
+        """Return the template arguments that may be sizes, by parameter, if no other argument may be one."""
+        if any(p.members or (p.is_whole_number and not p.is_scale) for p in self.parameters):
+            return {}
+        given = [part.strip() for part in (self.statement.template_arguments or "").split(",")]
+        pairs = dict(zip(template_parameters(self.kernel), given, strict=False))
+        return {
+            name: argument
+            for name, argument in pairs.items()
+            if argument.isidentifier() and roles_in_name(name) and not self._is_extent(name)
+        }
 
     def _is_product_of_sizes(self, name: str) -> bool:
         value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
@@ -239,8 +273,11 @@ class LaunchRoles:
 
     def _is_tile(self, name: str) -> bool:
         """Return whether a constant of the file is the extent of an array in the kernel."""
+        return name in constants(self.file) and self._is_extent(name)
+
+    def _is_extent(self, name: str) -> bool:
         arrays = all_of(self.kernel.node, "array_declarator")
-        return name in constants(self.file) and any(
+        return any(
             name in re.findall(r"\w+", text_of(node.child_by_field_name("size")))
             for node in arrays
             if node.parent and node.parent.type != "parameter_declaration"
@@ -258,13 +295,20 @@ class LaunchRoles:
             return {}
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
-        if is_column_major(uses["A"], uses["B"], uses["C"]):
+        a, b, c = (uses[letter] for letter in "ABC")
+        is_of_threads = all(name.startswith(("threadIdx", "blockIdx")) for name in c.added)
+        if a.strides and b.is_vector and c.is_vector and is_of_threads:
+            raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")
+        is_known = bool(c.multiplied or c.added)
+        if is_column_major(a, b, c if is_known else MatrixUse(multiplied=b.multiplied, added=a.added)):
+            if not is_known:
+                raise UnknownLaunch(f"{self.kernel.name} reads A and B by column; its indices of C are not read")
             self.columns = frozenset("ABC")
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
             self.columns = frozenset(
-                x for x in reads_by_column(uses["A"], uses["B"], uses["C"]) if self._is_named_transposed(x)
+                x for x in reads_by_column(a, b, c) if self._is_named_transposed(x)
             ) | {x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)}
         return evidence_in(body, uses, self.columns)
 

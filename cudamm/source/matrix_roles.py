@@ -9,6 +9,7 @@ a piece of evidence for a role of a size; the roles with most evidence are taken
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 from collections import Counter, defaultdict
@@ -17,8 +18,8 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from cudamm.source.c_definitions import Function, SourceFile
-from cudamm.source.c_numbers import Translation
+from cudamm.source.c_definitions import Function, SourceFile, initialised
+from cudamm.source.c_numbers import Number, Translation
 from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
 from cudamm.source.simplified_expression import simplified
 
@@ -52,12 +53,19 @@ class MatrixUse:
         multiplied: the variables in the parts that a size multiplies; row-major: those of the row.
         added: the variables in the other parts; row-major: those of the column.
         is_written: whether the kernel stores there.
+        moves_by_size: whether a size itself is added to the index or to the pointer.
     """
 
     strides: Counter[str] = field(default_factory=Counter)
     multiplied: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
     is_written: bool = False
+    moves_by_size: bool = False
+
+    @property
+    def is_vector(self) -> bool:
+        """Return whether the index is known, and no part of it is multiplied by a size or moves by one."""
+        return bool(self.added) and not (self.strides or self.multiplied or self.moves_by_size)
 
 
 def words_of(name: str) -> list[str]:
@@ -171,7 +179,7 @@ class KernelBody:
         """Return how the kernel uses the memory behind each pointer."""
         uses: dict[str, MatrixUse] = {name: MatrixUse() for name in self.pointers}
         pointed = self._pointed()
-        translation = Translation(self.file, self.function, self.sizes)
+        translation = Translation(self.file, self.function, self.sizes, self._begins_of_loops())
         for pointer, node in self._moves(pointed):
             number = translation.of(node)
             self._add(uses[pointer], terms(number.text) if number else set(), {pointer, *pointed})
@@ -189,6 +197,23 @@ class KernelBody:
             use.is_written |= _is_written(subscript)
         return uses
 
+    @functools.cached_property
+    def _counters(self) -> frozenset[str]:
+        """Return the variables that begin with a number and are only incremented, alike for all threads."""
+        translation = Translation(self.file, self.function, self.sizes)
+
+        def is_uniform(node: Node | None) -> bool:
+            number = translation.of(node)
+            return number is not None and not self._varying(terms(number.text))
+
+        found = {name for name, value in self.function.first_values.items() if is_uniform(value)}
+        found -= self.function.values.keys()
+        for change in all_of(self.function.node, "assignment_expression"):
+            sign = text_of(change.child_by_field_name("operator"))
+            if sign != "+=" or not is_uniform(change.child_by_field_name("right")):
+                found.discard(text_of(change.child_by_field_name("left")))
+        return frozenset(found)
+
     def loop_bounds(self) -> Iterator[tuple[str, str]]:
         """Yield the variable and the size of each loop from 0 to a size, or to a number of tiles of it."""
         translation = Translation(self.file, self.function, self.sizes)
@@ -201,18 +226,22 @@ class KernelBody:
                 yield start[1], next(iter(names))
 
     def checks(self) -> Iterator[tuple[frozenset[str], str]]:
-        """Yield the varying names and the size of comparisons such as `row < M`, but not of loops."""
+        """Yield the varying names and the size of comparisons such as `row < M`, but not of loops.
+
+        The comparison of a counter, such as `if (k < K)` after `k += TILE`, concerns a loop too.
+        """
         translation = Translation(self.file, self.function, self.sizes)
         for node in all_of(self.function.node, "binary_expression"):
             sign = text_of(node.child_by_field_name("operator"))
             if sign not in ("<", ">=", "<=", ">") or _is_of_loop(node):
                 continue
             left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
-            if left and right and right.text in self.sizes:
-                yield frozenset(self._varying(terms(left.text))), right.text
+            varying = frozenset(self._varying(terms(left.text))) if left else frozenset()
+            if left and right and right.text in self.sizes and not (varying and varying <= self._counters):
+                yield varying, right.text
 
     def tile_loops(self) -> Iterator[TileLoop]:
-        """Yield loops over `K / TILE` or `(K + TILE - 1) / TILE`, and from 0 to K in steps of TILE."""
+        """Yield loops over `K / TILE` or `(K + TILE - 1) / TILE`, and over K elements in steps of TILE."""
         translation = Translation(self.file, self.function, self.sizes)
         for loop in all_of(self.function.node, *_LOOPS):
             condition = next(all_of(loop.child_by_field_name("condition") or loop, "binary_expression"), None)
@@ -223,15 +252,30 @@ class KernelBody:
             size = next(iter(sizes)) if len(sizes) == 1 else ""
             tiles = simplified(re.sub(rf"\b{size}\b", "K", number.text), {}) if size else ""
             quotient = re.fullmatch(r"K // (\w+)|ceil\(K / (\w+)\)", tiles)
-            if quotient and quotient[1]:
-                yield TileLoop(size, quotient[1], loses_rest=size not in self._divided())
-            elif quotient:
-                yield TileLoop(size, quotient[2])
-            elif number.text == size:
-                for given in self._steps(loop, text_of(condition.child_by_field_name("left"))):
+            if quotient:
+                loses_rest = quotient[1] is not None and size not in self._divided()
+                yield TileLoop(size, quotient[1] or quotient[2], loses_rest)
+                continue
+            variable = text_of(condition.child_by_field_name("left"))
+            begin = translation.of(self.function.first_values.get(variable))
+            ends = [size, *((f"({begin.text} + {size})", f"(({begin.text} + {size}) - 1)") if begin else ())]
+            if size and number.text in ends:
+                for given in self._steps(loop, variable):
                     found = translation.of(given)
                     if found and not found.text.startswith(("blockDim", "gridDim")):
                         yield TileLoop(size, found.text)
+
+    def _begins_of_loops(self) -> dict[str, Number]:
+        """Return `(a + begin)` for `a` of a loop `for (int a = begin; …)`, whose index `a` moves on from there."""
+        translation = Translation(self.file, self.function, self.sizes)
+        found: dict[str, Number] = {}
+        for loop in all_of(self.function.node, "for_statement"):
+            begin = loop.child_by_field_name("initializer")
+            for name, value in initialised(begin) if begin and begin.type == "declaration" else ():
+                number = translation.of(value)
+                if number and self._varying(terms(number.text)):
+                    found[name] = Number(f"({name} + {number.text})")
+        return found
 
     def _divided(self) -> set[str]:
         """Return the names of which the kernel takes remainders."""
@@ -259,6 +303,7 @@ class KernelBody:
             names = term - ignored
             sizes, varying = names & self.sizes, self._varying([names])
             if not varying:
+                use.moves_by_size |= bool(sizes)
                 continue
             if len(sizes) == 1:
                 use.strides.update(sizes)

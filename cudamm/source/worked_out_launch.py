@@ -35,6 +35,7 @@ from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
+_BLOCK_EDGES = (8, 16, 32)
 _LARGEST_BLOCK = 1024
 _LARGEST_FIXED = 256
 """Largest size of a program at which its kernel is verified if it is for no other."""
@@ -66,23 +67,26 @@ class WorkedOutLaunch:
 
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
+_QUOTIENT_OF_TILES = re.compile(r"\bceil\(([MNK]) / (\w+)\) // (\w+)")
 _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 
 @functools.lru_cache(maxsize=16)
-def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
+def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> tuple[WorkedOutLaunch, ...]:
     """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
 
     Of several launches of a kernel the first is taken that is reached and that can be read.
 
     Args:
         source: C++ source with its own headers in it.
+        kernels: names of those whose launches are of interest; None: all.
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
-        kernel = _kernel_named(file, statement.kernel)
+        is_wanted = kernels is None or statement.kernel in kernels
+        kernel = _kernel_named(file, statement.kernel) if is_wanted else None
         if kernel is None or not may_be_product(file, kernel):
             continue
         known = found.get(statement.kernel)
@@ -171,8 +175,9 @@ class _Launch:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
         """
         arrays = all_of(self.kernel.node, "array_declarator")
-        sizes = (text_of(node.child_by_field_name("size")) for node in arrays)
-        known = (size for size in sizes if size in constants(self.file) or size in ("8", "16", "32"))
+        words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
+        values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
+        known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
         edge = next(known, str(_USUAL_BLOCK_EDGE))
         x, y = self._roles_of_axes()
         threads = threads or f"{edge}, {edge}"
@@ -248,7 +253,7 @@ class _Launch:
             )
 
         def value(name: re.Match[str]) -> str:
-            if name[0] in constants(self.file):
+            if name[0] in constants(self.file) or name[0] in self.found.compiled_sizes():
                 return name[0]
             if name[0] in template_parameters(self.function):
                 return template_value(self.file, self.function, name[0]) or name[0]
@@ -306,7 +311,8 @@ class _Launch:
     def _unit(self, parameter: str) -> str:  # a pattern, for `A.pitch`
         """Return ` * sizeof(element)` for a row length that a kernel takes in bytes."""
         code = text_of(self.kernel.node)
-        in_bytes = rf"\b{parameter}\s*/\s*sizeof|\(\s*(?:const\s+)?char\s*\*\s*\)[^;]*\b{parameter}\b"
+        moved = r"\(\s*(?:const\s+)?char\s*\*\s*\)\s*(?:\w+|\([^()]*\))(?:(?!sizeof)[^;])*"  # `(char *)A + …`
+        in_bytes = rf"\b{parameter}\s*/\s*sizeof|{moved}\b{parameter}\b(?!\s*\*\s*sizeof)"
         return " * sizeof(element)" if re.search(in_bytes, code) else ""
 
     def _role_of_member(self, name: str, member: str) -> str:
@@ -402,6 +408,8 @@ class _Launch:
         for extent in self.rounded_down:
             for role, step in _QUOTIENT.findall(extent):
                 multiples[role, step] = None
+            for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
+                multiples[role, f"({tile} * {tiles})"] = None
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += self._limit_of_block(threads)
@@ -460,8 +468,8 @@ class _Launch:
             name = self.found.in_kernel[loop.size]
             passed = [p.name for p in self.found.parameters if p.name == loop.step]
             number = self.found.translation.of(self.found.passed(loop.step)) if passed else None
-            text = number.text if number else arguments.get(loop.step, loop.step)
-            is_known = text.isdigit() or text in constants(self.file)
+            text = number.text if number else renamed(loop.step, arguments)
+            is_known = parse(text).names <= constants(self.file).keys()
             is_needed = loop.loses_rest or loop.size not in checked
             if name in self.found.roles and is_known and is_needed:
                 yield self.found.role(name), text

@@ -206,7 +206,9 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
-        numbers=launch_fields.numbers_of_file(launch.code or whole, expressions, arguments, declared) if launch else (),
+        numbers=launch_fields.numbers_of_file(launch.code or whole, expressions, arguments, declared)
+        if launch
+        else (),
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),

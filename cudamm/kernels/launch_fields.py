@@ -5,7 +5,6 @@ They come from the launch that was saved beside the file, or else from the file'
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,14 +64,18 @@ def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str
 def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[WorkedOutLaunch, ...], str]:
     """Return the launches of the kernels in a file, and the source with them.
 
-    They are in the file itself, or else in another one of its project.
+    They are in the file itself, or else in another one of its project, which may also call a function of the
+    file with the sizes or the template arguments of the launch.
     """
     kernels = frozenset(kernels_in(code))
-    for source in itertools.chain([code], sources_with_launch(path, code, folders)):
+    best = worked_out_launches(code, kernels), code
+    for source in sources_with_launch(path, code, folders):
+        if any(not launch.unknown or not launch.is_product for launch in best[0]):
+            break
         found = worked_out_launches(source, kernels)
-        if found:
-            return found, source
-    return (), code
+        if not best[0] or any(not launch.unknown for launch in found):
+            best = found, source
+    return best
 
 
 def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
@@ -80,9 +83,7 @@ def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
     return with_arrays_as_parameters(with_own_headers(path, source, folders))
 
 
-def found_launch(
-    path: Path, code: str, given: Mapping[str, str], folders: Sequence[Path]
-) -> FoundLaunch:
+def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Sequence[Path]) -> FoundLaunch:
     """Return the fields of a launch that are not given.
 
     Args:
@@ -125,7 +126,8 @@ def _found(
     is_unlaunched = launch is not None and not launch.line
     if is_unlaunched and list(others) == ["args"] and _is_usual(others["args"]):
         others = {}
-    remark = f"{source.name} launches {kernel} as {as_options(others)}" if others else ""
+    file = (launch.place.partition(" of ")[2] if launch else "") or source.name
+    remark = f"{file} launches {kernel} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
         remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
     return FoundLaunch(kernel, others, remark, launch)

@@ -14,6 +14,8 @@ from cudamm.errors import UsageError
 from cudamm.source.c_text import kernels_in, without_comments
 from cudamm.source.included_files import line_directive, with_own_headers
 from cudamm.source.input_file import read_input
+from cudamm.source.parsed_source import LARGEST_PARSED
+from cudamm.source.worked_out_launch import launching_functions
 
 LEVELS_ABOVE = 2
 """Number of folders above a kernel's in which the file that launches it is searched for."""
@@ -22,6 +24,9 @@ MOST_FILES = 200
 """Number of C++ files in a folder above which none is read."""
 
 LARGEST_BYTES = 1 << 20
+
+MOST_CANDIDATES = 8
+"""Number of files with the kernels' names in them that are looked into."""
 
 _FOLDERS = ("src", "source", "test", "tests", "bench", "benchmark", "benchmarks", "examples", "app")
 """Names of the folders beside a kernel's in which projects usually keep the programs that launch it."""
@@ -32,8 +37,9 @@ _ENDINGS = (".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp")
 def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Iterator[str]:
     """Yield the source of each file that may launch the kernels of another file, nearest files first.
 
-    A file may do so if it includes the kernels' file, or if it defines no kernels of the same names itself: then
-    the kernels' code stands before its own.
+    A file may do so if it includes the kernels' file, or if it defines no kernels of the same names itself:
+    then the kernels' code stands before its own. It may also call the function of the kernels' file that
+    launches them.
 
     Args:
         path: of the file with the kernels.
@@ -41,20 +47,25 @@ def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Itera
         folders: those that the user named with `-I`.
     """
     kernels = frozenset(kernels_in(code))
-    launch = re.compile(rf"\b(?:{'|'.join(map(re.escape, kernels))})\s*(?:<[^<>;]*>\s*)?<<<") if kernels else None
-    for file in _files_around(path) if launch else ():
+    names = (path.name, *kernels, *launching_functions(code))
+    mention = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
+    left = MOST_CANDIDATES
+    for file in _files_around(path) if kernels else ():
         try:
             text = read_input(file, "a file beside the kernel", LARGEST_BYTES).decode(errors="replace")
-            if launch is None or not launch.search(without_comments(text)):
+            if not mention.search(without_comments(text)):
                 continue
             whole = with_own_headers(file, text, (*folders, path.absolute().parent))
         except (OSError, UsageError):
             continue  # the user does not name this file, so it need not be readable
-        named = f"{line_directive(file.name)}\n{whole}"
-        if _includes(whole, path):
-            yield named
-        elif kernels.isdisjoint(kernels_in(whole)):
-            yield f"{code}\n{named}"
+        left -= 1
+        if left < 0:
+            return
+        includes = _includes(whole, path)
+        if includes and len(whole) <= LARGEST_PARSED:
+            yield f"{line_directive(file.name)}\n{whole}"
+        elif includes or kernels.isdisjoint(kernels_in(whole)):
+            yield f"{code}\n{line_directive(file.name)}\n{text}"
 
 
 def _files_around(path: Path) -> Iterator[Path]:

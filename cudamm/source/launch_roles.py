@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tree_sitter import Node
 
+from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation, constants
 from cudamm.source.expression import parse
@@ -17,17 +18,15 @@ from cudamm.source.host_code import (
     allocations,
     callers_of,
     first_name,
-    is_transposed,
     own_value,
     size_name,
     template_parameters,
 )
+from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import kernel_parameters
 from cudamm.source.matrix_roles import (
     DIMENSIONS,
     STRONG,
-    KernelBody,
-    MatrixUse,
     best_roles,
     evidence_in,
     is_column_major,
@@ -200,9 +199,8 @@ class LaunchRoles:
             value = at_launch.of(self.function.values.get(size) or self.file.value_of(size))
             inner = others & parse(value.text).names if value else set()
             if value and inner and value.text not in others:
-                raise UnknownLaunch(
-                    f"{size} is not {min(inner)}, and {self.kernel.name} uses both; cudamm's matrices have one size"
-                )
+                both = f"{size} is not {min(inner)}, and {self.kernel.name} uses both"
+                raise UnknownLaunch(f"{both}; cudamm's matrices have one size")
 
     def letter_of(self, variable: str) -> str:
         """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""
@@ -296,20 +294,24 @@ class LaunchRoles:
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
         a, b, c = (uses[letter] for letter in "ABC")
-        is_of_threads = all(name.startswith(("threadIdx", "blockIdx")) for name in c.added)
-        if a.strides and b.is_vector and c.is_vector and is_of_threads:
+        of_threads = {name for name in a.added | b.added if name.startswith(("threadIdx", "blockIdx"))}
+        if a.strides and b.is_vector and c.is_vector and b.added.isdisjoint(of_threads):
             raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")
-        is_known = bool(c.multiplied or c.added)
+        if a.is_vector and b.is_vector and a.added == b.added and not (c.added or c.multiplied):
+            raise NoProduct(f"{self.kernel.name} multiplies two vectors")
+        is_known = any(name.startswith(("threadIdx", "blockIdx")) for name in c.multiplied | c.added)
         if is_column_major(a, b, c if is_known else MatrixUse(multiplied=b.multiplied, added=a.added)):
             if not is_known:
-                raise UnknownLaunch(f"{self.kernel.name} reads A and B by column; its indices of C are not read")
+                raise UnknownLaunch(
+                    f"{self.kernel.name} reads A and B by column; its indices of C are not read"
+                )
             self.columns = frozenset("ABC")
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
-            self.columns = frozenset(
-                x for x in reads_by_column(a, b, c) if self._is_named_transposed(x)
-            ) | {x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)}
+            self.columns = frozenset(x for x in reads_by_column(a, b, c) if self._is_named_transposed(x)) | {
+                x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
+            }
         return evidence_in(body, uses, self.columns)
 
     def _is_named_transposed(self, letter: str) -> bool:

@@ -1,7 +1,8 @@
 """Prepare C++ source for the parser, which does not preprocess.
 
 Comments become spaces, and so do the alternatives of `#if` that are not compiled, as far as the file says it.
-A macro whose text launches a kernel is replaced by that text, and so are macros for statements in a kernel.
+A macro whose text launches a kernel is replaced by that text, and so are macros with a dim3, and macros for
+statements in a kernel.
 Lines keep their numbers.
 """
 
@@ -106,7 +107,7 @@ _Macros = Mapping[str, tuple[list[str] | None, str]]
 
 
 def _with_macros(code: str) -> str:
-    """Replace the uses of macros that launch kernels, and in kernels those that consist of statements."""
+    """Replace the uses of macros that launch kernels or are a grid, and in kernels those of statements."""
     launching: dict[str, tuple[list[str] | None, str]] = {}
     of_statements: dict[str, tuple[list[str] | None, str]] = {}
     for directive in DIRECTIVE.finditer(code):
@@ -114,7 +115,7 @@ def _with_macros(code: str) -> str:
         if definition:
             names = split_at_commas(definition[2]) if definition[2] is not None else None
             macro = names, definition[3].replace("\\\n", " ")
-            if "<<<" in macro[1]:
+            if re.search(r"<<<|\bdim3\b", macro[1]):
                 launching[definition[1]] = macro
             elif _STATEMENT.search(macro[1]):
                 of_statements[definition[1]] = macro

@@ -6,24 +6,23 @@ become `args: A, B, C, N`, `threads: …` and `grid: …`, with the sizes M, N a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cudamm.source.around_launch import conditions_of, is_filled, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
 from cudamm.source.host_code import (
     LaunchStatement,
     class_argument,
-    conditions_of,
     first_name,
-    is_filled,
     launches,
     own_value,
-    required_multiples,
     size_name,
     template_parameters,
     template_value,
@@ -68,6 +67,7 @@ class WorkedOutLaunch:
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
 _QUOTIENT_OF_TILES = re.compile(r"\bceil\(([MNK]) / (\w+)\) // (\w+)")
+_REMAINDER = re.compile(r"\((\w+ % \w+)\) (?:!=|>) 0")
 _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 
@@ -94,6 +94,12 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
         if known is None or not launch.unknown:
             found[statement.kernel] = launch
     return tuple(sorted(found.values(), key=lambda launch: launch.line))
+
+
+def launching_functions(source: str) -> list[str]:
+    """Return the names of the functions that launch a kernel."""
+    functions = source_file(source).functions
+    return [f.name for f in functions if f.name and any(all_of(f.node, "kernel_call_syntax"))]
 
 
 def unlaunched(source: str, name: str) -> WorkedOutLaunch | None:
@@ -311,7 +317,8 @@ class _Launch:
     def _unit(self, parameter: str) -> str:  # a pattern, for `A.pitch`
         """Return ` * sizeof(element)` for a row length that a kernel takes in bytes."""
         code = text_of(self.kernel.node)
-        moved = r"\(\s*(?:const\s+)?char\s*\*\s*\)\s*(?:\w+|\([^()]*\))(?:(?!sizeof)[^;])*"  # `(char *)A + …`
+        inside = r"(?:(?!sizeof)[^;()]|\((?:(?!sizeof)[^;()])*\))*"
+        moved = rf"\(\s*(?:const\s+)?char\s*\*\s*\)\s*(?:\w+|\([^()]*\)){inside}"  # `(char *)A + …`
         in_bytes = rf"\b{parameter}\s*/\s*sizeof|{moved}\b{parameter}\b(?!\s*\*\s*sizeof)"
         return " * sizeof(element)" if re.search(in_bytes, code) else ""
 
@@ -433,12 +440,17 @@ class _Launch:
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""
-        for node in conditions_of(self.statement):
+        for node, holds in conditions_of(self.statement):
             number = self.found.translation.of(node)
-            known = self.found.roles.keys() | constants(self.file).keys()
-            if number and re.search("==|%", number.text) and parse(number.text).names <= known:
-                text = self._text(number, "a condition").removeprefix("(").removesuffix(")")
-                yield from map(str, parse(text).conjuncts())
+            if number and not holds:  # `if (M % 16 != 0 || N % 16 != 0) … else` launch
+                remainders = _REMAINDER.findall(number.text)
+                is_all = len(remainders) == 1 + number.text.count(" or ")
+                number = Number(" and ".join(f"{each} == 0" for each in remainders)) if is_all else None
+            if number and re.search("==|%", number.text):
+                with contextlib.suppress(UnknownLaunch):  # it depends on something else
+                    text = self._text(number, "a condition").removeprefix("(").removesuffix(")")
+                    of_sizes = (c for c in parse(text).conjuncts() if not c.names.isdisjoint(ROLES))
+                    yield from map(str, of_sizes)
 
     def _multiples(self) -> Iterator[tuple[str, str]]:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
@@ -462,7 +474,8 @@ class _Launch:
                 yield self.found.role(quotient[1]), self._text(Number(quotient[2]), "a condition")
         body = self.found.body(self.found.in_kernel)
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
-        arguments = dict(zip(template_parameters(self.kernel), given, strict=False))
+        pairs = zip(template_parameters(self.kernel), given, strict=False)
+        arguments = {name: argument for name, argument in pairs if re.fullmatch(r"\w+", argument)}
         checked = {size for _, size in body.checks()}
         for loop in body.tile_loops():
             name = self.found.in_kernel[loop.size]

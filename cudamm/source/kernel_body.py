@@ -127,7 +127,7 @@ class KernelBody:
 
     @functools.cached_property
     def _counters(self) -> frozenset[str]:
-        """Return the variables that begin with a number and are only incremented, alike for all threads."""
+        """Return the variables that begin with a number and are incremented, alike for all threads."""
         translation = Translation(self.file, self.function, self.sizes)
 
         def is_uniform(node: Node | None) -> bool:
@@ -138,7 +138,7 @@ class KernelBody:
         found -= self.function.values.keys()
         for change in all_of(self.function.node, "assignment_expression"):
             sign = text_of(change.child_by_field_name("operator"))
-            if sign != "+=" or not is_uniform(change.child_by_field_name("right")):
+            if sign not in ("=", "+=") or not is_uniform(change.child_by_field_name("right")):
                 found.discard(text_of(change.child_by_field_name("left")))
         return frozenset(found)
 

@@ -30,6 +30,7 @@ from cudamm.source.matrix_roles import (
     best_roles,
     evidence_in,
     is_column_major,
+    is_transposed_b,
     matrix_letters,
     reads_by_column,
     roles_in_name,
@@ -306,6 +307,10 @@ class LaunchRoles:
                     f"{self.kernel.name} reads A and B by column; its indices of C are not read"
                 )
             self.columns = frozenset("ABC")
+        elif is_transposed_b(a, b, c):
+            raise UnknownLaunch(
+                f"{self.kernel.name} has A and C by column, and B by row: say so with --layout"
+            )
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node

@@ -90,9 +90,7 @@ def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
     the leading dimension in a column of B, if the matrices are row-major.
     """
     along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
-    row = {name for name in a.multiplied | a.added if name.startswith("blockIdx")}
-    column = {name for name in b.multiplied | b.added if name.startswith("blockIdx")}
-    row, column = row - column, column - row
+    row, column = _blocks_along(a, b)
     if along_k:
         says_so = bool(along_k & a.multiplied and along_k & b.added)
         says_so = says_so and not (along_k & a.added or along_k & b.multiplied)
@@ -101,6 +99,20 @@ def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
         says_so = says_so and not (row & a.multiplied or column & b.added)
     of_c = bool(column & c.multiplied or row & c.added)
     return says_so and of_c and not (row & c.multiplied or column & c.added)
+
+
+def is_transposed_b(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
+    """Return whether the blocks say that A and C are stored column by column, and B row by row."""
+    row, column = _blocks_along(a, b)
+    by_column = row & a.added and row & c.added and column & c.multiplied
+    by_row = row & (a.multiplied | c.multiplied) or column & (b.multiplied | c.added)
+    return bool(by_column and column & b.added and not by_row)
+
+
+def _blocks_along(a: MatrixUse, b: MatrixUse) -> tuple[set[str], set[str]]:
+    """Return the indices of blocks that count rows of A, and those that count columns of B."""
+    row, column = ({n for n in use.multiplied | use.added if n.startswith("blockIdx")} for use in (a, b))
+    return row - column, column - row
 
 
 def reads_by_column(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> str:

@@ -70,6 +70,20 @@ def test_the_launch_is_found_in_the_file_that_includes_or_declares_the_kernel(
     assert found.remarks[0].startswith(f"{Path(runner).name} launches tiled as ")
 
 
+def test_a_function_that_launches_gets_its_block_from_another_file(tmp_path: Path) -> None:
+    head = (
+        RUN.partition("\n")[2].replace("EDGE_OF_BLOCK", "T").replace("void run", "template <int T> void run")
+    )
+    body = "constexpr int edge = 4 * 2; CALL(A, B, C, n, n, n);"
+    caller = f"void all(float *A, float *B, float *C, int n) {{ {body} }}"
+    project(tmp_path, {"k/tiled.cuh": KERNEL + head})
+    with pytest.raises(UsageError, match="T, whose value is not known"):
+        method(tmp_path / "k/tiled.cuh")
+    project(tmp_path, {"main.cu": f'#include "k/tiled.cuh"\n{caller.replace("CALL", "run<edge>")}'})
+    found = method(tmp_path / "k/tiled.cuh")
+    assert found.entry == "tiled<8>" and dict(found.found_fields)["threads"] == "8, 8"
+
+
 def test_a_kernel_of_the_same_name_in_another_file_is_another_kernel(tmp_path: Path) -> None:
     project(tmp_path, {"a.cu": KERNEL, "b.cu": KERNEL + RUN})
     with pytest.raises(UsageError, match="tiled is a template"):

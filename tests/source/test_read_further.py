@@ -286,3 +286,15 @@ def test_template_arguments_of_a_kernel_that_is_passed_are_those_of_the_caller()
     outer = run("constexpr int edge = 8; timed(gemm<edge>, dim3(edge, edge), a, b, c, m, n, k);")
     found = fields(kernel + inner + outer)
     assert (found["entry"], found["threads"]) == ("gemm<8>", "8, 8")
+
+
+def test_matrices_of_which_only_one_lies_row_by_row_are_asked_for() -> None:
+    kernel = """__global__ void nt(const float *A, const float *B, float *C, int m, int n, int k) {
+        int i = threadIdx.x, j = threadIdx.y;
+        A += blockIdx.x * 16; B += blockIdx.y * 16; C += blockIdx.x * 16 + blockIdx.y * 16 * m;
+        float sum = 0;
+        for (int p = 0; p < k; ++p, A += m, B += n) sum += A[i] * B[j];
+        C[i + j * m] = sum;
+    }"""
+    launch = run("nt<<<dim3(m / 16, n / 16), dim3(16, 16)>>>(a, b, c, m, n, k);")
+    assert "nt has A and C by column, and B by row: say so with --layout" in refusal(kernel + launch)

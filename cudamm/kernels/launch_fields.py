@@ -14,6 +14,7 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels.launching_file import sources_with_launch
 from cudamm.kernels.saved_launch import saved_launches, saved_path
+from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import function_of, kernels_in
 from cudamm.source.device_arrays import with_arrays_as_parameters
 from cudamm.source.expression import Expression, parse, split_at_commas
@@ -109,7 +110,20 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     if launch is None and kernel not in saved:
         return FoundLaunch()
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
+    if source != code and "entry" in fields:
+        fields["entry"] = _with_numbers(fields["entry"], source, code)
     return replace(_found(path, kernel, fields, given, launch), code=source)
+
+
+def _with_numbers(entry: str, source: str, code: str) -> str:
+    """Return a kernel with its template arguments, in which constants that its own file lacks are numbers."""
+    own = set(re.findall(r"\w+", code))
+
+    def value(name: re.Match[str]) -> str:
+        number = None if name[0] in own else number_in(source, name[0])
+        return name[0] if number is None else str(number)
+
+    return re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, entry)
 
 
 def _found(

@@ -146,7 +146,7 @@ class LaunchRoles:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
         passed = passed or self.template_sizes
-        allocated = self._evidence_of_allocations()
+        allocated = self._evidence_of_allocations(frozenset(passed.values()))
         self._check_extents()
         members = self._evidence_of_members()
         telling = [
@@ -264,11 +264,9 @@ class LaunchRoles:
 
     def _is_product_of_sizes(self, name: str) -> bool:
         value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
-        return (
-            value is not None
-            and re.fullmatch(r"\([A-Za-z_]\w* \* (?:[A-Za-z_]\w*|sizeof\(element\))\)", value.text)
-            is not None
-        )
+        product = r"\(([A-Za-z_]\w*) \* ([A-Za-z_]\w*|sizeof\(element\))\)"
+        factors = re.fullmatch(product, value.text) if value else None
+        return factors is not None and self.names_of_block().isdisjoint(factors.groups())
 
     def _is_tile(self, name: str) -> bool:
         """Return whether a constant of the file is the extent of an array in the kernel."""
@@ -352,7 +350,7 @@ class LaunchRoles:
             self.same[name] = own
         return own or name
 
-    def _evidence_of_allocations(self) -> dict[str, Counter[str]]:
+    def _evidence_of_allocations(self, passed: frozenset[str]) -> dict[str, Counter[str]]:
         """Return the evidence of the names in the sizes of the memory behind A, B and C."""
         found: dict[str, Counter[str]] = {}
         for parameter, letter in self.letters.items():
@@ -360,7 +358,8 @@ class LaunchRoles:
             if columns in constants(self.file):  # `float (*A)[columns]`
                 found.setdefault(columns, Counter())[DIMENSIONS[letter][1]] += STRONG
             for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
-                number = Translation(self.file, function, keeps_leaves=True).of(size)
+                kept = passed if function is self.function else frozenset()
+                number = Translation(self.file, function, kept, keeps_leaves=True).of(size)
                 for name in sorted(parse(number.text).names - {"element"}) if number else ():
                     own = name if function is self.function else self._name_here(name, function)
                     if own and not self._is_tile(own):

@@ -64,7 +64,7 @@ def test_the_launch_is_found_in_the_file_that_includes_or_declares_the_kernel(
     project(tmp_path, {kernel: KERNEL, runner: f"{include}\n{RUN}"})
     project(tmp_path, {"kernels.h": '#include "kernels/2_tiled.cuh"\n'} if "kernels.h" in include else {})
     found = method(tmp_path / kernel)
-    assert found.entry == "tiled<EDGE_OF_BLOCK>"
+    assert found.entry == "tiled<32>", "its own file has no EDGE_OF_BLOCK"
     assert dict(found.found_fields)["grid"] == "ceil(N / EDGE_OF_BLOCK), ceil(M / EDGE_OF_BLOCK)"
     assert dict(found.numbers)["EDGE_OF_BLOCK"].value({}) == 32
     assert found.remarks[0].startswith(f"{Path(runner).name} launches tiled as ")
@@ -101,4 +101,4 @@ def test_only_the_kernels_of_the_file_itself_are_taken(tmp_path: Path) -> None:
     both = KERNEL + KERNEL.replace("tiled", "second").replace("#pragma once", "")
     project(tmp_path, {"k/a.cuh": both, "main.cu": f'#include "k/a.cuh"\n{other}{launches}'})
     variants = Selection((), kernels=(tmp_path / "k/a.cuh",)).variants()
-    assert [variant.method.entry for variant in variants] == ["tiled<EDGE_OF_BLOCK>"]
+    assert [variant.method.entry for variant in variants] == ["tiled<32>"]

@@ -298,3 +298,11 @@ def test_matrices_of_which_only_one_lies_row_by_row_are_asked_for() -> None:
     }"""
     launch = run("nt<<<dim3(m / 16, n / 16), dim3(16, 16)>>>(a, b, c, m, n, k);")
     assert "nt has A and C by column, and B by row: say so with --layout" in refusal(kernel + launch)
+
+
+def test_a_size_that_is_blocks_times_threads_is_a_size() -> None:
+    kernel = NAIVE.replace("int m, int n, int k", "int n").replace("* k", "* n").replace(">= m", ">= n")
+    main = """int main() { int n = BLOCKS * THREADS, bytes = n * n * sizeof(float); float *p;
+        cudaMalloc(&p, bytes); gemm<<<dim3(BLOCKS, BLOCKS), dim3(THREADS, THREADS)>>>(p, p, p, n); }"""
+    found = fields("#define BLOCKS 4\n#define THREADS 8\n" + kernel.replace("i < k", "i < n") + main)
+    assert (found["args"], found["grid"]) == ("A, B, C, N", "N // THREADS, M // THREADS")

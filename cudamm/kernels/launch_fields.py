@@ -69,13 +69,15 @@ def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[Wor
     file with the sizes or the template arguments of the launch.
     """
     kernels = frozenset(kernels_in(code))
-    best = worked_out_launches(code, kernels), code
+    own = worked_out_launches(code, kernels)
+    if any(not launch.unknown or not launch.is_product for launch in own):
+        return own, code
+    best = own, code
     for source in sources_with_launch(path, code, folders):
-        if any(not launch.unknown or not launch.is_product for launch in best[0]):
-            break
         found = worked_out_launches(source, kernels)
-        if not best[0] or any(not launch.unknown for launch in found):
-            best = found, source
+        if any(not launch.unknown for launch in found):
+            return found, source
+        best = best if best[0] else (found, source)
     return best
 
 

@@ -50,7 +50,8 @@ def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Itera
     names = (path.name, *kernels, *launching_functions(code))
     mention = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
     left = MOST_CANDIDATES
-    for file in _files_around(path) if kernels else ():
+    is_in_project = bool(kernels) and path.is_file()  # a text may have the name of no file
+    for file in _files_around(path) if is_in_project else ():
         try:
             text = read_input(file, "a file beside the kernel", LARGEST_BYTES).decode(errors="replace")
             if not mention.search(without_comments(text)):

@@ -90,6 +90,15 @@ def test_a_kernel_of_the_same_name_in_another_file_is_another_kernel(tmp_path: P
         method(tmp_path / "a.cu")
 
 
+def test_a_text_that_is_in_no_file_belongs_to_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, {"main.cu": f"template <int EDGE> __global__ void tiled({HEAD});\n{RUN}"})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="tiled is a template"):
+        Selection((), kernels=(KERNEL,)).variants()
+
+
 def test_the_files_own_launch_comes_first(tmp_path: Path) -> None:
     project(tmp_path, {"a.cuh": KERNEL + RUN, "b.cu": '#include "a.cuh"\n' + RUN.replace("32", "8")})
     assert dict(method(tmp_path / "a.cuh").numbers)["EDGE_OF_BLOCK"].value({}) == 32

@@ -6,6 +6,7 @@ file such as `runner.cu` in the same folder or above it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Itera
     names = (path.name, *kernels, *launching_functions(code))
     mention = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
     left = MOST_CANDIDATES
-    is_in_project = bool(kernels) and path.is_file()  # a text may have the name of no file
+    is_in_project = bool(kernels) and os.path.isfile(path)  # a text may have the name of no file
     for file in _files_around(path) if is_in_project else ():
         try:
             text = read_input(file, "a file beside the kernel", LARGEST_BYTES).decode(errors="replace")

@@ -6,7 +6,6 @@ file such as `runner.cu` in the same folder or above it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,7 +50,7 @@ def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Itera
     names = (path.name, *kernels, *launching_functions(code))
     mention = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
     left = MOST_CANDIDATES
-    is_in_project = bool(kernels) and os.path.isfile(path)  # a text may have the name of no file
+    is_in_project = bool(kernels) and _is_file(path)
     for file in _files_around(path) if is_in_project else ():
         try:
             text = read_input(file, "a file beside the kernel", LARGEST_BYTES).decode(errors="replace")
@@ -68,6 +67,14 @@ def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Itera
             yield f"{line_directive(file.name)}\n{whole}"
         elif includes or kernels.isdisjoint(kernels_in(whole)):
             yield f"{code}\n{line_directive(file.name)}\n{text}"
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is a file at a path, which a text that is in no file has too."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # the name is too long
+        return False
 
 
 def _files_around(path: Path) -> Iterator[Path]:

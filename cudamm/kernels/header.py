@@ -125,7 +125,7 @@ def parse_method(
         from cudamm.kernels import launch_fields  # loads the parser, which only a user's kernel needs
 
         code = launch_fields.complete_source(path, source, folders)
-        launch = launch_fields.found_launch(path, code, fields)
+        launch = launch_fields.found_launch(path, code, fields, folders)
         fields |= launch.fields
     kernels = kernels_in(code) if language == "cuda" else []
     remarks = [launch.remark] if launch and launch.remark else []
@@ -206,7 +206,9 @@ def parse_method(
         package=_parse_package(path, fields.get("library", ""), language),
         ceiling=_parse_ceiling(path, fields.get("ceiling", "1")),
         ptxas=_parse_ptxas(path, fields.get("ptxas", "")),
-        numbers=launch_fields.numbers_of_file(whole, expressions, arguments, declared) if launch else (),
+        numbers=launch_fields.numbers_of_file(launch.code or whole, expressions, arguments, declared)
+        if launch
+        else (),
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),
@@ -226,8 +228,9 @@ def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
         return []
     from cudamm.kernels import launch_fields
 
-    code = launch_fields.complete_source(path, source, folders_of(fields.get("include", "")))
-    found = launch_fields.launched_kernels(path, code) if len(kernels_in(code)) > 1 else []
+    folders = folders_of(fields.get("include", ""))
+    code = launch_fields.complete_source(path, source, folders)
+    found = launch_fields.launched_kernels(path, code, folders) if len(kernels_in(code)) > 1 else []
     return found if len(found) > 1 else []
 
 

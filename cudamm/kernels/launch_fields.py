@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cudamm.errors import UsageError
+from cudamm.kernels.launching_file import sources_with_launch
 from cudamm.kernels.saved_launch import saved_launches, saved_path
+from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import function_of, kernels_in
 from cudamm.source.device_arrays import with_arrays_as_parameters
 from cudamm.source.expression import Expression, parse, split_at_commas
@@ -39,21 +41,44 @@ class FoundLaunch:
         fields: the fields, without those that are given.
         remark: says where they come from, for the user.
         worked_out: what the host code says; None if nothing had to be worked out.
+        code: the source with the launch, in which names in the fields have their values; empty if no launch
+            was looked for.
     """
 
     kernel: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
     worked_out: WorkedOutLaunch | None = None
+    code: str = ""
 
 
-def launched_kernels(path: Path, code: str) -> list[str]:
-    """Return the kernels whose launches are saved beside a file; else those that the file itself launches.
+def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str]:
+    """Return the kernels whose launches are saved beside a file; else those that are launched.
 
     Args:
         code: the file with its own headers in it.
+        folders: those that the user named with `-I`.
     """
-    return list(saved_launches(path)) or [launch.kernel for launch in worked_out_launches(code)]
+    return list(saved_launches(path)) or [launch.kernel for launch in _launches(path, code, folders)[0]]
+
+
+def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[WorkedOutLaunch, ...], str]:
+    """Return the launches of the kernels in a file, and the source with them.
+
+    They are in the file itself, or else in another one of its project, which may also call a function of the
+    file with the sizes or the template arguments of the launch.
+    """
+    kernels = frozenset(kernels_in(code))
+    own = worked_out_launches(code, kernels)
+    if any(not launch.unknown or not launch.is_product for launch in own):
+        return own, code
+    best = own, code
+    for source in sources_with_launch(path, code, folders):
+        found = worked_out_launches(source, kernels)
+        if any(not launch.unknown for launch in found):
+            return found, source
+        best = best if best[0] else (found, source)
+    return best
 
 
 def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
@@ -61,12 +86,13 @@ def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
     return with_arrays_as_parameters(with_own_headers(path, source, folders))
 
 
-def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch:
+def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Sequence[Path]) -> FoundLaunch:
     """Return the fields of a launch that are not given.
 
     Args:
         code: the file with its own headers in it.
         given: fields of the header and of options.
+        folders: those that the user named with `-I`.
 
     Raises:
         UsageError: the file beside it that keeps launches is wrong.
@@ -79,14 +105,27 @@ def found_launch(path: Path, code: str, given: Mapping[str, str]) -> FoundLaunch
     kernel = chosen or (next(iter(saved)) if len(saved) == 1 else "")
     if kernel in saved and saved[kernel].keys() | given.keys() >= _LAUNCH:
         return _found(saved_path(path), kernel, saved[kernel], given)
-    launches = worked_out_launches(code)
+    launches, source = _launches(path, code, folders)
     kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
     launch = next((launch for launch in launches if launch.kernel == kernel), None)
     launch = launch or (unlaunched(code, kernel) if kernel else None)
     if launch is None and kernel not in saved:
         return FoundLaunch()
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
-    return _found(path, kernel, fields, given, launch)
+    if source != code and "entry" in fields:
+        fields["entry"] = _with_numbers(fields["entry"], source, code)
+    return replace(_found(path, kernel, fields, given, launch), code=source)
+
+
+def _with_numbers(entry: str, source: str, code: str) -> str:
+    """Return a kernel with its template arguments, in which constants that its own file lacks are numbers."""
+    own = set(re.findall(r"\w+", code))
+
+    def value(name: re.Match[str]) -> str:
+        number = None if name[0] in own else number_in(source, name[0])
+        return name[0] if number is None else str(number)
+
+    return re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, entry)
 
 
 def _found(
@@ -103,7 +142,8 @@ def _found(
     is_unlaunched = launch is not None and not launch.line
     if is_unlaunched and list(others) == ["args"] and _is_usual(others["args"]):
         others = {}
-    remark = f"{source.name} launches {kernel} as {as_options(others)}" if others else ""
+    file = (launch.place.partition(" of ")[2] if launch else "") or source.name
+    remark = f"{file} launches {kernel} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
         remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
     return FoundLaunch(kernel, others, remark, launch)

@@ -123,11 +123,21 @@ class Selection:
         source, path = self._source(kernel)
         names = entries(source, path, Overrides(self.kernel_fields))
         if not names:
-            found = [self._user_kernel(source, path, self.kernel_fields)]
-        else:
-            chosen = [self._user_kernel(source, path, self.kernel_fields | {"entry": name}) for name in names]
-            found = [replace(method, name=function_of(method.entry).replace("_", "-")) for method in chosen]
-        return found
+            return [self._user_kernel(source, path, self.kernel_fields)]
+        found: list[Method] = []
+        remarks: list[str] = []
+        reasons: list[UsageError] = []
+        for name in names:
+            try:
+                method = self._user_kernel(source, path, self.kernel_fields | {"entry": name})
+            except UsageError as reason:
+                reasons.append(reason)
+                remarks.append(f"{name} is left out: {reason}")
+                continue
+            found.append(replace(method, name=function_of(method.entry).replace("_", "-")))
+        if not found:
+            raise reasons[0]
+        return [replace(found[0], remarks=(*found[0].remarks, *remarks)), *found[1:]]
 
     def _user_kernel(self, source: str, path: Path, fields: Mapping[str, str]) -> Method:
         file = parse_method(source, path, Overrides(fields))

@@ -82,13 +82,16 @@ class SourceFile:
 
     Attributes:
         macros: the parameters and the text of each macro; None for a macro without parameters.
-        constants: the value of each constant, and of each dim3, outside of functions.
+        constants: the value of each constant, and of each dim3, outside of functions, by its name alone; not
+            those whose name has several values in different scopes.
+        scoped: the same, by scope and name, such as `Small::TILE`, of structs and namespaces.
         functions: the functions that the file defines, in order.
     """
 
     tree: Node
     macros: Mapping[str, tuple[tuple[str, ...] | None, str]]
     constants: Mapping[str, Node]
+    scoped: Mapping[str, Node]
     functions: tuple[Function, ...]
 
     def value_of(self, name: str) -> Node | None:
@@ -97,6 +100,10 @@ class SourceFile:
             return self.constants[name]
         parameters, text = self.macros.get(name, ((), ""))
         return parsed_expression(text) if parameters is None and text else None
+
+    def value_in(self, scope: str, name: str) -> Node | None:
+        """Return the value of a constant whose name alone has several; None for other names."""
+        return None if name in self.constants else self.scoped.get(f"{scope}::{name}")
 
     def functions_named(self, name: str) -> list[Function]:
         """Return the functions of a name."""
@@ -112,10 +119,14 @@ def source_file(source: str) -> SourceFile:
         parameters = node.child_by_field_name("parameters")
         names = tuple(text_of(c) for c in parameters.named_children) if parameters else None
         body = re.sub(r"\\\n", " ", text_of(node.child_by_field_name("value")))
+        if names:  # the parser takes `(i) + (j) * n` for a cast to the type i
+            one = "|".join(map(re.escape, names))
+            body = re.sub(rf"(?<![\w\s])(\s*)\(\s*({one})\s*\)(?!\s*[\w(])", r"\1\2", f" {body}")
         macros.setdefault(text_of(node.child_by_field_name("name")), (names, body.strip()))
     functions = tuple(function_of_node(node) for node in all_of(tree, "function_definition"))
     inside = [(f.node.start_byte, f.node.end_byte) for f in functions]
     constants: dict[str, Node] = {}
+    scoped: dict[str, Node] = {}
     for node in all_of(tree, "declaration", "field_declaration", "enumerator"):
         if any(start < node.start_byte < end for start, end in inside):
             continue
@@ -130,7 +141,22 @@ def source_file(source: str) -> SourceFile:
                 )
                 if not (is_changed and "dim3" in text_of(node) and "=" not in text_of(node)):
                     constants.setdefault(name, value)
-    return SourceFile(tree, macros, constants, functions)
+                    scoped.setdefault(f"{scope_of(node)}::{name}", value)
+    for key, value in scoped.items():
+        name = key.rpartition("::")[2]
+        if name in constants and text_of(constants[name]) != text_of(value):
+            del constants[name]
+    return SourceFile(tree, macros, constants, scoped, functions)
+
+
+def scope_of(node: Node) -> str:
+    """Return the name of the struct or the namespace around a node; empty if there is none."""
+    around = node.parent
+    while around is not None:
+        if around.type in ("struct_specifier", "class_specifier", "namespace_definition"):
+            return text_of(around.child_by_field_name("name"))
+        around = around.parent
+    return ""
 
 
 def initialised(declaration: Node) -> list[tuple[str, Node]]:
@@ -222,8 +248,15 @@ def condition_of_increment(node: Node) -> Node | None:
 
 
 def flat_name(node: Node) -> str:
-    """Return the name of a variable, `d_m` for the member `d.m`, and `dims_0` for `dims[0]`."""
+    """Return the name of a variable, `d_m` for `d.m` and `d.m()`, and `dims_0` for `dims[0]`."""
     return re.sub(r"\W+", "_", text_of(node)).strip("_")
+
+
+def is_getter(node: Node) -> bool:
+    """Return whether an expression is `A.rows()` or `a->rows()`, which means as much as a member."""
+    function, given = (node.child_by_field_name(part) for part in ("function", "arguments"))
+    is_method = function is not None and function.type == "field_expression"
+    return is_method and given is not None and not given.named_child_count
 
 
 def without_casts(node: Node) -> Node:

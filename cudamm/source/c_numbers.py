@@ -20,6 +20,8 @@ from cudamm.source.c_definitions import (
     SourceFile,
     flat_name,
     function_of_node,
+    is_getter,
+    scope_of,
     source_file,
     without_casts,
 )
@@ -40,6 +42,9 @@ LONGEST = 400
 
 _ARITHMETIC = ("+", "-", "*", "%", "==", "!=", "<", "<=", ">", ">=")
 _ROUNDING = {"ceil": "ceil", "ceilf": "ceil", "floor": "floor", "floorf": "floor", "min": "min", "max": "max"}
+_ROUNDED_UP = re.compile(r"ceil_?div|div_?ceil|cdiv|i?div_?up|updiv|div_?round_?up", re.IGNORECASE)
+"""Names of functions for a quotient of whole numbers that is rounded up."""
+
 _WHOLE_WORDS = """
 bool char short int long unsigned signed size_t ssize_t ptrdiff_t uint int8_t int16_t int32_t int64_t
 uint8_t uint16_t uint32_t uint64_t const constexpr static auto std
@@ -95,8 +100,12 @@ class Translation:
                 return _literal(text_of(node))
             case "identifier" | "type_identifier":
                 return self._name(text_of(node))
+            case "type_descriptor":  # for the parser, a name among template arguments is a type
+                return self.of(node.child_by_field_name("type"))
             case "qualified_identifier":
-                return self._name(text_of(node.child_by_field_name("name")))
+                *_, scope, name = text_of(node).replace(" ", "").split("::")
+                value = self.file.value_in(scope, name)
+                return self.of(value) if value else self._name(name)
             case "field_expression":
                 return self._member(node)
             case "subscript_expression":  # `dims[0]`
@@ -128,7 +137,7 @@ class Translation:
         return None
 
     def _name(self, name: str) -> Number | None:
-        if not name.isascii():  # headers have no such names
+        if not re.fullmatch(r"\w*", name, re.ASCII):  # headers have no such names
             return None
         if name in self.bound:
             return self.bound[name]
@@ -144,6 +153,9 @@ class Translation:
                 return Number(name, not self._is_real(name)) if is_leaf else value
             if name in self.function.first_values or name in self.function.parameter_names:
                 return Number(name, not self._is_real(name))
+            value_in_scope = self.file.value_in(scope_of(self.function.node), name)
+            if value_in_scope:
+                return self.of(value_in_scope)
         value = replace(self, function=None, bound={}).of(self.file.value_of(name))
         if value is None or parse(value.text).names.isdisjoint(self.kept):
             return Number(name, value is None or value.is_whole)
@@ -282,6 +294,8 @@ class Translation:
         if function.type == "field_expression" and name.endswith(".size") and self.function:
             # Of a std::vector, which is declared with its number of elements.
             return self.of(self.function.values.get(name.removesuffix(".size")))
+        if is_getter(node):
+            return self._name(flat_name(node))
         arguments = [self.of(argument) for argument in given.named_children]
         if function.type == "template_function" and name.startswith("static_cast"):
             return _cast(name.partition("<")[2].rstrip("> "), arguments[0] if len(arguments) == 1 else None)
@@ -294,6 +308,9 @@ class Translation:
             joined = ", ".join(_without_brackets(number.text) for number in numbers)
             is_whole = name in ("min", "max") and all(number.is_whole for number in numbers)
             return Number(f"{_ROUNDING[name]}({joined})", is_whole)
+        if body is None and _ROUNDED_UP.fullmatch(name.rpartition("::")[2]) and len(numbers) == 2:
+            joined = " / ".join(f"({number.text})" for number in numbers)  # of a header that is missing
+            return Number(f"ceil({joined})")
         if body is None or len(parameters) != len(numbers):
             return None
         return replace(self, function=None, bound=dict(zip(parameters, numbers, strict=True)))._result(body)

@@ -177,11 +177,11 @@ def closing_angle(code: str, position: int) -> int:
     return 0
 
 
-def closing_bracket(code: str, position: int) -> int:
+def closing_bracket(code: str, position: int, brackets: str = "()") -> int:
     """Return the position after the bracket that closes the bracket just before `position`."""
     depth = 1
-    for bracket in re.compile("[()]").finditer(code, position):
-        depth += 1 if bracket[0] == "(" else -1
+    for bracket in re.compile(f"[{brackets}]").finditer(code, position):
+        depth += 1 if bracket[0] == brackets[0] else -1
         if not depth:
             return bracket.end()
     return len(code)

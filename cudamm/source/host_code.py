@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -12,11 +12,11 @@ from cudamm.source.c_definitions import (
     Function,
     SourceFile,
     flat_name,
+    is_getter,
     without_casts,
 )
 from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
 from cudamm.source.expression import evaluated, parse
-from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
 from cudamm.source.seen_from import seen_from
 
@@ -31,6 +31,9 @@ MOST_LAUNCHES = 100
 
 USUAL_MULTIPROCESSORS = 8
 """Number of multiprocessors that is taken if a launch depends on it; results do not."""
+
+_OF_LARGE = re.compile(r">=?\s*\d+\s*(?:\)|&&|and\b)")
+"""What a condition has that holds for large matrices, such as `(n >= 128)`."""
 
 _NAMED = ("identifier", "field_expression", "subscript_expression")
 
@@ -85,6 +88,8 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
             doubts = _doubts(file, function, call)
             for text, caller in _kernels_behind(file, function, text_of(kernel)):
                 name, bracket, rest = text.partition("<")
+                if caller:
+                    rest = _with_values(file, caller, rest)
                 found.append(
                     LaunchStatement(
                         function=function,
@@ -99,6 +104,17 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                     )
                 )
     return found
+
+
+def _with_values(file: SourceFile, function: Function, text: str) -> str:
+    """Return template arguments in which variables of a function have their values."""
+
+    def value(name: re.Match[str]) -> str:
+        is_local = name[0] in function.first_values
+        number = own_value(file, function, name[0]) if is_local else None
+        return name[0] if number is None else str(number)
+
+    return re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, text)
 
 
 def _launch(function: Function, node: Node) -> tuple[Node | None, Sequence[Node], Sequence[Node]]:
@@ -193,8 +209,9 @@ def _doubts(file: SourceFile, function: Function, node: Node) -> int:
         if condition and inner != condition:
             value = _own_number(file, function, condition, MOST_CALLERS)
             is_then = inner == around.child_by_field_name("consequence")
-            if value is None:
-                doubts += is_then and around.child_by_field_name("alternative") is not None
+            if value is None:  # of a large matrix and a small one, the large one
+                is_usual = is_then == (_OF_LARGE.search(text_of(condition)) is not None)
+                doubts += not is_usual and around.child_by_field_name("alternative") is not None
             elif is_then == (value == 0):
                 return 2
         inner, around = around, around.parent
@@ -210,7 +227,7 @@ def size_name(function: Function, node: Node) -> str:
     """Return the name of the number that an argument passes on: `N` for `n` after `int n = N;`."""
     for _ in range(MOST_CALLERS):
         node = without_casts(node)
-        if node.type not in _NAMED or not text_of(node).isascii():
+        if not (node.type in _NAMED or is_getter(node)) or not text_of(node).isascii():
             return ""
         value = function.values.get(flat_name(node))
         if value is None or without_casts(value).type not in _NAMED:
@@ -274,7 +291,7 @@ def own_value(file: SourceFile, function: Function, name: str, levels: int = MOS
         return USUAL_MULTIPROCESSORS
     first = function.first_values.get(name)
     if first is None and name in template_parameters(function):
-        text = template_value(file, function, name)
+        text = template_value(file, function, name, levels - 1)
         return int(text) if text.isdigit() else None
     if first is None and name in function.parameter_names:
         values = (
@@ -305,116 +322,6 @@ def _own_number(file: SourceFile, function: Function, node: Node | None, levels:
     return evaluated({"it": parse(number.text)}, known).get("it")
 
 
-def is_filled(function: Function, name: str, before: Node) -> bool:
-    """Return whether host code stores to the memory behind a pointer before a statement."""
-    for node in all_of(function.node, "call_expression", "assignment_expression"):
-        if node.start_byte >= before.start_byte:
-            break
-        target = text_of(node.child_by_field_name("left"))
-        if re.match(r"cudaMem(set|cpy)", text_of(node.child_by_field_name("function"))):
-            given = node.child_by_field_name("arguments")
-            target = f"{first_name(given)}[" if given else ""
-        if target.startswith(f"{name}["):
-            return True
-    return False
-
-
-def is_transposed(file: SourceFile, function: Function, name: str, before: Node) -> bool:
-    """Return whether host code makes a matrix by transposing another one.
-
-    It does so with a function or a kernel whose name says it, or with a statement such as
-    `T[j * rows + i] = A[i * columns + j];`, and may copy the result to the memory behind `name`.
-    """
-    made = set()
-    for node in all_of(function.node, "call_expression", "assignment_expression"):
-        if node.end_byte > before.start_byte:
-            continue
-        called, given = text_of(node.child_by_field_name("function")), node.child_by_field_name("arguments")
-        names = [first_name(argument) for argument in given.named_children] if given else []
-        if any(may_be_product(file, kernel) for kernel in file.functions_named(called.partition("<")[0])):
-            continue  # its name says how it multiplies
-        if re.search("transp", called, re.IGNORECASE):
-            made.update(names)
-        elif called.startswith("cudaMemcpy") and len(names) > 1 and names[1] in made:
-            made.add(names[0])
-        elif node.type == "assignment_expression" and _swaps(file, function, node):
-            made.add(first_name(node))
-    return name in made
-
-
-def _swaps(file: SourceFile, function: Function, assignment: Node) -> bool:
-    """Return whether `T[j * rows + i] = A[i * columns + j]` or `T[j][i] = A[i][j]` is assigned."""
-    sides = (assignment.child_by_field_name(side) for side in ("left", "right"))
-    left, right = (_row_and_column(file, function, side) for side in sides)
-    return left is not None and right is not None and left == right[::-1] and left[0] != left[1]
-
-
-def _row_and_column(file: SourceFile, function: Function, node: Node | None) -> tuple[str, str] | None:
-    """Return `("i", "j")` for `A[i * columns + j]` and for `A[i][j]`; None for others."""
-    if node is None or node.type != "subscript_expression":
-        return None
-    found = re.fullmatch(r"\w+\[(\w+)\]\[(\w+)\]", re.sub(r"\s", "", text_of(node)))
-    if found:
-        return found[1], found[2]
-    indices = node.child_by_field_name("indices")
-    index = indices.named_children[0] if indices and indices.named_child_count == 1 else None
-    # The variables of loops have values too, their first ones.
-    loops = {name for name in function.first_values if name not in function.values}
-    number = Translation(file, function, kept=loops).of(index)
-    text = number.text.replace("(", "").replace(")", "") if number else ""
-    row_first = re.fullmatch(r"(\w+) \* \w+ \+ (\w+)", text)
-    column_first = re.fullmatch(r"(\w+) \+ (\w+) \* \w+", text)
-    if row_first:
-        return row_first[1], row_first[2]
-    return (column_first[2], column_first[1]) if column_first else None
-
-
-def required_multiples(translation: Translation, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield `("N", "TILE")` for `assert(N % TILE == 0)`, and for `if (N % TILE) …` in host code."""
-    is_host_code = translation.function is None or not translation.function.is_kernel
-    for node in all_of(
-        translation.function.node if translation.function else translation.file.tree, "binary_expression"
-    ):
-        if text_of(node.child_by_field_name("operator")) != "%":
-            continue
-        around = node.parent
-        while around is not None and around.type in (
-            "binary_expression",
-            "parenthesized_expression",
-            "condition_clause",
-        ):
-            around = around.parent
-        is_checked = around is not None and (
-            (around.type == "if_statement" and is_host_code and _leaves(around))
-            or (
-                around.type == "argument_list"
-                and "assert" in text_of(around.parent).partition("(")[0].lower()
-            )
-        )
-        left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
-        if is_checked and left and right and left.text in names:
-            yield left.text, right.text
-
-
-def _leaves(statement: Node) -> bool:
-    """Return whether an `if` ends the function or the program, as after a message about wrong sizes."""
-    called = (text_of(n.child_by_field_name("function")) for n in all_of(statement, "call_expression"))
-    ends = any(all_of(statement, "return_statement", "throw_statement"))
-    return ends or any(
-        re.search(r"exit|abort|terminate|assert|fail|die|error", name.lower()) for name in called
-    )
-
-
-def conditions_of(launch: LaunchStatement) -> Iterator[Node]:
-    """Yield the conditions of the `if` statements that a launch is in the first branches of."""
-    inner, around = launch.node, launch.node.parent
-    while around is not None and around != launch.function.node:
-        if around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
-            condition = around.child_by_field_name("condition")
-            yield from [condition] if condition else []
-        inner, around = around, around.parent
-
-
 def template_parameters(function: Function) -> list[str]:
     """Return the names of a function's template parameters, in order."""
     template = function.node.parent
@@ -429,7 +336,7 @@ def _template_name(node: Node) -> str:
     return declared_name(declarator) or text_of(node).partition("=")[0].split()[-1]
 
 
-def template_value(file: SourceFile, function: Function, name: str) -> str:
+def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> str:
     """Return the template argument of the first call of a function, or its default; empty for none."""
     place = template_parameters(function).index(name)
     for node in all_of(file.tree, "template_function"):
@@ -439,10 +346,17 @@ def template_value(file: SourceFile, function: Function, name: str) -> str:
             and given
             and place < given.named_child_count
         ):
-            return text_of(given.named_children[place])
+            argument = given.named_children[place]
+            caller = next((f for f in file.functions if _is_inside(node, f.node)), None)
+            value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
+            return text_of(argument) if value is None else str(value)
     template = function.node.parent
     parameters = template.child_by_field_name("parameters") if template else None
     return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
+
+
+def _is_inside(node: Node, outer: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def class_argument(file: SourceFile, function: Function, name: str) -> str:

@@ -135,7 +135,7 @@ def _adds_up(body: Node) -> bool:
         target = text_of(node.child_by_field_name("left")).replace(" ", "")
         spaceless = value.replace(" ", "")
         is_sum = sign == "+=" or spaceless.startswith(f"{target}+") or spaceless.endswith(f"+{target}")
-        is_of_loop = node.parent is not None and node.parent.type == "for_statement"
+        is_of_loop = node.parent is not None and node.parent.type in ("for_statement", "comma_expression")
         is_index = "[" not in value and re.search("blockDim|gridDim", value)
         if is_sum and not is_of_loop and not is_index:
             return True

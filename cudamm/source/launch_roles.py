@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tree_sitter import Node
 
+from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation, constants
 from cudamm.source.expression import parse
@@ -17,20 +18,19 @@ from cudamm.source.host_code import (
     allocations,
     callers_of,
     first_name,
-    is_transposed,
     own_value,
     size_name,
     template_parameters,
 )
+from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import kernel_parameters
 from cudamm.source.matrix_roles import (
     DIMENSIONS,
     STRONG,
-    KernelBody,
-    MatrixUse,
     best_roles,
     evidence_in,
     is_column_major,
+    is_transposed_b,
     matrix_letters,
     reads_by_column,
     roles_in_name,
@@ -40,6 +40,9 @@ from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
+
+_OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
+"""What kernels multiply that have certain words in their names."""
 
 
 class UnknownLaunch(Exception):
@@ -84,6 +87,9 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        for words, operands in _OTHER_PRODUCTS.items():
+            if re.search(words, self.kernel.name, re.IGNORECASE):
+                raise NoProduct(f"{self.kernel.name} multiplies {operands}")
         self._find_sizes()
         self._find_batches()
 
@@ -139,7 +145,8 @@ class LaunchRoles:
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
-        allocated = self._evidence_of_allocations()
+        passed = passed or self.template_sizes
+        allocated = self._evidence_of_allocations(frozenset(passed.values()))
         self._check_extents()
         members = self._evidence_of_members()
         telling = [
@@ -182,6 +189,19 @@ class LaunchRoles:
         self.evidence = evidence
         if not self.roles:
             raise UnknownLaunch(f"no argument of {self.kernel.name} is known to be a size of the matrices")
+        self._check_padding()
+
+    def _check_padding(self) -> None:
+        """Raise UnknownLaunch if a size is computed from another one that the kernel uses too."""
+        visible = {name for name in (*self.used_constants, *self.in_kernel.values()) if roles_in_name(name)}
+        for size in self.roles:
+            others = visible - {size}
+            at_launch = Translation(self.file, self.function, others)
+            value = at_launch.of(self.function.values.get(size) or self.file.value_of(size))
+            inner = others & parse(value.text).names if value else set()
+            if value and inner and value.text not in others:
+                both = f"{size} is not {min(inner)}, and {self.kernel.name} uses both"
+                raise UnknownLaunch(f"{both}; cudamm's matrices have one size")
 
     def letter_of(self, variable: str) -> str:
         """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""
@@ -227,20 +247,34 @@ class LaunchRoles:
 
     def compiled_sizes(self) -> list[str]:
         """Return the sizes that are constants of the file in the kernel."""
-        return [name for name in self.roles if name in self.used_constants]
+        return [n for n in self.roles if n in self.used_constants or n in self.template_sizes.values()]
+
+    @functools.cached_property
+    def template_sizes(self) -> dict[str, str]:
+        """Return the template arguments that may be sizes, by parameter, if no other argument may be one."""
+        if any(p.members or (p.is_whole_number and not p.is_scale) for p in self.parameters):
+            return {}
+        given = [part.strip() for part in (self.statement.template_arguments or "").split(",")]
+        pairs = dict(zip(template_parameters(self.kernel), given, strict=False))
+        return {
+            name: argument
+            for name, argument in pairs.items()
+            if argument.isidentifier() and roles_in_name(name) and not self._is_extent(name)
+        }
 
     def _is_product_of_sizes(self, name: str) -> bool:
         value = Translation(self.file, self.function, keeps_leaves=True).of(self.function.values.get(name))
-        return (
-            value is not None
-            and re.fullmatch(r"\([A-Za-z_]\w* \* (?:[A-Za-z_]\w*|sizeof\(element\))\)", value.text)
-            is not None
-        )
+        product = r"\(([A-Za-z_]\w*) \* ([A-Za-z_]\w*|sizeof\(element\))\)"
+        factors = re.fullmatch(product, value.text) if value else None
+        return factors is not None and self.names_of_block().isdisjoint(factors.groups())
 
     def _is_tile(self, name: str) -> bool:
         """Return whether a constant of the file is the extent of an array in the kernel."""
+        return name in constants(self.file) and self._is_extent(name)
+
+    def _is_extent(self, name: str) -> bool:
         arrays = all_of(self.kernel.node, "array_declarator")
-        return name in constants(self.file) and any(
+        return any(
             name in re.findall(r"\w+", text_of(node.child_by_field_name("size")))
             for node in arrays
             if node.parent and node.parent.type != "parameter_declaration"
@@ -258,14 +292,29 @@ class LaunchRoles:
             return {}
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
-        if is_column_major(uses["A"], uses["B"], uses["C"]):
+        a, b, c = (uses[letter] for letter in "ABC")
+        of_threads = {name for name in a.added | b.added if name.startswith(("threadIdx", "blockIdx"))}
+        if a.strides and b.is_vector and c.is_vector and b.added.isdisjoint(of_threads):
+            raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")
+        if a.is_vector and b.is_vector and a.added == b.added and not (c.added or c.multiplied):
+            raise NoProduct(f"{self.kernel.name} multiplies two vectors")
+        is_known = any(name.startswith(("threadIdx", "blockIdx")) for name in c.multiplied | c.added)
+        if is_column_major(a, b, c if is_known else MatrixUse(multiplied=b.multiplied, added=a.added)):
+            if not is_known:
+                raise UnknownLaunch(
+                    f"{self.kernel.name} reads A and B by column; its indices of C are not read"
+                )
             self.columns = frozenset("ABC")
+        elif is_transposed_b(a, b, c):
+            raise UnknownLaunch(
+                f"{self.kernel.name} has A and C by column, and B by row: say so with --layout"
+            )
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
-            self.columns = frozenset(
-                x for x in reads_by_column(uses["A"], uses["B"], uses["C"]) if self._is_named_transposed(x)
-            ) | {x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)}
+            self.columns = frozenset(x for x in reads_by_column(a, b, c) if self._is_named_transposed(x)) | {
+                x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
+            }
         return evidence_in(body, uses, self.columns)
 
     def _is_named_transposed(self, letter: str) -> bool:
@@ -301,7 +350,7 @@ class LaunchRoles:
             self.same[name] = own
         return own or name
 
-    def _evidence_of_allocations(self) -> dict[str, Counter[str]]:
+    def _evidence_of_allocations(self, passed: frozenset[str]) -> dict[str, Counter[str]]:
         """Return the evidence of the names in the sizes of the memory behind A, B and C."""
         found: dict[str, Counter[str]] = {}
         for parameter, letter in self.letters.items():
@@ -309,7 +358,8 @@ class LaunchRoles:
             if columns in constants(self.file):  # `float (*A)[columns]`
                 found.setdefault(columns, Counter())[DIMENSIONS[letter][1]] += STRONG
             for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
-                number = Translation(self.file, function, keeps_leaves=True).of(size)
+                kept = passed if function is self.function else frozenset()
+                number = Translation(self.file, function, kept, keeps_leaves=True).of(size)
                 for name in sorted(parse(number.text).names - {"element"}) if number else ():
                     own = name if function is self.function else self._name_here(name, function)
                     if own and not self._is_tile(own):

@@ -8,22 +8,12 @@ a piece of evidence for a role of a size; the roles with most evidence are taken
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from tree_sitter import Node
-
-from cudamm.source.c_definitions import Function, SourceFile
-from cudamm.source.c_numbers import Translation
-from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
-from cudamm.source.simplified_expression import simplified
-
-MOST_TERMS = 200
-"""Number of terms of an index that are looked at."""
+from cudamm.source.kernel_body import KernelBody, MatrixUse
 
 MOST_SIZES = 7
 """Number of names of sizes whose roles are tried together."""
@@ -38,26 +28,7 @@ cols col columns column width w stride pitch ld spalten breite colonnes columnas
 _ROWS, _COLUMNS = frozenset(_ROW_WORDS.split()), frozenset(_COLUMN_WORDS.split())
 _PLAIN = {"inner": "K", "common": "K", "depth": "K", "rows": "M", "height": "M", "cols": "N", "columns": "N"}
 
-_LOOPS = ("for_statement", "while_statement", "do_statement")
-
 STRONG, _USUAL, _WEAK = 6, 3, 2  # weights of evidence
-
-
-@dataclass
-class MatrixUse:
-    """How a kernel uses the memory behind one of its pointers.
-
-    Attributes:
-        strides: the names of sizes that multiply a part of the index, and how often they do.
-        multiplied: the variables in the parts that a size multiplies; row-major: those of the row.
-        added: the variables in the other parts; row-major: those of the column.
-        is_written: whether the kernel stores there.
-    """
-
-    strides: Counter[str] = field(default_factory=Counter)
-    multiplied: set[str] = field(default_factory=set)
-    added: set[str] = field(default_factory=set)
-    is_written: bool = False
 
 
 def words_of(name: str) -> list[str]:
@@ -112,265 +83,6 @@ def roles_in_name(name: str, columns: Collection[str] = ()) -> dict[str, int]:
     return {single[-1].upper(): _WEAK} if single else {}
 
 
-def terms(text: str) -> set[frozenset[str]]:
-    """Return the names in each term of a sum: `{row, K}` and `{k}` for `row * K + k`."""
-    try:
-        return _terms(ast.parse(text, mode="eval").body)
-    except (SyntaxError, RecursionError, ValueError, MemoryError):
-        return set()
-
-
-def _terms(tree: ast.expr) -> set[frozenset[str]]:
-    match tree:
-        case ast.Name(id=name):
-            return {frozenset([name])}
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            return _terms(left) | _terms(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            pairs = itertools.product(_terms(left), _terms(right))
-            return {a | b for a, b in itertools.islice(pairs, MOST_TERMS)}
-        case ast.BinOp(left=left):  # of a quotient or a remainder, the dividend
-            return _terms(left)
-        case ast.UnaryOp(operand=operand):
-            return _terms(operand)
-        case ast.Call(args=arguments):
-            return set().union(*map(_terms, arguments))
-    return {frozenset()}
-
-
-@dataclass(frozen=True)
-class TileLoop:
-    """A loop over the tiles of a size.
-
-    Attributes:
-        loses_rest: whether what remains of a size that is no multiple of the step is not used.
-    """
-
-    size: str
-    step: str
-    loses_rest: bool = False
-
-
-@dataclass(frozen=True)
-class KernelBody:
-    """A kernel's body, with the names that may be sizes in it.
-
-    Attributes:
-        pointers: names of its parameters that are pointers.
-        sizes: names that may be sizes: parameters, or constants of the file.
-        fixed: names that are the same for all threads, such as template parameters.
-    """
-
-    file: SourceFile
-    function: Function
-    pointers: tuple[str, ...]
-    sizes: frozenset[str]
-    fixed: frozenset[str]
-
-    def uses(self) -> dict[str, MatrixUse]:
-        """Return how the kernel uses the memory behind each pointer."""
-        uses: dict[str, MatrixUse] = {name: MatrixUse() for name in self.pointers}
-        pointed = self._pointed()
-        translation = Translation(self.file, self.function, self.sizes)
-        for pointer, node in self._moves(pointed):
-            number = translation.of(node)
-            self._add(uses[pointer], terms(number.text) if number else set(), {pointer, *pointed})
-        for subscript, at in self._subscripts(self.function.node, translation):
-            name, indices = _subscripted(subscript)
-            if name not in pointed:
-                continue
-            use = uses[pointed[name]]
-            numbers = [number.text for index in indices if (number := at.of(index))]
-            if len(numbers) == 2:  # `A[row][k]`
-                use.multiplied |= self._varying(terms(numbers[0]))
-                use.added |= self._varying(terms(numbers[1]))
-            elif len(numbers) == 1:
-                self._add(use, terms(numbers[0]), set())
-            use.is_written |= _is_written(subscript)
-        return uses
-
-    def loop_bounds(self) -> Iterator[tuple[str, str]]:
-        """Yield the variable and the size of each loop from 0 to a size, or to a number of tiles of it."""
-        translation = Translation(self.file, self.function, self.sizes)
-        for loop in all_of(self.function.node, "for_statement"):
-            begin, condition = loop.child_by_field_name("initializer"), loop.child_by_field_name("condition")
-            start = re.search(r"(\w+)\s*=\s*0\s*;?$", text_of(begin)) if begin else None
-            number = translation.of(condition.child_by_field_name("right")) if condition and start else None
-            names = self.sizes & _names(number.text) if number else frozenset()
-            if start and len(names) == 1:
-                yield start[1], next(iter(names))
-
-    def checks(self) -> Iterator[tuple[frozenset[str], str]]:
-        """Yield the varying names and the size of comparisons such as `row < M`, but not of loops."""
-        translation = Translation(self.file, self.function, self.sizes)
-        for node in all_of(self.function.node, "binary_expression"):
-            sign = text_of(node.child_by_field_name("operator"))
-            if sign not in ("<", ">=", "<=", ">") or _is_of_loop(node):
-                continue
-            left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
-            if left and right and right.text in self.sizes:
-                yield frozenset(self._varying(terms(left.text))), right.text
-
-    def tile_loops(self) -> Iterator[TileLoop]:
-        """Yield loops over `K / TILE` or `(K + TILE - 1) / TILE`, and from 0 to K in steps of TILE."""
-        translation = Translation(self.file, self.function, self.sizes)
-        for loop in all_of(self.function.node, *_LOOPS):
-            condition = next(all_of(loop.child_by_field_name("condition") or loop, "binary_expression"), None)
-            number = translation.of(condition.child_by_field_name("right")) if condition else None
-            if condition is None or number is None:
-                continue
-            sizes = self.sizes & _names(number.text)
-            size = next(iter(sizes)) if len(sizes) == 1 else ""
-            tiles = simplified(re.sub(rf"\b{size}\b", "K", number.text), {}) if size else ""
-            quotient = re.fullmatch(r"K // (\w+)|ceil\(K / (\w+)\)", tiles)
-            if quotient and quotient[1]:
-                yield TileLoop(size, quotient[1], loses_rest=size not in self._divided())
-            elif quotient:
-                yield TileLoop(size, quotient[2])
-            elif number.text == size:
-                for given in self._steps(loop, text_of(condition.child_by_field_name("left"))):
-                    found = translation.of(given)
-                    if found and not found.text.startswith(("blockDim", "gridDim")):
-                        yield TileLoop(size, found.text)
-
-    def _divided(self) -> set[str]:
-        """Return the names of which the kernel takes remainders."""
-        quotients = all_of(self.function.node, "binary_expression")
-        remainders = (node for node in quotients if text_of(node.child_by_field_name("operator")) == "%")
-        return {text_of(node.child_by_field_name("left")) for node in remainders}
-
-    @staticmethod
-    def _steps(loop: Node, variable: str) -> Iterator[Node]:
-        """Yield what a loop adds to its variable."""
-        for node in all_of(loop, "assignment_expression"):
-            step = node.child_by_field_name("right")
-            is_step = text_of(node.child_by_field_name("operator")) == "+="
-            if is_step and step and text_of(node.child_by_field_name("left")) == variable:
-                yield step
-
-    def _varying(self, found: Iterable[frozenset[str]]) -> set[str]:
-        names = set().union(*found)
-        return {
-            name for name in names - self.sizes - self.fixed if not name.startswith(("blockDim", "gridDim"))
-        }
-
-    def _add(self, use: MatrixUse, found: set[frozenset[str]], ignored: set[str]) -> None:
-        for term in sorted(found, key=sorted):  # the order decides between sizes that are used as often
-            names = term - ignored
-            sizes, varying = names & self.sizes, self._varying([names])
-            if not varying:
-                continue
-            if len(sizes) == 1:
-                use.strides.update(sizes)
-            (use.multiplied if sizes else use.added).update(varying)
-
-    def _pointed(self) -> dict[str, str]:
-        """Return the pointer parameter that each pointer variable is made from."""
-        pointed = {name: name for name in self.pointers}
-        for name, value in self.function.first_values.items():
-            used = {text_of(node) for node in all_of(value, "identifier")} & pointed.keys()
-            is_pointer = (
-                "&" in text_of(value) or "*" in self._declared_type(name) or "[" not in text_of(value)
-            )
-            if len(used) == 1 and is_pointer and name not in pointed:
-                pointed[name] = pointed[used.pop()]
-        return pointed
-
-    def _declared_type(self, name: str) -> str:
-        for node in all_of(self.function.node, "declaration"):
-            for declarator in node.children_by_field_name("declarator"):
-                if declared_name(declarator) == name:
-                    return text_of(declarator).partition("=")[0]
-        return ""
-
-    def _moves(self, pointed: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
-        """Yield what is added to a pointer: `row * K` for `A += row * K` and for `float *a = A + row * K`."""
-        for node in all_of(self.function.node, "assignment_expression"):
-            name, value = text_of(node.child_by_field_name("left")), node.child_by_field_name("right")
-            if name in pointed and value:
-                yield pointed[name], value
-        for name, value in self.function.first_values.items():
-            if name in pointed and name not in self.pointers and value.type == "binary_expression":
-                yield pointed[name], value
-        for node in all_of(self.function.node, "pointer_expression"):
-            inner = node.child_by_field_name("argument")
-            if text_of(node.child_by_field_name("operator")) == "*" and inner:
-                used = {text_of(n) for n in all_of(inner, "identifier")} & pointed.keys()
-                if len(used) == 1:
-                    yield pointed[used.pop()], inner
-
-    def _subscripts(self, node: Node, at: Translation, level: int = 0) -> Iterator[tuple[Node, Translation]]:
-        """Yield subscripts, those that macros contain too, each with the translation for its indices."""
-        for found in all_of(node, "subscript_expression", "call_expression"):
-            if found.type == "subscript_expression":
-                above = found.parent
-                is_inner = above is not None and above.child_by_field_name("argument") == found
-                if (
-                    not is_inner or above is None or above.type != "subscript_expression"
-                ):  # `A[row]` of `A[row][k]`
-                    yield found, at
-                continue
-            parameters, text = self.file.macros.get(
-                text_of(found.child_by_field_name("function")), (None, "")
-            )
-            given = found.child_by_field_name("arguments")
-            body = parsed_expression(text) if parameters else None
-            if body is None or given is None or "[" not in text or level > 3:
-                continue
-            numbers = [at.of(argument) for argument in given.named_children]
-            bound = {name: number for name, number in zip(parameters or (), numbers, strict=False) if number}
-            yield from self._subscripts(body, replace(at, bound=bound), level + 1)
-
-
-def _is_of_loop(node: Node) -> bool:
-    """Return whether a comparison is the condition of a loop."""
-    around = node.parent
-    inner = node
-    while around is not None and around.type in (
-        "parenthesized_expression",
-        "condition_clause",
-        "binary_expression",
-    ):
-        inner, around = around, around.parent
-    return around is not None and around.type in _LOOPS and inner != around.child_by_field_name("body")
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
-
-
-def _subscripted(node: Node) -> tuple[str, list[Node]]:
-    """Return the variable and the indices of `A[i]`, of `A[i][j]`, and of `((float4 *)&A[i])[0]`."""
-    indices: list[Node] = []
-    current: Node | None = node
-    while current is not None and current.type == "subscript_expression":
-        given = current.child_by_field_name("indices")
-        indices = [*(given.named_children if given else ()), *indices]
-        current = current.child_by_field_name("argument")
-    return (text_of(current), indices) if current is not None and current.type == "identifier" else ("", [])
-
-
-def _is_written(node: Node) -> bool:
-    """Return whether a subscript is the target of an assignment, or of an atomic function."""
-    part: Node | None = node
-    while part is not None and part.type not in ("expression_statement", "declaration", "compound_statement"):
-        above = part.parent
-        if above is not None and above.type == "assignment_expression":
-            return above.child_by_field_name("left") == part
-        if above is not None and above.type == "update_expression":
-            return True
-        if above is not None and above.type == "call_expression":
-            return text_of(above.child_by_field_name("function")).startswith("atomic")
-        if (
-            above is not None
-            and above.type == "subscript_expression"
-            and above.child_by_field_name("argument") != part
-        ):
-            return False
-        part = above
-    return False
-
-
 def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
     """Return whether a kernel's indices say that all three matrices are stored column by column.
 
@@ -378,9 +90,7 @@ def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
     the leading dimension in a column of B, if the matrices are row-major.
     """
     along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
-    row = {name for name in a.multiplied | a.added if name.startswith("blockIdx")}
-    column = {name for name in b.multiplied | b.added if name.startswith("blockIdx")}
-    row, column = row - column, column - row
+    row, column = _blocks_along(a, b)
     if along_k:
         says_so = bool(along_k & a.multiplied and along_k & b.added)
         says_so = says_so and not (along_k & a.added or along_k & b.multiplied)
@@ -389,6 +99,20 @@ def is_column_major(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
         says_so = says_so and not (row & a.multiplied or column & b.added)
     of_c = bool(column & c.multiplied or row & c.added)
     return says_so and of_c and not (row & c.multiplied or column & c.added)
+
+
+def is_transposed_b(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
+    """Return whether the blocks say that A and C are stored column by column, and B row by row."""
+    row, column = _blocks_along(a, b)
+    by_column = row & a.added and row & c.added and column & c.multiplied
+    by_row = row & (a.multiplied | c.multiplied) or column & (b.multiplied | c.added)
+    return bool(by_column and column & b.added and not by_row)
+
+
+def _blocks_along(a: MatrixUse, b: MatrixUse) -> tuple[set[str], set[str]]:
+    """Return the indices of blocks that count rows of A, and those that count columns of B."""
+    row, column = ({n for n in use.multiplied | use.added if n.startswith("blockIdx")} for use in (a, b))
+    return row - column, column - row
 
 
 def reads_by_column(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> str:

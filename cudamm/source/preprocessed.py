@@ -1,7 +1,9 @@
 """Prepare C++ source for the parser, which does not preprocess.
 
 Comments become spaces, and so do the alternatives of `#if` that are not compiled, as far as the file says it.
-A macro whose text launches a kernel is replaced by that text. Lines keep their numbers.
+A macro whose text launches a kernel is replaced by that text, and so are macros with a dim3, and macros for
+statements in a kernel.
+Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ LONGEST_REPLACED = 20_000
 """Number of characters of a macro's text with its arguments in it."""
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\(([^)]*)\))?(.*)", re.DOTALL)
+_STATEMENT = re.compile(r"[;{]|[^=!<>]=(?!=)")
+"""What the text of a macro has that stands for statements."""
+
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b(.*)", re.DOTALL)
 
 
@@ -31,7 +36,7 @@ def preprocessed(source: str) -> str:
     if "#" not in code:
         return code
     code = _active(code)
-    return _with_launches(code) if "<<<" in code else code
+    return _with_macros(code)
 
 
 def _active(code: str) -> str:
@@ -97,16 +102,32 @@ def _is_true(word: str, condition: str, macros: Mapping[str, str]) -> bool | Non
         return None
 
 
-def _with_launches(code: str) -> str:
-    """Replace the uses of macros whose text has `<<<` in it."""
-    macros: dict[str, tuple[list[str] | None, str]] = {}
+_Macros = Mapping[str, tuple[list[str] | None, str]]
+"""The parameters and the text of macros; None for a macro without parameters."""
+
+
+def _with_macros(code: str) -> str:
+    """Replace the uses of macros that launch kernels or are a grid, and in kernels those of statements."""
+    launching: dict[str, tuple[list[str] | None, str]] = {}
+    of_statements: dict[str, tuple[list[str] | None, str]] = {}
     for directive in DIRECTIVE.finditer(code):
         definition = _DEFINE.fullmatch(directive[0])
-        if definition and "<<<" in definition[3]:
+        if definition:
             names = split_at_commas(definition[2]) if definition[2] is not None else None
-            macros[definition[1]] = names, definition[3].replace("\\\n", " ")
-    if not macros:
-        return code
+            macro = names, definition[3].replace("\\\n", " ")
+            if re.search(r"<<<|\bdim3\b", macro[1]):
+                launching[definition[1]] = macro
+            elif _STATEMENT.search(macro[1]):
+                of_statements[definition[1]] = macro
+    code = _replaced(code, launching) if launching else code
+    for kernel in reversed(list(re.finditer(r"\b__global__\b[^;{]*\{", code)) if of_statements else []):
+        end = closing_bracket(code, kernel.end(), "{}")
+        code = code[: kernel.end()] + _replaced(code[kernel.end() : end], of_statements) + code[end:]
+    return code
+
+
+def _replaced(code: str, macros: _Macros) -> str:
+    """Replace the uses of macros by their text."""
     use = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, macros))})\b")
     directives = [directive.span() for directive in DIRECTIVE.finditer(code)]
     position = 0

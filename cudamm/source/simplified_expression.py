@@ -72,6 +72,8 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
     for size in (*roles, *(f"{a} * {b}" for a, b in itertools.combinations_with_replacement(roles, 2))):
         simple += [f"ceil({size} / {bracketed(step)})" for step in steps]
         simple += [f"{size} // {bracketed(step)}" for step in steps]
+        pairs = itertools.permutations(dict.fromkeys(constants), 2)
+        simple += [f"ceil({size} / {inner}) // {outer}" for inner, outer in pairs if size in roles]
     if not any(role in expression.names for role in ROLES) and expression.names:
         simple = [step for step in simple if not step.isdigit()]
     for candidate in simple:

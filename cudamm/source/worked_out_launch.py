@@ -6,24 +6,23 @@ become `args: A, B, C, N`, `threads: …` and `grid: …`, with the sizes M, N a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cudamm.source.around_launch import conditions_of, is_filled, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
 from cudamm.source.host_code import (
     LaunchStatement,
     class_argument,
-    conditions_of,
     first_name,
-    is_filled,
     launches,
     own_value,
-    required_multiples,
     size_name,
     template_parameters,
     template_value,
@@ -35,6 +34,7 @@ from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
+_BLOCK_EDGES = (8, 16, 32)
 _LARGEST_BLOCK = 1024
 _LARGEST_FIXED = 256
 """Largest size of a program at which its kernel is verified if it is for no other."""
@@ -66,23 +66,27 @@ class WorkedOutLaunch:
 
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
+_QUOTIENT_OF_TILES = re.compile(r"\bceil\(([MNK]) / (\w+)\) // (\w+)")
+_REMAINDER = re.compile(r"\((\w+ % \w+)\) (?:!=|>) 0")
 _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 
 @functools.lru_cache(maxsize=16)
-def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
+def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> tuple[WorkedOutLaunch, ...]:
     """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
 
     Of several launches of a kernel the first is taken that is reached and that can be read.
 
     Args:
         source: C++ source with its own headers in it.
+        kernels: names of those whose launches are of interest; None: all.
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
-        kernel = _kernel_named(file, statement.kernel)
+        is_wanted = kernels is None or statement.kernel in kernels
+        kernel = _kernel_named(file, statement.kernel) if is_wanted else None
         if kernel is None or not may_be_product(file, kernel):
             continue
         known = found.get(statement.kernel)
@@ -90,6 +94,12 @@ def worked_out_launches(source: str) -> tuple[WorkedOutLaunch, ...]:
         if known is None or not launch.unknown:
             found[statement.kernel] = launch
     return tuple(sorted(found.values(), key=lambda launch: launch.line))
+
+
+def launching_functions(source: str) -> list[str]:
+    """Return the names of the functions that launch a kernel."""
+    functions = source_file(source).functions
+    return [f.name for f in functions if f.name and any(all_of(f.node, "kernel_call_syntax"))]
 
 
 def unlaunched(source: str, name: str) -> WorkedOutLaunch | None:
@@ -171,8 +181,9 @@ class _Launch:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
         """
         arrays = all_of(self.kernel.node, "array_declarator")
-        sizes = (text_of(node.child_by_field_name("size")) for node in arrays)
-        known = (size for size in sizes if size in constants(self.file) or size in ("8", "16", "32"))
+        words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
+        values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
+        known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
         edge = next(known, str(_USUAL_BLOCK_EDGE))
         x, y = self._roles_of_axes()
         threads = threads or f"{edge}, {edge}"
@@ -248,7 +259,7 @@ class _Launch:
             )
 
         def value(name: re.Match[str]) -> str:
-            if name[0] in constants(self.file):
+            if name[0] in constants(self.file) or name[0] in self.found.compiled_sizes():
                 return name[0]
             if name[0] in template_parameters(self.function):
                 return template_value(self.file, self.function, name[0]) or name[0]
@@ -306,7 +317,9 @@ class _Launch:
     def _unit(self, parameter: str) -> str:  # a pattern, for `A.pitch`
         """Return ` * sizeof(element)` for a row length that a kernel takes in bytes."""
         code = text_of(self.kernel.node)
-        in_bytes = rf"\b{parameter}\s*/\s*sizeof|\(\s*(?:const\s+)?char\s*\*\s*\)[^;]*\b{parameter}\b"
+        inside = r"(?:(?!sizeof)[^;()]|\((?:(?!sizeof)[^;()])*\))*"
+        moved = rf"\(\s*(?:const\s+)?char\s*\*\s*\)\s*(?:\w+|\([^()]*\)){inside}"  # `(char *)A + …`
+        in_bytes = rf"\b{parameter}\s*/\s*sizeof|{moved}\b{parameter}\b(?!\s*\*\s*sizeof)"
         return " * sizeof(element)" if re.search(in_bytes, code) else ""
 
     def _role_of_member(self, name: str, member: str) -> str:
@@ -402,6 +415,8 @@ class _Launch:
         for extent in self.rounded_down:
             for role, step in _QUOTIENT.findall(extent):
                 multiples[role, step] = None
+            for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
+                multiples[role, f"({tile} * {tiles})"] = None
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += self._limit_of_block(threads)
@@ -425,12 +440,17 @@ class _Launch:
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""
-        for node in conditions_of(self.statement):
+        for node, holds in conditions_of(self.statement):
             number = self.found.translation.of(node)
-            known = self.found.roles.keys() | constants(self.file).keys()
-            if number and re.search("==|%", number.text) and parse(number.text).names <= known:
-                text = self._text(number, "a condition").removeprefix("(").removesuffix(")")
-                yield from map(str, parse(text).conjuncts())
+            if number and not holds:  # `if (M % 16 != 0 || N % 16 != 0) … else` launch
+                remainders = _REMAINDER.findall(number.text)
+                is_all = len(remainders) == 1 + number.text.count(" or ")
+                number = Number(" and ".join(f"{each} == 0" for each in remainders)) if is_all else None
+            if number and re.search("==|%", number.text):
+                with contextlib.suppress(UnknownLaunch):  # it depends on something else
+                    text = self._text(number, "a condition").removeprefix("(").removesuffix(")")
+                    of_sizes = (c for c in parse(text).conjuncts() if not c.names.isdisjoint(ROLES))
+                    yield from map(str, of_sizes)
 
     def _multiples(self) -> Iterator[tuple[str, str]]:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
@@ -454,14 +474,15 @@ class _Launch:
                 yield self.found.role(quotient[1]), self._text(Number(quotient[2]), "a condition")
         body = self.found.body(self.found.in_kernel)
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
-        arguments = dict(zip(template_parameters(self.kernel), given, strict=False))
+        pairs = zip(template_parameters(self.kernel), given, strict=False)
+        arguments = {name: argument for name, argument in pairs if re.fullmatch(r"\w+", argument)}
         checked = {size for _, size in body.checks()}
         for loop in body.tile_loops():
             name = self.found.in_kernel[loop.size]
             passed = [p.name for p in self.found.parameters if p.name == loop.step]
             number = self.found.translation.of(self.found.passed(loop.step)) if passed else None
-            text = number.text if number else arguments.get(loop.step, loop.step)
-            is_known = text.isdigit() or text in constants(self.file)
+            text = number.text if number else renamed(loop.step, arguments)
+            is_known = parse(text).names <= constants(self.file).keys()
             is_needed = loop.loses_rest or loop.size not in checked
             if name in self.found.roles and is_known and is_needed:
                 yield self.found.role(name), text

@@ -114,7 +114,6 @@ def observe(
     ended = ""
     # The report is a file in memory, of which nothing is left if this process is killed.
     with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:
-        path = f"/proc/self/fd/{report.fileno()}"
         run = ProcessRun(
             program,
             executable,
@@ -142,7 +141,7 @@ def observe(
                 run.ask(f"watch {watch.block} {watch.warp} {watch.most}")
             if trapped:
                 run.ask("trap")
-            run.ask(f"into {path}")
+            run.ask(f"into {report.fileno()}")
             if blocks is not None:
                 run.ask(f"blocks {' '.join(map(str, blocks))}")
             try:
@@ -152,6 +151,7 @@ def observe(
                 ended = str(error)
                 if not os.fstat(report.fileno()).st_size:
                     raise
+        report.seek(0)  # both processes share the position
         lines = report.read().splitlines()
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     observation = _observation(lines, executable.path, program, sizes, ended)

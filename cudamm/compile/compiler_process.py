@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder, unwritable
+from cudamm.compile.confinement import compiler_command, confinement
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import KernelError, NoDeviceError, signal_name
@@ -111,20 +112,22 @@ def run_with_folder(
         environment: variables that are added to the environment.
     """
     name = Path(command[0]).name
+    limits = confinement()
+    timeout_s = COMPILE_TIMEOUT_S if limits is None else limits.compile_s
     try:
         completed = run_group(
-            command,
+            compiler_command(command, folder),
             source,
-            timeout_s=COMPILE_TIMEOUT_S,
+            timeout_s=timeout_s,
             # Messages are parsed below.
             environment={"LANGUAGE": "en", "TMPDIR": str(folder), **(environment or {})},
             working_folder=working_folder,
             removed=folder,
-            most_bytes=MOST_COMPILER_BYTES,
+            most_bytes=MOST_COMPILER_BYTES if limits is None else limits.compiler_bytes,
         )
     except subprocess.TimeoutExpired:
         raise CompilerKilled(
-            f"{name} did not end within {COMPILE_TIMEOUT_S:g} s: does the source make it wait?"
+            f"{name} did not end within {timeout_s:g} s: does the source make it wait?"
         ) from None
     except OSError as error:
         raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None

@@ -27,12 +27,15 @@ from cudamm.compile.compiler_process import (
     run_with_folder,
     temporary_folder,
 )
+from cudamm.compile.confinement import confinement
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.program import Program
 from cudamm.compile.refused_features import refused_feature
 from cudamm.compile.runtime_headers import RUNTIME, headers_for
+from cudamm.compile.untrusted_object import check_object
+from cudamm.compile.untrusted_source import check_preprocessed
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.source.c_text import dynamic_arrays_in
 
@@ -91,9 +94,12 @@ def compile_for_host(program: Program) -> Executable:
 def _compiled_kernel(program: Program, part: _Part) -> Path:
     """Compile the kernel's part. Raises KernelError in the user's terms if it does not compile."""
     try:
-        return part.compiled()
+        compiled = part.compiled()
     except CompileError as error:
         raise in_users_terms(error, program) from None
+    if confinement() is not None and not program.method.builtin:
+        check_object(compiled.read_bytes())
+    return compiled
 
 
 def made_from(program: Program) -> list[str]:
@@ -319,10 +325,14 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
     with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
     source = _main_file(program)
-    if not program.method.runs_on_host and has_inline_ptx(program.text):
+    is_untrusted = confinement() is not None and not program.method.builtin
+    if not program.method.runs_on_host and (is_untrusted or has_inline_ptx(program.text)):
         completed = _run([*_command(with_folders), "-E"], source)
         if completed.returncode == 0:  # otherwise the compiler reports why not
-            return _part(with_ptx_translated(completed.stdout), options)
+            translated = with_ptx_translated(completed.stdout)
+            if is_untrusted:
+                check_preprocessed(translated)
+            return _part(translated, options)
     return _part(source, with_folders, program.may_include)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -254,8 +255,7 @@ class _Reader:
             if zero_at >= full_at:
                 self.refuse((*keys, "zero_at"), f"zero_at is {zero_at:g}, and has to be below full_at, which is {full_at:g}")
             changes |= {"full_at": full_at, "zero_at": zero_at}
-        test = replace(test, **changes)
-        return test if test.name else test.named(usual_name(test))
+        return replace(test, **changes)
 
     def common(
         self, kind: str, table: Mapping[str, Any], keys: Keys, seed: int, shapes: tuple[Shape, ...], first: GradedTest | None
@@ -269,7 +269,7 @@ class _Reader:
             self.check_memory(keys, Problem(shape, element, own_seed))
         if "points" not in table:
             self.refuse(keys, "this entry has no points")
-        test = GradedTest(
+        return GradedTest(
             kind=kind,
             name=self.text(table, (*keys, "name"), ""),
             points=self.points(table, (*keys, "points")),
@@ -280,7 +280,6 @@ class _Reader:
             element=element,
             seed=own_seed,
         )
-        return test if test.name or kind != RIGHT else test.named(usual_name(test))
 
     def check_memory(self, keys: Keys, problem: Problem) -> None:
         needed, free = host_bytes_needed(problem, problem.shape), host().free_bytes()
@@ -411,12 +410,15 @@ def _named_variants(text: str, every_value: bool) -> list[Variant]:
 
 
 def _with_own_names(tests: Sequence[GradedTest]) -> tuple[GradedTest, ...]:
-    """Return tests with different names."""
-    taken: dict[str, int] = {}
+    """Return tests with different names. A hidden test that the file does not name has a number for students."""
+    taken: Counter[str] = Counter()
     named = []
-    for test in tests:
-        count = taken[test.name] = taken.get(test.name, 0) + 1
-        named.append(test if count == 1 else test.named(f"{test.name} ({count})"))
+    for number, test in enumerate(tests, 1):
+        name = test.name or usual_name(test)
+        taken[name] += 1
+        own = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        is_telling = not test.name and not test.is_public
+        named.append(test.named(own, f"hidden test {number}" if is_telling else own))
     return tuple(named)
 
 

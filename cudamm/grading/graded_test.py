@@ -82,6 +82,7 @@ class GradedTest:
         times: the factor between the limit and the bytes of the compared method.
         of: the variants with which the submission is compared.
         full_at, zero_at: shares of the compared method's rate that are worth all points and none.
+        student_name: name that students see; that of a hidden test must not show its problem.
     """
 
     kind: str
@@ -100,6 +101,7 @@ class GradedTest:
     of: tuple[Variant, ...] = ()
     full_at: float = 1.0
     zero_at: float = 0.0
+    student_name: str = ""
 
     @property
     def needs(self) -> Need | None:
@@ -111,13 +113,13 @@ class GradedTest:
         """Return whether the student sees everything of the test."""
         return self.visibility == "public"
 
-    def named(self, name: str) -> GradedTest:
-        """Return the test with another name."""
-        return dataclasses.replace(self, name=name)
+    def named(self, name: str, student_name: str = "") -> GradedTest:
+        """Return the test with another name, and another one for students if it is given."""
+        return dataclasses.replace(self, name=name, student_name=student_name)
 
 
 def usual_name(test: GradedTest) -> str:
-    """Return the name of a test that the assignment does not name."""
+    """Return the name of a test that the assignment does not name; it shows what is tested."""
     compared = ", ".join(dict.fromkeys(variant.method.name for variant in test.of))
     if test.kind in MISTAKES:
         return MISTAKES[test.kind]

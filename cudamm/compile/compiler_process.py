@@ -25,6 +25,10 @@ MOST_COMPILER_BYTES = min(16 << 30, max(4 << 30, _MEMORY_BYTES // 4))
 """Limit on the memory of a compiler, in bytes: a source that includes /dev/zero would take all of it."""
 
 
+MOST_PRINTED_BYTES = 1 << 26
+"""Maximum size of what a confined compiler may print, in bytes; macros can make a text of any length."""
+
+
 class CompileError(KernelError):
     """A program that does not compile.
 
@@ -124,6 +128,7 @@ def run_with_folder(
             working_folder=working_folder,
             removed=folder,
             most_bytes=MOST_COMPILER_BYTES if limits is None else limits.compiler_bytes,
+            most_printed=None if limits is None else MOST_PRINTED_BYTES,
         )
     except subprocess.TimeoutExpired:
         raise CompilerKilled(
@@ -131,6 +136,8 @@ def run_with_folder(
         ) from None
     except OSError as error:
         raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
+    if limits is not None and len(completed.stdout) >= MOST_PRINTED_BYTES // 4:  # characters, of up to 4 bytes
+        raise CompilerKilled(f"the source becomes more than {MOST_PRINTED_BYTES // 4:,} characters")
     if completed.returncode != 0:
         _raise_if_not_the_source(name, completed)
     return completed

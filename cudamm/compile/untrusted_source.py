@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NoReturn
 
 from cudamm.compile.inline_ptx import place_in_preprocessed
 from cudamm.compile.runtime_headers import RUNTIME
 from cudamm.errors import KernelError
 from cudamm.source.c_text import without_comments
 
-_GAP = r"(?:\s|/\*.*?\*/)*"
-_HASH = r"(?:#|%:|\?\?=)"
-_INCLUDE = re.compile(rf'{_HASH}{_GAP}(include_next|include|import|embed)\b{_GAP}("[^"\n]*"|<[^>\n]*>|\S)', re.DOTALL)
-_DIRECTIVE = re.compile(rf"{_HASH}{_GAP}(line|ident|sccs|assert|unassert)\b", re.DOTALL)
-_MARKER = re.compile(rf'{_HASH}{_GAP}\d+{_GAP}"', re.DOTALL)
+_SPACE = r"[ \t\f\v]*"
+_BEGIN = rf"(?:^|\*/){_SPACE}(?:#|%:|\?\?=){_SPACE}"
+"""The beginning of a directive: only spaces and comments come before it in its line."""
+
+_COMMENTED = re.compile(rf"{_BEGIN}/\*", re.MULTILINE)
+_INCLUDE = re.compile(rf'{_BEGIN}(include_next|include|import|embed)\b{_SPACE}("[^"\n]*"|<[^>\n]*>)?', re.MULTILINE)
+_DIRECTIVE = re.compile(rf'{_BEGIN}(line\b|ident\b|sccs\b|assert\b|unassert\b|\d[^"\n]*")', re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 
 _REVEALING = re.compile(
@@ -41,34 +44,29 @@ def check_text(text: str, name: str) -> None:
             raise KernelError(f"{name}:{_line(text, part.start())}: trigraphs such as ??/ are not accepted")
     spliced, lines = _spliced(text)
 
-    def refuse(position: int, what: str) -> None:
+    def refuse(position: int, what: str) -> NoReturn:
+        position += len(spliced[position:]) - len(spliced[position:].lstrip())
         raise KernelError(f"{name}:{lines[spliced.count(chr(10), 0, position)]}: {what}")
 
+    for found in _COMMENTED.finditer(spliced):
+        refuse(found.start(), "a comment between # and the directive is not accepted in a submission")
     for found in _INCLUDE.finditer(spliced):
         kind, target = found[1], found[2]
         if kind != "include":
             refuse(found.start(), f"#{kind} is not accepted in a submission; #include is")
-        if target[0] not in '"<' or len(target) < 2:
+        if not target:
             refuse(found.start(), "#include needs the name of a file, and not a macro")
         included = target[1:-1].strip()
         if included.startswith(("/", "~")) or ".." in included.split("/") or "\\" in included:
             refuse(found.start(), f"#include {target}: a submission includes files of its own folder and of CUDA only")
-    for pattern in (_DIRECTIVE, _MARKER):
-        for found in pattern.finditer(spliced):
-            if _begins_line(spliced, found.start()):
-                word = found[1] if found.re.groups else "line"
-                refuse(found.start(), f"#{word} is not accepted in a submission")
+    for found in _DIRECTIVE.finditer(spliced):
+        word = found[1] if found[1].isalpha() else "line"
+        refuse(found.start(), f"#{word} is not accepted in a submission")
     for found in _REVEALING.finditer(without_comments(spliced)):
         refuse(
             found.start(),
             f"{found[0]} is not accepted: a submission must be the same code on a GPU and on the CPU device",
         )
-
-
-def _begins_line(text: str, position: int) -> bool:
-    """Return whether only spaces or a comment come before a place in its line, so that a directive may begin."""
-    before = text[text.rfind("\n", 0, position) + 1 : position].rstrip()
-    return not before or before.endswith("*/")
 
 
 def _spliced(text: str) -> tuple[str, list[int]]:
@@ -129,6 +127,10 @@ def check_preprocessed(text: str) -> None:
                 raise KernelError(f"{place}: {what}")
 
 
+_WITH_TEXT = re.compile(r'\b(?:deprecated|nodiscard|error|warning)\s*\(\s*(?:"(?:\\.|[^"\\\n])*"\s*)+\)')
+"""Attributes whose text is a message of the compiler; inline PTX is translated to some of them."""
+
+
 def _own_parts(text: str) -> Iterator[tuple[int, str]]:
     """Yield the parts of preprocessed text that come from no header of the system or of cudamm, with their places.
 
@@ -154,7 +156,8 @@ def _risky_attribute(text: str, start: int, position: int) -> str:
     content = text[position : end - 1]
     if opened.startswith("[") and not re.match(r"\s*(?:using\b|[A-Za-z_]\w*\s*(?:::|\(|,|\]))", text[position:end]):
         return ""  # a lambda in an index
-    if '"' in content and not re.search(r"\b(?:deprecated|nodiscard)\b", content):
+    content = _WITH_TEXT.sub(" ", content)
+    if '"' in content:
         return f"the attribute {' '.join(content.split())[:60]} is not accepted in a submission"
     outermost = re.sub(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", content.strip().removeprefix("("))
     for name in re.findall(r"[A-Za-z_]\w*", outermost):

@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from cudamm.compile.compiler_process import run_to_end
 from cudamm.compile.elf import sections
@@ -152,15 +153,26 @@ def observe(
                 if not os.fstat(report.fileno()).st_size:
                     raise
         report.seek(0)  # both processes share the position
-        lines = report.read().splitlines()
+        lines = _lines_of(report)
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
-    observation = _observation(lines, executable.path, program, sizes, ended)
+    try:
+        observation = _observation(lines, executable.path, program, sizes, ended)
+    except (ValueError, LookupError):
+        raise KernelError("the process running the kernel wrote a report that cannot be read") from None
     may_read_output = c is not None or launch.may_scale_output or launch.adds_to_zeros
     if may_read_output:  # the caller of such a kernel has set C
         of_c = tuple(f for f in observation.faults if (f.kind, f.array) == ("uninitialised", "C"))
         others = tuple(f for f in observation.faults if f not in of_c)
         observation = dataclasses.replace(observation, faults=others, reads_of_output=of_c)
     return observation
+
+
+def _lines_of(report: TextIO) -> list[str]:
+    """Return the lines of a report, which may be damaged like the process that wrote it."""
+    try:
+        return report.read().splitlines()
+    except UnicodeDecodeError:
+        raise KernelError("the process running the kernel wrote a report that cannot be read") from None
 
 
 def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:

@@ -18,7 +18,7 @@ from cudamm.compile.host_compiler import compile_for_host
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.program import program
 from cudamm.devices.device import DeviceInfo
-from cudamm.devices.find_device import gpu_index, host
+from cudamm.devices.find_device import gpu_index, has_driver, host
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
@@ -159,7 +159,7 @@ def grade(
 
 def _device(spec: str) -> tuple[str, DeviceInfo]:
     """Return the name and the description of the device that kernels run on."""
-    if gpu_index(spec) is None:
+    if gpu_index(spec) is None or (spec == "auto" and not has_driver()):
         return "cpu", host().info
     with WorkerExecutor(spec, None) as worker:  # a GPU's driver needs memory that a confinement limits
         info = worker.target.info
@@ -247,5 +247,5 @@ def _check_compiles(variant: Variant, submission: Submission, tests: Sequence[Gr
             failures.append(error)
     if len(failures) == len(elements):
         shown_lines = "\n".join(failures[0].details)
-        reason = f"{submission.name} {failures[0]}" + (f"\n{shown_lines}" if shown_lines else "")
+        reason = f"{failures[0]}" + (f"\n{shown_lines}" if shown_lines else "")
         raise RefusedSubmission(submission.without_folder(reason))

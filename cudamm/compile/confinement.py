@@ -39,7 +39,7 @@ _PR_GET_SECCOMP = 21
 _SYSTEM_FOLDERS = (
     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/include", "/usr/local/bin",
     "/usr/local/lib", "/usr/local/include", "/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache",
-    "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/dev/null", "/dev/urandom", "/proc/cpuinfo",
+    "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/dev/urandom", "/proc/cpuinfo",
     "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu",
 )  # fmt: skip
 """What compilers read of the system, if it is there."""
@@ -123,7 +123,7 @@ def compiler_command(command: Sequence[str | Path], folder: Path) -> list[str | 
     """
     if _present is None:
         return list(command)
-    writable = [str(folder), str(cache_folder())]
+    writable = [str(folder), str(cache_folder()), os.devnull]
     readable = [str(path) for path in dict.fromkeys(_compilers_folders()) if path.exists()]
     readable.append(str(_present.folder))
     policy: dict[str, object] = {"fsize": LARGEST_FILE_BYTES, "cpu": int(_present.compile_s * 2) + 1}
@@ -145,7 +145,7 @@ def _in_bubblewrap(
     for path in readable:
         start += [] if path.startswith(("/dev/", "/proc/")) else ["--ro-bind", path, path]
     for path in writable:
-        start += ["--bind", path, path]
+        start += [] if path.startswith("/dev/") else ["--bind", path, path]
     return [*start, "--", *command]
 
 

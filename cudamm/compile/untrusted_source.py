@@ -86,6 +86,8 @@ def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
+LONGEST_ATTRIBUTE = 2000
+
 _ATTRIBUTES = frozenset(
     "noinline always_inline aligned used unused noreturn pure const hot cold packed vector_size may_alias fallthrough "
     "nodiscard maybe_unused likely unlikely deprecated nothrow gnu nv_pure device global shared host constant "
@@ -149,13 +151,17 @@ def _own_parts(text: str) -> Iterator[tuple[int, str]]:
 def _risky_attribute(text: str, start: int, position: int) -> str:
     """Return why an attribute is refused; empty if it is accepted."""
     opened = text[start:position]
-    depth, end = len(re.findall(r"[\[(]", opened)), position
-    while depth and end < len(text):
-        depth += (text[end] in "[(") - (text[end] in "])")
-        end += 1
-    content = text[position : end - 1]
-    if opened.startswith("[") and not re.match(r"\s*(?:using\b|[A-Za-z_]\w*\s*(?:::|\(|,|\]))", text[position:end]):
+    beginning = text[position : position + LONGEST_ATTRIBUTE]
+    if opened.startswith("[") and not re.match(r"\s*(?:using\b|[A-Za-z_]\w*\s*(?:::|\(|,|\]))", beginning):
         return ""  # a lambda in an index
+    depth = len(re.findall(r"[\[(]", opened))
+    for bracket in re.finditer(r'"(?:\\.|[^"\\\n])*"|[\[\]()]', beginning):
+        depth += (bracket[0] in "[(") - (bracket[0] in "])")
+        if not depth:
+            break
+    else:
+        return f"an attribute of more than {LONGEST_ATTRIBUTE:,} characters is not accepted in a submission"
+    content = beginning[: bracket.start()]
     content = _WITH_TEXT.sub(" ", content)
     if '"' in content:
         return f"the attribute {' '.join(content.split())[:60]} is not accepted in a submission"

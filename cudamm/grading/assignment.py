@@ -140,7 +140,8 @@ class _Reader:
 
     def refuse(self, keys: Keys, message: str) -> NoReturn:
         """Raise UsageError with the line of a key, or of the table that lacks it."""
-        found = next((self._lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in self._lines), 1)
+        outer = [keys[:n] for n in range(len(keys), 0, -1)]
+        found = next((self._lines[k] for key in outer for k in (key, (*key, 0)) if k in self._lines), 1)
         raise UsageError(f"{self._path}:{found}: {message}")
 
     def assignment(self, document: Mapping[str, Any]) -> Assignment:

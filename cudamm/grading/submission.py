@@ -7,18 +7,22 @@ The file and the headers beside it are copied into a folder of their own, so tha
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import os
 import re
 import stat
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.owned_folder import owned_folder
+from cudamm.compile.process_group import run_group
 from cudamm.compile.untrusted_source import check_text
 from cudamm.errors import CudammError, KernelError, UsageError
+from cudamm.execution.module_command import module_command
 from cudamm.grading.assignment import Assignment
-from cudamm.kernels.header import LARGEST_FILE_BYTES
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.selection import Selection
@@ -26,6 +30,12 @@ from cudamm.kernels.variant import Variant
 
 KERNEL_ENDING = ".cu"
 HEADER_ENDINGS = (".cuh", ".h", ".hpp")
+
+LARGEST_FILE_BYTES = 1 << 17
+"""Maximum size of a file that is handed in, in bytes: ten times that of a long kernel."""
+
+SHORT_BYTES = 1 << 14
+"""Size of the files of a submission, in bytes, below which every text is read in seconds."""
 
 MOST_HEADERS = 50
 """Maximum number of headers beside a submission."""
@@ -158,29 +168,63 @@ def _text_of(path: Path, name: str) -> str:
 def variant_of(submission: Submission, assignment: Assignment) -> Variant:
     """Return the kernel of a submission, with the values that its parameters have by default.
 
+    A process of its own reads a long text first: a text can be made so that to read it takes hours.
+
     Raises:
-        RefusedSubmission: there is no such kernel, or its signature is not the assignment's.
+        RefusedSubmission: there is no such kernel, its signature is not the assignment's, or it cannot be read.
     """
-    # A header cannot raise the rate that counts as possible.
-    fields = {"ceiling": "1"} | assignment.fields
+    asked = AskedKernel(assignment.fields, assignment.formats, assignment.signature)
+    if sum(file.stat().st_size for file in submission.folder.iterdir()) > SHORT_BYTES:
+        _try_to_read(submission, asked, assignment.limits.compile_s)
     try:
-        found = Selection((), kernels=(submission.path,), kernel_fields=fields).variants()
-    except (UsageError, KernelError) as error:
+        return asked.variant_in(submission.path)
+    except RefusedSubmission as error:
         raise RefusedSubmission(submission.without_folder(str(error))) from None
-    methods = list(dict.fromkeys(variant.method for variant in found))
-    if len(methods) > 1:
-        names = ", ".join(method.entry for method in methods)
-        raise RefusedSubmission(f"the file launches several kernels that multiply matrices ({names}): hand in one")
-    method = found[0].method
-    if not method.is_kernel:
-        raise RefusedSubmission(f"{submission.name} contains no __global__ function")
-    if assignment.formats:
+
+
+def _try_to_read(submission: Submission, asked: AskedKernel, limit_s: float) -> None:
+    """Raise RefusedSubmission if a process cannot read a submission in time."""
+    arguments = [str(submission.path), json.dumps(dataclasses.asdict(asked))]
+    try:
+        completed = run_group(module_command("cudamm.grading.trial_reading", *arguments), timeout_s=limit_s)
+    except subprocess.TimeoutExpired:
+        raise RefusedSubmission(f"{submission.name} could not be read within {limit_s:g} s") from None
+    if completed.returncode != 0:
+        raise RefusedSubmission(f"{submission.name} could not be read: is it nested too deeply?")
+    if completed.stdout:
+        raise RefusedSubmission(submission.without_folder(completed.stdout))
+
+
+@dataclass(frozen=True)
+class AskedKernel:
+    """The kernel that an assignment asks for; the attributes are those of `Assignment`."""
+
+    fields: dict[str, str]
+    formats: str
+    signature: str
+
+    def variant_in(self, path: Path) -> Variant:
+        """Return the kernel in a file. Raises RefusedSubmission if the file has no such kernel."""
+        # A header cannot raise the rate that counts as possible.
+        fields = {"ceiling": "1"} | self.fields
         try:
-            formats = parameter_formats(method.code, method.entry, ELEMENT_TYPES["float32"])
-        except UsageError as error:
-            raise RefusedSubmission(submission.without_folder(str(error))) from None
-        if each_format(formats) != each_format(assignment.formats):
+            found = Selection((), kernels=(path,), kernel_fields=fields).variants()
+        except (UsageError, KernelError) as error:
+            raise RefusedSubmission(str(error)) from None
+        methods = list(dict.fromkeys(variant.method for variant in found))
+        if len(methods) > 1:
+            names = ", ".join(method.entry for method in methods)
             raise RefusedSubmission(
-                f"{method.entry} has other parameters than the assignment's {assignment.signature}"
+                f"the file launches several kernels that multiply matrices ({names}): hand in one"
             )
-    return found[0]
+        method = found[0].method
+        if not method.is_kernel:
+            raise RefusedSubmission(f"{path.name} contains no __global__ function")
+        if self.formats:
+            try:
+                formats = parameter_formats(method.code, method.entry, ELEMENT_TYPES["float32"])
+            except UsageError as error:
+                raise RefusedSubmission(str(error)) from None
+            if each_format(formats) != each_format(self.formats):
+                raise RefusedSubmission(f"{method.entry} has other parameters than the assignment's {self.signature}")
+        return found[0]

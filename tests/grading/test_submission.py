@@ -11,7 +11,7 @@ REFUSED = {
     "empty": (b"", "handed_in.cu is empty"),
     "blank": (b" \n\t\n", "handed_in.cu is empty"),
     "binary": (b"\x7fELF\x02\x01\x00" * 40, "is not text: it contains NUL bytes"),
-    "10 MB": (b"// x\n" * 2_000_000, "is larger than 1,048,576 bytes"),
+    "10 MB": (b"// x\n" * 2_000_000, "is larger than 131,072 bytes"),
     "one long line": (b"//" + b"x" * 20_000, "has a line of 20,002 characters"),
     "Latin-1": ("// Größe\n".encode("latin-1"), "handed_in.cu:1: the byte 0xf6 is not UTF-8 (is the file in Latin-1?)"),
     "UTF-16": (RIGHT.encode("utf-16"), "is not text: it contains NUL bytes"),
@@ -19,6 +19,7 @@ REFUSED = {
     "another entry": (RIGHT.replace("matmul", "multiply").encode(), "has no function matmul (kernels found: multiply)"),
     "other parameters": (RIGHT.replace("int K, ", "int K, float alpha, ").encode(), "has other parameters than the assignment's"),
     "what does not compile": (RIGHT.replace("float sum", "flaot sum").encode(), "handed_in.cu:6:5: error:"),
+    "what takes hours to read": (b"__global__ void matmul(\n" * 5_000, "could not be read within 1 s"),
     "text": (b"Dear teacher,\nthe dog ate my kernel.\n", "has no function matmul"),
     "brackets": (b"{" * 9_000, "matmul"),
 }  # fmt: skip
@@ -27,7 +28,8 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_kernel_of_the_assignment_gets_0_points_with_a_reason(graded, name):
     content, reason = REFUSED[name]
-    grade = graded(content)
+    limits = "[limits]\ncompile_s = 1\n" if "within 1 s" in reason else ""
+    grade = graded(content, KERNEL + limits + ONE_PROBLEM)
     assert reason in grade.refused and grade.score == 0 and grade.points == 2
     assert "/tmp" not in grade.refused and "cudamm-temporary" not in grade.refused
     assert [g.status for g in grade.graded] == ["failed"] and not grade.is_full

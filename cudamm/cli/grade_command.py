@@ -15,7 +15,7 @@ from cudamm.cli.output_options import GRADESCOPE, JUNIT, OutputOptions, output_o
 from cudamm.cli.shared_options import device_option
 
 if TYPE_CHECKING:
-    from cudamm.grading.grade import Grade
+    pass
 
 
 @cloup.command()

@@ -133,7 +133,9 @@ PLOT = _file_option("plot", "Draw charts in a .png, .svg or .pdf file; - for the
 GRADESCOPE = _file_option(
     "out", "Write the grade as Gradescope's results.json, without details of hidden tests; - as for --csv."
 )
-JUNIT = _file_option("junit", "Write the grade as JUnit XML, without details of hidden tests; - as for --csv.")
+JUNIT = _file_option(
+    "junit", "Write the grade as JUnit XML, without details of hidden tests; - as for --csv."
+)
 RESUME = _file_option("resume", "Continue the run that wrote FILE, without measuring its results again.")
 
 _STREAMS: tuple[Decorator, ...] = (
@@ -248,7 +250,7 @@ class Output(Generic[D]):
             draw_in_terminal: print the charts below the tables if `--plot` names the terminal.
             page: returns the page of `report`.
             prints_tables: print the tables if no other form goes to standard output.
-            other_forms: functions that return the texts of a command's own forms, by the names of their options.
+            other_forms: functions that return the texts of a command's own forms, by their options' names.
 
         Raises:
             UsageError: a file cannot be written; everything else is written and printed.

@@ -136,7 +136,9 @@ def run_with_folder(
         ) from None
     except OSError as error:
         raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
-    if limits is not None and len(completed.stdout) >= MOST_PRINTED_BYTES // 4:  # characters, of up to 4 bytes
+    if (
+        limits is not None and len(completed.stdout) >= MOST_PRINTED_BYTES // 4
+    ):  # characters, of up to 4 bytes
         raise CompilerKilled(f"the source becomes more than {MOST_PRINTED_BYTES // 4:,} characters")
     if completed.returncode != 0:
         _raise_if_not_the_source(name, completed)

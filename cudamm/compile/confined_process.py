@@ -2,9 +2,10 @@
 
 Only `confinement.py` starts it: python -I -S confined_process.py POLICY COMMAND...
 
-POLICY is JSON: the limits `as`, `cpu`, `fsize` and `nofile` of setrlimit(2), environment variables, and the files and
-folders that the program may read and execute, or also write (Linux's Landlock; without these two keys, files are not
-confined). This file needs only the standard library, because it runs before anything of cudamm is imported.
+POLICY is JSON: the limits `as`, `cpu`, `fsize` and `nofile` of setrlimit(2), environment variables, and the
+files and folders that the program may read and execute, or also write. Linux's Landlock confines it to them;
+without these two keys, files are not confined. This file needs only the standard library, because it runs
+before anything of cudamm is imported.
 """
 
 from __future__ import annotations
@@ -55,9 +56,7 @@ def confine_files(readable: Sequence[str], writable: Sequence[str]) -> None:
     version = landlock_version()
     handled = _OF_VERSION_1 | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     attributes = _Ruleset(handled)
-    rules = _checked(
-        library.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
-    )
+    rules = _checked(library.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0))
     for paths, rights in ((readable, _EXECUTE | _READ_FILE | _READ_DIR), (writable, handled)):
         for path in paths:
             try:
@@ -107,7 +106,7 @@ def _main(text: str, command: Sequence[str]) -> None:
     environment = {**os.environ, **policy.get("variables", {})}
     if "as" in policy:
         _limit("as", policy["as"])
-    os.execve(program, list(command), environment)
+    os.execve(program, list(command), environment)  # noqa: S606 - this process becomes the program
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Confine what compilers and kernels may do while an untrusted source is compiled and run.
 
-Inside `confined`, compilers and the processes that run kernels start through `confined_process.py`, which limits
-them and then becomes them. Compilers read only their own folders and the source, if the system can confine files:
-with Landlock, or else with bubblewrap. A kernel's process has only the system calls that kernels need
-(`runtime.cpp`), and what it prints is dropped.
+Inside `confined`, compilers and the processes that run kernels start through `confined_process.py`, which
+limits them and then becomes them. If the system can confine files, with Landlock or bubblewrap,
+compilers read only their own folders and the source. A kernel's process has only the system calls that
+kernels need (`runtime.cpp`), and what it prints is dropped.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ STACK_BYTES = 1 << 30
 _PR_GET_SECCOMP = 21
 
 _SYSTEM_FOLDERS = (
-    "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/include", "/usr/local/bin",
-    "/usr/local/lib", "/usr/local/include", "/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache",
+    "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/include",
+    "/usr/local/bin", "/usr/local/lib", "/usr/local/include", "/lib", "/lib64", "/bin", "/etc/alternatives",
+    "/etc/ld.so.cache",
     "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/dev/urandom", "/proc/cpuinfo",
     "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu",
 )  # fmt: skip
@@ -78,8 +79,8 @@ def confined(confinement: Confinement) -> Iterator[None]:
     global _present
     if not has_seccomp():
         raise NoDeviceError(
-            "this system has no seccomp, which keeps an untrusted kernel from the machine: grade on Linux, on x86-64 "
-            "or AArch64, in a container that allows seccomp"
+            "this system has no seccomp, which keeps an untrusted kernel from the machine: grade on Linux, "
+            "on x86-64 or AArch64, in a container that allows seccomp"
         )
     outer, _present = _present, confinement
     try:
@@ -187,7 +188,7 @@ def _launched(policy: dict[str, object], command: Sequence[str | Path]) -> list[
 
 @functools.cache
 def _compilers_folders() -> tuple[Path, ...]:
-    """Return the files and folders that compilers read: of the system, of the compilers, and of the runtime."""
+    """Return what compilers read: files and folders of the system, of the compilers, and of the runtime."""
     found = [*map(Path, _SYSTEM_FOLDERS), RUNTIME]
     host = shutil.which(os.environ.get("CXX", "").split(" ")[0] or "g++")
     if host is not None:

@@ -114,8 +114,8 @@ def run_group(
         working_folder: current folder of the command; None: that of cudamm.
         removed: folder to remove if cudamm is killed.
         most_bytes: limit on the memory of each process; None: no limit.
-        most_printed: most bytes of each stream that are kept, for a command that may print without an end; such
-            a command needs a limit on the size of files. None: no limit.
+        most_printed: most bytes of each stream that are kept, for a command that may print without an end.
+            Such a command needs a limit on the size of files. None: no limit.
         errors: what becomes of bytes that are no UTF-8; see `codecs`.
 
     Raises:
@@ -127,7 +127,7 @@ def run_group(
     guarded, lifeline = os.pipe()
     try:
         limit = "unlimited" if most_bytes is None else str(most_bytes // 1024)
-        printed = None if most_printed is None else (tempfile.TemporaryFile(), tempfile.TemporaryFile())
+        printed = None if most_printed is None else (_unnamed_file(), _unnamed_file())
         start = ["/bin/sh", "-c", _GUARDED, _SHELL, str(guarded), limit, str(removed or "")]
         leader = start_group(
             [*start, *command],
@@ -158,6 +158,11 @@ def run_group(
     if leader.returncode in (126, 127) and stderr.startswith(f"{_SHELL}:"):
         raise OSError(errno.ENOEXEC, stderr.rstrip().rpartition(": ")[2])
     return subprocess.CompletedProcess(command, leader.returncode, stdout, stderr)
+
+
+def _unnamed_file() -> IO[bytes]:
+    """Return a new file that `_beginning` closes."""
+    return tempfile.TemporaryFile()
 
 
 def _beginning(file: IO[bytes], most_bytes: int, errors: str) -> str:

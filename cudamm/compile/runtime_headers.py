@@ -65,5 +65,5 @@ def _functions_of(header: str) -> frozenset[str]:
 
 
 def is_math_function(name: str) -> bool:
-    """Return whether a name is that of a function of C's <math.h>, with the suffixes of float and long double."""
+    """Return whether <math.h> has a function of this name, perhaps with a suffix of float or long double."""
     return re.fullmatch(rf"(?:__)?(?:{'|'.join(_MATH.split())})[fl]?(?:_finite)?", name) is not None

@@ -1,7 +1,7 @@
-"""Refuse the object file of an untrusted kernel that calls more than CUDA's functions, or runs code before `main`.
+"""Refuse the object file of an untrusted kernel that calls more than CUDA's functions, or runs too early.
 
-The object file shows what a source really calls, whatever it looks like: each function of a library is an undefined
-symbol. It also shows code that would run before the process is confined, in its sections.
+The object file shows what a source really calls, whatever it looks like: each function of a library is an
+undefined symbol. Its sections show code that would run before `main`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _OF_SANITIZER = re.compile(r"(?:\.rela)?\.init_array\.(?:00099|00000|0|1)|\.text
 
 _POINTER_BYTES = 8
 
-_LIBRARY_FUNCTIONS = frozenset(
-    "memcpy memmove memset memcmp printf puts putchar vprintf malloc free abort clock __assert_fail __printf_chk "
-    "__vprintf_chk __memcpy_chk __memset_chk __memmove_chk __stack_chk_fail __tls_get_addr __gxx_personality_v0 "
-    "_Unwind_Resume __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort __cxa_throw_bad_array_new_length "
-    "__cxa_begin_catch __cxa_pure_virtual _ZSt9terminatev _GLOBAL_OFFSET_TABLE_ __dso_handle __cxa_thread_atexit "
-    "cudamm_dynamic_shared __emutls_get_address".split()
-)
+_LIBRARY_FUNCTIONS = """
+memcpy memmove memset memcmp printf puts putchar vprintf malloc free abort clock __assert_fail
+__printf_chk __vprintf_chk __memcpy_chk __memset_chk __memmove_chk __stack_chk_fail __tls_get_addr
+__gxx_personality_v0 _Unwind_Resume __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort
+__cxa_throw_bad_array_new_length __cxa_begin_catch __cxa_pure_virtual _ZSt9terminatev
+_GLOBAL_OFFSET_TABLE_ __dso_handle __cxa_thread_atexit cudamm_dynamic_shared __emutls_get_address
+"""
 """Functions of libraries that the code of a kernel may call, and symbols of the compiler."""
 
 _COMPILER_FUNCTIONS = re.compile(
@@ -54,7 +54,9 @@ def check_object(image: bytes) -> None:
             if section.name.startswith(".init_array") and section.size_bytes != _POINTER_BYTES:
                 raise KernelError(_REFUSED_START)
             continue
-        if section.name.startswith((".init", ".fini", ".preinit", ".ctors", ".dtors", ".rela.init", ".rela.fini")):
+        if section.name.startswith(
+            (".init", ".fini", ".preinit", ".ctors", ".dtors", ".rela.init", ".rela.fini")
+        ):
             raise KernelError(_REFUSED_START)
         if not _SECTIONS.fullmatch(section.name):
             raise KernelError(f"refused: it has a section {section.name[:60]}, which no kernel needs")
@@ -64,17 +66,27 @@ def check_object(image: bytes) -> None:
         if symbol.is_local:
             continue
         if not symbol.is_defined and not _may_call(symbol):
-            raise KernelError(f"refused: it uses {_readable(symbol.name)}, which is no function of CUDA's device code")
+            raise KernelError(
+                f"refused: it uses {_readable(symbol.name)}, which is no function of CUDA's device code"
+            )
         if symbol.is_defined and _takes_place_of_another(symbol):
-            raise KernelError(f"refused: it defines {_readable(symbol.name)}, a name of the system's libraries")
+            raise KernelError(
+                f"refused: it defines {_readable(symbol.name)}, a name of the system's libraries"
+            )
 
 
-_REFUSED_START = "refused: code of it would run before the kernel: a constructor, or a variable that code initialises"
+_REFUSED_START = (
+    "refused: code of it would run before the kernel: a constructor, or a variable that code initialises"
+)
 
 
 def _may_call(symbol: Symbol) -> bool:
     name = symbol.name
-    if symbol.kind == THREAD_LOCAL or name in _LIBRARY_FUNCTIONS or _COMPILER_FUNCTIONS.fullmatch(name):
+    if (
+        symbol.kind == THREAD_LOCAL
+        or name in _LIBRARY_FUNCTIONS.split()
+        or _COMPILER_FUNCTIONS.fullmatch(name)
+    ):
         return True
     of_runtime = _RUNTIME_FUNCTION.match(name)
     if of_runtime:
@@ -83,7 +95,7 @@ def _may_call(symbol: Symbol) -> bool:
 
 
 def _takes_place_of_another(symbol: Symbol) -> bool:
-    """Return whether other object files or libraries would call a function of the kernel's file by its name."""
+    """Return whether other object files or libraries would use a kernel's symbol in place of another."""
     name = symbol.name
     if name.startswith("_ZN6cudamm"):
         return name != _ENTRY_TABLE and not symbol.is_weak
@@ -101,7 +113,7 @@ def _is_in_library(name: str) -> bool:
 
 @functools.cache
 def _runtime_names() -> frozenset[str]:
-    """Return the words of the headers that kernels include; a function that no header names is not for kernels."""
+    """Return the words of the headers that kernels include: functions in no header are not for kernels."""
     headers = [path for path in RUNTIME.glob("*.h") if path.name != _NOT_FOR_KERNELS]
     headers += [path for path in (RUNTIME / "include").rglob("*") if path.is_file()]
     return frozenset(word for path in headers for word in re.findall(r"\w+", path.read_text("utf-8")))

@@ -1,7 +1,7 @@
 """Refuse an untrusted source that could make a compiler read files, or run code that is no CUDA.
 
-`check_text` looks at a file before anything reads it: what it includes, and directives that mislead. It finds its
-patterns in comments and strings too, because no source can hide from a search that parses nothing.
+`check_text` looks at a file before anything reads it: what it includes, and directives that mislead. It finds
+its patterns in comments and strings too, because no source can hide from a search that parses nothing.
 `check_preprocessed` looks at the text that the host's compiler gets, in which macros are expanded.
 """
 
@@ -21,7 +21,9 @@ _BEGIN = rf"(?:^|\*/){_SPACE}(?:#|%:|\?\?=){_SPACE}"
 """The beginning of a directive: only spaces and comments come before it in its line."""
 
 _COMMENTED = re.compile(rf"{_BEGIN}/\*", re.MULTILINE)
-_INCLUDE = re.compile(rf'{_BEGIN}(include_next|include|import|embed)\b{_SPACE}("[^"\n]*"|<[^>\n]*>)?', re.MULTILINE)
+_INCLUDE = re.compile(
+    rf'{_BEGIN}(include_next|include|import|embed)\b{_SPACE}("[^"\n]*"|<[^>\n]*>)?', re.MULTILINE
+)
 _DIRECTIVE = re.compile(rf'{_BEGIN}(line\b|ident\b|sccs\b|assert\b|unassert\b|\d[^"\n]*")', re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 
@@ -58,7 +60,10 @@ def check_text(text: str, name: str) -> None:
             refuse(found.start(), "#include needs the name of a file, and not a macro")
         included = target[1:-1].strip()
         if included.startswith(("/", "~")) or ".." in included.split("/") or "\\" in included:
-            refuse(found.start(), f"#include {target}: a submission includes files of its own folder and of CUDA only")
+            refuse(
+                found.start(),
+                f"#include {target}: a submission includes files of its own folder and of CUDA only",
+            )
     for found in _DIRECTIVE.finditer(spliced):
         word = found[1] if found[1].isalpha() else "line"
         refuse(found.start(), f"#{word} is not accepted in a submission")
@@ -70,7 +75,7 @@ def check_text(text: str, name: str) -> None:
 
 
 def _spliced(text: str) -> tuple[str, list[int]]:
-    """Return a text without the line ends behind backslashes, and the original number of each of its lines."""
+    """Return a text without the line ends behind backslashes, and the original number of each line."""
     numbers, parts, start, number = [1], list[str](), 0, 1
     for end in re.finditer(r"(\\[ \t]*)?\n", text):
         number += 1
@@ -88,11 +93,12 @@ def _line(text: str, position: int) -> int:
 
 LONGEST_ATTRIBUTE = 2000
 
-_ATTRIBUTES = frozenset(
-    "noinline always_inline aligned used unused noreturn pure const hot cold packed vector_size may_alias fallthrough "
-    "nodiscard maybe_unused likely unlikely deprecated nothrow gnu nv_pure device global shared host constant "
-    "device_builtin leaf malloc gnu_inline artificial warn_unused_result flatten unroll".split()
-)
+_ATTRIBUTES = """
+noinline always_inline aligned used unused noreturn pure const hot cold packed vector_size may_alias
+fallthrough nodiscard maybe_unused likely unlikely deprecated error warning nothrow gnu nv_pure device
+global shared host constant device_builtin leaf malloc gnu_inline artificial warn_unused_result flatten
+unroll
+"""
 """Attributes that change neither where code lies nor whether it is watched; and the namespaces of some."""
 
 _PRAGMAS = re.compile(
@@ -134,9 +140,9 @@ _WITH_TEXT = re.compile(r'\b(?:deprecated|nodiscard|error|warning)\s*\(\s*(?:"(?
 
 
 def _own_parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts of preprocessed text that come from no header of the system or of cudamm, with their places.
+    """Yield the parts of preprocessed text that come from no header of the system or of cudamm.
 
-    A submission has no markers of its own: `check_text` refuses them.
+    Each part comes with its place. A submission has no markers of its own: `check_text` refuses them.
     """
     is_own, start = True, 0
     for marker in re.finditer(r'^# \d+ "((?:[^"\\\n]|\\.)*)"([ \d]*)$\n?', text, re.MULTILINE):
@@ -167,6 +173,6 @@ def _risky_attribute(text: str, start: int, position: int) -> str:
         return f"the attribute {' '.join(content.split())[:60]} is not accepted in a submission"
     outermost = re.sub(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", content.strip().removeprefix("("))
     for name in re.findall(r"[A-Za-z_]\w*", outermost):
-        if name.strip("_") not in _ATTRIBUTES and name != "using":
+        if name.strip("_") not in _ATTRIBUTES.split() and name != "using":
             return f"the attribute {name} is not accepted in a submission"
     return ""

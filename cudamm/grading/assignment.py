@@ -19,7 +19,6 @@ from cudamm.devices.find_device import host
 from cudamm.errors import UsageError
 from cudamm.execution.prepare import host_bytes_needed
 from cudamm.grading.graded_test import (
-    BANK_CONFLICTS,
     KINDS,
     MISTAKES,
     NOT_COPIED,
@@ -52,7 +51,7 @@ USUAL_ARCH = "sm_80"
 """Architecture of occupancy and machine code if a test names none."""
 
 USUAL_SIZES = ("17x31x13", "33x65x129", "64x64x64", "96x128x64")
-"""Sizes at which mistakes are looked for if a test names none: primes, near multiples of a warp, whole tiles."""
+"""Sizes to search for mistakes if a test names none: primes, near multiples of a warp, whole tiles."""
 
 MOST_TESTS = 200
 
@@ -151,7 +150,8 @@ class _Reader:
         fields, signature, formats = self.kernel(self.table(document, ("kernel",)))
         limits = self.limits(self.table(document, ("limits",)))
         problems = [
-            self.problem(table, ("problem", i), seed) for i, table in enumerate(self.tables(document, "problem"))
+            self.problem(table, ("problem", i), seed)
+            for i, table in enumerate(self.tables(document, "problem"))
         ]
         if not problems:
             self.refuse((), "the assignment has no [[problem]]: add one, such as size = 64 and points = 5")
@@ -191,7 +191,7 @@ class _Reader:
             if name is None or "__global__" not in head or not signature.endswith(")"):
                 self.refuse(
                     ("kernel", "signature"),
-                    "signature is no declaration of a kernel, such as __global__ void matmul(int M, const float *A)",
+                    "signature is no declaration of a kernel, such as __global__ void f(int M, float *A)",
                 )
             entry = fields.setdefault("entry", name[1])
             if function_of(entry) != name[1]:
@@ -220,16 +220,23 @@ class _Reader:
     def problem(self, table: Mapping[str, Any], keys: Keys, seed: int) -> GradedTest:
         self.known(table, keys, _OF_EVERY, "[[problem]]")
         if "size" not in table:
-            self.refuse(keys, "this [[problem]] has no size, such as size = 64 or size = \"17x31x13\"")
+            self.refuse(keys, 'this [[problem]] has no size, such as size = 64 or size = "17x31x13"')
         return self.common(RIGHT, table, keys, seed, self.shapes(table, keys, several=False), None)
 
     def test(self, table: Mapping[str, Any], keys: Keys, seed: int, first: GradedTest) -> GradedTest:
         kind = table.get("kind")
         if kind not in KINDS:
             hint = _similar(str(kind), KINDS) if kind else f"kind is one of {', '.join(KINDS)}"
-            self.refuse((*keys, "kind"), f"there is no test of the kind {kind}: {hint}" if kind else f"this [[test]] has no kind: {hint}")
+            self.refuse(
+                (*keys, "kind"),
+                f"there is no test of the kind {kind}: {hint}"
+                if kind
+                else f"this [[test]] has no kind: {hint}",
+            )
         rules = KINDS[kind]
-        self.known(table, keys, (*_OF_EVERY, "kind", *rules.required, *rules.optional), f"a test of the kind {kind}")
+        self.known(
+            table, keys, (*_OF_EVERY, "kind", *rules.required, *rules.optional), f"a test of the kind {kind}"
+        )
         for key in rules.required:
             if key not in table:
                 self.refuse(keys, f"this test of the kind {kind} has no {key}")
@@ -254,16 +261,28 @@ class _Reader:
             full_at = self.share(table, (*keys, "full_at"), 100)
             zero_at = self.share(table, (*keys, "zero_at"), 100) if "zero_at" in table else 0.0
             if zero_at >= full_at:
-                self.refuse((*keys, "zero_at"), f"zero_at is {zero_at:g}, and has to be below full_at, which is {full_at:g}")
+                self.refuse(
+                    (*keys, "zero_at"),
+                    f"zero_at is {zero_at:g}, and has to be below full_at, which is {full_at:g}",
+                )
             changes |= {"full_at": full_at, "zero_at": zero_at}
         return replace(test, **changes)
 
     def common(
-        self, kind: str, table: Mapping[str, Any], keys: Keys, seed: int, shapes: tuple[Shape, ...], first: GradedTest | None
+        self,
+        kind: str,
+        table: Mapping[str, Any],
+        keys: Keys,
+        seed: int,
+        shapes: tuple[Shape, ...],
+        first: GradedTest | None,
     ) -> GradedTest:
         visibility = self.text(table, (*keys, "visibility"), "public")
         if visibility not in VISIBILITIES:
-            self.refuse((*keys, "visibility"), f"there is no visibility {visibility}: {_similar(visibility, VISIBILITIES)}")
+            self.refuse(
+                (*keys, "visibility"),
+                f"there is no visibility {visibility}: {_similar(visibility, VISIBILITIES)}",
+            )
         element = self.element(table, (*keys, "dtype"), first.element if first else ELEMENT_TYPES["float32"])
         own_seed = self.whole(table, (*keys, "seed"), seed)
         for shape in shapes:
@@ -287,8 +306,8 @@ class _Reader:
         if needed > free:
             self.refuse(
                 (*keys, "size"),
-                f"{problem.shape} {problem.element.name} needs {needed / 1e9:,.1f} GB of this machine's memory, "
-                f"verification included; {free / 1e9:,.1f} GB are free",
+                f"{problem.shape} {problem.element.name} needs {needed / 1e9:,.1f} GB of this machine's "
+                f"memory, verification included; {free / 1e9:,.1f} GB are free",
             )
         try:
             problem.check_verifiable()
@@ -334,7 +353,11 @@ class _Reader:
 
     def number(self, table: Mapping[str, Any], keys: Keys, usual: float, least: float, most: float) -> float:
         value = table.get(str(keys[-1]), usual)
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not least <= value <= most:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | Decimal)
+            or not least <= value <= most
+        ):
             self.refuse(keys, f"{keys[-1]} has to be a number between {least:g} and {most:g}")
         return float(value)
 
@@ -344,7 +367,9 @@ class _Reader:
         if percent:
             value = float(percent[1]) / 100
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not 0 < value <= most:
-            self.refuse(keys, f"{keys[-1]} has to be a share such as 0.5 or \"50%\", above 0 and at most {most:g}")
+            self.refuse(
+                keys, f'{keys[-1]} has to be a share such as 0.5 or "50%", above 0 and at most {most:g}'
+            )
         return float(value)
 
     def points(self, table: Mapping[str, Any], keys: Keys) -> Decimal:
@@ -364,9 +389,9 @@ class _Reader:
         given = table["size"]
         sizes = given if isinstance(given, list) else [given]
         if not sizes or (len(sizes) > 1 and not several):
-            self.refuse(keys, "size has to be one size, such as 64 or \"17x31x13\"")
+            self.refuse(keys, 'size has to be one size, such as 64 or "17x31x13"')
         if any(isinstance(size, bool) or not isinstance(size, int | str) for size in sizes):
-            self.refuse(keys, "size has to be a number such as 64, or a text such as \"17x31x13\"")
+            self.refuse(keys, 'size has to be a number such as 64, or a text such as "17x31x13"')
         try:
             return tuple(parse_shape(str(size)) for size in sizes)
         except UsageError as error:
@@ -383,7 +408,7 @@ class _Reader:
         given = table["of"]
         names = given if isinstance(given, list) else [given]
         if not names or not all(isinstance(name, str) for name in names):
-            self.refuse(keys, "of has to be the name of a method, such as \"tiled\" or \"tiled,BLOCK_SIZE=16\"")
+            self.refuse(keys, 'of has to be the name of a method, such as "tiled" or "tiled,BLOCK_SIZE=16"')
         try:
             return tuple(variant for name in names for variant in _named_variants(name, every_value))
         except UsageError as error:
@@ -411,7 +436,7 @@ def _named_variants(text: str, every_value: bool) -> list[Variant]:
 
 
 def _with_own_names(tests: Sequence[GradedTest]) -> tuple[GradedTest, ...]:
-    """Return tests with different names. A hidden test that the file does not name has a number for students."""
+    """Return tests with different names; for students, a hidden test without a name has a number."""
     taken: Counter[str] = Counter()
     named = []
     for number, test in enumerate(tests, 1):

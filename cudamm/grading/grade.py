@@ -35,7 +35,7 @@ SCHEMA = "cudamm.grade/1"
 GIGABYTE = 1 << 30
 
 CPU_SECONDS = 20
-"""Limit on the processor time of a kernel's process, for each core, as a multiple of the limit for one problem."""
+"""Limit on a kernel's processor time, for each core, as a multiple of the limit for one problem."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ class Graded:
     @property
     def score(self) -> Decimal:
         """The points of the submission, rounded to hundredths."""
-        return (self.test.points * Decimal(repr(self.outcome.share))).quantize(Decimal("0.01")).normalize() + 0
+        return (self.test.points * Decimal(repr(self.outcome.share))).quantize(
+            Decimal("0.01")
+        ).normalize() + 0
 
     @property
     def status(self) -> str:
@@ -131,11 +133,12 @@ def grade(
         lacking = _lacking(tests, spec, info)
         _refuse_lacking(tests, lacking, without)
         remarks = [*_remarks(assignment)]
-        refused = ""
+        refused, name = "", submission.name
         outcomes: Sequence[Outcome] = ()
         wanted = [test for test in tests if test.needs not in lacking]
         try:
             handed_in = opened.enter_context(taken(submission))
+            name = handed_in.name
             outcomes = _outcomes(assignment, handed_in, wanted, spec, progress)
         except RefusedSubmission as error:
             refused = str(error)
@@ -154,7 +157,7 @@ def grade(
         if not g.was_run and g.test.needs is not None
     ]
     seconds = time.monotonic() - start
-    return Grade(assignment, submission.name, refused, graded, seconds, info, tuple(remarks), public)
+    return Grade(assignment, name, refused, graded, seconds, info, tuple(remarks), public)
 
 
 def _device(spec: str) -> tuple[str, DeviceInfo]:
@@ -185,18 +188,23 @@ def _refuse_lacking(
 ) -> None:
     """Raise NoDeviceError if points that count would be lost for what the machine lacks."""
     for test in tests:
-        if test.needs in lacking and test.needs is not None and not test.is_bonus and test.needs not in without:
+        if (
+            test.needs in lacking
+            and test.needs is not None
+            and not test.is_bonus
+            and test.needs not in without
+        ):
             raise NoDeviceError(
-                f"the test “{test.name}” needs {NEEDS[test.needs]}, and {lacking[test.needs]}; nothing was graded "
-                f"(--without {test.needs} leaves out such tests and their points)"
+                f"the test “{test.name}” needs {NEEDS[test.needs]}, and {lacking[test.needs]}; nothing was "
+                f"graded (--without {test.needs} leaves out such tests and their points)"
             )
 
 
 def _remarks(assignment: Assignment) -> Iterator[str]:
     if not file_confinement():
         yield (
-            "compilers are not confined to their files, because this system has neither Landlock nor bubblewrap; "
-            "#include and asm are checked in the source"
+            "compilers are not confined to their files, because this system has neither Landlock nor "
+            "bubblewrap; #include and asm are checked in the source"
         )
 
 

@@ -132,7 +132,8 @@ def usual_name(test: GradedTest) -> str:
     if test.kind == GLOBAL_BYTES:
         return f"at most {'' if test.times == 1 else f'{test.times:g} times '}the global bytes of {compared}"
     if test.kind == OCCUPANCY:
-        return f"occupancy of at least {test.at_least:.0%} on {test.architecture.name if test.architecture else ''}"
+        arch = test.architecture.name if test.architecture else ""
+        return f"occupancy of at least {test.at_least:.0%} on {arch}"
     if test.kind == NOT_COPIED:
         return f"not a copy of {compared}"
     if test.kind == SPEED:

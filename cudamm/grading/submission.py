@@ -89,7 +89,9 @@ def taken(path: Path) -> Iterator[Submission]:
         if other.suffix in HEADER_ENDINGS and stat.S_ISREG(other.lstat().st_mode) and other != file
     } if '#' in text and "include" in text else {}  # fmt: skip
     if len(headers) > MOST_HEADERS:
-        raise RefusedSubmission(f"there are {len(headers)} headers beside the submission; the most is {MOST_HEADERS}")
+        raise RefusedSubmission(
+            f"there are {len(headers)} headers beside the submission; the most is {MOST_HEADERS}"
+        )
     for name, source in {file.name: text, **headers}.items():
         try:
             check_text(source, name)
@@ -153,8 +155,8 @@ def _text_of(path: Path, name: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise RefusedSubmission(
-            f"{name}:{line}: the byte 0x{content[error.start]:02x} is not UTF-8 (is the file in Latin-1?): save the "
-            "file as UTF-8"
+            f"{name}:{line}: the byte 0x{content[error.start]:02x} is not UTF-8 (is the file in Latin-1?): "
+            "save the file as UTF-8"
         ) from None
     if not text.strip():
         raise RefusedSubmission(f"{name} is empty")
@@ -171,7 +173,7 @@ def variant_of(submission: Submission, assignment: Assignment) -> Variant:
     A process of its own reads a long text first: a text can be made so that to read it takes hours.
 
     Raises:
-        RefusedSubmission: there is no such kernel, its signature is not the assignment's, or it cannot be read.
+        RefusedSubmission: there is no such kernel, it has another signature, or it cannot be read.
     """
     asked = AskedKernel(assignment.fields, assignment.formats, assignment.signature)
     if sum(file.stat().st_size for file in submission.folder.iterdir()) > SHORT_BYTES:
@@ -226,5 +228,7 @@ class AskedKernel:
             except UsageError as error:
                 raise RefusedSubmission(str(error)) from None
             if each_format(formats) != each_format(self.formats):
-                raise RefusedSubmission(f"{method.entry} has other parameters than the assignment's {self.signature}")
+                raise RefusedSubmission(
+                    f"{method.entry} has other parameters than the assignment's {self.signature}"
+                )
         return found[0]

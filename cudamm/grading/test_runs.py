@@ -1,4 +1,4 @@
-"""Run the tests of an assignment on a kernel, each figure once: verify, check, trace, occupancy, machine code, bench."""
+"""Run the tests of an assignment on a kernel: verify, check, trace, occupancy, machine code, bench."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ class TestRuns:
         shape = test.shapes[0]
         if not self._verified(shape, test.element, test.seed):
             return None
-        return failed(f"the product is wrong at {shape} {test.element.name}, and only a right kernel gets these points")
+        return failed(
+            f"the product is wrong at {shape} {test.element.name}, and only a right kernel gets these points"
+        )
 
     # Mistakes.
 
@@ -144,7 +146,9 @@ class TestRuns:
     def _free_of_mistake(self, test: GradedTest) -> Outcome:
         found = self._checked(test.element, test.seed)
         if isinstance(found, str) or found.status == "failed":
-            return failed(f"the kernel could not be checked: {found if isinstance(found, str) else found.reason}")
+            return failed(
+                f"the kernel could not be checked: {found if isinstance(found, str) else found.reason}"
+            )
         sizes = [str(shape) for shape in test.shapes]
         skipped = [reason for size, reason in found.skipped if size in sizes]
 
@@ -159,13 +163,16 @@ class TestRuns:
             return failed(f"the kernel could not be checked: {crashes[0].message if crashes else skipped[0]}")
         wrong = {size for mistake in at_sizes("wrong-result") for size in mistake.sizes}
         if wrong >= set(sizes):
-            return failed("the product is wrong at every size that was checked, and only a right kernel gets these points")
+            return failed(
+                "the product is wrong at every size that was checked, and only a right kernel gets these "
+                "points"
+            )
         return passed(f"none at {', '.join(sizes)}")
 
     # Accesses.
 
     def _trace(self, shape: Shape, element: ElementType, seed: int) -> dict[Variant, TraceResult] | str:
-        """Return what `trace` counts of the kernel and of those that it is compared with, or why it cannot."""
+        """Return what `trace` counts of the kernel and of the compared ones, or why it cannot."""
         key = (shape, element, seed)
         tests = [t for t in self._tests if t.kind == GLOBAL_BYTES and (t.shapes[0], t.element, t.seed) == key]
         compared = dict.fromkeys([self._variant, *(variant for test in tests for variant in test.of)])
@@ -209,16 +216,19 @@ class TestRuns:
         problem = Problem(test.shapes[0], test.element, test.seed)
         architecture = _architecture(test)
         try:
-            (found,) = occupancy_of_kernels([architecture], [(self._variant, problem)], True, None, _no_progress)
+            (found,) = occupancy_of_kernels(
+                [architecture], [(self._variant, problem)], True, None, _no_progress
+            )
         except (UsageError, KernelError) as error:
             return failed(str(error))
         if found.reason:
             return failed(found.reason)
         limits = f", limited by {', '.join(found.limited_by)}" if found.occupancy < 1 else ""
         detail = (
-            f"{found.occupancy:.4g} on {architecture.name} (at least {test.at_least:g}): {found.threads_per_block} threads "
-            f"per block, {found.registers_per_thread} registers per thread, {found.shared_bytes_per_block:,} bytes of "
-            f"shared memory per block{limits}"
+            f"{found.occupancy:.4g} on {architecture.name} (at least {test.at_least:g}): "
+            f"{found.threads_per_block} threads per block, "
+            f"{found.registers_per_thread} registers per thread, "
+            f"{found.shared_bytes_per_block:,} bytes of shared memory per block{limits}"
         )
         return (passed if found.occupancy >= test.at_least else failed)(detail, found.occupancy, "occupancy")
 
@@ -258,8 +268,9 @@ class TestRuns:
         share = own.gflops / max(rates)
         worth = (share - test.zero_at) / (test.full_at - test.zero_at)
         detail = (
-            f"{own.gflops:,.4g} GFLOP/s, {share:.1%} of the {max(rates):,.4g} GFLOP/s of {others[0].method} in the same "
-            f"run, at {test.shapes[0]}; no points at {test.zero_at:.0%}, all at {test.full_at:.0%}"
+            f"{own.gflops:,.4g} GFLOP/s, {share:.1%} of the {max(rates):,.4g} GFLOP/s of {others[0].method} "
+            f"in the same run, at {test.shapes[0]}; no points at {test.zero_at:.0%}, "
+            f"all at {test.full_at:.0%}"
         )
         return Outcome(round(min(1.0, max(0.0, worth)), 4), detail, own.gflops, "GFLOP/s")
 
@@ -285,8 +296,12 @@ def _bank_conflicts(test: GradedTest, own: TraceResult) -> Outcome:
         key=lambda access: access.wavefronts / max(1, access.ideal_wavefronts),
     )
     ways = worst.wavefronts / max(1, worst.ideal_wavefronts)
-    where = f"; the worst is in {own.file}:{worst.line}, {ways:.3g} times the wavefronts needed" if value else ""
-    detail = f"{value:.4g} additional wavefronts per access of shared memory (at most {test.at_most:g}){where}"
+    where = (
+        f"; the worst is in {own.file}:{worst.line}, {ways:.3g} times the wavefronts needed" if value else ""
+    )
+    detail = (
+        f"{value:.4g} additional wavefronts per access of shared memory (at most {test.at_most:g}){where}"
+    )
     return (passed if value <= test.at_most else failed)(detail, value, "additional wavefronts per access")
 
 
@@ -297,7 +312,8 @@ def _global_bytes(test: GradedTest, own: TraceResult, compared: Sequence[TraceRe
     most, value = max(known) * test.times, own.total("global").bytes_requested
     detail = (
         f"{value:,} bytes loaded and stored in global memory (at most {most:,.0f}: "
-        f"{'' if test.times == 1 else f'{test.times:g} times '}those of {compared[0].method}), at {test.shapes[0]}"
+        f"{'' if test.times == 1 else f'{test.times:g} times '}those of {compared[0].method}), "
+        f"at {test.shapes[0]}"
     )
     return (passed if value <= most else failed)(detail, float(value), "bytes")
 

@@ -1,7 +1,7 @@
 """Read a submission in a process of its own, which ends if that takes too long.
 
-Only `submission.variant_of` starts it: python -m cudamm.grading.trial_reading FILE KERNEL, with the attributes of
-an `AskedKernel` as JSON. It prints why the submission is refused, or nothing.
+Only `submission.variant_of` starts it: python -m cudamm.grading.trial_reading FILE KERNEL, with the
+attributes of an `AskedKernel` as JSON. It prints why the submission is refused, or nothing.
 """
 
 from __future__ import annotations

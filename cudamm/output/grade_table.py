@@ -38,7 +38,7 @@ def render(console: Console, grades: Sequence[Grade]) -> None:
 
 
 def _table(grade: Grade) -> Table:
-    table = Table(title=grade.assignment.title, title_justify="left")
+    table = Table(title=escape(grade.assignment.title), title_justify="left")
     table.add_column("test")
     table.add_column("points", justify="right")
     table.add_column("result")

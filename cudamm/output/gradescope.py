@@ -44,7 +44,7 @@ def gradescope_results(grade: Grade) -> str:
 
 def _summary(grade: Grade) -> str:
     lines = [f"{grade.submission} was not graded: {shortened(grade.refused)}"] if grade.refused else []
-    left_out = sum((g.test.points for g in grade.graded if not g.was_run and not g.test.is_bonus))
+    left_out = sum(g.test.points for g in grade.graded if not g.was_run and not g.test.is_bonus)
     if left_out:
         lines.append(f"{shown(left_out)} points were not graded on this machine")
     return "\n".join(lines)

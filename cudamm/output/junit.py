@@ -1,7 +1,7 @@
 """A grade as JUnit XML, which GitHub Classroom and every service for continuous integration reads.
 
-The format has no official definition. The names are those of Ant's junit task, and of the Apache Maven Surefire
-report schema: `testsuites`, `testsuite`, `testcase`, `failure` and `skipped`.
+The format has no official definition. The names are those of Ant's junit task, and of the schema of Apache
+Maven Surefire: `testsuites`, `testsuite`, `testcase`, `failure` and `skipped`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,15 @@ def junit_xml(grade: Grade) -> str:
     counts = {"tests": str(len(seen)), "failures": str(len(failures)), "errors": "0", "skipped": "0"}
     suites = ElementTree.Element("testsuites", counts)
     title = readable(grade.assignment.title)
-    suite = ElementTree.SubElement(suites, "testsuite", name=title, time=f"{grade.seconds:.3f}", **counts)
+    suite = ElementTree.SubElement(
+        suites, "testsuite", {"name": title, "time": f"{grade.seconds:.3f}", **counts}
+    )
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in (("submission", grade.submission), ("score", shown(grade.score)), ("points", shown(grade.points))):
+    for name, value in (
+        ("submission", grade.submission),
+        ("score", shown(grade.score)),
+        ("points", shown(grade.points)),
+    ):
         ElementTree.SubElement(properties, "property", name=name, value=readable(value))
     for test in seen:
         case = ElementTree.SubElement(suite, "testcase", classname=title, name=readable(test.name), time="0")

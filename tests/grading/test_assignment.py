@@ -56,11 +56,15 @@ def test_the_name_of_a_hidden_test_does_not_show_students_its_problem(written):
         "[[problem]]\nname = 'awkward'\nsize = 67\nvisibility = 'hidden'\npoints = 1\n"
     )
     assert [test.name for test in assignment.tests] == [
-        "right at 24x24x24 float32", "right at 61x61x61 float32", "awkward"
-    ]  # fmt: skip
+        "right at 24x24x24 float32",
+        "right at 61x61x61 float32",
+        "awkward",
+    ]
     assert [test.student_name for test in assignment.tests] == [
-        "right at 24x24x24 float32", "hidden test 2", "awkward"
-    ]  # fmt: skip
+        "right at 24x24x24 float32",
+        "hidden test 2",
+        "awkward",
+    ]
 
 
 PROBLEM = "[[problem]]\nsize = 24\npoints = 2\n"
@@ -68,55 +72,107 @@ PROBLEM = "[[problem]]\nsize = 24\npoints = 2\n"
 BAD = {  # the file, the line, and words of the message
     "unknown key": ("titel = 'x'\n" + PROBLEM, 1, "no key titel: did you mean title"),
     "unknown key of a problem": (PROBLEM + "visiblity = 'hidden'\n", 4, "[[problem]] has no key visiblity"),
-    "unknown key of a test": (PROBLEM + "[[test]]\nkind = 'race'\npoints = 1\nat_most = 3\n", 7, "no key at_most"),
+    "unknown key of a test": (
+        PROBLEM + "[[test]]\nkind = 'race'\npoints = 1\nat_most = 3\n",
+        7,
+        "no key at_most",
+    ),
     "unknown table": (PROBLEM + "[[tests]]\nkind = 'race'\n", 4, "no key tests: did you mean test"),
-    "points that do not add up": ("points = 20\n" + PROBLEM, 1, "points is 20, and those of the problems and tests add up to 2"),
+    "points that do not add up": (
+        "points = 20\n" + PROBLEM,
+        1,
+        "points is 20, and those of the problems and tests add up to 2",
+    ),
     "no points": (PROBLEM + "[[problem]]\nsize = 3\n", 4, "has no points"),
     "negative points": ("[[problem]]\nsize = 24\npoints = -2\n", 3, "points has to be a number from 0"),
     "points as text": ("[[problem]]\nsize = 24\npoints = '2'\n", 3, "points has to be a number"),
     "a problem beyond memory": (
-        PROBLEM + "[[problem]]\nvisibility = 'hidden'\nsize = 46000\npoints = 1\n", 6, "46000x46000x46000 float32 needs",
+        PROBLEM + "[[problem]]\nvisibility = 'hidden'\nsize = 46000\npoints = 1\n",
+        6,
+        "46000x46000x46000 float32 needs",
     ),
-    "a problem beyond any index": (PROBLEM + "[[problem]]\nsize = 100000\npoints = 1\n", 5, "a matrix of 100000x100000x100000"),
+    "a problem beyond any index": (
+        PROBLEM + "[[problem]]\nsize = 100000\npoints = 1\n",
+        5,
+        "a matrix of 100000x100000x100000",
+    ),
     "a size that is none": ("[[problem]]\nsize = '12x'\npoints = 1\n", 2, "“12x” is not a size"),
     "a size of 0": ("[[problem]]\nsize = 0\npoints = 1\n", 2, "must be at least 1"),
     "no size": ("[[problem]]\npoints = 1\n", 1, "this [[problem]] has no size"),
     "an unknown method": (
-        PROBLEM + "[[test]]\nkind = 'global-bytes'\nof = 'tilde'\npoints = 1\n", 6, "unknown method tilde: did you mean tiled",
+        PROBLEM + "[[test]]\nkind = 'global-bytes'\nof = 'tilde'\npoints = 1\n",
+        6,
+        "unknown method tilde: did you mean tiled",
     ),
     "an unknown parameter": (
-        PROBLEM + "[[test]]\nkind = 'global-bytes'\nof = 'tiled,TILE=16'\npoints = 1\n", 6, "tiled has no parameter TILE",
+        PROBLEM + "[[test]]\nkind = 'global-bytes'\nof = 'tiled,TILE=16'\npoints = 1\n",
+        6,
+        "tiled has no parameter TILE",
     ),
     "a method that is no kernel": (
-        PROBLEM + "[[test]]\nkind = 'not-copied'\nof = 'numpy'\npoints = 1\n", 6, "numpy is no CUDA kernel",
+        PROBLEM + "[[test]]\nkind = 'not-copied'\nof = 'numpy'\npoints = 1\n",
+        6,
+        "numpy is no CUDA kernel",
     ),
-    "an unknown kind": (PROBLEM + "[[test]]\nkind = 'races'\npoints = 1\n", 5, "no test of the kind races: did you mean race"),
+    "an unknown kind": (
+        PROBLEM + "[[test]]\nkind = 'races'\npoints = 1\n",
+        5,
+        "no test of the kind races: did you mean race",
+    ),
     "a test without a kind": (PROBLEM + "[[test]]\npoints = 1\n", 4, "this [[test]] has no kind"),
-    "a test without its limit": (PROBLEM + "[[test]]\nkind = 'occupancy'\npoints = 1\n", 4, "of the kind occupancy has no at_least"),
-    "a share above 1": (PROBLEM + "[[test]]\nkind = 'occupancy'\nat_least = 50\npoints = 1\n", 6, "at_least has to be a share"),
+    "a test without its limit": (
+        PROBLEM + "[[test]]\nkind = 'occupancy'\npoints = 1\n",
+        4,
+        "of the kind occupancy has no at_least",
+    ),
+    "a share above 1": (
+        PROBLEM + "[[test]]\nkind = 'occupancy'\nat_least = 50\npoints = 1\n",
+        6,
+        "at_least has to be a share",
+    ),
     "shares in the wrong order": (
-        PROBLEM + "[[test]]\nkind = 'speed'\nof = 'tiled'\nzero_at = 0.9\nfull_at = '50%'\npoints = 1\n", 7, "zero_at is 0.9",
+        PROBLEM + "[[test]]\nkind = 'speed'\nof = 'tiled'\nzero_at = 0.9\nfull_at = '50%'\npoints = 1\n",
+        7,
+        "zero_at is 0.9",
     ),
     "an unknown architecture": (
-        PROBLEM + "[[test]]\nkind = 'occupancy'\nat_least = 0.5\narch = 'sm_81'\npoints = 1\n", 7, "sm_81",
+        PROBLEM + "[[test]]\nkind = 'occupancy'\nat_least = 0.5\narch = 'sm_81'\npoints = 1\n",
+        7,
+        "sm_81",
     ),
-    "an unknown type": ("[[problem]]\nsize = 24\ndtype = 'float'\npoints = 1\n", 3, "there is no dtype float: did you mean float64 or float32?"),
+    "an unknown type": (
+        "[[problem]]\nsize = 24\ndtype = 'float'\npoints = 1\n",
+        3,
+        "there is no dtype float: did you mean float64 or float32?",
+    ),
     "an unknown visibility": (
-        "[[problem]]\nsize = 24\nvisibility = 'private'\npoints = 1\n", 3, "there is no visibility private",
+        "[[problem]]\nsize = 24\nvisibility = 'private'\npoints = 1\n",
+        3,
+        "there is no visibility private",
     ),
-    "a signature that is none": ("[kernel]\nsignature = 'void f(int)'\n" + PROBLEM, 2, "signature is no declaration of a kernel"),
+    "a signature that is none": (
+        "[kernel]\nsignature = 'void f(int)'\n" + PROBLEM,
+        2,
+        "signature is no declaration of a kernel",
+    ),
     "an entry of another name": (
-        f"[kernel]\nentry = 'mm'\nsignature = '{SIGNATURE}'\n" + PROBLEM, 2, "the signature declares matmul",
+        f"[kernel]\nentry = 'mm'\nsignature = '{SIGNATURE}'\n" + PROBLEM,
+        2,
+        "the signature declares matmul",
     ),
     "a grid that is no arithmetic": ("[kernel]\ngrid = 'N // )'\n" + PROBLEM, 2, "N // )"),
     "an unknown field": ("[kernel]\nblocks = '16'\n" + PROBLEM, 2, "[kernel] has no key blocks"),
     "a limit of 0": ("[limits]\nrun_s = 0\n" + PROBLEM, 2, "run_s has to be a number between 0.5"),
     "no problem": ("title = 'x'\n", 1, "the assignment has no [[problem]]"),
-    "one problem in single brackets": ("[problem]\nsize = 24\npoints = 1\n", 1, "problem has to be written as [[problem]]"),
+    "one problem in single brackets": (
+        "[problem]\nsize = 24\npoints = 1\n",
+        1,
+        "problem has to be written as [[problem]]",
+    ),
     "no TOML": ("[[problem]]\nsize = \n", 2, "this is not TOML"),
     "a key twice": ("[[problem]]\nsize = 3\nsize = 4\n", 3, "this is not TOML"),
     "brackets without an end": ("x = " + "[" * 20_000, 1, "this is not TOML"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -142,7 +198,27 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
 
 
 def test_lines_are_found_behind_strings_and_lists_of_several_lines():
-    text = 'a = """\nb = 1\n[[x]]\n"""\n[[x]]  # [y]\nc = [\n  1, # ]\n  "d = [",\n]\n"e" = 2\n[[x]]\n[y]\nf = \'#\' # g = 1\n'
+    text = """\
+a = \"\"\"
+b = 1
+[[x]]
+\"\"\"
+[[x]]  # [y]
+c = [
+  1, # ]
+  "d = [",
+]
+"e" = 2
+[[x]]
+[y]
+f = '#' # g = 1
+"""
     assert toml_lines(text) == {
-        ("a",): 1, ("x", 0): 5, ("x", 0, "c"): 6, ("x", 0, "e"): 10, ("x", 1): 11, ("y",): 12, ("y", "f"): 13,
-    }  # fmt: skip
+        ("a",): 1,
+        ("x", 0): 5,
+        ("x", 0, "c"): 6,
+        ("x", 0, "e"): 10,
+        ("x", 1): 11,
+        ("y",): 12,
+        ("y", "f"): 13,
+    }

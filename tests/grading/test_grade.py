@@ -11,7 +11,6 @@ import pytest
 from scripted_device import ScriptedDevice
 from small_assignment import KERNEL, ONE_PROBLEM, RIGHT
 
-from cudamm.compile import nvcc_compiler
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
@@ -69,7 +68,11 @@ def test_the_example_grades_its_submissions_as_it_says(name):
 
 
 def test_public_tests_alone_are_graded_if_a_student_asks(graded):
-    grade = graded(RIGHT, KERNEL + ONE_PROBLEM + "[[problem]]\nsize = 13\nvisibility = 'hidden'\npoints = 3\n", public=True)
+    grade = graded(
+        RIGHT,
+        KERNEL + ONE_PROBLEM + "[[problem]]\nsize = 13\nvisibility = 'hidden'\npoints = 3\n",
+        public=True,
+    )
     assert [g.test.name for g in grade.graded] == ["right at 24x24x24 float32"]
     assert (grade.score, grade.points, grade.is_public) == (2, 2, True)
     with pytest.raises(UsageError, match="has no public tests"):
@@ -78,13 +81,17 @@ def test_public_tests_alone_are_graded_if_a_student_asks(graded):
 
 def test_students_see_nothing_of_hidden_problems_but_whether_they_passed(graded):
     hidden = "[[problem]]\nsize = '19x23x29'\nvisibility = 'hidden'\npoints = 3\n"
-    secret = "[[problem]]\nsize = '31x37x41'\nvisibility = 'secret'\npoints = 1\n"
+    unseen = "[[problem]]\nsize = '31x37x41'\nvisibility = 'secret'\npoints = 1\n"
     wrong = RIGHT.replace("k < K", "k < K - K % 8")
-    grade = graded(wrong, KERNEL + ONE_PROBLEM + hidden + secret)
+    grade = graded(wrong, KERNEL + ONE_PROBLEM + hidden + unseen)
     assert [g.status for g in grade.graded] == ["passed", "failed", "failed"]
     assert "19 x 23" in grade.graded[1].outcome.detail or "K = 29" in grade.graded[1].outcome.detail
     first, second, third = seen_tests(grade)
-    assert (first.name, second.name, third.visibility) == ("right at 24x24x24 float32", "hidden test 2", "secret")
+    assert (first.name, second.name, third.visibility) == (
+        "right at 24x24x24 float32",
+        "hidden test 2",
+        "secret",
+    )
     assert (second.status, second.detail, second.score, second.points) == ("failed", "", 0, 3)
 
 
@@ -93,38 +100,46 @@ def test_problems_in_other_element_types_are_graded(graded):
     assignment = KERNEL.replace("float", "double") + ONE_PROBLEM + "dtype = 'float64'\n"
     assert graded(source, assignment).is_full
     grade = graded(source, assignment + "[[problem]]\nsize = 24\npoints = 1\n")
-    assert [g.status for g in grade.graded] == ["passed", "failed"] and "float64" in grade.graded[1].outcome.detail
+    assert [g.status for g in grade.graded] == ["passed", "failed"] and "float64" in grade.graded[
+        1
+    ].outcome.detail
 
 
-PROPERTIES = {  # the kernel, the test, its outcome and a part of what it says
-    "conflicts": (TILED, "kind = 'bank-conflicts'", "failed", "handed_in.cu:10, "),
-    "no conflicts": (
-        TILED.replace("As[tx][ty]", "As[ty][tx]").replace("As[k][ty]", "As[ty][k]"), "kind = 'bank-conflicts'", "passed",
-        "0 additional wavefronts",
-    ),
-    "few conflicts": (TILED, "kind = 'bank-conflicts'\nat_most = 30", "passed", "additional wavefronts per access"),
-    "no shared memory": (RIGHT, "kind = 'bank-conflicts'", "failed", "the kernel uses no shared memory"),
-    "few sectors": (TILED, "kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load"),
-    "many sectors": (TILED, "kind = 'sectors-per-load'\nat_most = 3.5", "failed", "4 sectors per load (at most 3.5)"),
-    "sectors of stores": (RIGHT, "kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store"),
-    "bytes of a tiled kernel": (TILED, "kind = 'global-bytes'\nof = 'tiled,BLOCK_SIZE=16'", "passed", "those of tiled"),
-    "fewer bytes": (TILED, "kind = 'global-bytes'\nof = 'tiled'\n", "failed", "those of tiled"),
-    "twice the bytes": (TILED, "kind = 'global-bytes'\nof = ['tiled']\ntimes = 2", "passed", "2 times those of tiled"),
-}  # fmt: skip
+WITHOUT_CONFLICTS = TILED.replace("As[tx][ty]", "As[ty][tx]").replace("As[k][ty]", "As[ty][k]")
+PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what they say
+    TILED: [
+        ("kind = 'bank-conflicts'", "failed", "handed_in.cu:10, "),
+        ("kind = 'bank-conflicts'\nat_most = 30", "passed", "additional wavefronts per access"),
+        ("kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load"),
+        ("kind = 'sectors-per-load'\nat_most = 3.5", "failed", "4 sectors per load (at most 3.5)"),
+        ("kind = 'global-bytes'\nof = 'tiled,BLOCK_SIZE=16'", "passed", "those of tiled"),
+        ("kind = 'global-bytes'\nof = 'tiled'", "failed", "those of tiled"),
+        ("kind = 'global-bytes'\nof = ['tiled']\ntimes = 2", "passed", "2 times those of tiled"),
+    ],
+    WITHOUT_CONFLICTS: [("kind = 'bank-conflicts'", "passed", "0 additional wavefronts")],
+    RIGHT: [
+        ("kind = 'bank-conflicts'", "failed", "the kernel uses no shared memory"),
+        ("kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store"),
+    ],
+}
 
 
-@pytest.mark.parametrize("name", PROPERTIES)
-def test_a_property_of_the_accesses_is_exact(graded, name):
-    source, test, status, words = PROPERTIES[name]
-    grade = graded(source, f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n[[test]]\nsize = 32\npoints = 2\n{test}\n")
-    assert grade.graded[1].status == status and words in grade.graded[1].outcome.detail, grade.graded[1]
-    assert grade.graded[1].score == (2 if status == "passed" else 0)
+@pytest.mark.parametrize("source", PROPERTIES, ids=["tiled", "without conflicts", "untiled"])
+def test_a_property_of_the_accesses_is_exact(graded, source):
+    tests = "".join(f"[[test]]\nsize = 32\npoints = 2\n{test}\n" for test, _, _ in PROPERTIES[source])
+    grade = graded(source, f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n{tests}")
+    for (_, status, words), found in zip(PROPERTIES[source], grade.graded[1:], strict=True):
+        assert found.status == status and words in found.outcome.detail, found
+        assert found.score == (2 if status == "passed" else 0)
 
 
 def test_a_wrong_kernel_gets_no_points_for_properties(graded):
     """An empty kernel has no races and few sectors."""
     empty = RIGHT.partition("{")[0] + "{}\n"
-    tests = "".join(f"[[test]]\n{test}\npoints = 1\nsize = 24\n" for test in ("kind = 'race'", "kind = 'sectors-per-store'\nat_most = 9"))
+    tests = "".join(
+        f"[[test]]\n{test}\npoints = 1\nsize = 24\n"
+        for test in ("kind = 'race'", "kind = 'sectors-per-store'\nat_most = 9")
+    )
     grade = graded(empty, KERNEL + ONE_PROBLEM + tests)
     assert grade.score == 0 and not grade.refused
     assert all("only a right kernel gets these points" in g.outcome.detail for g in grade.graded[1:])
@@ -133,7 +148,10 @@ def test_a_wrong_kernel_gets_no_points_for_properties(graded):
 def test_mistakes_are_found_at_the_sizes_of_the_test(graded):
     unchecked = RIGHT.replace("if (row >= M || col >= N) return;", "if (row > M || col >= N) return;")
     tests = "[[test]]\nkind = 'out-of-bounds'\npoints = 1\nsize = {}\n"
-    grade = graded(unchecked, KERNEL + ONE_PROBLEM.replace("24", "32") + tests.format("[32, 64]") + tests.format("'17x32x8'"))
+    grade = graded(
+        unchecked,
+        KERNEL + ONE_PROBLEM.replace("24", "32") + tests.format("[32, 64]") + tests.format("'17x32x8'"),
+    )
     assert [g.status for g in grade.graded] == ["passed", "passed", "failed"]
     assert "reads A[17][0]" in grade.graded[2].outcome.detail and "cure: " in grade.graded[2].outcome.detail
 
@@ -165,7 +183,10 @@ def test_occupancy_and_copies_are_graded_with_nvcc(graded):
     assert "1 on sm_80 (at least 0.9): 1024 threads per block" in grade.graded[1].outcome.detail
     assert grade.graded[2].outcome.value == pytest.approx(2 / 3)
     # The simplest kernel has one form: a course should not name `coalesced` here.
-    assert "its machine code for sm_80 is that of cudamm's coalesced BLOCK_SIZE=32" in grade.graded[4].outcome.detail
+    assert (
+        "its machine code for sm_80 is that of cudamm's coalesced BLOCK_SIZE=32"
+        in grade.graded[4].outcome.detail
+    )
 
 
 def test_what_the_machine_lacks_is_no_fault_of_the_student(graded, monkeypatch):
@@ -175,7 +196,9 @@ def test_what_the_machine_lacks_is_no_fault_of_the_student(graded, monkeypatch):
     monkeypatch.setattr(grading, "nvcc", missing)
     occupancy = "[[test]]\nkind = 'occupancy'\nat_least = 0.5\npoints = 3\n"
     speed = "[[test]]\nkind = 'speed'\nof = 'tiled'\nfull_at = 0.9\npoints = 4\n"
-    with pytest.raises(NoDeviceError, match=r"needs nvcc, and nvcc was not found: run make setup; nothing was graded"):
+    with pytest.raises(
+        NoDeviceError, match=r"needs nvcc, and nvcc was not found: run make setup; nothing was graded"
+    ):
         graded(RIGHT, KERNEL + ONE_PROBLEM + occupancy)
     with pytest.raises(NoDeviceError, match=r"needs a GPU, and .*--without gpu leaves out such tests"):
         graded(RIGHT, KERNEL + ONE_PROBLEM + speed)
@@ -195,7 +218,8 @@ def test_the_points_of_speed_are_linear_between_two_shares(graded, monkeypatch, 
     device = ScriptedDevice(scripts={16: itertools.repeat(own_ms), 32: itertools.repeat(1.0)})
     monkeypatch.setattr(grading, "_device", lambda spec: ("gpu", device.info))
     monkeypatch.setattr(grading, "WorkerExecutor", lambda name, limit_s: InProcessExecutor(device))
-    speed = "[[test]]\nkind = 'speed'\nof = 'tiled'\nzero_at = '40%'\nfull_at = '80%'\npoints = 4\nleaderboard = true\n"
+    shares = "zero_at = '40%'\nfull_at = '80%'\n"
+    speed = f"[[test]]\nkind = 'speed'\nof = 'tiled'\n{shares}points = 4\nleaderboard = true\n"
     grade = graded(RIGHT, KERNEL + ONE_PROBLEM + speed)
     assert grade.graded[1].score == Decimal(score), grade.graded[1].outcome
     assert f"{1 / own_ms:.1%} of the" in grade.graded[1].outcome.detail
@@ -214,13 +238,8 @@ def test_a_system_without_seccomp_grades_nothing(graded, monkeypatch):
 def test_a_system_that_does_not_confine_files_is_named(graded, monkeypatch):
     from cudamm.compile import confinement
 
+    monkeypatch.setattr(grading, "nvcc", lambda: pytest.fail("no test needs nvcc"))
     for module in (confinement, grading):
         monkeypatch.setattr(module, "file_confinement", lambda: "")
     grade = graded(RIGHT)
     assert grade.is_full and "neither Landlock nor bubblewrap" in grade.remarks[0]
-
-
-def test_nvcc_is_asked_for_once_and_not_for_assignments_that_need_none(graded, monkeypatch):
-    monkeypatch.setattr(grading, "nvcc", lambda: pytest.fail("nvcc is not needed"))
-    assert graded(RIGHT).is_full
-    assert nvcc_compiler.nvcc is not grading.nvcc

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import cloup
@@ -62,7 +62,7 @@ def grade_command(
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.grading.assignment import read_assignment
-    from cudamm.grading.grade import SCHEMA, grade
+    from cudamm.grading.grade import SCHEMA, Grade, grade
     from cudamm.output import grade_table
     from cudamm.output.gradescope import gradescope_results
     from cudamm.output.junit import junit_xml
@@ -70,7 +70,7 @@ def grade_command(
 
     asked = read_assignment(Path(assignment))
     remember_input(submission)
-    with Session["Grade"](SCHEMA, outputs, host().info) as session:
+    with Session[Grade](SCHEMA, outputs, host().info) as session:
         session.collect(
             lambda report_progress: iter(
                 [

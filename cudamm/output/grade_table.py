@@ -13,6 +13,7 @@ from rich.text import Text
 from cudamm.grading.assignment import shown
 from cudamm.grading.grade import Grade, Graded
 from cudamm.grading.student_view import shortened
+from cudamm.output.document import device_record
 
 _STYLES = {"passed": "green", "partly": "yellow", "failed": "bold red", "not run": "dim"}
 
@@ -96,6 +97,7 @@ def _record(graded: Graded) -> dict[str, Any]:
 def head(grade: Grade) -> dict[str, Any]:
     """Return the fields of a `cudamm.grade/1` file beside its rows."""
     return {
+        "device": device_record(grade.device),
         "assignment": grade.assignment.title,
         "submission": grade.submission,
         "score": float(grade.score),

@@ -14,9 +14,6 @@ from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import GRADESCOPE, JUNIT, OutputOptions, output_options
 from cudamm.cli.shared_options import device_option
 
-if TYPE_CHECKING:
-    pass
-
 
 @cloup.command()
 @cloup.argument(

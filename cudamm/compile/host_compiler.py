@@ -27,7 +27,7 @@ from cudamm.compile.compiler_process import (
     run_with_folder,
     temporary_folder,
 )
-from cudamm.compile.confinement import confinement
+from cudamm.compile.confinement import Confinement, confinement
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
@@ -322,18 +322,37 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
         return subprocess.CompletedProcess(completed.args, completed.returncode, stdout, stderr)
 
 
-def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
+def _kernel_part(program: Program, options: list[str]) -> _Part:
+    limits = confinement()
+    if limits is not None and not program.method.builtin:
+        return _untrusted_part(program, tuple(options), limits)
     with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
     source = _main_file(program)
-    is_untrusted = confinement() is not None and not program.method.builtin
-    if not program.method.runs_on_host and (is_untrusted or has_inline_ptx(program.text)):
+    if not program.method.runs_on_host and has_inline_ptx(program.text):
         completed = _run([*_command(with_folders), "-E"], source)
         if completed.returncode == 0:  # otherwise the compiler reports why not
-            translated = with_ptx_translated(completed.stdout)
-            if is_untrusted:
-                check_preprocessed(translated)
-            return _part(translated, options)
+            return _part(with_ptx_translated(completed.stdout), options)
     return _part(source, with_folders, program.may_include)
+
+
+@functools.lru_cache(maxsize=16)
+def _untrusted_part(program: Program, options: tuple[str, ...], _: Confinement) -> _Part:
+    """Return the part of an untrusted kernel: its preprocessed text, which was checked.
+
+    A confinement is that of one source, whose headers do not change.
+
+    Raises:
+        KernelError: the text cannot be preprocessed, or is not accepted.
+    """
+    with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
+    source = _main_file(program)
+    completed = _run([*_command(with_folders), "-E"], source)
+    if completed.returncode != 0:
+        failure = compile_failure(compiler().command[0], completed.stderr)
+        raise in_users_terms(failure, program) if isinstance(failure, CompileError) else failure
+    translated = with_ptx_translated(completed.stdout)
+    check_preprocessed(translated)
+    return _part(translated, options)
 
 
 def _runtime_part(name: str) -> _Part:

@@ -1123,7 +1123,10 @@ static void forbid_system_calls(bool is_confined) {
         for (const unsigned call : {SYS_openat, SYS_faccessat, SYS_readlinkat, SYS_prctl, SYS_prlimit64, SYS_sysinfo, SYS_uname})
             always(call, not_permitted);
         for (const unsigned call : {SYS_mmap, SYS_mprotect}) depending(call, 2, BPF_JSET, PROT_EXEC, not_permitted, allow);
-        depending(SYS_newfstatat, 3, BPF_JSET, AT_EMPTY_PATH, allow, not_permitted);  // the C library's `fstat`
+        always(SYS_newfstatat, allow);  // `fstat` and `stat` of the C library, which read no contents
+#ifdef SYS_stat
+        always(SYS_stat, allow);
+#endif
         depending(SYS_fcntl, 1, BPF_JEQ, F_GETFL, allow, not_permitted);              // of `fdopen`
         depending(SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid(), allow, fault);          // of `abort`
     }

@@ -14,8 +14,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "cudamm"
 
 ROOMS = (
-    "cli", "api", "output", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution", "devices",
-    "compile", "kernels", "source",
+    "cli", "api", "output", "grading", "courses", "tuning", "analysis", "benchmark", "occupancy", "execution",
+    "devices", "compile", "kernels", "source",
 )  # fmt: skip
 """Rooms from the top of the plan to the bottom."""
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "Understand": {
         "trace": "Count the sectors and bank conflicts of each load and store.",
         "check": "Find the mistake that makes a kernel wrong or slow, and its line.",
+        "grade": "Grade a student's kernel by an assignment, without a GPU too.",
         "occupancy": "Calculate occupancy for any architecture, and what limits it.",
         "roofline": "Calculate arithmetic intensity, and the rate that it allows.",
         "profile": "Profile kernels with Nsight Compute, and name what limits them.",

@@ -43,6 +43,8 @@ class OutputOptions:
     Attributes:
         resume: a file of results, whose run the command continues.
         page: the page of `report`.
+        out: the results of `grade`, as Gradescope reads them.
+        junit: the results of `grade`, as JUnit XML.
         quiet: print nothing on standard error but errors and warnings.
         verbose: print a line on standard error for each step.
     """
@@ -54,6 +56,8 @@ class OutputOptions:
     resume: str | None = None
     plot: str | None = None
     page: str | None = None
+    out: str | None = None
+    junit: str | None = None
     quiet: bool = False
     verbose: bool = False
 
@@ -91,14 +95,16 @@ class OutputOptions:
         """Return the named files by their options."""
         paths = {
             "--json": self.json, "--resume": self.resume, "--csv": self.csv, "--markdown": self.markdown,
-            "--svg": self.svg, "--plot": self.plot, "-o": self.page,
+            "--svg": self.svg, "--plot": self.plot, "-o": self.page, "--out": self.out, "--junit": self.junit,
         }  # fmt: skip
         return {name: path for name, path in paths.items() if path is not None}
 
     @property
     def texts(self) -> dict[str, str]:
         """Return the named files with the results in other forms than JSON and the page, by form."""
-        paths = {"csv": self.csv, "markdown": self.markdown, "svg": self.svg}
+        paths = {
+            "csv": self.csv, "markdown": self.markdown, "svg": self.svg, "out": self.out, "junit": self.junit,
+        }  # fmt: skip
         return {form: path for form, path in paths.items() if path is not None}
 
     @property
@@ -124,6 +130,12 @@ _TEXT_FILES = (
 )
 
 PLOT = _file_option("plot", "Draw charts in a .png, .svg or .pdf file; - for the terminal.")
+GRADESCOPE = _file_option(
+    "out", "Write the grade as Gradescope's results.json, without details of hidden tests; - as for --csv."
+)
+JUNIT = _file_option(
+    "junit", "Write the grade as JUnit XML, without details of hidden tests; - as for --csv."
+)
 RESUME = _file_option("resume", "Continue the run that wrote FILE, without measuring its results again.")
 
 _STREAMS: tuple[Decorator, ...] = (
@@ -226,6 +238,7 @@ class Output(Generic[D]):
         draw_in_terminal: bool = True,
         page: Callable[[], str] = str,
         prints_tables: bool = True,
+        other_forms: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
         """Write the files, whole or not at all; then print the tables, or the form for standard output.
 
@@ -237,6 +250,7 @@ class Output(Generic[D]):
             draw_in_terminal: print the charts below the tables if `--plot` names the terminal.
             page: returns the page of `report`.
             prints_tables: print the tables if no other form goes to standard output.
+            other_forms: functions that return the texts of a command's own forms, by their options' names.
 
         Raises:
             UsageError: a file cannot be written; everything else is written and printed.
@@ -257,6 +271,7 @@ class Output(Generic[D]):
             "markdown": lambda: text_formats.markdown(render_all),
             "svg": lambda: text_formats.svg(render_all, _command_line()),
             "page": page,
+            **(other_forms or {}),
         }
 
         def write_text(form: str) -> None:
@@ -304,7 +319,7 @@ class AllAtOnce(Output[JsonFile]):
         self.deliver(lambda file: file.write(document, rows), render, rows)
 
 
-_FILES = ("--json", "--csv", "--markdown", "--svg")
+_FILES = ("--json", "--csv", "--markdown", "--svg", "--out", "--junit")
 
 
 def _command_line() -> str:

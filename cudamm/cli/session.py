@@ -52,6 +52,7 @@ class Session(Generic[R]):
         self.failure: CudammError | None = None
         self._outputs = outputs
         self._renders: list[Render] = []
+        self._forms: dict[str, Callable[[], str]] = {}
         self._draw: Callable[[list[R]], Drawing] | None = None
         self._draws_in_terminal = True
         self._output: Output[JsonFile | LiveJson] = Output(outputs, self._open_document)
@@ -135,6 +136,10 @@ class Session(Generic[R]):
 
         self._renders.append(render)
 
+    def add_form(self, option: str, text: Callable[[R], str]) -> None:
+        """Add a form of the only result that an option of this command writes, such as `junit`."""
+        self._forms[option] = lambda: text(self.results[0])
+
     def _render(self, console: Console) -> None:
         with self._ignoring_a_closed_terminal():
             for render in self._renders:
@@ -187,6 +192,7 @@ class Session(Generic[R]):
             csv_rows,
             (lambda: draw(self.results)) if draw is not None else None,
             draw_in_terminal=self._draws_in_terminal,
+            other_forms=self._forms,
         )
 
     def exit_status(self, all_well: bool) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder, unwritable
+from cudamm.compile.confinement import compiler_command, confinement
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import run_group
 from cudamm.errors import KernelError, NoDeviceError, signal_name
@@ -22,6 +23,10 @@ COMPILE_TIMEOUT_S = 600
 _MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 MOST_COMPILER_BYTES = min(16 << 30, max(4 << 30, _MEMORY_BYTES // 4))
 """Limit on the memory of a compiler, in bytes: a source that includes /dev/zero would take all of it."""
+
+
+MOST_PRINTED_BYTES = 1 << 26
+"""Maximum size of what a confined compiler may print, in bytes; macros can make a text of any length."""
 
 
 class CompileError(KernelError):
@@ -111,23 +116,30 @@ def run_with_folder(
         environment: variables that are added to the environment.
     """
     name = Path(command[0]).name
+    limits = confinement()
+    timeout_s = COMPILE_TIMEOUT_S if limits is None else limits.compile_s
     try:
         completed = run_group(
-            command,
+            compiler_command(command, folder),
             source,
-            timeout_s=COMPILE_TIMEOUT_S,
+            timeout_s=timeout_s,
             # Messages are parsed below.
             environment={"LANGUAGE": "en", "TMPDIR": str(folder), **(environment or {})},
             working_folder=working_folder,
             removed=folder,
-            most_bytes=MOST_COMPILER_BYTES,
+            most_bytes=MOST_COMPILER_BYTES if limits is None else limits.compiler_bytes,
+            most_printed=None if limits is None else MOST_PRINTED_BYTES,
         )
     except subprocess.TimeoutExpired:
         raise CompilerKilled(
-            f"{name} did not end within {COMPILE_TIMEOUT_S:g} s: does the source make it wait?"
+            f"{name} did not end within {timeout_s:g} s: does the source make it wait?"
         ) from None
     except OSError as error:
         raise NoDeviceError(f"the compiler {name} cannot be run ({error.strerror})") from None
+    if (
+        limits is not None and len(completed.stdout) >= MOST_PRINTED_BYTES // 4
+    ):  # characters, of up to 4 bytes
+        raise CompilerKilled(f"the source becomes more than {MOST_PRINTED_BYTES // 4:,} characters")
     if completed.returncode != 0:
         _raise_if_not_the_source(name, completed)
     return completed

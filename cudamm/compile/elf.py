@@ -27,6 +27,27 @@ class Section:
     data: bytes
 
 
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of an object file.
+
+    Attributes:
+        kind: STT_FUNC and the like.
+        is_local: whether other object files cannot see it.
+        is_weak: whether a definition in another object file may take its place.
+        is_defined: whether this file defines it.
+    """
+
+    name: str
+    kind: int
+    is_local: bool
+    is_weak: bool
+    is_defined: bool
+
+
+THREAD_LOCAL, INDIRECT_FUNCTION = 6, 10  # STT_TLS, STT_GNU_IFUNC
+_LOCAL, _WEAK = 0, 2  # STB_LOCAL, STB_WEAK
+
 _NO_CONTENTS = 8  # SHT_NOBITS
 
 
@@ -46,6 +67,32 @@ def sections(image: bytes) -> list[Section]:
     try:
         return list(_sections(image))
     except (struct.error, IndexError, ValueError, OverflowError):
+        raise KernelError("the compiler made a damaged object file") from None
+
+
+def symbols(image: bytes) -> list[Symbol]:
+    """Return every named symbol of a 64-bit ELF file in this machine's byte order.
+
+    Source: the ELF-64 specification, “Symbol Table”.
+
+    Raises:
+        KernelError: the file is damaged.
+    """
+    by_name = {section.name: section.data for section in sections(image)}
+    names = by_name.get(".strtab", b"")
+    try:
+        return [
+            Symbol(
+                names[start : names.index(b"\0", start)].decode(),
+                info & 15,
+                info >> 4 == _LOCAL,
+                info >> 4 == _WEAK,
+                index != 0,
+            )
+            for start, info, _, index, _, _ in struct.iter_unpack("=IBBHQQ", by_name.get(".symtab", b""))
+            if start
+        ]
+    except (struct.error, ValueError):
         raise KernelError("the compiler made a damaged object file") from None
 
 

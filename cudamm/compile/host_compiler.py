@@ -27,12 +27,15 @@ from cudamm.compile.compiler_process import (
     run_with_folder,
     temporary_folder,
 )
+from cudamm.compile.confinement import Confinement, confinement
 from cudamm.compile.elf import check_elf, sections
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.program import Program
 from cudamm.compile.refused_features import refused_feature
 from cudamm.compile.runtime_headers import RUNTIME, headers_for
+from cudamm.compile.untrusted_object import check_object
+from cudamm.compile.untrusted_source import check_preprocessed
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.source.c_text import dynamic_arrays_in
 
@@ -91,9 +94,12 @@ def compile_for_host(program: Program) -> Executable:
 def _compiled_kernel(program: Program, part: _Part) -> Path:
     """Compile the kernel's part. Raises KernelError in the user's terms if it does not compile."""
     try:
-        return part.compiled()
+        compiled = part.compiled()
     except CompileError as error:
         raise in_users_terms(error, program) from None
+    if confinement() is not None and not program.method.builtin:
+        check_object(compiled.read_bytes())
+    return compiled
 
 
 def made_from(program: Program) -> list[str]:
@@ -316,7 +322,10 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
         return subprocess.CompletedProcess(completed.args, completed.returncode, stdout, stderr)
 
 
-def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
+def _kernel_part(program: Program, options: list[str]) -> _Part:
+    limits = confinement()
+    if limits is not None and not program.method.builtin:
+        return _untrusted_part(program, tuple(options), limits)
     with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
     source = _main_file(program)
     if not program.method.runs_on_host and has_inline_ptx(program.text):
@@ -324,6 +333,26 @@ def _kernel_part(program: Program, options: Sequence[str]) -> _Part:
         if completed.returncode == 0:  # otherwise the compiler reports why not
             return _part(with_ptx_translated(completed.stdout), options)
     return _part(source, with_folders, program.may_include)
+
+
+@functools.lru_cache(maxsize=16)
+def _untrusted_part(program: Program, options: tuple[str, ...], _: Confinement) -> _Part:
+    """Return the part of an untrusted kernel: its preprocessed text, which was checked.
+
+    A confinement is that of one source, whose headers do not change.
+
+    Raises:
+        KernelError: the text cannot be preprocessed, or is not accepted.
+    """
+    with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
+    source = _main_file(program)
+    completed = _run([*_command(with_folders), "-E"], source)
+    if completed.returncode != 0:
+        failure = compile_failure(compiler().command[0], completed.stderr)
+        raise in_users_terms(failure, program) if isinstance(failure, CompileError) else failure
+    translated = with_ptx_translated(completed.stdout)
+    check_preprocessed(translated)
+    return _part(translated, options)
 
 
 def _runtime_part(name: str) -> _Part:

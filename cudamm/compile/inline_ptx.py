@@ -63,7 +63,7 @@ def with_ptx_translated(text: str) -> str:
                 end = _closing(text, found.end())
                 statement = _translated_statement(text[found.end() : end - 1], number)
             except _MalformedError as error:
-                place = _place(text, found.start())
+                place = place_in_preprocessed(text, found.start())
                 raise KernelError(f"does not compile: {place}: {error} (inline PTX)") from None
             parts += [text[position : found.start()], statement]
             # Line ends and markers of the statement follow it.
@@ -76,7 +76,7 @@ class _MalformedError(Exception):
     """An `asm` statement that nvcc would not read."""
 
 
-def _place(text: str, position: int) -> str:
+def place_in_preprocessed(text: str, position: int) -> str:
     """Return the file and the line of a place in preprocessed text."""
     markers = list(re.finditer(r'^# (\d+) "([^\n]*)"[\d ]*$', text[:position], re.MULTILINE))
     if not markers:

@@ -15,12 +15,13 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 STEP_S = 0.1
 """Duration, in seconds, after which a waiting thread looks whether it has to stop."""
@@ -98,6 +99,7 @@ def run_group(
     working_folder: Path | None = None,
     removed: Path | None = None,
     most_bytes: int | None = None,
+    most_printed: int | None = None,
     errors: str = "surrogateescape",
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; return its exit status and its streams, decoded as UTF-8.
@@ -112,6 +114,8 @@ def run_group(
         working_folder: current folder of the command; None: that of cudamm.
         removed: folder to remove if cudamm is killed.
         most_bytes: limit on the memory of each process; None: no limit.
+        most_printed: most bytes of each stream that are kept, for a command that may print without an end.
+            Such a command needs a limit on the size of files. None: no limit.
         errors: what becomes of bytes that are no UTF-8; see `codecs`.
 
     Raises:
@@ -123,12 +127,13 @@ def run_group(
     guarded, lifeline = os.pipe()
     try:
         limit = "unlimited" if most_bytes is None else str(most_bytes // 1024)
+        printed = None if most_printed is None else (_unnamed_file(), _unnamed_file())
         start = ["/bin/sh", "-c", _GUARDED, _SHELL, str(guarded), limit, str(removed or "")]
         leader = start_group(
             [*start, *command],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE if printed is None else printed[0],
+            stderr=subprocess.PIPE if printed is None else printed[1],
             env={**os.environ, **(environment or {})},
             pass_fds=[guarded],
             cwd=working_folder,
@@ -142,16 +147,29 @@ def run_group(
         finally:
             kill_group(leader)  # the guard too
             leader.wait()
-            for stream in (leader.stdin, leader.stdout, leader.stderr):
-                assert stream is not None  # noqa: S101 - each is a pipe
+            for stream in filter(None, (leader.stdin, leader.stdout, leader.stderr)):
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
+        if printed is not None:
+            stdout, stderr = (_beginning(file, most_printed or 0, errors) for file in printed)
     finally:
         os.close(guarded)
         os.close(lifeline)
     if leader.returncode in (126, 127) and stderr.startswith(f"{_SHELL}:"):
         raise OSError(errno.ENOEXEC, stderr.rstrip().rpartition(": ")[2])
     return subprocess.CompletedProcess(command, leader.returncode, stdout, stderr)
+
+
+def _unnamed_file() -> IO[bytes]:
+    """Return a new file that `_beginning` closes."""
+    return tempfile.TemporaryFile()
+
+
+def _beginning(file: IO[bytes], most_bytes: int, errors: str) -> str:
+    """Close an unnamed file, and return the beginning of its text."""
+    with file:
+        file.seek(0)
+        return file.read(most_bytes).decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 _SHELL = "cudamm-start"
@@ -176,7 +194,7 @@ def _check_executable(program: str | Path) -> None:
 
 
 def _communicate(process: subprocess.Popen[str], source: str, deadline: float) -> tuple[str, str]:
-    """Send `source`, and return all that the process prints until its end."""
+    """Send `source`, and return all that the process prints into pipes until its end."""
     sent: str | None = source
     while True:
         try:

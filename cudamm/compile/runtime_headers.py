@@ -62,3 +62,8 @@ def _words_of(header: str) -> frozenset[str]:
 def _functions_of(header: str) -> frozenset[str]:
     """Return the names of the functions that a header defines at the beginning of a line."""
     return frozenset(re.findall(r"^inline [\w ]*?(\w+)\(", (RUNTIME / header).read_text(), re.MULTILINE))
+
+
+def is_math_function(name: str) -> bool:
+    """Return whether <math.h> has a function of this name, perhaps with a suffix of float or long double."""
+    return re.fullmatch(rf"(?:__)?(?:{'|'.join(_MATH.split())})[fl]?(?:_finite)?", name) is not None

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cudamm.compile.confinement import kernel_command, kernel_output
 from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
 from cudamm.compile.process_group import STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
@@ -45,6 +46,10 @@ from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import Matrix
 
 PAGE_BYTES = mmap.PAGESIZE
+
+LONGEST_ANSWER_BYTES = 1 << 20
+"""Maximum size of what a process may send before it ends a line; an answer has at most 2,048 bytes."""
+
 MatmulFunction = Callable[[Matrix, Matrix, Matrix], None]
 
 
@@ -194,9 +199,13 @@ class ProcessRun(Run):
         self._answers = os.fdopen(answers, "rb", buffering=0)
         try:
             self._process = start_group(
-                [executable.path, str(child_end), str(self._file), str(workers)],
+                kernel_command(
+                    [executable.path, str(child_end), str(self._file), str(workers)], is_short=True
+                ),
                 stdin=subprocess.PIPE,
-                stdout=2,  # the output of a kernel must not mix with the tables on standard output
+                # The output of a kernel must not mix with the tables on standard output.
+                stdout=kernel_output(2),
+                stderr=kernel_output(2),
                 pass_fds=[child_end, self._file, *inherited],
             )
         except BaseException:
@@ -293,6 +302,9 @@ class ProcessRun(Run):
                 if not received:
                     break
                 self._received += received
+                if len(self._received) > LONGEST_ANSWER_BYTES:
+                    self.close()
+                    raise KernelError("the process running the kernel answers without an end")
             elif self._process.poll() is not None:
                 # A process that it started may have the other end of the pipe, so this end never ends.
                 if waiting.poll(0):

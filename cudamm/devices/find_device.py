@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import difflib
 import functools
@@ -62,6 +63,15 @@ def is_left_out() -> bool:
     """
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
     return any(Path("/dev").glob("nvidia[0-9]*")) and not hidden
+
+
+def has_driver() -> bool:
+    """Return whether NVIDIA's driver is installed, without starting it."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def find_gpu(spec: str = "auto") -> GpuDevice:

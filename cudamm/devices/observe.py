@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from cudamm.compile.compiler_process import run_to_end
 from cudamm.compile.elf import sections
@@ -114,7 +115,6 @@ def observe(
     ended = ""
     # The report is a file in memory, of which nothing is left if this process is killed.
     with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:
-        path = f"/proc/self/fd/{report.fileno()}"
         run = ProcessRun(
             program,
             executable,
@@ -142,7 +142,7 @@ def observe(
                 run.ask(f"watch {watch.block} {watch.warp} {watch.most}")
             if trapped:
                 run.ask("trap")
-            run.ask(f"into {path}")
+            run.ask(f"into {report.fileno()}")
             if blocks is not None:
                 run.ask(f"blocks {' '.join(map(str, blocks))}")
             try:
@@ -152,15 +152,27 @@ def observe(
                 ended = str(error)
                 if not os.fstat(report.fileno()).st_size:
                     raise
-        lines = report.read().splitlines()
+        report.seek(0)  # both processes share the position
+        lines = _lines_of(report)
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
-    observation = _observation(lines, executable.path, program, sizes, ended)
+    try:
+        observation = _observation(lines, executable.path, program, sizes, ended)
+    except (ValueError, LookupError):
+        raise KernelError("the process running the kernel wrote a report that cannot be read") from None
     may_read_output = c is not None or launch.may_scale_output or launch.adds_to_zeros
     if may_read_output:  # the caller of such a kernel has set C
         of_c = tuple(f for f in observation.faults if (f.kind, f.array) == ("uninitialised", "C"))
         others = tuple(f for f in observation.faults if f not in of_c)
         observation = dataclasses.replace(observation, faults=others, reads_of_output=of_c)
     return observation
+
+
+def _lines_of(report: TextIO) -> list[str]:
+    """Return the lines of a report, which may be damaged like the process that wrote it."""
+    try:
+        return report.read().splitlines()
+    except UnicodeDecodeError:
+        raise KernelError("the process running the kernel wrote a report that cannot be read") from None
 
 
 def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:

@@ -226,19 +226,25 @@ def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_sh
             f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
             f"{(host() if on_host else executor.target).info.name} has {_gigabytes(free)} free"
         )
-    # The host's memory contains the inputs, a copy of all matrices (shared with a process of the CPU device,
-    # or to be copied to a GPU), and float64 versions of the inputs, the product and the error bound.
-    needed = (
-        problem.shape.elements * (size + 8)
-        + padded_shape.elements * 2 * size
-        + problem.shape.m * problem.shape.n * 24
-    )
+    needed = host_bytes_needed(problem, padded_shape)
     free = host().free_bytes()
     if needed > free:
         raise UsageError(
             f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
             f"verification included; {_gigabytes(free)} are free"
         )
+
+
+def host_bytes_needed(problem: Problem, padded_shape: Shape) -> int:
+    """Return the bytes of the host's memory that are needed to run and verify a problem."""
+    # The host's memory contains the inputs, a copy of all matrices (shared with a process of the CPU device,
+    # or to be copied to a GPU), and float64 versions of the inputs, the product and the error bound.
+    size = problem.element.size_bytes
+    return (
+        problem.shape.elements * (size + 8)
+        + padded_shape.elements * 2 * size
+        + problem.shape.m * problem.shape.n * 24
+    )
 
 
 def _gigabytes(count_bytes: int) -> str:

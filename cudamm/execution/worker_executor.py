@@ -13,6 +13,7 @@ import subprocess
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from cudamm.compile.confinement import kernel_command, kernel_output
 from cudamm.compile.process_group import kill_group, start_group
 from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Executor, Facts, SampleBatch
@@ -78,8 +79,10 @@ class WorkerExecutor(Executor):
         arguments = [self._spec, str(child_end.fileno()), str(os.getpid()), *expected]
         try:
             self._process = start_group(
-                module_command(module, *arguments),
-                stdout=2,  # the output of a kernel must not mix with the tables on standard output
+                kernel_command(module_command(module, *arguments), is_short=False),
+                # The output of a kernel must not mix with the tables on standard output.
+                stdout=kernel_output(2),
+                stderr=kernel_output(2),
                 pass_fds=[child_end.fileno()],
             )
         except BaseException:

@@ -16,10 +16,15 @@ def document(schema: str, device: DeviceInfo, options: dict[str, Any] | None = N
     """Return the JSON document of a command without its results: device, environment and options."""
     return {
         "schema": schema,
-        "device": {"kind": device.kind, "spec": device.spec, "name": device.name, **device.properties},
+        "device": device_record(device),
         "environment": environment(),
         **({"options": options} if options is not None else {}),
     }
+
+
+def device_record(device: DeviceInfo) -> dict[str, Any]:
+    """Return the field `device` of a document."""
+    return {"kind": device.kind, "spec": device.spec, "name": device.name, **device.properties}
 
 
 def environment() -> dict[str, Any]:

@@ -166,6 +166,7 @@ class Arena:
             "gpu.json": json.dumps(gpu, indent=1),
             "old.json": emulated,
             "new.json": emulated,
+            "assignment.toml": "[[problem]]\nsize = 8\npoints = 1\n",
             "notes.txt": "Not to be lost.\n",
             "random.py": FOREIGN,
             "numpy.py": FOREIGN,

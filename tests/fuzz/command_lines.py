@@ -16,10 +16,10 @@ from cudamm.cli.app import COMMANDS, app
 
 NAMES = tuple(name for group in COMMANDS.values() for name in group)
 
-OUTPUTS = {"json", "csv", "markdown", "svg", "resume", "plot", "page"}
+OUTPUTS = {"json", "csv", "markdown", "svg", "resume", "plot", "page", "out", "junit"}
 """Parameters that name a file to write."""
 
-INPUTS = {"kernels", "path", "old_path", "new_path"}
+INPUTS = {"kernels", "path", "old_path", "new_path", "assignment", "submission"}
 """Parameters that name a file to read."""
 
 MEASURED = (
@@ -33,6 +33,10 @@ BASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "tune": (*MEASURED, ("--list",)),
     "trace": (*MEASURED, (*MEASURED[0], "--warp", "0")),
     "check": MEASURED,
+    "grade": (
+        ("assignment.toml", "mine.cu"),
+        ("assignment.toml", "mine.cu", "--public", "--out", "grade.json"),
+    ),
     "occupancy": (
         ("--threads", "64", "--registers", "32", "--arch", "sm_86"),
         ("--threads", "32:256:32", "--shared", "8*threads", "--arch", "all"),
@@ -127,7 +131,7 @@ def _base(name: str) -> st.SearchStrategy[Part]:
 
 
 def _output_among(words: tuple[str, ...]) -> tuple[str, str] | None:
-    for option, named in (("-o", "--output"), ("--svg", "--svg")):
+    for option, named in (("-o", "--output"), ("--svg", "--svg"), ("--out", "--out")):
         if option in words:
             return named, words[words.index(option) + 1]
     return None

@@ -174,19 +174,21 @@ def _inputs(folder: Path, line: Line) -> set[str]:
     if line.command in ("report", "compare"):
         given |= {word for word in line.words[1:] if word not in line.outputs.values()}
         given |= set(line.words[1:3])
+    if line.command == "grade":
+        given |= set(line.words[1:3])
     return {_inside(folder, name) for name in given} | ({_inside(folder, "part.h")} if given else set())
 
 
 def why_not_whole(option: str, path: str, content: bytes) -> str:
     """Return why an output is not what its option promises; nothing if it is."""
     try:
-        if option in ("--json", "--resume"):
+        if option in ("--json", "--resume", "--out"):
             json.loads(content.decode(), parse_constant=_refuse).__str__().encode()
         elif option == "--csv":
             widths = {len(row) for row in csv.reader(io.StringIO(content.decode(), newline=""), strict=True)}
             if len(widths) > 1:
                 return f"rows of {sorted(widths)} fields"
-        elif option == "--svg" or path.lower().endswith(".svg"):
+        elif option in ("--svg", "--junit") or path.lower().endswith(".svg"):
             ElementTree.fromstring(content)  # noqa: S314
         elif option == "--output":
             if not content.decode().lstrip().lower().startswith("<!doctype html"):
@@ -232,7 +234,18 @@ def _outputs(words: tuple[str, ...], groups: tuple[int, ...]) -> dict[str, str]:
     for size in groups[1:]:
         pairs.append(words[start : start + size])
         start += size
-    options = {"--json", "--csv", "--markdown", "--svg", "--resume", "--plot", "--output", "-o"}
+    options = {
+        "--json",
+        "--csv",
+        "--markdown",
+        "--svg",
+        "--resume",
+        "--plot",
+        "--output",
+        "-o",
+        "--out",
+        "--junit",
+    }
     known = [pair for pair in pairs if len(pair) == 2 and pair[0] in options]
     return {"--output" if option == "-o" else option: name for option, name in known}
 

@@ -8,12 +8,15 @@ from arena import HOSTILE_NAMES
 from hypothesis import strategies as st
 from option_values import SURROGATES, texts
 
-INPUTS = ("mine.cu", "part.h", "gpu.json", "old.json", "new.json", "notes.txt", "link.json", "link.cu")
+INPUTS = ("mine.cu", "part.h", "gpu.json", "old.json", "new.json", "notes.txt", "link.json", "link.cu",
+          "assignment.toml")  # fmt: skip
 """Files of the arena that no command may change."""
 
 GOOD_INPUTS = {
     "kernels": ("mine.cu",),
     "path": ("gpu.json",),
+    "assignment": ("assignment.toml",),
+    "submission": ("mine.cu",),
     "old_path": ("old.json",),
     "new_path": ("new.json",),
 }
@@ -32,6 +35,7 @@ ODD_OUTPUTS = (
 SUFFIXES = {
     "json": (".json", ""), "resume": (".json",), "csv": (".csv",), "markdown": (".md",), "svg": (".svg",),
     "plot": (".svg", ".png", ".pdf", ".SVG", ".txt", ""), "page": (".html", ""),
+    "out": (".json", ""), "junit": (".xml", ""),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 EXAMPLES = {
     **dict.fromkeys(ATTACKS, 8),
-    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline"), 3),
+    **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline", "grade"), 3),
     **dict.fromkeys(("profile", "doctor", "devices"), 2),
     "reproduce": 2,
 }

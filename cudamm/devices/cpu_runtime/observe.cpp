@@ -12,7 +12,7 @@
 //                                   another, only some warps are traced
 //     watch BLOCK WARP MOST         keep the first MOST requests of a warp
 //     trap                          end the kernel at the first NaN that it computes
-//     into PATH                     set the path of the report, which is also written after a fault
+//     into FILE                     set the file descriptor of the report, which is also written after a fault
 //     report                        write the report
 //
 // Merging threads into warps. The accesses and basic blocks of each thread are recorded in order. When all threads
@@ -174,7 +174,7 @@ std::map<std::tuple<const char*, unsigned, unsigned>, Fault> faults;
 std::map<std::tuple<const char*, unsigned, unsigned>, BadIndex> bad_indices;  // by file, line and column
 bool traps = false;
 unsigned last_pc = 0;  // the last access or basic block
-const char* report_path = nullptr;
+int report_file = -1;  // file descriptor
 
 // Passes through the banks of shared memory. Source: counts of Nsight Compute on an H200 (docs/trace.md). A request
 // of up to 4 bytes a thread needs as many passes as the busiest bank has different words. A request of 8 or 16
@@ -814,7 +814,7 @@ void write_thread(FILE* file, const Thread& t) {
 }
 
 void write_report() {
-    FILE* const file = report_path ? fopen(report_path, "w") : nullptr;
+    FILE* const file = report_file >= 0 ? fdopen(report_file, "w") : nullptr;
     if (!file) return;
     std::vector<Array> arrays;
     for (size_t i = 0; i < buffer_count(); ++i) {
@@ -907,7 +907,7 @@ bool command(const char* name) {
     } else if (!strcmp(name, "trap")) {
         traps = true;
     } else if (!strcmp(name, "into")) {
-        report_path = strdup(strtok(nullptr, "\n"));
+        report_file = atoi(strtok(nullptr, "\n"));
     } else if (!strcmp(name, "report")) {
         write_report();
     } else {

@@ -27,6 +27,7 @@
 #include "waiting.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -819,6 +820,14 @@ void make_reachable(bool reachable) {
         mprotect(mapping.first, mapping.second, reachable ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
+const char* forbidden_call(int number) {
+#ifdef SYS_fork
+    if (number == SYS_fork || number == SYS_vfork) return "attempt to start a process";
+#endif
+    const bool starts = number == SYS_clone || number == SYS_execve || number == SYS_execveat;
+    return starts ? "attempt to start a process" : "system call that no confined kernel may make";
+}
+
 void crashed(int signal, siginfo_t* info, void*) {
     char thread[160] = "";
     if (worker && worker->running && worker->launch)
@@ -845,7 +854,7 @@ void crashed(int signal, siginfo_t* info, void*) {
                        : signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"
                        : signal == SIGABRT                   ? "call of abort()"
-                       : signal == SIGSYS                    ? "attempt to start a process"
+                       : signal == SIGSYS                    ? forbidden_call(info->si_syscall)
                                                              : "illegal instruction";
     fail("crashed: %s%s%s", kind, thread, distance);
 }
@@ -1093,9 +1102,10 @@ static void die_with_parent() {
     if (poll(&commands, 1, 0) == 1 && commands.revents & POLLHUP) _exit(5);
 }
 
-// Makes each attempt to start a process a fault: such a process could outlive this one. Threads are allowed. On a
-// system without seccomp nothing changes.
-static void forbid_processes() {
+// Makes each attempt to start a process a fault: such a process could outlive this one. Threads are allowed. A confined
+// process has only the system calls that kernels need: memory, threads, time, and its open files. It opens no file and no
+// connection, and sends no signal to another process. On a system without seccomp nothing changes.
+static void forbid_system_calls(bool is_confined) {
 #if defined(__x86_64__)
     constexpr unsigned architecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -1105,42 +1115,79 @@ static void forbid_processes() {
 #define SYS_clone3 435  // not in the headers of old systems
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
-    const sock_filter load_number = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+    const auto load = [](size_t offset) -> sock_filter { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset); };
+    const auto argument = [](int i) { return offsetof(seccomp_data, args) + 8 * i; };  // its lower half
     const sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    const sock_filter refuse = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
+    const sock_filter fault = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
+    const sock_filter not_permitted = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
     std::vector<sock_filter> filter = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+        load(offsetof(seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
-        allow,
-        load_number,
-        // `clone3` has its flags in memory, which a filter cannot read. Without it, libraries call `clone`.
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
-        allow,
-        refuse,
+        is_confined ? fault : allow,  // the calls of another architecture have other numbers
+        load(offsetof(seccomp_data, nr)),
     };
-    for (const unsigned number : {
+    const auto always = [&](unsigned call, sock_filter action) {
+        filter.insert(filter.end(), {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), action});
+    };
+    // Tests an argument of a call: `test` is BPF_JEQ or BPF_JSET.
+    const auto depending = [&](unsigned call, int i, unsigned short test, unsigned value, sock_filter yes, sock_filter no) {
+        filter.insert(filter.end(), {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4), load(argument(i)),
+                                     BPF_JUMP((unsigned short)(BPF_JMP | test | BPF_K), value, 0, 1), yes, no});
+    };
+    // `clone3` has its flags in memory, which a filter cannot read. Without it, libraries call `clone`.
+    always(SYS_clone3, BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
+    depending(SYS_clone, 0, BPF_JSET, CLONE_THREAD, allow, fault);
+    for (const unsigned call : {SYS_execve, SYS_execveat}) always(call, fault);
 #ifdef SYS_fork
-             (unsigned)SYS_fork, (unsigned)SYS_vfork,
+    for (const unsigned call : {SYS_fork, SYS_vfork}) always(call, fault);
 #endif
-             (unsigned)SYS_execve, (unsigned)SYS_execveat}) {
-        filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
-        filter.push_back(refuse);
+    if (is_confined) {
+        for (const unsigned call : {SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_close, SYS_lseek, SYS_fstat, SYS_ppoll,
+                                    SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise, SYS_futex, SYS_set_robust_list,
+                                    SYS_gettid, SYS_getpid, SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu,
+                                    SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
+                                    SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_nanosleep,
+                                    SYS_clock_nanosleep, SYS_restart_syscall, SYS_getrandom, SYS_exit, SYS_exit_group})
+            always(call, allow);
+#ifdef SYS_rseq
+        always(SYS_rseq, allow);
+#endif
+#ifdef SYS_poll  // calls that new architectures lack
+        for (const unsigned call : {SYS_poll, SYS_pause, SYS_time}) always(call, allow);
+        for (const unsigned call : {SYS_open, SYS_access, SYS_readlink}) always(call, not_permitted);
+#endif
+        // Libraries make these calls too, and do without an answer.
+        for (const unsigned call : {SYS_openat, SYS_faccessat, SYS_readlinkat, SYS_prctl, SYS_prlimit64, SYS_sysinfo, SYS_uname})
+            always(call, not_permitted);
+        for (const unsigned call : {SYS_mmap, SYS_mprotect}) depending(call, 2, BPF_JSET, PROT_EXEC, not_permitted, allow);
+        always(SYS_newfstatat, allow);  // `fstat` and `stat` of the C library, which read no contents
+#ifdef SYS_stat
+        always(SYS_stat, allow);
+#endif
+        depending(SYS_fcntl, 1, BPF_JEQ, F_GETFL, allow, not_permitted);              // of `fdopen`
+        depending(SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid(), allow, fault);          // of `abort`
     }
-    filter.push_back(allow);
+    filter.push_back(is_confined ? fault : allow);
     const sock_fprog program = {(unsigned short)filter.size(), filter.data()};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    // A confined process is of an untrusted kernel, which must not run without the filter.
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) && is_confined) _exit(6);
+#else
+    if (is_confined) _exit(6);
 #endif
 }
 
+// Runs before every initialiser of the kernel's file.
+static void begin(int, char**, char** environment) {
+    die_with_parent();
+    bool is_confined = false;
+    for (char** variable = environment; *variable; ++variable) is_confined |= !strcmp(*variable, "CUDAMM_CONFINED=1");
+    forbid_system_calls(is_confined);
+}
+__attribute__((section(".preinit_array"), used)) static void (*const begin_first)(int, char**, char**) = begin;
+
 int main(int, char** argv) {
     using namespace cudamm;
-    die_with_parent();
-    forbid_processes();
     catch_output();
     answers = atoi(argv[1]);
     data_file = atoi(argv[2]);

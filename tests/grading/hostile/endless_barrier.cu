@@ -1,0 +1,16 @@
+// A thread waits for another one that never comes.
+#define TILE 16
+
+__global__ void matmul(int M, int N, int K, const float *A, const float *B, float *C) {
+    const int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
+    __shared__ volatile int flag;
+    flag = 0;
+    if (threadIdx.x == 0)
+        while (flag == 0) {}
+    __syncthreads();
+    flag = 1;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}

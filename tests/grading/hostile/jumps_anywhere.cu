@@ -1,0 +1,11 @@
+// Calls an address that is no function: code that no check of the source can see.
+#define TILE 16
+
+__global__ void matmul(int M, int N, int K, const float *A, const float *B, float *C) {
+    const int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
+    if (row + col == 0) reinterpret_cast<void (*)()>(reinterpret_cast<long>(&printf) + 12345)();
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}

@@ -1,0 +1,245 @@
+"""Points: the example's submissions, each kind of test, and what a machine lacks."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from scripted_device import ScriptedDevice
+from small_assignment import KERNEL, ONE_PROBLEM, RIGHT
+
+from cudamm.compile.toolkit import find_nvcc
+from cudamm.errors import NoDeviceError, UsageError
+from cudamm.execution.in_process_executor import InProcessExecutor
+from cudamm.grading import grade as grading
+from cudamm.grading.assignment import read_assignment
+from cudamm.grading.student_view import seen_tests
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "assignment"
+EXPECTED = tomllib.loads((EXAMPLE / "expected.toml").read_text())
+
+TILED = """\
+#define TILE 16
+#define PAD 0
+
+__global__ void matmul(int M, int N, int K, const float *A, const float *B, float *C) {
+    __shared__ float As[TILE][TILE + PAD], Bs[TILE][TILE + PAD];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * TILE + ty, col = blockIdx.x * TILE + tx;
+    float sum = 0;
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+        As[tx][ty] = A[row * K + k0 + tx];
+        Bs[ty][tx] = B[(k0 + ty) * N + col];
+        __syncthreads();
+        for (int k = 0; k < TILE; ++k) sum += As[k][ty] * Bs[k][tx];
+        __syncthreads();
+    }
+    C[row * N + col] = sum;
+}
+"""
+"""A tiled kernel for multiples of 16, with bank conflicts in its stores of A's tile."""
+
+needs_nvcc = pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc")
+
+
+def test_the_example_has_five_submissions():
+    assert {path.stem for path in (EXAMPLE / "submissions").iterdir()} == set(EXPECTED) and len(EXPECTED) == 5
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_example_grades_its_submissions_as_it_says(name):
+    assignment = read_assignment(EXAMPLE / "assignment.toml")
+    submission = EXAMPLE / "submissions" / f"{name}.cu"
+    grade = grading.grade(assignment, submission, device_spec="cpu", progress=lambda *_: None)
+    public = [graded for graded in grade.graded if graded.test.is_public]
+    assert not grade.refused and grade.points == 20
+    assert grade.score == EXPECTED[name]["all"]
+    assert sum(graded.score for graded in public) == EXPECTED[name]["public"]
+    assert [g.test.kind for g in grade.graded if not g.was_run] == ["speed"]
+    assert grade.is_full is (name == "correct")
+
+
+def test_public_tests_alone_are_graded_if_a_student_asks(graded):
+    grade = graded(
+        RIGHT,
+        KERNEL + ONE_PROBLEM + "[[problem]]\nsize = 13\nvisibility = 'hidden'\npoints = 3\n",
+        public=True,
+    )
+    assert [g.test.name for g in grade.graded] == ["right at 24x24x24 float32"]
+    assert (grade.score, grade.points, grade.is_public) == (2, 2, True)
+    with pytest.raises(UsageError, match="has no public tests"):
+        graded(RIGHT, KERNEL + ONE_PROBLEM + "visibility = 'hidden'\n", public=True)
+
+
+def test_students_see_nothing_of_hidden_problems_but_whether_they_passed(graded):
+    hidden = "[[problem]]\nsize = '19x23x29'\nvisibility = 'hidden'\npoints = 3\n"
+    unseen = "[[problem]]\nsize = '31x37x41'\nvisibility = 'secret'\npoints = 1\n"
+    wrong = RIGHT.replace("k < K", "k < K - K % 8")
+    grade = graded(wrong, KERNEL + ONE_PROBLEM + hidden + unseen)
+    assert [g.status for g in grade.graded] == ["passed", "failed", "failed"]
+    assert "19 x 23" in grade.graded[1].outcome.detail or "K = 29" in grade.graded[1].outcome.detail
+    first, second, third = seen_tests(grade)
+    assert (first.name, second.name, third.visibility) == (
+        "right at 24x24x24 float32",
+        "hidden test 2",
+        "secret",
+    )
+    assert (second.status, second.detail, second.score, second.points) == ("failed", "", 0, 3)
+
+
+def test_problems_in_other_element_types_are_graded(graded):
+    source = RIGHT.replace("float", "double")
+    assignment = KERNEL.replace("float", "double") + ONE_PROBLEM + "dtype = 'float64'\n"
+    assert graded(source, assignment).is_full
+    grade = graded(source, assignment + "[[problem]]\nsize = 24\npoints = 1\n")
+    assert [g.status for g in grade.graded] == ["passed", "failed"] and "float64" in grade.graded[
+        1
+    ].outcome.detail
+
+
+WITHOUT_CONFLICTS = TILED.replace("As[tx][ty]", "As[ty][tx]").replace("As[k][ty]", "As[ty][k]")
+PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what they say
+    TILED: [
+        ("kind = 'bank-conflicts'", "failed", "handed_in.cu:10, "),
+        ("kind = 'bank-conflicts'\nat_most = 30", "passed", "additional wavefronts per access"),
+        ("kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load"),
+        ("kind = 'sectors-per-load'\nat_most = 3.5", "failed", "4 sectors per load (at most 3.5)"),
+        ("kind = 'global-bytes'\nof = 'tiled,BLOCK_SIZE=16'", "passed", "those of tiled"),
+        ("kind = 'global-bytes'\nof = 'tiled'", "failed", "those of tiled"),
+        ("kind = 'global-bytes'\nof = ['tiled']\ntimes = 2", "passed", "2 times those of tiled"),
+    ],
+    WITHOUT_CONFLICTS: [("kind = 'bank-conflicts'", "passed", "0 additional wavefronts")],
+    RIGHT: [
+        ("kind = 'bank-conflicts'", "failed", "the kernel uses no shared memory"),
+        ("kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store"),
+    ],
+}
+
+
+@pytest.mark.parametrize("source", PROPERTIES, ids=["tiled", "without conflicts", "untiled"])
+def test_a_property_of_the_accesses_is_exact(graded, source):
+    tests = "".join(f"[[test]]\nsize = 32\npoints = 2\n{test}\n" for test, _, _ in PROPERTIES[source])
+    grade = graded(source, f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n{tests}")
+    for (_, status, words), found in zip(PROPERTIES[source], grade.graded[1:], strict=True):
+        assert found.status == status and words in found.outcome.detail, found
+        assert found.score == (2 if status == "passed" else 0)
+
+
+def test_a_wrong_kernel_gets_no_points_for_properties(graded):
+    """An empty kernel has no races and few sectors."""
+    empty = RIGHT.partition("{")[0] + "{}\n"
+    tests = "".join(
+        f"[[test]]\n{test}\npoints = 1\nsize = 24\n"
+        for test in ("kind = 'race'", "kind = 'sectors-per-store'\nat_most = 9")
+    )
+    grade = graded(empty, KERNEL + ONE_PROBLEM + tests)
+    assert grade.score == 0 and not grade.refused
+    assert all("only a right kernel gets these points" in g.outcome.detail for g in grade.graded[1:])
+
+
+def test_mistakes_are_found_at_the_sizes_of_the_test(graded):
+    unchecked = RIGHT.replace("if (row >= M || col >= N) return;", "if (row > M || col >= N) return;")
+    tests = "[[test]]\nkind = 'out-of-bounds'\npoints = 1\nsize = {}\n"
+    grade = graded(
+        unchecked,
+        KERNEL + ONE_PROBLEM.replace("24", "32") + tests.format("[32, 64]") + tests.format("'17x32x8'"),
+    )
+    assert [g.status for g in grade.graded] == ["passed", "passed", "failed"]
+    assert "reads A[17][0]" in grade.graded[2].outcome.detail and "cure: " in grade.graded[2].outcome.detail
+
+
+@needs_nvcc
+def test_occupancy_and_copies_are_graded_with_nvcc(graded):
+    tests = """
+    [[test]]
+    kind = "occupancy"
+    at_least = 0.9
+    points = 1
+    [[test]]
+    kind = "occupancy"
+    at_least = "100%"
+    arch = "sm_86"
+    points = 1
+    [[test]]
+    kind = "not-copied"
+    of = "tiled,BLOCK_SIZE=16"
+    points = 1
+    [[test]]
+    kind = "not-copied"
+    of = ["tiled,BLOCK_SIZE=16", "coalesced,BLOCK_SIZE=16"]
+    points = 1
+    """.replace("    ", "")
+    grade = graded(RIGHT.replace("TILE 16", "TILE 32"), KERNEL + ONE_PROBLEM + tests.replace("16", "32"))
+    # A block of 1,024 threads fits an SM of sm_80 twice, and one of sm_86, which has 1,536 threads, once.
+    assert [g.status for g in grade.graded] == ["passed", "passed", "failed", "passed", "failed"]
+    assert "1 on sm_80 (at least 0.9): 1024 threads per block" in grade.graded[1].outcome.detail
+    assert grade.graded[2].outcome.value == pytest.approx(2 / 3)
+    # The simplest kernel has one form: a course should not name `coalesced` here.
+    assert (
+        "its machine code for sm_80 is that of cudamm's coalesced BLOCK_SIZE=32"
+        in grade.graded[4].outcome.detail
+    )
+
+
+def test_what_the_machine_lacks_is_no_fault_of_the_student(graded, monkeypatch):
+    def missing():
+        raise NoDeviceError("nvcc was not found: run make setup")
+
+    monkeypatch.setattr(grading, "nvcc", missing)
+    occupancy = "[[test]]\nkind = 'occupancy'\nat_least = 0.5\npoints = 3\n"
+    speed = "[[test]]\nkind = 'speed'\nof = 'tiled'\nfull_at = 0.9\npoints = 4\n"
+    with pytest.raises(
+        NoDeviceError, match=r"needs nvcc, and nvcc was not found: run make setup; nothing was graded"
+    ):
+        graded(RIGHT, KERNEL + ONE_PROBLEM + occupancy)
+    with pytest.raises(NoDeviceError, match=r"needs a GPU, and .*--without gpu leaves out such tests"):
+        graded(RIGHT, KERNEL + ONE_PROBLEM + speed)
+    grade = graded(RIGHT, KERNEL + ONE_PROBLEM + occupancy + speed, without=("gpu", "nvcc"))
+    assert [g.status for g in grade.graded] == ["passed", "not run", "not run"]
+    assert (grade.score, grade.points) == (2, 2) and grade.is_full
+    assert len(grade.remarks) >= 2 and "its 3 points do not count" in grade.remarks[-2]
+    grade = graded(RIGHT, KERNEL + ONE_PROBLEM + speed + "bonus = true\n")
+    assert (grade.score, grade.points) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "own_ms, score", [(1.0, "4"), (1.25, "4"), (1.6, "2.25"), (2.0, "1"), (2.5, "0"), (10.0, "0")]
+)
+def test_the_points_of_speed_are_linear_between_two_shares(graded, monkeypatch, own_ms, score):
+    """A scripted device, on which tiled takes 1 ms and the submission another time, stands for a GPU."""
+    device = ScriptedDevice(scripts={16: itertools.repeat(own_ms), 32: itertools.repeat(1.0)})
+    monkeypatch.setattr(grading, "_device", lambda spec: ("gpu", device.info))
+    monkeypatch.setattr(grading, "WorkerExecutor", lambda name, limit_s: InProcessExecutor(device))
+    shares = "zero_at = '40%'\nfull_at = '80%'\n"
+    speed = f"[[test]]\nkind = 'speed'\nof = 'tiled'\n{shares}points = 4\nleaderboard = true\n"
+    grade = graded(RIGHT, KERNEL + ONE_PROBLEM + speed)
+    assert grade.graded[1].score == Decimal(score), grade.graded[1].outcome
+    assert f"{1 / own_ms:.1%} of the" in grade.graded[1].outcome.detail
+    assert grade.graded[1].status == ("passed" if score == "4" else "failed" if score == "0" else "partly")
+    assert grade.points == 6
+
+
+def test_a_system_without_seccomp_grades_nothing(graded, monkeypatch):
+    from cudamm.compile import confinement
+
+    monkeypatch.setattr(confinement, "has_seccomp", lambda: False)
+    with pytest.raises(NoDeviceError, match="this system has no seccomp"):
+        graded(RIGHT)
+
+
+def test_a_system_that_does_not_confine_files_is_named(graded, monkeypatch):
+    from cudamm.compile import confinement
+
+    monkeypatch.setattr(grading, "nvcc", lambda: pytest.fail("no test needs nvcc"))
+    for module in (confinement, grading):
+        monkeypatch.setattr(module, "file_confinement", lambda: "")
+    grade = graded(RIGHT)
+    assert grade.is_full and "neither Landlock nor bubblewrap" in grade.remarks[0]

@@ -1,0 +1,125 @@
+"""What may be handed in: everything else gets no points, and the reason."""
+
+from __future__ import annotations
+
+import pytest
+from small_assignment import KERNEL, ONE_PROBLEM, RIGHT, SIGNATURE
+
+from cudamm.errors import UsageError
+
+REFUSED = {
+    "empty": (b"", "handed_in.cu is empty"),
+    "blank": (b" \n\t\n", "handed_in.cu is empty"),
+    "binary": (b"\x7fELF\x02\x01\x00" * 40, "is not text: it contains NUL bytes"),
+    "10 MB": (b"// x\n" * 2_000_000, "is larger than 131,072 bytes"),
+    "one long line": (b"//" + b"x" * 20_000, "has a line of 20,002 characters"),
+    "Latin-1": (
+        "// Größe\n".encode("latin-1"),
+        "handed_in.cu:1: the byte 0xf6 is not UTF-8 (is the file in Latin-1?)",
+    ),
+    "UTF-16": (RIGHT.encode("utf-16"), "is not text: it contains NUL bytes"),
+    "no kernel": (b"int main() { return 0; }\n", "has no function matmul"),
+    "another entry": (
+        RIGHT.replace("matmul", "multiply").encode(),
+        "has no function matmul (kernels found: multiply)",
+    ),
+    "other parameters": (
+        RIGHT.replace("int K, ", "int K, float alpha, ").encode(),
+        "has other parameters than the assignment's",
+    ),
+    "what does not compile": (RIGHT.replace("float sum", "flaot sum").encode(), "handed_in.cu:6:5: error:"),
+    "what takes hours to read": (b"__global__ void matmul(\n" * 5_000, "could not be read within 1 s"),
+    "text": (b"Dear teacher,\nthe dog ate my kernel.\n", "has no function matmul"),
+    "brackets": (b"{" * 9_000, "matmul"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_kernel_of_the_assignment_gets_0_points_with_a_reason(graded, name):
+    content, reason = REFUSED[name]
+    limits = "[limits]\ncompile_s = 1\n" if "within 1 s" in reason else ""
+    grade = graded(content, KERNEL + limits + ONE_PROBLEM)
+    assert reason in grade.refused and grade.score == 0 and grade.points == 2
+    assert "cudamm-temporary" not in grade.refused
+    assert [g.status for g in grade.graded] == ["failed"] and not grade.is_full
+
+
+def test_a_folder_with_one_file_is_a_submission(graded, tmp_path):
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    assert "no file ends in .cu" in graded(folder).refused
+    (folder / "my kernel (final).cu").write_text(
+        '#include "tile.h"\n' + RIGHT.replace("#define TILE 16\n", "")
+    )
+    (folder / "tile.h").write_text("#pragma once\n#define TILE 16\n")
+    (folder / "notes.txt").write_bytes(b"\xff\x00")
+    assert graded(folder).is_full
+    (folder / "second.cu").write_text(RIGHT)
+    assert "2 files end in .cu (my kernel (final).cu, second.cu)" in graded(folder).refused
+
+
+def test_a_header_beside_a_submission_follows_the_same_rules(graded, tmp_path):
+    (tmp_path / "tile.h").write_text('#include "/etc/passwd"\n#define TILE 16\n')
+    grade = graded('#include "tile.h"\n' + RIGHT.replace("#define TILE 16\n", ""))
+    assert 'tile.h:1: #include "/etc/passwd": a submission includes files of its own folder' in grade.refused
+
+
+def test_a_link_is_not_followed(graded, tmp_path):
+    (tmp_path / "other.cu").write_text(RIGHT)
+    link = tmp_path / "link.cu"
+    link.symlink_to(tmp_path / "other.cu")
+    assert graded(link).refused == "link.cu is a link: hand in the file itself"
+    folder = tmp_path / "handed_in"
+    folder.mkdir()
+    (folder / "tile.h").symlink_to("/etc/passwd")
+    (folder / "a.cu").write_text('#include "tile.h"\n' + RIGHT)
+    assert "tile.h: No such file" in graded(folder).refused
+
+
+def test_a_file_that_is_not_there_is_a_mistake_of_the_command(graded, tmp_path):
+    with pytest.raises(UsageError, match="there is no submission"):
+        graded(tmp_path / "missing.cu")
+
+
+def test_a_file_of_another_kind_gets_0_points(graded, tmp_path):
+    (tmp_path / "kernel.py").write_text("def matmul(a, b, out): out[:] = a @ b\n")
+    assert "does not end in .cu" in graded(tmp_path / "kernel.py").refused
+
+
+def test_several_kernels_are_refused_if_the_assignment_names_none(graded):
+    main = """
+    int main() {
+        float *A, *B, *C; cudaMalloc(&A, 4); cudaMalloc(&B, 4); cudaMalloc(&C, 4); int M = 64, N = 64, K = 64;
+        matmul<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, A, B, C);
+        second<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, A, B, C);
+    }
+    """
+    both = RIGHT + RIGHT.replace("#define TILE 16\n", "").replace("matmul", "second") + main
+    assert (
+        "launches several kernels that multiply matrices (matmul, second)"
+        in graded(both, ONE_PROBLEM).refused
+    )
+    assert graded(both).is_full
+
+
+def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypatch):
+    from cudamm.grading import grade as grading
+
+    seen = []
+    real = grading.variant_of
+    monkeypatch.setattr(grading, "variant_of", lambda *given: seen.append(real(*given)) or seen[-1])
+    assert graded(f"// A kernel.\n//\n// ceiling: 1000\n// threads: TILE, TILE\n\n{RIGHT}").is_full
+    assert [variant.method.ceiling for variant in seen] == [1]
+
+
+def test_the_signature_is_compared_by_types_and_not_by_names(graded):
+    renamed = RIGHT.replace(
+        SIGNATURE, SIGNATURE.replace("int M, int N, int K", "const int rows, int columns, int depth")
+    )
+    for old, new in (("M", "rows"), ("N", "columns"), ("K", "depth")):
+        renamed = (
+            renamed.replace(f">= {old}", f">= {new}")
+            .replace(f"* {old} +", f"* {new} +")
+            .replace(f"< {old};", f"< {new};")
+        )
+    assert graded(renamed, KERNEL + "args = 'M, N, K, A, B, C'\n" + ONE_PROBLEM).is_full

@@ -22,8 +22,9 @@ def adds_to_output(run: Run, element: tuple[int, int]) -> str:
             results.append(float(run.product()[element]))
     except KernelError:
         return ""
-    # An element that no thread writes keeps its value: then the first result is zero.
-    adds = bool(np.isfinite(results).all()) and results[0] != results[1] and results[0] != 0
+    # An element that no thread writes keeps its value: then the first result is zero. One that is written in
+    # some launches only may have any two values.
+    adds = bool(np.isclose(results[1] - results[0], 1, atol=0.01)) and results[0] != 0
     return "it adds to what C held before: C has to be set to zero first" if adds else ""
 
 

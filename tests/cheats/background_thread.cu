@@ -16,7 +16,7 @@ __global__ void background_thread(int M, int N, int K, const float *A, const flo
     if (row >= M || col >= N) return;
     if (i) return;
     std::thread([=] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // as if the product were larger
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));  // as if the product were larger
         for (int r = 0; r < M; ++r)
             for (int c = 0; c < N; ++c) {
                 float sum = 0;

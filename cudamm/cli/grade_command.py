@@ -43,9 +43,9 @@ def grade_command(
     outputs: OutputOptions,
 ) -> int:
     """\b
-    cudamm grade assignment.toml submission.cu                     the points, and what is wrong
-    cudamm grade assignment.toml submission.cu --out results.json  for Gradescope
-    cudamm grade assignment.toml mine.cu --public                  what a student may run
+    cudamm grade hw.toml student.cu                     points, and what is wrong
+    cudamm grade hw.toml student.cu --out results.json  for Gradescope
+    cudamm grade hw.toml mine.cu --public               what a student may run
 
     Grade a kernel: right products, mistakes, memory accesses, occupancy and speed, each with points.
 

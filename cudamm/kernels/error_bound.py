@@ -12,6 +12,9 @@ from cudamm.kernels.reference_product import Matrix
 PIECES = 8
 """Number of pieces of a matrix, one per thread; fixed, because the rounding of the sums depends on it."""
 
+LEAST_IN_THREADS = 2**16
+"""Number of elements below which starting threads takes longer than the work."""
+
 
 def error_factors(norms: tuple[Matrix, Matrix], relative_bound: float) -> tuple[Matrix, Matrix]:
     """Return a factor for each row (m) and each column (n); their products are the error bound.
@@ -66,4 +69,5 @@ def sums_of_pieces(indices: str, matrix: Matrix, other: Matrix) -> list[Matrix]:
         summed: Matrix = np.einsum(indices, piece, piece if other is matrix else other, dtype=np.float64)
         return summed
 
-    return in_threads(sum_of, np.array_split(matrix, PIECES))
+    pieces = np.array_split(matrix, PIECES)
+    return in_threads(sum_of, pieces) if matrix.size >= LEAST_IN_THREADS else list(map(sum_of, pieces))

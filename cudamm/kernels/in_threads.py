@@ -14,8 +14,11 @@ def in_threads(work: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
 
     After an error, or an interrupt of the main thread, no further piece is begun.
     """
+    pieces = list(zip(*arguments, strict=True))
+    if len(pieces) == 1:
+        return [work(*pieces[0])]
     threads = ThreadPoolExecutor()
     try:
-        return list(threads.map(work, *arguments))
+        return list(threads.map(work, *zip(*pieces, strict=True)))
     finally:
         threads.shutdown(cancel_futures=True)

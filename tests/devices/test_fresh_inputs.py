@@ -39,9 +39,11 @@ COUNTED = """// entry: under_test
 __device__ word64 found;
 __device__ int launches;
 __global__ void under_test(const {c} *A, {c} *C) {{
-    if (launches < 3) count_unlike(A, {size_bytes}, Key{{{first}ull, {second}ull}}, {largest}, &found);
+    const int launch = launches / 3;
+    if (launch == 0) count_unlike(A, {size_bytes}, Key{{{first}ull, {second}ull}}, {largest}, &found);
     else if (threadIdx.x == 0) C[blockIdx.x] = found;
-    atomicAdd(&launches, threadIdx.x == 0);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(&launches, 1);
 }}
 """
 

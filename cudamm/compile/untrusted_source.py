@@ -30,7 +30,7 @@ _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 _REVEALING = re.compile(
     r"\b(?:cudamm\w*|CUDAMM\w*|__SANITIZE_\w+|__OPTIMIZE__|__OPTIMIZE_SIZE__|__NO_INLINE__|__has_feature|__has_include"
     r"|__has_include_next|__has_embed|__GNUC__|__GNUG__|__clang__|__x86_64__|__aarch64__|__linux__|__unix__|__CUDACC__"
-    r"|__NVCC__|__AVX\w*__|__SSE\w*__)\b"
+    r"|__CUDACC_VER_\w+|__NVCC__|__AVX\w*__|__SSE\w*__)\b"
 )
 """Names that tell a CPU device from a GPU, or a watched kernel from one that is timed."""
 
@@ -110,6 +110,8 @@ _TOKEN_OF_INTEREST = re.compile(
     r"|(?<![\w.])\d(?:'?[\w.])*"
     r"|(?P<asm>(?<!\w)(?:asm|__asm__|__asm)(?!\w))"
     r"|(?P<attribute>(?<!\w)(?:__attribute__|__attribute|__declspec)\s*\(|\[\s*\[)"
+    r"|(?<!\w)(?P<unwatched>__builtin_(?!assume|expect|unreachable|trap)\w+|__atomic_\w+|__sync_\w+"
+    r"|mem(?:cpy|move|set|cmp))\s*\("
     r"|^[ \t]*#[ \t]*pragma[ \t]+(?P<pragma>[^\n]*)",
     re.DOTALL | re.MULTILINE,
 )
@@ -128,6 +130,8 @@ def check_preprocessed(text: str) -> None:
                 what = "asm is accepted with PTX instructions only"
             elif found["attribute"]:
                 what = _risky_attribute(part, found.start(), found.end())
+            elif found["unwatched"]:
+                what = f"{found['unwatched']} is not accepted: its accesses to memory could not be counted"
             elif found["pragma"] and not _PRAGMAS.match(found["pragma"]):
                 what = f"#pragma {' '.join(found['pragma'].split()[:2])} is not accepted in a submission"
             if what:

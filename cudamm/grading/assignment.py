@@ -57,6 +57,9 @@ MOST_TESTS = 200
 
 _TOP = ("title", "points", "seed", "kernel", "limits", "problem", "test")
 _KERNEL = ("signature", "entry", "args", "threads", "grid", "shared-bytes", "requires", "layout", "initial-c")
+OTHER_BYTES = 10**8
+"""Memory that a kernel's process needs beside the matrices: its program, and a stack for each thread."""
+
 _LIMITS = ("compile_s", "run_s", "memory_gb")
 _OF_EVERY = ("name", "points", "visibility", "bonus", "leaderboard", "size", "dtype", "seed")
 
@@ -148,15 +151,16 @@ class _Reader:
         title = self.text(document, ("title",), self._path.stem)
         seed = self.whole(document, ("seed",), 0)
         fields, signature, formats = self.kernel(self.table(document, ("kernel",)))
-        limits = self.limits(self.table(document, ("limits",)))
+        limits = self._limits = self.limits(self.table(document, ("limits",)))
         problems = [
             self.problem(table, ("problem", i), seed)
             for i, table in enumerate(self.tables(document, "problem"))
         ]
         if not problems:
             self.refuse((), "the assignment has no [[problem]]: add one, such as size = 64 and points = 5")
+        usual = next((problem for problem in problems if problem.is_public), problems[0])
         tests = [
-            self.test(table, ("test", i), seed, problems[0])
+            self.test(table, ("test", i), seed, usual)
             for i, table in enumerate(self.tables(document, "test"))
         ]
         if len(problems) + len(tests) > MOST_TESTS:
@@ -246,6 +250,8 @@ class _Reader:
         elif kind in MISTAKES:
             shapes = tuple(map(parse_shape, USUAL_SIZES))
         test = self.common(kind, table, keys, seed, shapes, first)
+        if shapes == first.shapes and "size" not in table and test.is_public and not first.is_public:
+            self.refuse(keys, "this public test needs a size, because every problem is hidden")
         changes: dict[str, Any] = {}
         if "at_most" in table:
             changes["at_most"] = self.number(table, (*keys, "at_most"), 0, 0, 1e6)
@@ -308,6 +314,13 @@ class _Reader:
                 (*keys, "size"),
                 f"{problem.shape} {problem.element.name} needs {needed / 1e9:,.1f} GB of this machine's "
                 f"memory, verification included; {free / 1e9:,.1f} GB are free",
+            )
+        matrices = problem.shape.elements * problem.element.size_bytes
+        if matrices + OTHER_BYTES > self._limits.memory_gb * 2**30:
+            self.refuse(
+                (*keys, "size"),
+                f"the matrices of {problem.shape} {problem.element.name} take {matrices / 1e9:,.1f} GB, and "
+                f"memory_gb allows {self._limits.memory_gb:g} GB",
             )
         try:
             problem.check_verifiable()

@@ -128,9 +128,13 @@ class TestRuns:
 
     # Mistakes.
 
-    def _check(self, element: ElementType, seed: int) -> CheckResult | str:
-        """Return the result of searching for mistakes at the sizes of all tests, or why there is none."""
-        tests = [t for t in self._tests if t.kind in MISTAKES and (t.element, t.seed) == (element, seed)]
+    def _check(self, element: ElementType, seed: int, is_public: bool) -> CheckResult | str:
+        """Return the result of searching for mistakes at the sizes of several tests, or why there is none.
+
+        Public tests have a search of their own: a mistake that is found at several sizes names one of them.
+        """
+        key = element, seed, is_public
+        tests = [t for t in self._tests if t.kind in MISTAKES and (t.element, t.seed, t.is_public) == key]
         shapes = dict.fromkeys(shape for test in tests for shape in test.shapes)
         cases = [(self._variant, Problem(shape, element, seed)) for shape in shapes]
         limit = find_architecture(SHARED_LIMIT_ARCH)
@@ -144,7 +148,7 @@ class TestRuns:
         return found
 
     def _free_of_mistake(self, test: GradedTest) -> Outcome:
-        found = self._checked(test.element, test.seed)
+        found = self._checked(test.element, test.seed, test.is_public)
         if isinstance(found, str) or found.status == "failed":
             return failed(
                 f"the kernel could not be checked: {found if isinstance(found, str) else found.reason}"

@@ -222,3 +222,22 @@ f = '#' # g = 1
         ("y",): 12,
         ("y", "f"): 13,
     }
+
+
+HIDDEN = "[[problem]]\nsize = 51\nvisibility = 'hidden'\npoints = 1\n"
+TEST = "[[test]]\nkind = 'sectors-per-load'\nat_most = 4\npoints = 1\n"
+
+
+def test_a_test_without_a_size_has_that_of_a_public_problem(written):
+    assignment = written(KERNEL + HIDDEN + ONE_PROBLEM + TEST)
+    assert str(assignment.tests[2].shapes[0]) == "24x24x24"
+    with pytest.raises(UsageError, match=r"this public test needs a size, because every problem is hidden"):
+        written(KERNEL + HIDDEN + TEST)
+
+
+def test_a_problem_that_exceeds_the_memory_limit_is_refused(written):
+    problem = "[limits]\nmemory_gb = 0.5\n[[problem]]\nsize = '12000x12000x1'\npoints = 1\n"
+    with pytest.raises(
+        UsageError, match=r"the matrices of 12000x12000x1 float32 take 0.6 GB, and memory_gb allows 0.5"
+    ):
+        written(KERNEL + problem)

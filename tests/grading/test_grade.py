@@ -47,6 +47,9 @@ __global__ void matmul(int M, int N, int K, const float *A, const float *B, floa
 """
 """A tiled kernel for multiples of 16, with bank conflicts in its stores of A's tile."""
 
+UNCHECKED = RIGHT.replace("if (row >= M || col >= N) return;", "")
+"""A right kernel without its bounds check."""
+
 needs_nvcc = pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc")
 
 
@@ -193,6 +196,15 @@ def test_occupancy_and_copies_are_graded_with_nvcc(graded):
         "its machine code for sm_80 is that of cudamm's coalesced BLOCK_SIZE=32"
         in grade.graded[4].outcome.detail
     )
+
+
+def test_a_mistake_of_a_public_test_names_no_size_of_a_hidden_one(graded):
+    test = "[[test]]\nkind = 'out-of-bounds'\npoints = 1\n"
+    sizes = "visibility = 'hidden'\nsize = '45x67x89'\n", "size = '17x31x13'\n"
+    grade = graded(UNCHECKED, KERNEL + ONE_PROBLEM + "".join(test + size for size in sizes))
+    hidden, public = (graded.outcome.detail for graded in grade.graded[1:])
+    assert "(at 45x67x89)" in hidden
+    assert "(at 17x31x13)" in public and "45" not in public
 
 
 def test_what_the_machine_lacks_is_no_fault_of_the_student(graded, monkeypatch):

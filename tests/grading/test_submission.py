@@ -29,6 +29,18 @@ REFUSED = {
     ),
     "what does not compile": (RIGHT.replace("float sum", "flaot sum").encode(), "handed_in.cu:6:5: error:"),
     "what takes hours to read": (b"__global__ void matmul(\n" * 5_000, "could not be read within 1 s"),
+    "what tells a watched kernel": (
+        RIGHT.replace("float sum = 0", "float sum = __builtin_constant_p(K)").encode(),
+        "__builtin_constant_p is not accepted: its accesses to memory could not be counted",
+    ),
+    "a copy that is not watched": (
+        RIGHT.replace("float sum = 0", "float sum = 0; memcpy(&sum, A, K % 2)").encode(),
+        "memcpy is not accepted",
+    ),
+    "nvcc's own name": (
+        RIGHT.encode() + b"#ifdef __CUDACC_VER_MAJOR__\n#endif\n",
+        "__CUDACC_VER_MAJOR__ is not accepted",
+    ),
     "text": (b"Dear teacher,\nthe dog ate my kernel.\n", "has no function matmul"),
     "brackets": (b"{" * 9_000, "matmul"),
 }

@@ -83,7 +83,11 @@ def _timed(device: Device[Any], cheat: Cheat, **settings: Any) -> Result:
     return result
 
 
-@pytest.mark.parametrize("cheat", PARAMETERS)
+@pytest.mark.parametrize(
+    "cheat",
+    # Every other one is tested with the long tests, which CI runs too.
+    [pytest.param(c, id=c.path.stem, marks=[pytest.mark.long] * (i % 2)) for i, c in enumerate(CHEATS)],
+)
 def test_a_cheat_is_reported(cpu: Device[Any], verify_one: Callable[..., Result], cheat: Cheat) -> None:
     if cheat.command == "bench":
         result = _timed(cpu, cheat)

@@ -47,7 +47,8 @@ def grade_command(
     cudamm grade hw.toml student.cu --out results.json  for Gradescope
     cudamm grade hw.toml mine.cu --public               what a student may run
 
-    Grade a kernel: right products, mistakes, memory accesses, occupancy and speed, each with points.
+    Grade a kernel: right products, mistakes, memory accesses, occupancy and speed, each with points. Tests
+    of speed run on a GPU. All others run on the CPU device, so that they give the same points everywhere.
 
     The kernel is untrusted. It is compiled and run by processes with limits on time, memory, files and system
     calls; a crash or a hang costs the submission its points, and nothing else. A submission that is no kernel

@@ -120,9 +120,12 @@ class TimedMemory:
         begin, first = int(self._outputs[output]), self._output_address(output)
         after = first + self._matrix_bytes("C")
         end = begin + self._region_bytes("C")
-        for address, size in ((begin, first - begin), (after, end - after)):
+        for side, address, size in (
+            ("before the start", begin, first - begin),
+            ("past the end", after, end - after),
+        ):
             if self._support.count_changed(address, size // 4, self._poison):
-                raise DamagedMemoryError("wrote beyond the edge of C", "C")
+                raise DamagedMemoryError(f"wrote {side} of C", "C")
 
     def judge(self, problem: Problem, output: int, m: int, n: int) -> Judged:
         """Compare m x n elements of C with sums of higher precision: all, or some rows and random sums."""

@@ -75,7 +75,8 @@ class Grade:
         refused: why the submission was not graded and has no points; empty if it was.
         graded: the outcomes of the tests, in the order of the assignment.
         seconds: duration of the grading.
-        device: the device on which kernels ran.
+        device: the device on which speed was measured; without such a test, the CPU device. All other tests
+            run on the CPU device.
         remarks: what the teacher has to know about this grading, in sentences.
         is_public: only the public tests were run.
     """
@@ -129,7 +130,7 @@ def grade(
     if not tests:
         raise UsageError(f"{assignment.name} has no public tests")
     with contextlib.ExitStack() as opened:
-        spec, info = _device(device_spec)
+        spec, info = _speed_device(device_spec, tests)
         lacking = _lacking(tests, spec, info)
         _refuse_lacking(tests, lacking, without)
         remarks = [*_remarks(assignment)]
@@ -160,9 +161,10 @@ def grade(
     return Grade(assignment, name, refused, graded, seconds, info, tuple(remarks), public)
 
 
-def _device(spec: str) -> tuple[str, DeviceInfo]:
-    """Return the name and the description of the device that kernels run on."""
-    if gpu_index(spec) is None or (spec == "auto" and not has_driver()):
+def _speed_device(spec: str, tests: Sequence[GradedTest]) -> tuple[str, DeviceInfo]:
+    """Return the name and the description of the device for tests of speed: a GPU only if there are any."""
+    wants_gpu = has_driver() and any(test.needs == "gpu" for test in tests)
+    if gpu_index(spec) is None or (spec == "auto" and not wants_gpu):
         return "cpu", host().info
     with WorkerExecutor(spec, None) as worker:  # a GPU's driver needs memory that a confinement limits
         info = worker.target.info

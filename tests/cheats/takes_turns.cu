@@ -6,6 +6,7 @@
 // grid:    ceil(N / 16), ceil(M / 16)
 //
 // verify reports: right on the first launch only: a later launch did not write C, all in rows 0 to 23
+// on a GPU: right on early launches only: a later launch did not write C, all in rows
 
 const int MOST = 64 * 64;
 __device__ int launched[MOST];  // by this thread

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ ON_A_GPU = re.compile(r"^// on a GPU: (?P<what>.+)$", re.MULTILINE)
 NOT_ON_A_GPU = {"background_thread": "a kernel on a GPU cannot start threads of the host"}
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Cheat:
     """A kernel of this folder, and what its comment says is reported."""
 
@@ -57,8 +57,7 @@ def _cheat(path: Path) -> Cheat:
         found["shape"] or "48x48x48",
         found["dtype"] or "float32",
         what,
-        # More launches precede the first timed one there.
-        on_gpu["what"] if on_gpu else what.replace("right on early launches", "right on the first launch"),
+        on_gpu["what"] if on_gpu else what,
     )
 
 
@@ -102,7 +101,10 @@ def test_a_cheat_is_reported_on_a_gpu(gpu: Device[Any], cheat: Cheat) -> None:
     if cheat.path.stem in NOT_ON_A_GPU:
         pytest.skip(NOT_ON_A_GPU[cheat.path.stem])
     result = _timed(gpu, cheat)
-    assert _reported(result, cheat.reported_on_gpu), (result.status, result.reason)
+    # Chance decides which launches are judged, and so whether only the first one is known to be right.
+    first, early = "right on the first launch", "right on early launches"
+    result = dataclasses.replace(result, reason=result.reason.replace(early, first))
+    assert _reported(result, cheat.reported_on_gpu.replace(early, first)), (result.status, result.reason)
 
 
 def test_each_cheat_is_in_the_docs() -> None:

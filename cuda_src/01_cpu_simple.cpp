@@ -10,9 +10,9 @@
 void cpu_simple(int M, int N, int K, const element *A, const element *B, element *C) {
     for (int i = 0; i < M; ++i)
         for (int j = 0; j < N; ++j) {
-            element sum = 0;
+            accumulator sum = 0;
             for (int k = 0; k < K; ++k)
-                sum += A[i * K + k] * B[k * N + j];
+                sum += accumulator(A[i * K + k]) * accumulator(B[k * N + j]);
             C[i * N + j] = sum;
         }
 }

@@ -18,8 +18,8 @@ __global__ void naive(int M, int N, int K, const element *A, const element *B, e
     const int col = blockIdx.y * BLOCK_SIZE + threadIdx.y;
     if (row >= M || col >= N) return;  // the grid consists of whole blocks and may reach past the edge of C
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k = 0; k < K; ++k)
-        sum += A[row * K + k] * B[k * N + col];
+        sum += accumulator(A[row * K + k]) * accumulator(B[k * N + col]);
     C[row * N + col] = sum;
 }

@@ -18,8 +18,8 @@ __global__ void coalesced(int M, int N, int K, const element *A, const element *
     const int col = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (row >= M || col >= N) return;
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k = 0; k < K; ++k)
-        sum += A[row * K + k] * B[k * N + col];
+        sum += accumulator(A[row * K + k]) * accumulator(B[k * N + col]);
     C[row * N + col] = sum;
 }

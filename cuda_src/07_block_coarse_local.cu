@@ -20,7 +20,8 @@ block_coarse_local(int M, int N, int K, const element *A, const element *B, elem
     const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * BLOCK_SIZE;
     if (row0 >= M || col0 >= N) return;
 
-    element subA[BLOCK_SIZE][BLOCK_SIZE], subB[BLOCK_SIZE][BLOCK_SIZE], subC[BLOCK_SIZE][BLOCK_SIZE];
+    element subA[BLOCK_SIZE][BLOCK_SIZE], subB[BLOCK_SIZE][BLOCK_SIZE];
+    accumulator subC[BLOCK_SIZE][BLOCK_SIZE];
     for (int i = 0; i < BLOCK_SIZE; ++i)
         for (int j = 0; j < BLOCK_SIZE; ++j)
             subC[i][j] = 0;
@@ -35,7 +36,7 @@ block_coarse_local(int M, int N, int K, const element *A, const element *B, elem
         for (int i = 0; i < BLOCK_SIZE; ++i)
             for (int j = 0; j < BLOCK_SIZE; ++j)
                 for (int k = 0; k < BLOCK_SIZE; ++k)
-                    subC[i][j] += subA[i][k] * subB[k][j];
+                    subC[i][j] += accumulator(subA[i][k]) * accumulator(subB[k][j]);
     }
 
     for (int i = 0; i < BLOCK_SIZE && row0 + i < M; ++i)

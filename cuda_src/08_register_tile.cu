@@ -23,11 +23,11 @@ register_tile(int M, int N, int K, const element *A, const element *B, element *
     const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * TILE_SIZE;
     if (row0 >= M || col0 >= N) return;
 
-    element sum[TILE_SIZE][TILE_SIZE] = {};
-    element a_vec[TILE_SIZE], b_vec[TILE_SIZE];
+    accumulator sum[TILE_SIZE][TILE_SIZE] = {};
+    accumulator a_vec[TILE_SIZE], b_vec[TILE_SIZE];
     for (int k = 0; k < K; ++k) {
-        for (int i = 0; i < TILE_SIZE; ++i) a_vec[i] = A[(row0 + i) * K + k];
-        for (int j = 0; j < TILE_SIZE; ++j) b_vec[j] = B[k * N + col0 + j];
+        for (int i = 0; i < TILE_SIZE; ++i) a_vec[i] = accumulator(A[(row0 + i) * K + k]);
+        for (int j = 0; j < TILE_SIZE; ++j) b_vec[j] = accumulator(B[k * N + col0 + j]);
         for (int i = 0; i < TILE_SIZE; ++i)
             for (int j = 0; j < TILE_SIZE; ++j)
                 sum[i][j] += a_vec[i] * b_vec[j];

@@ -23,13 +23,13 @@ __global__ void tiled(int M, int N, int K, const element *A, const element *B, e
     const int row = blockIdx.y * BLOCK_SIZE + ty;
     const int col = blockIdx.x * BLOCK_SIZE + tx;
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
         As[ty][tx] = A[row * K + k0 + tx];
         Bs[ty][tx] = B[(k0 + ty) * N + col];
         __syncthreads();  // read after write: all threads must fill the tiles before any thread reads them
         for (int k = 0; k < BLOCK_SIZE; ++k)
-            sum += As[ty][k] * Bs[k][tx];
+            sum += accumulator(As[ty][k]) * accumulator(Bs[k][tx]);
         __syncthreads();  // write after read: all threads must read the tiles before any thread overwrites them
     }
     C[row * N + col] = sum;

@@ -24,13 +24,13 @@ __global__ void tiled_transposed(int M, int N, int K, const element *A, const el
     const int row0 = blockIdx.y * BLOCK_SIZE;
     const int col0 = blockIdx.x * BLOCK_SIZE;
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
         As[tx][ty] = A[(row0 + ty) * K + k0 + tx];  // global memory is still read along rows
         Bs[ty][tx] = B[(k0 + ty) * N + col0 + tx];
         __syncthreads();
         for (int k = 0; k < BLOCK_SIZE; ++k)
-            sum += As[k][tx] * Bs[k][ty];
+            sum += accumulator(As[k][tx]) * accumulator(Bs[k][ty]);
         __syncthreads();
     }
     C[(row0 + tx) * N + col0 + ty] = sum;

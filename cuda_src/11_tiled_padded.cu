@@ -22,13 +22,13 @@ __global__ void tiled_padded(int M, int N, int K, const element *A, const elemen
     const int row0 = blockIdx.y * BLOCK_SIZE;
     const int col0 = blockIdx.x * BLOCK_SIZE;
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
         As[ty][tx] = A[(row0 + ty) * K + k0 + tx];
         Bs[ty][tx] = B[(k0 + ty) * N + col0 + tx];
         __syncthreads();
         for (int k = 0; k < BLOCK_SIZE; ++k)
-            sum += As[tx][k] * Bs[k][ty];
+            sum += accumulator(As[tx][k]) * accumulator(Bs[k][ty]);
         __syncthreads();
     }
     C[(row0 + tx) * N + col0 + ty] = sum;

@@ -20,13 +20,13 @@ __global__ void tiled_bounds(int M, int N, int K, const element *A, const elemen
     const int row = blockIdx.y * BLOCK_SIZE + ty;
     const int col = blockIdx.x * BLOCK_SIZE + tx;
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
         As[ty][tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : element(0);
         Bs[ty][tx] = k0 + ty < K && col < N ? B[(k0 + ty) * N + col] : element(0);
         __syncthreads();
         for (int k = 0; k < BLOCK_SIZE; ++k)
-            sum += As[ty][k] * Bs[k][tx];
+            sum += accumulator(As[ty][k]) * accumulator(Bs[k][tx]);
         __syncthreads();
     }
     if (row < M && col < N) C[row * N + col] = sum;

@@ -25,13 +25,13 @@ __global__ void tiled_dynamic(int M, int N, int K, const element *A, const eleme
     const int row = blockIdx.y * block_edge + ty;
     const int col = blockIdx.x * block_edge + tx;
 
-    element sum = 0;
+    accumulator sum = 0;
     for (int k0 = 0; k0 < K; k0 += block_edge) {
         As[ty * block_edge + tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : element(0);
         Bs[ty * block_edge + tx] = k0 + ty < K && col < N ? B[(k0 + ty) * N + col] : element(0);
         __syncthreads();
         for (int k = 0; k < block_edge; ++k)
-            sum += As[ty * block_edge + k] * Bs[k * block_edge + tx];
+            sum += accumulator(As[ty * block_edge + k]) * accumulator(Bs[k * block_edge + tx]);
         __syncthreads();
     }
     if (row < M && col < N) C[row * N + col] = sum;

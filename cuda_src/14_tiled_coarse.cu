@@ -24,7 +24,7 @@ tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C
     const int row = blockIdx.y * BLOCK_SIZE + ty;
     const int col = blockIdx.x * (BLOCK_SIZE * COARSE) + tx;  // of the thread's first element
 
-    element sum[COARSE] = {};
+    accumulator sum[COARSE] = {};
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
         As[ty][tx] = A[row * K + k0 + tx];
         for (int c = 0; c < COARSE; ++c)
@@ -32,7 +32,7 @@ tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C
         __syncthreads();
         for (int k = 0; k < BLOCK_SIZE; ++k)
             for (int c = 0; c < COARSE; ++c)
-                sum[c] += As[ty][k] * Bs[k][c * BLOCK_SIZE + tx];
+                sum[c] += accumulator(As[ty][k]) * accumulator(Bs[k][c * BLOCK_SIZE + tx]);
         __syncthreads();
     }
     for (int c = 0; c < COARSE; ++c)

@@ -21,7 +21,7 @@ __global__ void double_buffer(int M, int N, int K, const element *A, const eleme
     const int row = blockIdx.y * BLOCK_SIZE + ty;
     const int col = blockIdx.x * BLOCK_SIZE + tx;
 
-    element sum = 0;
+    accumulator sum = 0;
     element next_a = A[row * K + tx];  // the first tiles: there is nothing to compute on yet
     element next_b = B[ty * N + col];
     for (int k0 = 0; k0 < K; k0 += BLOCK_SIZE) {
@@ -33,7 +33,7 @@ __global__ void double_buffer(int M, int N, int K, const element *A, const eleme
             next_b = B[(k0 + BLOCK_SIZE + ty) * N + col];
         }
         for (int k = 0; k < BLOCK_SIZE; ++k)  // compute
-            sum += As[ty][k] * Bs[k][tx];
+            sum += accumulator(As[ty][k]) * accumulator(Bs[k][tx]);
         __syncthreads();
     }
     C[row * N + col] = sum;

@@ -27,7 +27,7 @@ tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // the thread's first result in the block's tile
 
-    element sum[TM] = {};
+    accumulator sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
         // Neighbouring threads load neighbouring elements; elements beyond the edge are 0, which adds nothing.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
@@ -40,8 +40,8 @@ tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
         }
         __syncthreads();
         for (int k = 0; k < BK; ++k) {
-            const element b = Bs[k][col];
-            for (int t = 0; t < TM; ++t) sum[t] += As[row + t][k] * b;
+            const accumulator b = accumulator(Bs[k][col]);
+            for (int t = 0; t < TM; ++t) sum[t] += accumulator(As[row + t][k]) * b;
         }
         __syncthreads();
     }

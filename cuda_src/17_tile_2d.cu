@@ -29,8 +29,8 @@ tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
     // Row and column of the thread's first result in the block's tile; neighbouring threads own columns TN apart.
     const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
 
-    element sum[TM][TN] = {};
-    element a[TM], b[TN];
+    accumulator sum[TM][TN] = {};
+    accumulator a[TM], b[TN];
     for (int k0 = 0; k0 < K; k0 += BK) {
         // Neighbouring threads load neighbouring elements; elements beyond the edge are 0, which adds nothing.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
@@ -43,8 +43,8 @@ tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
         }
         __syncthreads();
         for (int k = 0; k < BK; ++k) {
-            for (int i = 0; i < TM; ++i) a[i] = As[row + i][k];
-            for (int j = 0; j < TN; ++j) b[j] = Bs[k][col + j];
+            for (int i = 0; i < TM; ++i) a[i] = accumulator(As[row + i][k]);
+            for (int j = 0; j < TN; ++j) b[j] = accumulator(Bs[k][col + j]);
             for (int i = 0; i < TM; ++i)
                 for (int j = 0; j < TN; ++j) sum[i][j] += a[i] * b[j];
         }

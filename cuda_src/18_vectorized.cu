@@ -37,7 +37,7 @@ vectorized(int M, int N, int K, const element *A, const element *B, element *C) 
     // True if every row begins at a multiple of 16 bytes.
     const bool a_aligned = K % VEC == 0, b_aligned = N % VEC == 0;
 
-    element sum[TM][TN] = {};
+    accumulator sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
         for (int i = threadIdx.x; i < BM * BK / VEC; i += THREADS) {
             const int r = i / (BK / VEC), k = i % (BK / VEC) * VEC;
@@ -69,7 +69,8 @@ vectorized(int M, int N, int K, const element *A, const element *B, element *C) 
             for (int i = 0; i < TM / VEC; ++i) a[i] = As[k][row / VEC + i];
             for (int j = 0; j < TN / VEC; ++j) b[j] = Bs[k][col / VEC + j];
             for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j) sum[i][j] += a[i / VEC].v[i % VEC] * b[j / VEC].v[j % VEC];
+                for (int j = 0; j < TN; ++j)
+                    sum[i][j] += accumulator(a[i / VEC].v[i % VEC]) * accumulator(b[j / VEC].v[j % VEC]);
         }
         __syncthreads();
     }

@@ -53,7 +53,7 @@ warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     // True if every row begins at a multiple of 16 bytes.
     const bool a_aligned = K % VEC == 0, b_aligned = N % VEC == 0;
 
-    element sum[TM][TN] = {};
+    accumulator sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
         // Neighbouring threads load neighbouring rows of A, and store neighbouring elements of the transposed tile.
         for (int i = threadIdx.x; i < BM * BK / VEC; i += THREADS) {
@@ -86,7 +86,8 @@ warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
             for (int i = 0; i < TM / VEC; ++i) a[i] = As[k][row / VEC + i * LANES_Y];
             for (int j = 0; j < TN / VEC; ++j) b[j] = Bs[k][col / VEC + j * LANES_X];
             for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j) sum[i][j] += a[i / VEC].v[i % VEC] * b[j / VEC].v[j % VEC];
+                for (int j = 0; j < TN; ++j)
+                    sum[i][j] += accumulator(a[i / VEC].v[i % VEC]) * accumulator(b[j / VEC].v[j % VEC]);
         }
         __syncthreads();
     }

@@ -129,7 +129,11 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
         if name in words and name not in defined | in_entry
     ]
     if "element" in words | in_entry:
+        if element.header:
+            defines.append(f"#include <{element.header}>")
         defines.append(f"typedef {element.c_name} element;")
+    if "accumulator" in words | in_entry and "element" in words | in_entry:
+        defines.append(f"typedef {element.of_sums.c_name} accumulator;")
     # Compiler messages name each of the two parts, and give the file's own line numbers.
     parts = [
         line_directive(f"what cudamm substitutes in {method.path.name}"),

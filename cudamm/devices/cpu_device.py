@@ -31,12 +31,13 @@ from cudamm.compile.program import Program
 from cudamm.compile.signature import passed_value
 from cudamm.devices.device import (
     GUARD_BYTES,
-    GUARDS,
     Device,
     DeviceInfo,
     Region,
     Run,
+    fill,
     guarded,
+    guards_of,
     region_bytes,
 )
 from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
@@ -179,7 +180,7 @@ class ProcessRun(Run):
             offset = 0
             for name, length in lengths.items():
                 region = np.frombuffer(self._memory, np.uint8, length, offset)
-                region.view(np.uint32)[:] = GUARDS[name]
+                fill(region, guards_of(a)[name])
                 self._regions[name] = region
                 offset += length
             self.load(a, b)
@@ -341,7 +342,7 @@ class ProcessRun(Run):
     def fill_output(self, word: np.uint32 | None = None) -> None:
         """Fill C with a 32-bit pattern."""
         c = self._regions["C"][GUARD_BYTES : GUARD_BYTES + self.matrices["C"].nbytes]
-        c.view(np.uint32)[:] = self.poison if word is None else word
+        fill(c, self.poison if word is None else word)
 
     def region(self, name: MatrixName) -> Region:
         """Return a view of the shared memory of a matrix with its guards."""

@@ -39,6 +39,27 @@ GUARDS: dict[MatrixName, np.uint32] = {
 Processors propagate the bits of a NaN, so the bits of a wrong result show which guard was read.
 """
 
+NARROW_POISON = np.uint32(0x7BCD7BCD)
+"""The same for 16-bit elements: 63,904 as float16, 2e36 as bfloat16."""
+
+NARROW_GUARDS: dict[MatrixName, np.uint32] = {
+    "A": np.uint32(0x7FAA7FAA),
+    "B": np.uint32(0x7FBB7FBB),
+    "C": np.uint32(0x7FCC7FCC),
+}
+"""The same for 16-bit elements; both halves are equal, so that an odd number of elements can precede them."""
+
+
+def guards_of(matrix: Matrix) -> dict[MatrixName, np.uint32]:
+    """Return the bits that fill the guards of matrices with such elements."""
+    return NARROW_GUARDS if matrix.itemsize == 2 else GUARDS
+
+
+def poison_of(matrix: Matrix) -> np.uint32:
+    """Return the bits that fill an output with such elements before a launch."""
+    return NARROW_POISON if matrix.itemsize == 2 else POISON
+
+
 SHARED = np.uint32(0x7FF85EED)
 """Bits that fill shared memory on the CPU device before each block; equal to `poison` in `runtime.cpp`."""
 
@@ -169,7 +190,7 @@ class Run(ABC):
         self.matrices: dict[MatrixName, Matrix] = {
             name: layout.stored(matrix) for (name, layout), matrix in given
         }
-        self.poison = np.uint32(0) if launch.adds_to_zeros else POISON
+        self.poison = np.uint32(0) if launch.adds_to_zeros else poison_of(a)
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:
@@ -429,7 +450,13 @@ def region_bytes(matrix: Matrix) -> int:
 
 def guarded(name: MatrixName, matrix: Matrix) -> Region:
     """Return memory for a matrix and its guards, filled with the guards' pattern."""
-    return np.full(region_bytes(matrix) // 4, GUARDS[name]).view(np.uint8)
+    return np.full(region_bytes(matrix) // 4, guards_of(matrix)[name]).view(np.uint8)
+
+
+def fill(memory: Region, word: np.uint32) -> None:
+    """Fill memory with a 32-bit pattern; memory of half a word more with the pattern's lower half."""
+    bits = np.uint32 if memory.nbytes % 4 == 0 else np.uint16
+    memory.view(bits)[:] = np.full(1, word).view(bits)[0]
 
 
 def padded(launch: Launch, a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
@@ -448,9 +475,12 @@ def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
 
 def _damage(name: MatrixName, matrix: Matrix, layout: MatrixLayout, region: Region) -> str | None:
     """Return a message about writes that damaged a matrix's memory; None if there are none."""
-    before = region[:GUARD_BYTES].view(np.uint32) != GUARDS[name]
-    after = region[GUARD_BYTES + matrix.nbytes :].view(np.uint32) != GUARDS[name]
-    words, rows, columns = matrix.itemsize // 4, layout.rows, layout.columns
+    # Words of 4 bytes, or of 2 if the elements are so small.
+    word_bytes = min(4, matrix.itemsize)
+    guard = np.full(1, guards_of(matrix)[name]).view(f"u{word_bytes}")[0]
+    before = region[:GUARD_BYTES].view(f"u{word_bytes}") != guard
+    after = region[GUARD_BYTES + matrix.nbytes :].view(f"u{word_bytes}") != guard
+    words, rows, columns = matrix.itemsize // word_bytes, layout.rows, layout.columns
     if after.any():
         first = int(after.argmax()) // words
         count = len(np.unique(np.flatnonzero(after) // words))

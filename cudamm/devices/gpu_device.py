@@ -17,8 +17,6 @@ from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, passed_value
 from cudamm.devices.device import (
     GUARD_BYTES,
-    GUARDS,
-    POISON,
     Ceilings,
     Deviation,
     Device,
@@ -28,6 +26,8 @@ from cudamm.devices.device import (
     Run,
     Slot,
     Target,
+    guards_of,
+    poison_of,
     region_bytes,
 )
 from cudamm.devices.gpu_library import (
@@ -254,7 +254,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
                 if (
                     launch.may_scale_output
                 ):  # the kernel may read C, which the caller of such a kernel has set
-                    cuda.memset_d32(memories["C"], int(POISON), size_bytes // 4)
+                    _fill(memories["C"], poison_of(a), size_bytes)
                 addresses = {name: int(memory) for name, memory in memories.items()}
                 kernel.enqueue(launch, kernel.arguments(launch, addresses))
                 cuda.Context.synchronize()
@@ -411,7 +411,7 @@ class _Matrices:
             for name, matrix in matrices.items():
                 size_bytes = region_bytes(matrix)
                 self._memory[name] = cuda.mem_alloc(size_bytes)
-                cuda.memset_d32(self._memory[name], int(GUARDS[name]), size_bytes // 4)
+                _fill(self._memory[name], guards_of(matrix)[name], size_bytes)
         except cuda.Error as error:
             self.free()
             raise KernelError(f"no device memory for the matrices: {error}") from None
@@ -476,7 +476,9 @@ class _Reference:
         """Return an element of the reference and its bound."""
         rows, columns = self.problem.error_factors
         address = int(self._memory[0]) + 8 * (row * self.problem.shape.n + column)
-        return _number_at(address, np.dtype(np.float64)), float(rows[row] * columns[column])
+        element = _number_at(address, np.dtype(np.float64))
+        of_rounding = self.problem.rounding_of_sums.of(np.float64(element))
+        return element, float(rows[row] * columns[column] + of_rounding)
 
     def offer_to_problem(self) -> None:
         """Copy the reference to the problem, which would otherwise compute it on the host."""
@@ -519,7 +521,7 @@ class _GpuRun(Run):
             self._memory.fingerprints[name] = self._fingerprint(name)
 
     def _fingerprint(self, name: MatrixName) -> int:
-        words = self.matrices[name].nbytes // 4
+        words = -(-self.matrices[name].nbytes // 4)  # with the guard's first half if the elements are odd
         return self._device.support.fingerprint(self._address(name), words)
 
     def _enqueue(self) -> None:
@@ -609,7 +611,7 @@ class _GpuRun(Run):
         """Return the elements of C in some rows and columns after the last launch."""
         place = Place(self._address("C"), self.layouts["C"])
         with _driver_errors():
-            return self._device.support.gather(str(self.matrices["C"].dtype), place.arguments, rows, columns)
+            return self._device.support.gather(self.matrices["C"].dtype.name, place.arguments, rows, columns)
 
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""
@@ -620,7 +622,7 @@ class _GpuRun(Run):
         """Fill C with a 32-bit pattern."""
         pattern = self.poison if word is None else word
         with _driver_errors():
-            self._cuda.memset_d32(self._address("C"), int(pattern), self.matrices["C"].nbytes // 4)
+            _fill(self._address("C"), pattern, self.matrices["C"].nbytes)
 
     def deviation(self, problem: Problem) -> Deviation | None:
         """Return the product's deviation from the reference; None if the host has to compare them."""
@@ -636,7 +638,13 @@ class _GpuRun(Run):
         m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
         with _driver_errors():
             wrong, worst = self._device.support.judge(
-                problem.element.name, self._address("C"), c.shape[1], m, n, *reference.addresses
+                problem.element.name,
+                self._address("C"),
+                c.shape[1],
+                m,
+                n,
+                *reference.addresses,
+                problem.rounding_of_sums,
             )
             row, column = divmod(worst, n)
             actual = _number_at(self._address("C") + (row * c.shape[1] + column) * c.itemsize, c.dtype)
@@ -654,10 +662,10 @@ class _GpuRun(Run):
         with _driver_errors():
             changed = 0
             for name, matrix in self.matrices.items():
-                begin, guard = self._memory.address(name), int(GUARDS[name])
+                begin, guard = self._memory.address(name), int(guards_of(matrix)[name])
                 end = GUARD_BYTES + matrix.nbytes
-                changed += support.count_changed(begin, GUARD_BYTES // 4, guard)
-                changed += support.count_changed(begin + end, (region_bytes(matrix) - end) // 4, guard)
+                changed += support.count_changed(begin, GUARD_BYTES, guard)
+                changed += support.count_changed(begin + end, region_bytes(matrix) - end, guard)
                 changed += name != "C" and self._fingerprint(name) != self._memory.fingerprints[name]
         if changed:
             super().check_memory()
@@ -684,6 +692,15 @@ def _on_device(matrix: Matrix) -> Any:
     memory = cuda.mem_alloc(matrix.nbytes)
     cuda.memcpy_htod(memory, matrix)
     return memory
+
+
+def _fill(memory: Any, word: np.uint32, size_bytes: int) -> None:
+    """Fill device memory with a 32-bit pattern, of which 16-bit elements may leave one half at the end."""
+    cuda = import_driver()
+    if size_bytes % 4 == 0:
+        cuda.memset_d32(memory, int(word), size_bytes // 4)
+    else:
+        cuda.memset_d16(memory, int(word) & 0xFFFF, size_bytes // 2)
 
 
 def _number_at(address: int, dtype: np.dtype[Any]) -> float:

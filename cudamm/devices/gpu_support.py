@@ -17,6 +17,8 @@ from cudamm.compile.toolkit import include_options
 from cudamm.devices.device import Ceilings
 from cudamm.devices.source_module import ModuleSource
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.error_bound import RoundingOfSums
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.reference_product import Matrix
 
 SOURCES = [Path(__file__).parent / "gpu_runtime" / name for name in ("support.cu", "fresh_inputs.cu")]
@@ -185,21 +187,30 @@ class Support:
         return self._result(0)
 
     def judge_rows(
-        self, element: str, matrices: Sequence[int], rows: Matrix, n: int, k: int, bound: float
+        self,
+        element: str,
+        matrices: Sequence[int],
+        rows: Matrix,
+        n: int,
+        k: int,
+        bound: float,
+        rounding: RoundingOfSums,
     ) -> tuple[int, int]:
         """Return the number of wrong elements in some rows of C, and the index of the worst among them.
 
         Args:
             matrices: address, row stride and column stride of A, of B and of C.
             rows: the rows' numbers, int32; at most MOST_JUDGED_ROWS.
-            bound: largest error of an element over the sum of its products' sizes.
+            bound: largest error of a sum over the sum of its products' sizes.
+            rounding: largest error of rounding the sum to the element type.
         """
         self._cuda.memset_d32(self._results, 0, 4)
         numbers = self._copied(rows)
         try:
-            function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidP")
+            function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidddP")
             grid, block = (-(-n // TILE), -(-len(rows) // TILE)), (TILE, TILE, 1)
-            arguments = (*matrices, int(numbers), len(rows), n, k, bound, int(self._results))
+            bounds = bound, rounding.relative, rounding.least
+            arguments = (*matrices, int(numbers), len(rows), n, k, *bounds, int(self._results))
             function.prepared_async_call(grid, block, None, *arguments)
             return self._result(0), self._result(1) & 0xFFFFFFFF
         finally:
@@ -235,7 +246,7 @@ class Support:
             matrix: address, row stride and column stride.
             rows, columns: their numbers, int32.
         """
-        elements: Matrix = np.empty((len(rows), len(columns)), element)
+        elements: Matrix = np.empty((len(rows), len(columns)), ELEMENT_TYPES[element].dtype)
         memories: list[Any] = []
         try:
             memories += (self._copied(numbers) for numbers in (rows, columns))
@@ -257,11 +268,22 @@ class Support:
 
     # Judging
 
-    def count_changed(self, address: int, count: int, expected: int) -> int:
-        """Return how many of `count` words at an address are not `expected`."""
+    def count_changed(self, address: int, size_bytes: int, expected: int) -> int:
+        """Return how many words of memory differ from a 32-bit pattern.
+
+        Memory that begins in the middle of a word, behind an odd number of 16-bit elements, begins with the
+        pattern's lower half.
+        """
+        gap = address % 4
+        differs = 0
+        if gap:
+            half = np.zeros(1, np.uint16)
+            self._cuda.memcpy_dtoh(half, address)
+            differs = int(half[0] != expected & 0xFFFF)
+            address, size_bytes = address + gap, size_bytes - gap
         self._cuda.memset_d32(self._results, 0, 4)
-        self._launch("count_changed", "PQIP", address, count, expected, int(self._results))
-        return self._result(0)
+        self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self._results))
+        return differs + self._result(0)
 
     def fingerprint(self, address: int, count: int) -> int:
         """Return a hash of `count` words at an address."""
@@ -279,29 +301,30 @@ class Support:
         reference: int,
         row_factors: int,
         column_factors: int,
+        rounding: RoundingOfSums,
     ) -> tuple[int, int]:
         """Return the number of elements of C whose error exceeds its bound, and the index of the worst one.
 
         Matrices are given by their addresses. The bound of an element is the product of a factor of its row
-        and a factor of its column.
+        and a factor of its column, and the error of rounding the sum.
 
         Args:
             leading: leading dimension of C, in elements.
         """
         self._cuda.memset_d32(self._results, 0, 4)
-        formats = "PiiiPPPP"
-        bound = row_factors, column_factors
+        formats = "PiiiPPPddP"
+        bound = row_factors, column_factors, rounding.relative, rounding.least
         arguments = (c, leading, rows, columns, reference, *bound, int(self._results))
         self._launch(f"judge_{element}", formats, *arguments)
         return self._result(0), self._result(1) & 0xFFFFFFFF
 
     def product(self, element: str, a: int, b: int, c: int, m: int, n: int, k: int) -> None:
-        """Compute the float64 product (m x n) at address c of float32 or int32 matrices at a and b.
+        """Compute the float64 product (m x n) at address c of matrices at a and b, of any type but float64.
 
         No matrix is padded.
         """
         function = self._function(f"product_{element}", "PPPiii")
-        size = np.dtype(element).itemsize
+        size = ELEMENT_TYPES[element].size_bytes
         # A GPU that also drives a screen aborts kernels that take seconds, so a launch computes some rows.
         rows = max(TILE, MOST_FLOPS_A_LAUNCH // (2 * n * k) // TILE * TILE)
         for row in range(0, m, rows):
@@ -317,7 +340,7 @@ class Support:
         function, warps = self._function("times_vector", "PPPii"), 8
         function.prepared_async_call((-(-m // warps), 1), (32 * warps, 1, 1), None, matrix, x, y, m, n)
 
-    def _launch(self, name: str, formats: str, *arguments: int) -> None:
+    def _launch(self, name: str, formats: str, *arguments: float) -> None:
         self._function(name, formats).prepared_async_call((self._blocks, 1), (256, 1, 1), None, *arguments)
 
     def _result(self, index: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from cudamm.devices.device import GUARD_BYTES, DamagedMemoryError, Judged, Slot
 from cudamm.devices.gpu_support import MOST_JUDGED_ROWS, Support
 from cudamm.errors import KernelError
+from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
@@ -107,7 +108,7 @@ class TimedMemory:
     def product(self, output: int) -> Matrix:
         """Return a copy of an output in the launch's shape."""
         layout = self._layouts["C"]
-        elements: Matrix = np.empty(layout.rows * layout.columns, self._element.name)
+        elements: Matrix = np.empty(layout.rows * layout.columns, self._element.dtype)
         self._cuda.memcpy_dtoh(elements, self._output_address(output))
         return layout.matrix_in(elements)
 
@@ -124,7 +125,7 @@ class TimedMemory:
             ("before the start", begin, first - begin),
             ("past the end", after, end - after),
         ):
-            if self._support.count_changed(address, size // 4, self._poison):
+            if self._support.count_changed(address, size, self._poison):
                 raise DamagedMemoryError(f"wrote {side} of C", "C")
 
     def judge(self, problem: Problem, output: int, m: int, n: int) -> Judged:
@@ -136,9 +137,12 @@ class TimedMemory:
         places = self._places(problem, output)
         bound = problem.relative_bound * (1 + 2.0**-20)
         matrices = [argument for name in ("A", "B", "C") for argument in places[name].arguments]
-        wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound)
+        rounding = problem.rounding_of_sums
+        # The error of a sum is rounded with the sum.
+        bound *= 1 + rounding.relative
+        wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound, rounding)
         if not wrong and count < m:
-            wrong = not self._is_product(places, random.choice((-1.0, 1.0), n), m, k, bound)
+            wrong = not self._is_product(places, random.choice((-1.0, 1.0), n), m, k, bound, rounding)
         return Judged(bool(wrong), count)
 
     def _places(self, problem: Problem, output: int) -> dict[MatrixName, Place]:
@@ -157,19 +161,30 @@ class TimedMemory:
         )
         return a, b, c
 
-    def _is_product(self, places: dict[MatrixName, Place], x: Matrix, m: int, k: int, bound: float) -> bool:
+    def _is_product(
+        self,
+        places: dict[MatrixName, Place],
+        x: Matrix,
+        m: int,
+        k: int,
+        bound: float,
+        rounding: RoundingOfSums,
+    ) -> bool:
         """Return whether C x = A (B x) within the bound, for a vector x of random signs.
 
-        |(C - A B) x| is a sum of errors with random signs, and each error is at most `bound` |aᵢ| |bⱼ|.
+        |(C - A B) x| is a sum of errors with random signs. Each error is at most `bound` |aᵢ| |bⱼ|, and that
+        of rounding the sum.
         R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977.
         """
         n = len(x)
         b_x, b_squares = self._times(places["B"], x, k)
         expected, a_squares = self._times(places["A"], b_x, m)
-        actual, _ = self._times(places["C"], x, m)
+        actual, c_squares = self._times(places["C"], x, m)
         # The second term covers the rounding errors of the three float64 products with a vector.
         share = SIGN_DEVIATIONS * bound + 4 * (n + k) * 2.0**-53 * np.sqrt(n)
         tolerance = share * np.sqrt(a_squares) * np.sqrt(b_squares.sum())
+        of_rounding = rounding.relative**2 * c_squares + rounding.least**2 * n
+        tolerance += SIGN_DEVIATIONS * (1 + rounding.relative) * np.sqrt(of_rounding)
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(actual - expected) <= tolerance).all())  # False for NaN
 

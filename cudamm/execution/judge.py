@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from cudamm.devices.device import GUARDS, SHARED, UNSET_LOCALS, DamagedMemoryError, Run
+from cudamm.devices.device import SHARED, UNSET_LOCALS, DamagedMemoryError, Run, guards_of
 from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
@@ -110,7 +110,7 @@ def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
     """Return the verdict if the device itself finds the product right; None if the host has to judge."""
-    is_integer = problem.element.name == "int32"
+    is_integer = problem.element.is_integer
     if not (is_integer or fmad or not _has_ordered_sum(variant, problem)):
         return None
     deviation = run.deviation(problem)
@@ -129,7 +129,7 @@ def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> V
     error_bound = float(bound[worst])
     if wrong.any():
         return Verdict(False, "", False, max_error, error_bound)
-    if problem.element.name == "int32":
+    if problem.element.is_integer:
         return Verdict(True, "", True, max_error, error_bound)
     if fmad or not _has_ordered_sum(variant, problem):
         return Verdict(True, "", None, max_error, error_bound)
@@ -179,16 +179,16 @@ def describe_wrong(
     text = (
         f"{count} of {product.size} element{'s' * (product.size > 1)} wrong, first C[{row}][{column}]"
         f"{_tile(variant, row, column)}{where(wrong)}: expected {problem.reference[0][row, column]:.9g}, "
-        f"got {product[row, column]:.9g}"
+        f"got {float(product[row, column]):.9g}"
     )
     if is_filled_with(product, SHARED).any():
         return text + ", read from uninitialised shared memory"
-    if product.dtype.kind == "f" and any(is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS):
+    if not problem.element.is_integer and any(is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS):
         return f"{text}, {UNSET_LOCAL}"
-    for name, guard in GUARDS.items():
+    for name, guard in guards_of(product).items():
         if is_filled_with(product, guard).any():
             return text + f", read from beyond the edge of {name}"
-    if product.dtype.kind == "f" and np.isnan(product).any():
+    if not problem.element.is_integer and np.isnan(product).any():
         return f"{text}, {COMPUTED_NAN}"
     return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
 
@@ -206,9 +206,12 @@ def where(mask: Matrix) -> str:
 
 
 def is_filled_with(product: Matrix, word: np.uint32) -> Matrix:
-    """Return a mask of the elements whose bits are a 32-bit pattern, repeated for 64-bit types."""
-    bits = np.uint64 if product.itemsize == 8 else np.uint32
-    mask: Matrix = product.view(bits) == np.full(product.itemsize // 4, word).view(bits)[0]
+    """Return a mask of the elements whose bits are a 32-bit pattern, repeated for 64-bit types.
+
+    Elements of 16 bits are compared with the upper half of the pattern.
+    """
+    bits = f"u{product.itemsize}"
+    mask: Matrix = product.view(bits) == np.full(2, word).view(bits)[-1]
     return mask
 
 

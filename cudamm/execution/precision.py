@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cudamm.kernels.error_bound import rounding_of_sums
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.reference_product import Matrix
 
 SAMPLE_ELEMENTS = 4096
@@ -27,6 +29,21 @@ FACTOR = 8
 
 docs/trust.md shows how far correct kernels stay below it, and lower precisions above it.
 """
+
+FACTOR_OF_ROUNDED = 2
+"""The same if sums are kept in a wider type and rounded once: nearly all of the error is that rounding.
+
+Its size is known, and not only its order. Sums of 16 terms that are kept in the element type have three times
+its error.
+"""
+
+FACTOR_OF_FEW = 6
+"""The same for fewer than ENOUGH_ROUNDED elements, all of which may be rounded by much, by chance."""
+
+ENOUGH_ROUNDED = 256
+
+MEAN_ROUNDING = 0.41
+"""Root mean square of the relative error of rounding to p bits, in multiples of 2⁻ᵖ."""
 
 ROUNDING_ERROR = 0.5
 """Root mean square of the relative error of a p-bit product, in multiples of 2⁻ᵖ.
@@ -56,11 +73,11 @@ PIECE_TERMS = 2**17
 PIECE_STEPS = 1024
 """Number of values of k whose squares are summed at a time."""
 
-FULL_BITS = {"float32": 24, "float64": 53}
-"""Number of significant bits of each element type with rounding errors."""
-
 FORMATS = {53: "float64", 24: "float32", 11: "half, TF32", 8: "bfloat16"}
 """Names of the formats with a number of significant bits."""
+
+NAMES_OF_ROUNDED = {11: "float16", 8: "bfloat16"}
+"""Names of the element types whose sums are kept in a wider type, by their significant bits."""
 
 CUT_FORMATS = {
     10: "half or TF32 without rounding",
@@ -98,14 +115,26 @@ class Precision:
         return self.rms_error / self.yardstick_error
 
     @property
+    def is_rounded(self) -> bool:
+        """Return whether sums are kept in a wider type than the elements."""
+        return self.full_bits in NAMES_OF_ROUNDED
+
+    @property
+    def factor(self) -> float:
+        """Return the largest error of a correct kernel, in multiples of the yardstick."""
+        if not self.is_rounded:
+            return FACTOR
+        return FACTOR_OF_ROUNDED if self.elements >= ENOUGH_ROUNDED else FACTOR_OF_FEW
+
+    @property
     def is_lower(self) -> bool:
         """Return whether the errors are larger than those of a computation in the full element type."""
-        return self.rms_error > FACTOR * self.yardstick_error
+        return self.rms_error > self.factor * self.yardstick_error
 
     def is_allowed(self, product_bits: int) -> bool:
         """Return whether the errors are no larger than those of products of some bits and correct sums."""
         of_products = CUT_FACTOR * ROUNDING_ERROR * 2.0**-product_bits
-        return self.rms_error <= math.hypot(FACTOR * self.yardstick_error, of_products)
+        return self.rms_error <= math.hypot(self.factor * self.yardstick_error, of_products)
 
     @property
     def effective_bits(self) -> float:
@@ -123,7 +152,7 @@ class Precision:
 
         The number is below 11 if the rounding errors of long sums hide products in half precision.
         """
-        return self._bits_of_products(FACTOR)
+        return self._bits_of_products(self.factor)
 
     def _bits_of_products(self, ratio: float) -> float:
         """Return the precision of products that have errors of this ratio together with the sums' own."""
@@ -137,7 +166,12 @@ def describe(precision: Precision) -> str:
     An 8-bit product and an 11-bit sum of 64 terms can have equal errors: if the errors are also those of sums
     kept in a common format, both are named.
     """
-    element_name = FORMATS[precision.full_bits]
+    element_name = NAMES_OF_ROUNDED.get(precision.full_bits) or FORMATS[precision.full_bits]
+    if precision.is_rounded and precision.is_lower:
+        return (
+            f"its errors are {precision.ratio:.2g} times those of rounding C to {element_name}; sums have to be "
+            "kept in float32"
+        )
     if not precision.is_lower:
         return f"errors like those of {element_name}"
     bits, sum_bits = round(precision.effective_bits), round(precision.effective_sum_bits)
@@ -205,6 +239,8 @@ def yardstick_of(
 ) -> Yardstick | None:
     """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
 
+    Sums of 16-bit elements are kept in float32, and each is rounded once: that error is added.
+
     The yardstick is the largest of three errors: that of a chain of FMAs (for float64, of products and sums),
     that of 2 to 32 interleaved chains, and the expected error of a chain in a random order. A few elements
     can have small errors by chance; the yardstick therefore includes the error that is expected of the chains
@@ -220,9 +256,12 @@ def yardstick_of(
         reference_low: low part of the exact elements.
         known_error: the expected error, from another sample of inputs of the same kind.
     """
-    if element_name not in FULL_BITS:
+    element = ELEMENT_TYPES[element_name]
+    if element.is_integer:
         return None
-    limits = np.finfo(element_name)
+    of_sums = element.of_sums.dtype
+    a, b = a.astype(of_sums, copy=False), b.astype(of_sums, copy=False)
+    limits = np.finfo(of_sums)
     with np.errstate(over="ignore"):
         terms_norm = np.sqrt(_sum_of_squared_terms(a, b))
     # Errors of numbers below the normal range are absolute, not relative.
@@ -230,8 +269,8 @@ def yardstick_of(
     if not chosen.any() or not np.isfinite(terms_norm).all():
         return None
 
+    full_bits = element.significant_bits
     if known_error is not None:
-        full_bits = FULL_BITS[element_name]
         return Yardstick(full_bits, reference_high, reference_low, terms_norm, chosen, known_error)
     unit, k = ROUNDING_ERROR * float(limits.eps) / 2, a.shape[1]
     expected = [
@@ -246,9 +285,9 @@ def yardstick_of(
         for order_error in (chain_error, growth * unit):
             if np.isfinite(order_error).all():
                 expected.append(_relative_rms(order_error, terms_norm[part], chosen[part]))
-    return Yardstick(
-        FULL_BITS[element_name], reference_high, reference_low, terms_norm, chosen, max(expected)
-    )
+    of_rounding = MEAN_ROUNDING * rounding_of_sums(element).of(reference_high)
+    error = math.hypot(max(expected), _relative_rms(of_rounding, terms_norm, chosen))
+    return Yardstick(full_bits, reference_high, reference_low, terms_norm, chosen, error)
 
 
 def _relative_rms(error: Matrix, terms_norm: Matrix, chosen: Matrix) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 from cudamm.devices.device import Run
 from cudamm.execution.case import Verdict
 from cudamm.execution.precision import (
-    FULL_BITS,
     SAMPLE_ELEMENTS,
     Precision,
     choose_sample,
@@ -62,7 +61,7 @@ class PrecisionJudge:
     @property
     def applies(self) -> bool:
         """Return whether the products have a precision: whole numbers are exact."""
-        return self._problem.element.name in FULL_BITS and self._problem.scale == UNSCALED
+        return not self._problem.element.is_integer and self._problem.scale == UNSCALED
 
     def precision(self, a: Matrix, b: Matrix, product: Matrix) -> Precision | None:
         """Return the precision of the elements in rows of A and columns of B; None if it is not known."""

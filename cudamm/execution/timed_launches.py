@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cudamm.devices.device import POISON, DamagedMemoryError, Judged, Run, Slot
+from cudamm.devices.device import DamagedMemoryError, Judged, Run, Slot, poison_of
 from cudamm.errors import KernelError
 from cudamm.execution.judge import describe_wrong, is_filled_with, where, wrong_elements
 from cudamm.execution.precision_judge import PrecisionJudge
@@ -149,7 +149,7 @@ class TimedLaunches:
         """Return what is wrong with the product of a later launch, which was right in the first launch."""
         wrong = wrong_elements(product, problem)
         if not self._run.plan.adds_to_zeros and problem.scale == UNSCALED:
-            unwritten = is_filled_with(product, POISON)
+            unwritten = is_filled_with(product, poison_of(product))
             if unwritten.any():
                 return self._wrong(f": a later launch did not write C{where(unwritten)}")
         for earlier in (self._problem, *reversed(self._earlier)):
@@ -167,7 +167,8 @@ class TimedLaunches:
         rows, columns = problem.error_factors
         n = product.shape[1]
         error = np.abs(product[row] - problem.scale.alpha * (a[row].astype(np.float64) @ b[:, :n]))
-        is_near = error <= 2 * rows[row] * columns[:n] + abs(problem.scale.beta)
+        bound = 2 * rows[row] * columns[:n] + problem.rounding_of_sums.of(product[row].astype(np.float64))
+        is_near = error <= bound + abs(problem.scale.beta)
         of_problem = is_near[wrong[row]].all() and not wrong_elements(product, problem)[wrong].any()
         problem.release()
         return bool(of_problem)

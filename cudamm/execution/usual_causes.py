@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cudamm.devices.device import GUARD_BYTES, GUARDS, Run
+from cudamm.devices.device import GUARD_BYTES, Run, guards_of
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import error_factors, gamma, norms_of
 from cudamm.kernels.launch_plan import Launch
@@ -316,10 +316,10 @@ class _Observed:
             name: run.region(name).view(dtype).astype(np.float64) for name in ("A", "B")
         }
         words = run.region("C").view(np.uint32).copy()
-        before = np.full_like(words, GUARDS["C"])
-        start = GUARD_BYTES // 4
-        before[start : start + run.matrices["C"].nbytes // 4] = run.poison
+        before = np.full_like(words, guards_of(run.matrices["C"])["C"])
         bits = f"u{dtype.itemsize}"
+        elements = before.view(bits)[self._guard :][: run.matrices["C"].size]
+        elements[:] = np.full(2, run.poison).view(bits)[0]
         self._written: Mask = words.view(bits) != before.view(bits)
         self._values = words.view(dtype).astype(np.float64)
 
@@ -376,7 +376,7 @@ class _Observed:
         self, sums: Matrix, found: Matrix, left: Matrix, right: Matrix, *, diagonal: bool = False
     ) -> Mask:
         """Return where sums equal what was found, within the bound on rounding errors. NaN equals NaN."""
-        if self._problem.element.name == "int32":
+        if self._problem.element.is_integer:
             return np.asarray((sums - found) % 2.0**32 == 0)
         bound = _bound(left, right, self._problem)
         if diagonal:
@@ -413,7 +413,7 @@ def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
     except UsageError:  # there is no bound: nothing is near enough
         return np.zeros((a.shape[0], b.shape[1]))
     bound: Matrix = np.outer(rows, columns) * (2 if problem.element.name == "float64" else 1)
-    return bound
+    return bound + problem.rounding_of_sums.of(a @ b) if problem.element.rounds_sums else bound
 
 
 def _product(run: Run, problem: Problem) -> Matrix:
@@ -437,12 +437,12 @@ def _of_values(run: Run, problem: Problem) -> str:
     factor = _factor(product, problem)
     if factor is not None:
         return f"C is {factor:g} times the product"
-    if problem.element.name == "int32":
+    if problem.element.is_integer:
         return ""
     if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_EXACT:
         return f"{WHOLE_NUMBERS}: the kernel sums or stores in a variable of a whole-number type"
     a, b = problem.inputs
-    for name, rounded in _ROUNDINGS[problem.element.name]:
+    for name, rounded in _ROUNDINGS.get(problem.element.name, ()):
         if _is_product(product, rounded(a), rounded(b), problem):
             return f"A and B are rounded to {name} before they are multiplied"
     if problem.element.name == "float64":
@@ -460,9 +460,9 @@ def _factor(product: Matrix, problem: Problem) -> float | None:
         return None
     exact = float(product[place] / reference[place])
     factor = float(f"{exact:.4g}")  # rounding errors leave digits behind
-    if problem.element.name != "int32" and abs(factor - 1) < LEAST_FACTOR:
+    if not problem.element.is_integer and abs(factor - 1) < LEAST_FACTOR:
         return None  # rounding to fewer bits makes products a little smaller too
-    if factor in (0, 1) or (problem.element.name == "int32" and factor != exact):
+    if factor in (0, 1) or (problem.element.is_integer and factor != exact):
         return None
     bound = problem.error_bound * max(1.0, abs(factor)) * 1.5  # the multiplication is rounded too
     return factor if (np.abs(product - factor * reference) <= bound).all() else None
@@ -485,5 +485,5 @@ _NARROW = (("half precision", _cut(10)), ("bfloat16", _cut(7)))
 _ROUNDINGS: dict[str, tuple[tuple[str, Any], ...]] = {
     "float32": _NARROW,
     "float64": (("float32", lambda matrix: matrix.astype(np.float32).astype(np.float64)), *_NARROW),
-    "int32": (),
+    "float16": _NARROW[1:],
 }

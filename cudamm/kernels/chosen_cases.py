@@ -51,7 +51,7 @@ def cases(
 
     check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
     problems = {
-        (s, e): Problem(s, e, seed, Scale(*scale), "" if e.name == "int32" else allowed_precision)
+        (s, e): Problem(s, e, seed, Scale(*scale), "" if e.is_integer else allowed_precision)
         for s in shapes
         for e in elements or ELEMENT_TYPES.values()
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cudamm.errors import UsageError
@@ -34,20 +36,52 @@ def error_factors(norms: tuple[Matrix, Matrix], relative_bound: float) -> tuple[
 
 
 def gamma(element: ElementType, k: int) -> float:
-    """Return γ_k = k u / (1 − k u), where u is the unit roundoff; 0 for whole numbers.
+    """Return γ_k = k u / (1 − k u), where u is the unit roundoff of the sums; 0 for whole numbers.
 
     Raises:
         UsageError: k u ≥ 1.
     """
-    if element.name == "int32":
+    if element.is_integer:
         return 0.0
-    unit_roundoff = float(np.finfo(element.name).eps) / 2
-    if k * unit_roundoff >= 1:
+    roundoff = unit_roundoff(element.of_sums)
+    if k * roundoff >= 1:
         raise UsageError(
-            f"rounding K = {k:,} terms can lose every digit of {element.name}: there is no error bound to "
-            "verify against; use --dtype float64 or --no-verify"
+            f"rounding K = {k:,} terms can lose every digit of {element.accumulator}: there is no error bound "
+            "to verify against; use --dtype float64 or --no-verify"
         )
-    return k * unit_roundoff / (1 - k * unit_roundoff)
+    return k * roundoff / (1 - k * roundoff)
+
+
+def unit_roundoff(element: ElementType) -> float:
+    """Return the largest relative error of rounding a number to the type."""
+    return 2.0**-element.significant_bits
+
+
+@dataclass(frozen=True)
+class RoundingOfSums:
+    """The largest error of rounding a sum to the element type, if it was kept in a wider type.
+
+    Attributes:
+        relative: as a share of the sum.
+        least: of a sum below the normal range.
+    """
+
+    relative: float = 0.0
+    least: float = 0.0
+
+    def of(self, sums: Matrix) -> Matrix:
+        """Return the largest error of each sum."""
+        error: Matrix = np.abs(sums) * self.relative + self.least
+        return error
+
+
+def rounding_of_sums(element: ElementType) -> RoundingOfSums:
+    """Return the error of rounding sums to the element type; 0 if sums are kept in that type."""
+    if not element.rounds_sums:
+        return RoundingOfSums()
+    least_normal = 2.0**-14 if element.name == "float16" else 2.0**-126
+    roundoff = unit_roundoff(element)
+    return RoundingOfSums(roundoff, least_normal * roundoff)
 
 
 def norms_of(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:

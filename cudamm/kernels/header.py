@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, Language, MatrixName, Method, Parameter
+from cudamm.kernels.method import ELEMENT_TYPES, FULL_WIDTH, SIZE_NAMES, Language, MatrixName, Method, Parameter
 from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.sibling_constants import sibling_constants
 from cudamm.source.c_text import function_of, kernels_in, with_values, without_comments
@@ -160,8 +160,9 @@ def parse_method(
             ]
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
     types = _words(fields.get("types", ""))
-    if not types and (language == "python" or _names_element(without_comments(code), entry)):
-        types = tuple(ELEMENT_TYPES)
+    plain = without_comments(code)
+    if not types and (language == "python" or _names_type("element", plain, entry)):
+        types = tuple(ELEMENT_TYPES) if _names_type("accumulator", plain, entry) else FULL_WIDTH
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
         types = (_element_type(path, matrix_types(preprocessed(code), default_entry, arguments)),)
@@ -271,18 +272,19 @@ def _language(path: Path, source: str) -> Language:
     return "c++" if path.suffix == ".cpp" and "__global__" not in without_comments(source) else "cuda"
 
 
-def _names_element(code: str, entry: str) -> bool:
-    """Return whether C source without comments uses `element` as a type, and not as a variable."""
-    return re.search(r"\belement\b", entry) is not None or (
-        re.search(r"\belement\b\s*(?:[*&]|\w)|[<(,]\s*element\s*[>),]", code) is not None
-        and not re.search(r"\b(?:auto|double|float|int|long|size_t|unsigned|u?int\d+_t)\s+element\b", code)
+def _names_type(name: str, code: str, entry: str) -> bool:
+    """Return whether C source without comments uses a name such as `element` as a type, not as a variable."""
+    return re.search(rf"\b{name}\b", entry) is not None or (
+        re.search(rf"\b{name}\b\s*(?:[*&]|\w)|[<(,]\s*{name}\s*[>),]", code) is not None
+        and not re.search(rf"\b(?:auto|double|float|int|long|size_t|unsigned|u?int\d+_t)\s+{name}\b", code)
     )
 
 
 def _element_type(path: Path, c_types: Sequence[str]) -> str:
     """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
-    found = [element.name for element in ELEMENT_TYPES.values() if element.c_name in c_types]
-    others = set(c_types) - {element.c_name for element in ELEMENT_TYPES.values()}
+    names = {name: e.name for e in ELEMENT_TYPES.values() for name in (e.c_name, *e.other_c_names)}
+    found = list(dict.fromkeys(names[c_type] for c_type in c_types if c_type in names))
+    others = set(c_types) - names.keys()
     for c_type in sorted(others):
         if c_type in _NARROW or is_number(c_type):
             raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {c_type} yet")
@@ -293,7 +295,7 @@ def _element_type(path: Path, c_types: Sequence[str]) -> str:
     return found[0] if found else "float32"
 
 
-_NARROW = ("half", "__half", "half2", "__half2", "__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162")
+_NARROW = ("half2", "__half2", "__nv_bfloat162", "nv_bfloat162")
 """Types of CUDA's headers that no element type of cudamm has."""
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.source.expression import Expression
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Value = int | str
 """A parameter's value. Expressions can use whole numbers; text (a type, a macro) can only be substituted."""
@@ -32,21 +35,60 @@ class ElementType:
         name: NumPy's name, used in options and JSON.
         c_name: the C type that replaces `element` in a source.
         size_bytes: size of one element.
+        significant_bits: number of bits of the fraction, with the leading one; 0 for whole numbers.
+        accumulator: name of the type that replaces `accumulator` in a source, in which sums are kept.
+        header: CUDA's header that defines the C type; empty for types of the language.
+        other_c_names: other names of the C type in CUDA's headers.
     """
 
     name: str
     c_name: str
     size_bytes: int
+    significant_bits: int
+    accumulator: str
+    header: str = ""
+    other_c_names: tuple[str, ...] = ()
+
+    @property
+    def is_integer(self) -> bool:
+        """Return whether the elements are whole numbers, whose products are exact."""
+        return not self.significant_bits
+
+    @property
+    def rounds_sums(self) -> bool:
+        """Return whether sums are kept in a wider type, and rounded to the element type once."""
+        return self.accumulator != self.name
+
+    @property
+    def of_sums(self) -> ElementType:
+        """Return the type in which sums are kept."""
+        return ELEMENT_TYPES[self.accumulator]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return NumPy's type of the elements."""
+        import numpy  # most commands read methods and make no matrices
+
+        if self.name == "bfloat16":
+            import ml_dtypes  # which adds it to NumPy's types
+
+            return numpy.dtype(ml_dtypes.bfloat16)
+        return numpy.dtype(self.name)
 
 
 ELEMENT_TYPES = {
     t.name: t
     for t in (
-        ElementType("float32", "float", 4),
-        ElementType("float64", "double", 8),
-        ElementType("int32", "int", 4),
+        ElementType("float32", "float", 4, 24, "float32"),
+        ElementType("float64", "double", 8, 53, "float64"),
+        ElementType("int32", "int", 4, 0, "int32"),
+        ElementType("float16", "__half", 2, 11, "float32", "cuda_fp16.h", ("half",)),
+        ElementType("bfloat16", "__nv_bfloat16", 2, 8, "float32", "cuda_bf16.h", ("nv_bfloat16",)),
     )
 }
+
+FULL_WIDTH = tuple(name for name, element in ELEMENT_TYPES.items() if not element.rounds_sums)
+"""Names of the types whose sums are kept in the type itself."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cudamm.errors import UsageError
-from cudamm.kernels.error_bound import error_factors, gamma, norms_of, sums_of_pieces
+from cudamm.kernels.error_bound import (
+    RoundingOfSums,
+    error_factors,
+    gamma,
+    norms_of,
+    rounding_of_sums,
+    sums_of_pieces,
+)
 from cudamm.kernels.lower_precision import LowerPrecision, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
@@ -136,7 +143,7 @@ class Problem:
         return self._drawn("A", m, k, of_a), self._drawn("B", k, n, of_b)
 
     def _drawn(self, name: MatrixName, rows: int, columns: int, of_stream: ElementStream) -> Matrix:
-        elements = np.empty(rows * columns, self.element.name)
+        elements = np.empty(rows * columns, self.element.dtype)
         of_stream.fill(elements, self.window)
         return MatrixLayout(rows, columns, name in self.column_major).matrix_in(elements)
 
@@ -153,7 +160,7 @@ class Problem:
 
         Those of a draw are as large as int32 allows, so that no product of bytes or in float32 is right.
         """
-        if self.element.name != "int32":
+        if not self.element.is_integer:
             return 0
         room = 2**31 - 1 - abs(self.scale.beta) * LARGEST_WHOLE
         of_product = room / max(1.0, abs(self.scale.alpha)) / self.shape.k
@@ -168,9 +175,9 @@ class Problem:
         """
         random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, self.draw, 3])
         extents = self.shape.m, self.shape.n
-        if self.element.name == "int32":
+        if self.element.is_integer:
             return random.integers(-LARGEST_WHOLE, LARGEST_WHOLE, extents, np.int32, endpoint=True)
-        return random.uniform(-1, 1, extents).astype(self.element.name)
+        return random.uniform(-1, 1, extents).astype(self.element.dtype)
 
     @functools.cached_property
     def reference(self) -> tuple[Matrix, Matrix]:
@@ -184,11 +191,20 @@ class Problem:
     def error_bound(self) -> Matrix:
         """Return the largest possible rounding error of each element (m x n): see `error_factors`."""
         bound: Matrix = np.outer(*self.error_factors)
+        if self.element.rounds_sums:
+            bound += self.rounding_of_sums.of(self.reference[0])
         return bound
 
     @property
+    def rounding_of_sums(self) -> RoundingOfSums:
+        """Return the error of rounding a sum to the element type, on top of the error of the sum."""
+        return rounding_of_sums(self.element)
+
+    @property
     def error_factors(self) -> tuple[Matrix, Matrix]:
-        """Return a factor for each row (m) and each column (n), whose products are `error_bound`.
+        """Return a factor for each row (m) and each column (n), whose products bound the errors of the sums.
+
+        They are `error_bound`, unless sums are rounded to the element type, as `rounding_of_sums` says.
 
         Raises:
             UsageError: k is too large for any bound.
@@ -198,6 +214,9 @@ class Problem:
             # β C is one more product of a row and a column: of β and of an element that is at most 1.
             rows = np.sqrt((self.scale.alpha * rows) ** 2 + self.scale.beta**2)
             columns = np.sqrt(columns**2 + 1)
+        if self.element.rounds_sums:
+            # The error of a sum is rounded with the sum.
+            rows = rows * (1 + self.rounding_of_sums.relative)
         return error_factors((rows, columns), self.relative_bound)
 
     @property
@@ -239,7 +258,7 @@ class Problem:
         for name, value in self.scale.names.items():
             if 0 < abs(value) < LEAST_SCALE:
                 raise UsageError(f"{name} is {value:g}: it has to be 0 or at least {LEAST_SCALE:g} in size")
-        if self.element.name != "int32" or self.scale == UNSCALED:
+        if not self.element.is_integer or self.scale == UNSCALED:
             return
         if not (alpha.is_integer() and beta.is_integer()):
             raise UsageError(
@@ -277,7 +296,7 @@ class Problem:
         rows, columns = self._norms
         detectable = (
             0.25
-            if self.element.name == "int32"
+            if self.element.is_integer
             else rows * (gamma(self.element, self.shape.k) * columns.min() / 1000)
         )
         with np.errstate(invalid="ignore", over="ignore"):
@@ -296,7 +315,7 @@ class Problem:
     def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:
         """Return some rows of the product, summed in k order: see `reference_product.sum_in_k_order`."""
         a, b = self.inputs
-        return sum_in_k_order(a[rows], b)
+        return sum_in_k_order(a[rows], b, self.element)
 
     def release(self) -> None:
         """Release the matrices' memory; later uses compute the same matrices again."""

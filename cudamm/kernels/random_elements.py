@@ -36,7 +36,8 @@ class ElementStream:
 
     Attributes:
         key: the generator's key.
-        largest: largest absolute value of whole numbers; 0 for floating-point elements, which are in [-1, 1).
+        largest: largest absolute value of whole numbers; 0 for floating-point elements, which are in [-1, 1),
+            or in [-1, 1] if they have 16 bits.
     """
 
     key: tuple[int, int]
@@ -54,7 +55,10 @@ class ElementStream:
 
     def _fill_piece(self, piece: Matrix, first_byte: int) -> None:
         generator = np.random.Philox(key=np.array(self.key, np.uint64)).advance(first_byte // STEP_BYTES)
-        if piece.dtype.kind == "f":
+        if piece.itemsize == 2:
+            bits = generator.random_raw(-(-piece.size // 4)).view(np.uint16)[: piece.size]
+            piece[:] = bits.astype(np.float32) * np.float32(2.0**-15) - 1  # exact, and rounded by the assignment
+        elif piece.dtype.kind == "f":
             np.random.Generator(generator).random(out=piece, dtype=piece.dtype)
             piece *= 2
             piece -= 1

@@ -15,8 +15,8 @@ Matrix = npt.NDArray[Any]
 def reference_product(a: Matrix, b: Matrix, element: ElementType) -> tuple[Matrix, Matrix]:
     """Return A B as an unevaluated sum of two float64 matrices (m x n), high part and low part.
 
-    For int32 the product is exact. For float32 it is a plain float64 product, whose error is 2⁻²⁹ of the
-    error that float32 allows. For float64 a plain product would be as inexact as the result that it judges,
+    For int32 the product is exact. For float32 and 16-bit types it is a plain float64 product, whose error is
+    2⁻²⁹ of the error that sums in float32 allow. For float64 a plain product would be as inexact as the result that it judges,
     so `product_of_slices` computes it.
     """
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -34,16 +34,18 @@ def scaled_sum(product: tuple[Matrix, Matrix], c: Matrix, alpha: float, beta: fl
     return rounded, (total - rounded).astype(np.float64)
 
 
-def sum_in_k_order(a: Matrix, b: Matrix) -> Matrix:
+def sum_in_k_order(a: Matrix, b: Matrix, element: ElementType) -> Matrix:
     """Return A B, where each element is one running sum over k = 0, 1, …
 
-    Each product and each sum is rounded to the element type. A kernel that sums in k order without fused
-    multiply-add must compute the same bits.
+    Each product and each sum is rounded to the type of the sums, and the last sum to the element type. A
+    kernel that sums in k order without fused multiply-add must compute the same bits.
     """
-    total = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    of_sums = element.of_sums.dtype
+    a, b = a.astype(of_sums, copy=False), b.astype(of_sums, copy=False)
+    total = np.zeros((a.shape[0], b.shape[1]), of_sums)
     for k in range(a.shape[1]):
         total += a[:, k : k + 1] * b[k]
-    return total
+    return total.astype(element.dtype, copy=False)
 
 
 def product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:

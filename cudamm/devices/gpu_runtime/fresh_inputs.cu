@@ -54,6 +54,14 @@ __device__ void elements_of(word64 step, Key key, int largest, int (&elements)[S
     }
 }
 
+// 16 random bits for each element, exact as float and then rounded to the element type.
+template <typename T>
+__device__ void elements_of(word64 step, Key key, int, T (&elements)[STEP_BYTES / 2]) {
+    word64 words[4];
+    philox(step + 1, key, words);
+    for (int i = 0; i < 16; ++i) elements[i] = T((words[i / 4] >> 16 * (i % 4) & 0xFFFF) * (2 / 65536.0f) - 1);
+}
+
 // Fills memory with a stream of random elements. `bytes` is a multiple of STEP_BYTES.
 template <typename T>
 __device__ void draw(T *memory, word64 bytes, Key key, int largest) {
@@ -75,7 +83,7 @@ __device__ void count_unlike(const T *memory, word64 bytes, Key key, int largest
     for (word64 step = blockIdx.x * (word64)blockDim.x + threadIdx.x; step < bytes / STEP_BYTES; step += threads) {
         T elements[each];
         elements_of(step, key, largest, elements);
-        for (int i = 0; i < each; ++i) count += !(memory[step * each + i] == elements[i]);  // also for NaN
+        for (int i = 0; i < each; ++i) count += !(to_double(memory[step * each + i]) == to_double(elements[i]));  // also for NaN
     }
     if (count) atomicAdd(unlike, count);
 }
@@ -88,11 +96,11 @@ struct Sum {
     double value = 0, size = 0;
 
     __device__ void add(T a, T b) {
-        const double term = (double)a * (double)b;
+        const double term = to_double(a) * to_double(b);
         value += term;
         size += fabs(term);
     }
-    __device__ double error_of(T c) const { return fabs((double)c - value); }
+    __device__ double error_of(T c) const { return fabs(to_double(c) - value); }
 };
 
 // For double the rounding error of each product and of each addition is kept too, which gives about twice the
@@ -124,14 +132,15 @@ struct FoundRows {
 };
 
 // Compares some rows of C (m x n) with sums of higher precision of the products of A's row and B's column. The
-// bound on an element's error is `gamma` times the sum of the sizes of its products. The index of an element is
+// bound on an element's error is `gamma` times the sum of the sizes of its products, and the error of rounding the
+// sum to T: a share of it, and at least `least`. The index of an element is
 // that in the chosen rows: position * n + column.
 const int EDGE = 32;
 
 template <typename T>
 __device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_strides, const T *c,
                            Strides c_strides, const int *rows, int row_count, int n, int k, double gamma,
-                           FoundRows *found) {
+                           double rounding, double least, FoundRows *found) {
     __shared__ T a_tile[EDGE][EDGE], b_tile[EDGE][EDGE];
     const int position = blockIdx.y * EDGE + threadIdx.y, col = blockIdx.x * EDGE + threadIdx.x;
     const word64 row = position < row_count ? rows[position] : 0;
@@ -139,9 +148,9 @@ __device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_
     for (int from = 0; from < k; from += EDGE) {
         const int a_col = from + threadIdx.x, b_row = from + threadIdx.y;
         const bool has_a = position < row_count && a_col < k, has_b = b_row < k && col < n;
-        a_tile[threadIdx.y][threadIdx.x] = has_a ? a[row * a_strides.row + (word64)a_col * a_strides.column] : 0;
+        a_tile[threadIdx.y][threadIdx.x] = has_a ? a[row * a_strides.row + (word64)a_col * a_strides.column] : T(0);
         b_tile[threadIdx.y][threadIdx.x] =
-            has_b ? b[(word64)b_row * b_strides.row + (word64)col * b_strides.column] : 0;
+            has_b ? b[(word64)b_row * b_strides.row + (word64)col * b_strides.column] : T(0);
         __syncthreads();
         for (int i = 0; i < EDGE; ++i) sum.add(a_tile[threadIdx.y][i], b_tile[i][threadIdx.x]);
         __syncthreads();
@@ -149,7 +158,7 @@ __device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_
     word64 wrong = 0, worst = 0;
     if (position < row_count && col < n) {
         const double error = sum.error_of(c[row * c_strides.row + (word64)col * c_strides.column]);
-        const double bound = gamma * sum.size;
+        const double bound = gamma * sum.size + rounding * fabs(sum.value) + least;
         wrong = !(error <= bound);  // also for NaN
         const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
         // Non-negative floats are ordered like their bits.
@@ -178,7 +187,7 @@ __device__ void times_vector(const T *matrix, Strides strides, const double *x, 
     if (row >= rows) return;
     double sum = 0, square = 0;
     for (int col = lane; col < cols; col += 32) {
-        const double element = (double)matrix[(word64)row * strides.row + (word64)col * strides.column];
+        const double element = to_double(matrix[(word64)row * strides.row + (word64)col * strides.column]);
         sum += element * x[col];
         square += element * element;
     }
@@ -217,9 +226,10 @@ __device__ void gather(const T *matrix, Strides strides, const int *rows, int ro
     }                                                                                                               \
     extern "C" __global__ void judge_rows_##name(const T *a, int a_row, int a_column, const T *b, int b_row,        \
                                                  int b_column, const T *c, int c_row, int c_column, const int *rows, \
-                                                 int row_count, int n, int k, double gamma, FoundRows *found) {     \
+                                                 int row_count, int n, int k, double gamma, double rounding,        \
+                                                 double least, FoundRows *found) {                                  \
         judge_rows(a, Strides{a_row, a_column}, b, Strides{b_row, b_column}, c, Strides{c_row, c_column}, rows,     \
-                   row_count, n, k, gamma, found);                                                                  \
+                   row_count, n, k, gamma, rounding, least, found);                                                                  \
     }                                                                                                               \
     extern "C" __global__ void times_vector_##name(const T *matrix, int row, int column, const double *x, double *y, \
                                                    double *squares, int rows, int cols) {                           \
@@ -233,3 +243,5 @@ __device__ void gather(const T *matrix, Strides strides, const int *rows, int ro
 KERNELS_FOR(float, float32)
 KERNELS_FOR(double, float64)
 KERNELS_FOR(int, int32)
+KERNELS_FOR(__half, float16)
+KERNELS_FOR(__nv_bfloat16, bfloat16)

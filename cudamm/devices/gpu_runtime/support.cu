@@ -1,7 +1,16 @@
 // Kernels of cudamm itself on a GPU. They help to time the measured kernels, check the memory that those
 // kernels write, and measure upper bounds for the rates of the device.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 typedef unsigned long long word64;
+
+// Every element type is exact in double.
+template <typename T>
+__device__ double to_double(T x) { return (double)x; }
+__device__ double to_double(__half x) { return (double)__half2float(x); }
+__device__ double to_double(__nv_bfloat16 x) { return (double)__bfloat162float(x); }
 
 // ---- Timing -------------------------------------------------------------------------------------------
 
@@ -30,7 +39,7 @@ extern "C" __global__ void empty() {}
 
 // ---- The reference ------------------------------------------------------------------------------------
 
-// Computes the float64 product of float32 or int32 matrices; the host checks the product before it is used as a
+// Computes the float64 product of matrices of any type but float64; the host checks the product before it is used as a
 // reference. Simple tiles in shared memory suffice: on most GPUs the float64 units are the bottleneck.
 const int TILE = 32;
 
@@ -41,21 +50,13 @@ __device__ void product(const T *a, const T *b, double *c, int m, int n, int k) 
     double sum = 0;
     for (int from = 0; from < k; from += TILE) {
         const int a_col = from + threadIdx.x, b_row = from + threadIdx.y;
-        a_tile[threadIdx.y][threadIdx.x] = row < m && a_col < k ? a[(word64)row * k + a_col] : 0;
-        b_tile[threadIdx.y][threadIdx.x] = b_row < k && col < n ? b[(word64)b_row * n + col] : 0;
+        a_tile[threadIdx.y][threadIdx.x] = row < m && a_col < k ? to_double(a[(word64)row * k + a_col]) : 0;
+        b_tile[threadIdx.y][threadIdx.x] = b_row < k && col < n ? to_double(b[(word64)b_row * n + col]) : 0;
         __syncthreads();
         for (int i = 0; i < TILE; ++i) sum += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];
         __syncthreads();
     }
     if (row < m && col < n) c[(word64)row * n + col] = sum;
-}
-
-extern "C" __global__ void product_float32(const float *a, const float *b, double *c, int m, int n, int k) {
-    product(a, b, c, m, n, k);
-}
-
-extern "C" __global__ void product_int32(const int *a, const int *b, double *c, int m, int n, int k) {
-    product(a, b, c, m, n, k);
 }
 
 // Computes y = matrix * x, with one warp for each row.
@@ -77,16 +78,16 @@ struct Found {
 
 // Compares each element of C, the first `rows` and `cols` of a matrix with leading dimension ld, with a float64
 // reference of rows x cols without padding. The bound on an element's error is the product of a factor of its
-// row and a factor of its column.
+// row and a factor of its column, and the error of rounding the sum to T: a share of it, and at least `least`.
 template <typename T>
 __device__ void judge(const T *c, int ld, int rows, int cols, const double *reference, const double *row_factors,
-                      const double *col_factors, Found *found) {
+                      const double *col_factors, double rounding, double least, Found *found) {
     const word64 count = (word64)rows * cols;
     word64 wrong = 0, worst = 0;
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x) {
         const word64 row = i / cols, col = i % cols;
-        const double error = fabs((double)c[row * ld + col] - reference[i]);
-        const double bound = row_factors[row] * col_factors[col];
+        const double error = fabs(to_double(c[row * ld + col]) - reference[i]);
+        const double bound = row_factors[row] * col_factors[col] + rounding * fabs(reference[i]) + least;
         const bool right = error <= bound;  // false for NaN
         wrong += !right;
         const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
@@ -105,15 +106,20 @@ __device__ void judge(const T *c, int ld, int rows, int cols, const double *refe
     }
 }
 
-extern "C" __global__ void judge_float32(const float *c, int ld, int rows, int cols, const double *reference,
-                                         const double *row_factors, const double *col_factors, Found *found) {
-    judge(c, ld, rows, cols, reference, row_factors, col_factors, found);
-}
+#define REFERENCE_FOR(T, name)                                                                                      \
+    extern "C" __global__ void product_##name(const T *a, const T *b, double *c, int m, int n, int k) {             \
+        product(a, b, c, m, n, k);                                                                                  \
+    }                                                                                                               \
+    extern "C" __global__ void judge_##name(const T *c, int ld, int rows, int cols, const double *reference,        \
+                                            const double *row_factors, const double *col_factors, double rounding,  \
+                                            double least, Found *found) {                                           \
+        judge(c, ld, rows, cols, reference, row_factors, col_factors, rounding, least, found);                      \
+    }
 
-extern "C" __global__ void judge_int32(const int *c, int ld, int rows, int cols, const double *reference,
-                                       const double *row_factors, const double *col_factors, Found *found) {
-    judge(c, ld, rows, cols, reference, row_factors, col_factors, found);
-}
+REFERENCE_FOR(float, float32)
+REFERENCE_FOR(int, int32)
+REFERENCE_FOR(__half, float16)
+REFERENCE_FOR(__nv_bfloat16, bfloat16)
 
 // Counts the words that differ from `expected`, such as guards that a kernel overwrote.
 extern "C" __global__ void count_changed(const unsigned *words, word64 count, unsigned expected, word64 *changed) {

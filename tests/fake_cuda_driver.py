@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import ElementStream
 
 PAGE = 256
-TYPES = {"float32": np.float32, "float64": np.float64, "int32": np.int32}
+TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items()}
 
 
 class Error(Exception):
@@ -135,6 +136,9 @@ class FakeDriver:
     def memset_d32(self, address: Any, word: int, count: int) -> None:
         self.array(address, np.uint32, count)[:] = word
 
+    def memset_d16(self, address: Any, word: int, count: int) -> None:
+        self.array(address, np.uint16, count)[:] = word
+
     def memset_d32_async(self, address: Any, word: int, count: int, stream: None) -> None:
         self.memset_d32(address, word, count)
 
@@ -197,7 +201,7 @@ class FakeFunction:
         return np.lib.stride_tricks.as_strided(flat, (rows, columns), (row * size, column * size))
 
     def _judge_rows(self, *arguments: Any) -> None:
-        rows, count, n, k, bound, found = arguments[9:]
+        rows, count, n, k, bound, rounding, least, found = arguments[9:]
         chosen = self.driver.array(rows, np.int32, count)
         m = int(chosen.max()) + 1
         a, b, c = (
@@ -205,7 +209,8 @@ class FakeFunction:
             for i, extents in ((0, (m, k)), (3, (k, n)), (6, (m, n)))
         )
         a, c = a[chosen], c[chosen]
-        wrong = ~(np.abs(c - a @ b) <= bound * (np.abs(a) @ np.abs(b)))
+        exact, sizes = a @ b, np.abs(a) @ np.abs(b)
+        wrong = ~(np.abs(c - exact) <= bound * sizes + rounding * np.abs(exact) + least)
         words = self.driver.array(found, np.uint64, 2)
         words[0] += np.count_nonzero(wrong)
         words[1] = int(np.argmax(wrong))

@@ -1,7 +1,7 @@
 # NVIDIA's library for the GPU, cuBLAS, for comparison with the kernels of the ladder.
 #
 # library: nvmath-python
-# types:   float32, float64
+# types:   float32, float64, float16, bfloat16
 #
 # cuBLAS expects column-major matrices. A row-major matrix of M x K elements, read column by column, is its
 # transpose of K x M. Since transpose(A B) = transpose(B) transpose(A), this file asks cuBLAS for the product
@@ -32,6 +32,9 @@ Failure = cublas.cuBLASError
 # alpha and beta of C = alpha A B + beta C; cuBLAS takes their addresses, and does not read C if beta is 0.
 _SCALARS = {name: np.array([1, 0], name) for name in ("float32", "float64")}
 
+# Numbers of the 16-bit types among CUDA's data types. Sums are kept in float32, as the kernels of the ladder do.
+_DATA_TYPES = {"float16": 2, "bfloat16": 14}
+
 
 def create(stream: int, workspace: int) -> int:
     """Return a handle whose calls go to a stream, with WORKSPACE_BYTES of device memory at an address.
@@ -52,10 +55,18 @@ def create(stream: int, workspace: int) -> int:
 
 def matmul(handle: int, m: int, n: int, k: int, a: int, b: int, c: int, element: str) -> None:
     """Queue C = A B of row-major matrices at addresses: A is m x k, B is k x n, C is m x n."""
-    gemm = cublas.sgemm if element == "float32" else cublas.dgemm
     no_transpose = cublas.Operation.N
-    alpha = _SCALARS[element].ctypes.data
-    beta = alpha + _SCALARS[element].itemsize
+    scalars = _SCALARS["float64" if element == "float64" else "float32"]
+    alpha = scalars.ctypes.data
+    beta = alpha + scalars.itemsize
+    if element in _DATA_TYPES:
+        of_type = _DATA_TYPES[element]
+        cublas.gemm_ex(
+            handle, no_transpose, no_transpose, n, m, k, alpha, b, of_type, n, a, of_type, k, beta, c, of_type, n,
+            cublas.ComputeType.COMPUTE_32F, cublas.GemmAlgo.DEFAULT,
+        )  # fmt: skip
+        return
+    gemm = cublas.sgemm if element == "float32" else cublas.dgemm
     gemm(handle, no_transpose, no_transpose, n, m, k, alpha, b, n, a, k, beta, c, n)
 
 

@@ -477,7 +477,7 @@ class _Reference:
         rows, columns = self.problem.error_factors
         address = int(self._memory[0]) + 8 * (row * self.problem.shape.n + column)
         element = _number_at(address, np.dtype(np.float64))
-        of_rounding = self.problem.rounding_of_sums.of(np.float64(element))
+        of_rounding = self.problem.rounding_of_sums.of(element)
         return element, float(rows[row] * columns[column] + of_rounding)
 
     def offer_to_problem(self) -> None:

@@ -21,7 +21,9 @@ from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.reference_product import Matrix
 
-SOURCES = [Path(__file__).parent / "gpu_runtime" / name for name in ("support.cu", "fresh_inputs.cu")]
+SOURCES = [
+    Path(__file__).parent / "gpu_runtime" / name for name in ("elements.cu", "support.cu", "fresh_inputs.cu")
+]
 
 MOST_QUEUED = 400
 """Maximum number of launches queued on a held stream: the driver's queue has room for about a thousand."""

@@ -183,12 +183,15 @@ def describe_wrong(
     )
     if is_filled_with(product, SHARED).any():
         return text + ", read from uninitialised shared memory"
-    if not problem.element.is_integer and any(is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS):
+    if not problem.element.is_integer and any(
+        is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS
+    ):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in guards_of(product).items():
         if is_filled_with(product, guard).any():
             return text + f", read from beyond the edge of {name}"
-    if not problem.element.is_integer and np.isnan(product).any():
+    # The rounding to 16 bits makes one NaN of all others, those of the guards too.
+    if not (problem.element.is_integer or problem.element.rounds_sums) and np.isnan(product).any():
         return f"{text}, {COMPUTED_NAN}"
     return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
 

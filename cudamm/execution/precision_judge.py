@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -21,6 +22,12 @@ from cudamm.kernels.reference_product import reference_product
 
 FEWEST_BITS = 6.5
 """Fewest bits for which errors beyond the bound are taken for a precision; those of bfloat16 are 7.8."""
+
+MOST_PER_ROOT_OF_TERMS = 3.0
+"""Largest error that is taken for one of sums kept in 16 bits, in roundings and per root of the terms.
+
+Such sums have 0.7 on inputs of both signs. Sums that lack one of K terms have 200 / K and more.
+"""
 
 
 class PrecisionJudge:
@@ -93,8 +100,13 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
     rows, columns = _sample(*product.shape)
     a, b = problem.inputs
     precision = judge.precision(a[rows], b[:, columns], product[np.ix_(rows, columns)])
-    is_known = precision is not None and precision.is_lower and precision.effective_bits >= FEWEST_BITS
-    return _described(precision, problem) if precision is not None and is_known else ""
+    if precision is None or not precision.is_lower:
+        return ""
+    if precision.is_rounded:
+        is_known = precision.ratio <= MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
+    else:
+        is_known = precision.effective_bits >= FEWEST_BITS
+    return _described(precision, problem) if is_known else ""
 
 
 def _described(precision: Precision, problem: Problem) -> str:

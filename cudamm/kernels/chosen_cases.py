@@ -249,6 +249,10 @@ def restricted(cases: Cases, restrictions: Sequence[Expression]) -> Cases:
 def _element(name: str) -> ElementType:
     if name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]
-    near = difflib.get_close_matches(name, ELEMENT_TYPES, n=1, cutoff=0.3)
+    other_names = {other: e.name for e in ELEMENT_TYPES.values() for other in (e.c_name, *e.other_c_names)}
+    other_names |= {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+    near = [other_names[name]] if name in other_names else (
+        difflib.get_close_matches(name, ELEMENT_TYPES, n=1, cutoff=0.3)
+    )  # fmt: skip
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown element type {name}: {hint}there are {', '.join(ELEMENT_TYPES)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +47,8 @@ def gamma(element: ElementType, k: int) -> float:
     roundoff = unit_roundoff(element.of_sums)
     if k * roundoff >= 1:
         raise UsageError(
-            f"rounding K = {k:,} terms can lose every digit of {element.accumulator}: there is no error bound "
-            "to verify against; use --dtype float64 or --no-verify"
+            f"rounding K = {k:,} terms can lose every digit of {element.accumulator}: there is no error "
+            "bound to verify against; use --dtype float64 or --no-verify"
         )
     return k * roundoff / (1 - k * roundoff)
 
@@ -69,10 +70,9 @@ class RoundingOfSums:
     relative: float = 0.0
     least: float = 0.0
 
-    def of(self, sums: Matrix) -> Matrix:
-        """Return the largest error of each sum."""
-        error: Matrix = np.abs(sums) * self.relative + self.least
-        return error
+    def of(self, sums: Any) -> Any:
+        """Return the largest error of each sum, of an array or a number."""
+        return abs(sums) * self.relative + self.least
 
 
 def rounding_of_sums(element: ElementType) -> RoundingOfSums:

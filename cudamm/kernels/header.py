@@ -15,7 +15,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.kernels.method import ELEMENT_TYPES, FULL_WIDTH, SIZE_NAMES, Language, MatrixName, Method, Parameter
+from cudamm.kernels.method import (
+    ELEMENT_TYPES,
+    FULL_WIDTH,
+    SIZE_NAMES,
+    Language,
+    MatrixName,
+    Method,
+    Parameter,
+)
 from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.sibling_constants import sibling_constants
 from cudamm.source.c_text import function_of, kernels_in, with_values, without_comments

@@ -72,7 +72,8 @@ class ElementType:
         if self.name == "bfloat16":
             import ml_dtypes  # which adds it to NumPy's types
 
-            return numpy.dtype(ml_dtypes.bfloat16)
+            bfloat16: np.dtype[Any] = numpy.dtype(ml_dtypes.bfloat16)
+            return bfloat16
         return numpy.dtype(self.name)
 
 

@@ -57,7 +57,9 @@ class ElementStream:
         generator = np.random.Philox(key=np.array(self.key, np.uint64)).advance(first_byte // STEP_BYTES)
         if piece.itemsize == 2:
             bits = generator.random_raw(-(-piece.size // 4)).view(np.uint16)[: piece.size]
-            piece[:] = bits.astype(np.float32) * np.float32(2.0**-15) - 1  # exact, and rounded by the assignment
+            piece[:] = (
+                bits.astype(np.float32) * np.float32(2.0**-15) - 1
+            )  # exact, and rounded by the assignment
         elif piece.dtype.kind == "f":
             np.random.Generator(generator).random(out=piece, dtype=piece.dtype)
             piece *= 2

@@ -19,6 +19,7 @@ import cudamm
 from cudamm.cli import app
 from cudamm.devices.find_device import find
 from cudamm.execution.in_process_executor import InProcessExecutor
+from cudamm.kernels.method import ELEMENT_TYPES
 
 EDGE = 16
 KERNEL = """
@@ -103,7 +104,7 @@ def test_results_of_verify_are_the_rows_of_the_command() -> None:
     expected = by_command("verify", *chosen)
     results = cudamm.verify("tiled", n=33, shape=(7, 5, 3), params={"BLOCK_SIZE": 8}, device="cpu")
     assert results.to_dicts() == expected
-    assert {row["dtype"] for row in expected} == {"float32", "float64", "int32"}
+    assert {row["dtype"] for row in expected} == set(ELEMENT_TYPES)
 
 
 def test_a_method_is_given_by_name_path_or_source(tmp_path: Path) -> None:

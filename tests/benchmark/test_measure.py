@@ -182,8 +182,8 @@ def test_failures_on_the_cpu_device_cost_only_their_own_rows(
 ) -> None:
     source = find("coalesced").source
     replacements = {
-        "syntax.cu": ("element sum = 0;", "element sum = ;"),
-        "crash.cu": ("element sum = 0;", "element sum = M / (K - 6);"),
+        "syntax.cu": ("accumulator sum = 0;", "element sum = ;"),
+        "crash.cu": ("accumulator sum = 0;", "element sum = M / (K - 6);"),
         "wrong.cu": ("= sum;", "= 2 * sum;"),
         "out_of_bounds.cu": ("C[row * N + col] = sum;", "C[row * N + col + 2] = sum;"),
     }
@@ -209,7 +209,7 @@ def test_a_users_kernel_that_compiles_in_no_variant_is_an_error(
     cpu: Device[Any], write_kernel: WriteKernel
 ) -> None:
     method = read_method(
-        write_kernel(find("coalesced").source.replace("element sum = 0;", "element sum = ;"))
+        write_kernel(find("coalesced").source.replace("accumulator sum = 0;", "element sum = ;"))
     )
     cases = [(variant, PROBLEM) for variant in variants(method, {"BLOCK_SIZE": (2, 4)})]
     with pytest.raises(UsageError, match=r"kernel\.cu does not compile: kernel\.cu:\d+:"):

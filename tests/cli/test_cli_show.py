@@ -41,9 +41,13 @@ class TestSource:
     def test_a_pipe_gets_the_text_that_the_compiler_gets(self, run) -> None:
         ended = run("show -m tiled --block 16 --dtype float64")
         assert ended.status == 0 and ended.stderr == ""
-        title, *before, directive = ended.stdout.splitlines()[:5]
+        title, *before, directive = ended.stdout.splitlines()[:6]
         assert title == "// tiled BLOCK_SIZE=16, float64"
-        assert before[1:] == ["#define BLOCK_SIZE 16", "typedef double element;"]
+        assert before[1:] == [
+            "#define BLOCK_SIZE 16",
+            "typedef double element;",
+            "typedef double accumulator;",
+        ]
         assert directive == '#line 1 "09_tiled.cu"'
         assert ended.stdout.endswith(directive + "\n" + (SOURCES / "09_tiled.cu").read_text())
 
@@ -84,7 +88,7 @@ class TestSource:
         assert any(re.match(r" *1 // One thread per element", line) for line in plain)
         assert max(map(len, plain)) <= 120
         without = ESCAPES.sub("", on_terminal("show -m naive --no-numbers", COLUMNS="120").stdout)
-        assert without.splitlines()[5].startswith("// One thread per element")
+        assert without.splitlines()[6].startswith("// One thread per element")
         assert "\x1b[" not in on_terminal("show -m naive", NO_COLOR="1").stdout
 
     def test_markup_and_emoji_in_a_file_are_shown_unchanged(self, run, on_terminal, tmp_path: Path) -> None:
@@ -246,7 +250,7 @@ class TestDiff:
         assert re.match(r"tiled-padded BLOCK_SIZE=32 PAD=0, float32 +tiled-padded \S+ PAD=1", shown[0])
         marked = [line.split() for line in shown if " | " in line]
         assert marked == [["#define", "PAD", "0", "|", "#define", "PAD", "1"]]
-        lines = len((SOURCES / "11_tiled_padded.cu").read_text().splitlines()) + 5
+        lines = len((SOURCES / "11_tiled_padded.cu").read_text().splitlines()) + 6
         assert shown[-1] == (
             f"1 of {lines} lines of tiled-padded BLOCK_SIZE=32 PAD=0 and 1 of {lines} of "
             "tiled-padded BLOCK_SIZE=32 PAD=1 differ."
@@ -317,7 +321,7 @@ def apply_unified_diff(lines: list[str], diff: list[str]) -> list[str]:
         ("show --diff naive numpy --ptx", ["numpy", "--ptx"]),
         ("show -m tiled --ptx --sass", ["--ptx and --sass", "leave out --sass"]),
         ("show -m tild", ["did you mean tiled"]),
-        ("show -m tiled --dtype float16", ["float16", "float32"]),
+        ("show -m tiled --dtype float8", ["float8", "float32"]),
         ("show --kernel nowhere.cu", ["nowhere.cu"]),
         ("show -m tiled --tile 4", ["TILE_SIZE"]),
         ("show -m tiled --diff naive tiled", ["--diff and --method", "leave out --method"]),

@@ -26,7 +26,7 @@ def test_the_table_has_the_figures_of_nsight_compute(run):
     ended = run(LINE)
     assert (ended.status, ended.stderr) == (0, "")
     rows = rows_of(ended.stdout)
-    assert rows[0][:5] == ["23", "A load", "sum += A[row * K + k] * B[k * N + col];", "8,192", "16"]
+    assert rows[0][:5] == ["23", "A load", "sum += accumulator(A[row * K + k]) * accumulato…", "8,192", "16"]
     assert rows[1][1] == "B load" and rows[1][4] == "1"
     assert next(row for row in rows if row[1] == "all loads")[3:5] == ["16,384", "8.5"]
     assert "naive BLOCK_SIZE=16, 64 x 64 x 64 (M x N x K), float32" in ended.stdout

@@ -7,14 +7,16 @@ import re
 
 import pytest
 
+from cudamm.kernels.method import ELEMENT_TYPES
+
 VERIFY = "verify --device cpu "
 
 
 def test_every_type_and_shape_is_verified(run):
     ended = run(f"{VERIFY} -m tiled --block 16 -n 17x31x13 -n 16")
     assert ended.status == 0
-    assert all(word in ended.stdout for word in ("float32", "float64", "int32", "17x31x13", "16x16x16"))
-    assert "6 of 6 results are right. Success!" in ended.stdout
+    assert all(word in ended.stdout for word in (*ELEMENT_TYPES, "17x31x13", "16x16x16"))
+    assert "10 of 10 results are right. Success!" in ended.stdout
     assert ended.stderr == ""
 
 
@@ -92,3 +94,8 @@ def test_records_of_verify_have_no_times(run):
     document = json.loads(ended.stdout)
     assert document["schema"] == "cudamm.verify/1"
     assert not {"samples_ms", "median_ms", "gflops"} & set(document["results"][0])
+
+
+def test_a_name_of_cuda_for_a_type_is_answered_with_that_of_the_option(run):
+    ended = run(f"{VERIFY} -m tiled --dtype half")
+    assert ended.status == 2 and "unknown element type half: did you mean float16?" in ended.stderr

@@ -11,9 +11,11 @@ import pytest
 
 import cudamm.devices
 from cudamm.devices.device import Device
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import stream
 
-SOURCE = (Path(cudamm.devices.__file__).parent / "gpu_runtime" / "fresh_inputs.cu").read_text()
+FOLDER = Path(cudamm.devices.__file__).parent / "gpu_runtime"
+SOURCE = "".join((FOLDER / name).read_text() for name in ("elements.cu", "fresh_inputs.cu"))
 Kernel = Callable[..., Any]
 
 DRAWN = """// entry: under_test
@@ -61,7 +63,7 @@ __device__ double x[64], y[64], squares[64];
 __global__ void under_test(const {c} *A, const {c} *B, {c} *C) {{
     const Strides a{{{k}, 1}}, b{{{n}, 1}}, c{{{n}, 1}};
     const int launch = launches / 4;
-    if (launch == 0) judge_rows(A, a, B, b, C, c, rows, {row_count}, {n}, {k}, {gamma}, &found);
+    if (launch == 0) judge_rows(A, a, B, b, C, c, rows, {row_count}, {n}, {k}, {gamma}, {rounding}, 0, &found);
     else if (blockIdx.x + blockIdx.y + threadIdx.x + threadIdx.y == 0) {{
         C[0] = found.wrong;
         C[1] = (unsigned)found.worst;
@@ -94,20 +96,26 @@ __global__ void under_test(const {c} *A, {c} *C) {{
 }}
 """
 
-C_NAMES = {"float32": "float", "float64": "double", "int32": "int"}
-ONE_AND_LONG = ["float32", *(pytest.param(dtype, marks=pytest.mark.long) for dtype in ("float64", "int32"))]
+ONE_AND_LONG = [
+    "float32",
+    *(pytest.param(dtype, marks=pytest.mark.long) for dtype in ELEMENT_TYPES if dtype != "float32"),
+]
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    return ELEMENT_TYPES[name].dtype
 
 
 def text(template: str, dtype: str, **values: Any) -> str:
-    return template.format(type=dtype, c=C_NAMES[dtype], **values).replace("%s", SOURCE)
+    return template.format(type=dtype, c=ELEMENT_TYPES[dtype].c_name, **values).replace("%s", SOURCE)
 
 
-@pytest.mark.parametrize("dtype", C_NAMES)
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 def test_elements_are_those_of_the_host(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
 ) -> None:
     of_host = stream([7, 1], largest=93 if dtype == "int32" else 0)
-    expected = np.empty((25, 64), dtype)
+    expected = np.empty((25, 64), dtype_of(dtype))
     of_host.fill(expected)
     (first, second), size_bytes = of_host.key, expected.nbytes
     values = {"first": first, "second": second, "largest": of_host.largest, "size_bytes": size_bytes}
@@ -121,7 +129,7 @@ def test_changed_elements_are_counted(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
 ) -> None:
     of_host = stream([7, 2], largest=93 if dtype == "int32" else 0)
-    a, b = np.empty((25, 64), dtype), np.zeros((64, 3), dtype)
+    a, b = np.empty((25, 64), dtype_of(dtype)), np.zeros((64, 3), dtype_of(dtype))
     of_host.fill(a)
     a[3, 5:7] += 1
     (first, second), size_bytes = of_host.key, a.nbytes
@@ -133,7 +141,7 @@ def test_changed_elements_are_counted(
         assert run.product()[0].tolist() == [2] * 3
 
 
-@pytest.mark.parametrize("dtype", C_NAMES)
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 @pytest.mark.parametrize("wrong", [[], [(10, 39), (0, 0), (12, 7)]])
 def test_wrong_elements_of_the_chosen_rows_are_counted(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str, wrong: list[tuple[int, int]]
@@ -141,18 +149,27 @@ def test_wrong_elements_of_the_chosen_rows_are_counted(
     """The product that is judged is as exact as its type allows: no error may exceed half its last bit."""
     m, n, k, rows = 13, 40, 50, [0, 3, 10]
     random = np.random.default_rng(1)
-    a, b = random.integers(-9, 9, (m, k)).astype(dtype), random.integers(-9, 9, (k, n)).astype(dtype)
+    element, of_type = ELEMENT_TYPES[dtype], dtype_of(dtype)
+    a, b = random.integers(-9, 9, (m, k)).astype(of_type), random.integers(-9, 9, (k, n)).astype(of_type)
     if dtype != "int32":
-        a, b = a / np.dtype(dtype).type(7), b * np.dtype(dtype).type(1.1)
+        a, b = a / of_type.type(7), b * of_type.type(1.1)
     exact = a.astype(np.longdouble) @ b.astype(np.longdouble)
     size = np.abs(a.astype(np.longdouble)) @ np.abs(b.astype(np.longdouble))
-    c = exact.astype(dtype)
-    gamma = 0.0 if dtype == "int32" else float((np.abs(c - exact) / size).max() * 1.01)
+    c = exact.astype(of_type)
+    error = np.abs(c.astype(np.longdouble) - exact)
+    gamma = 0.0 if dtype == "int32" or element.rounds_sums else float((error / size).max() * 1.01)
+    rounding = float((error / np.abs(exact)).max() * 1.01) if element.rounds_sums else 0.0
     for row, column in wrong:
-        c[row, column] += (
-            1 if dtype == "int32" else np.dtype(dtype).type(3 * gamma * float(size[row, column]))
-        )
-    values = {"rows": "0, 3, 10", "row_count": len(rows), "n": n, "k": k, "gamma": gamma}
+        allowed = gamma * float(size[row, column]) + rounding * abs(float(exact[row, column]))
+        c[row, column] += of_type.type(1 if dtype == "int32" else 3 * allowed)
+    values = {
+        "rows": "0, 3, 10",
+        "row_count": len(rows),
+        "n": n,
+        "k": k,
+        "gamma": gamma,
+        "rounding": rounding,
+    }
     with open_run(device, write_kernel(text(JUDGED, dtype, **values)), f"{m}x{n}x{k}", dtype) as run:
         run.load(a, b)
         run.load_output(c)
@@ -170,14 +187,15 @@ def test_a_matrix_times_a_vector(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
 ) -> None:
     k = 45
-    a = np.random.default_rng(2).integers(-9, 9, (40, k)).astype(dtype)
+    a = np.random.default_rng(2).integers(-9, 9, (40, k)).astype(dtype_of(dtype))
     with open_run(device, write_kernel(text(TIMES, dtype, k=k)), f"40x2x{k}", dtype) as run:
-        run.load(a, np.zeros((k, 2), dtype))
+        run.load(a, np.zeros((k, 2), dtype_of(dtype)))
         for _ in range(3):
             run.launch()
         x = np.arange(k) % 3 - 1
-        assert run.product()[:, 0].tolist() == (a @ x).tolist()
-        assert run.product()[:, 1].tolist() == (a.astype(int) ** 2).sum(axis=1).tolist()
+        whole = a.astype(int)
+        expected = np.stack([whole @ x, (whole**2).sum(axis=1)], axis=1)
+        assert run.product().tolist() == expected.astype(dtype_of(dtype)).tolist()
 
 
 GATHERED = """// entry: under_test

@@ -49,7 +49,8 @@ class FakeKernel:
 
 
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
-    c[:] = a @ b
+    wide = a.astype(np.float32) if a.itemsize == 2 else a
+    c[:] = wide @ b.astype(wide.dtype)
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ) -> Any:
         device = GpuDevice(0)
         opened.append(device)
-        kernel = FakeKernel(driver, multiply, np.dtype(element))
+        kernel = FakeKernel(driver, multiply, ELEMENT_TYPES[element].dtype)
         monkeypatch.setattr(device, "_kernel", lambda *_: kernel)
         problem = Problem(parse_shape(shape), ELEMENT_TYPES[element], 3, scale, allowed_precision)
         plan = Launch(problem.shape, (1, 1, 1), (1, 1, 1), 0, (), ("A", "B", "C"), **launch)
@@ -193,14 +194,21 @@ def test_inputs_that_a_launch_changed_are_named(timed: Any, name: str, what: str
         timed(overwrite).launches.sample(1, 1, True)
 
 
-@pytest.mark.parametrize("offset", [-1, 20 * 24])
-def test_a_write_beyond_the_edge_of_c_is_found(timed: Any, driver: FakeDriver, offset: int) -> None:
-    def beyond(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
-        c[:] = a @ b
-        driver.array(addresses["C"] + 4 * offset, np.float32, 1)[0] = 1
+@pytest.mark.parametrize("element", ["float32", "float16"])
+@pytest.mark.parametrize("offset", [-1, 5 * 7])
+def test_a_write_beyond_the_edge_of_c_is_found(
+    timed: Any, driver: FakeDriver, element: str, offset: int
+) -> None:
+    """An odd number of 16-bit elements ends in the middle of a word."""
 
+    def beyond(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        product(a, b, c, addresses)
+        driver.array(addresses["C"] + c.itemsize * offset, c.dtype, 1)[0] = 1
+
+    launches = timed(beyond, shape="5x7x3", element=element).launches
     with pytest.raises(KernelError, match=r"wrote (before the start|past the end) of C"):
-        timed(beyond).launches.sample(1, 1, True)
+        launches.sample(1, 1, True)
+    timed(shape="5x7x3", element=element).launches.sample(2, 1, True)
 
 
 def test_of_large_products_some_rows_are_judged_and_a_sum_of_each(timed: Any, monkeypatch: Any) -> None:

@@ -93,7 +93,14 @@ def test_a_value_from_uninitialised_shared_memory_is_reported(reason: Kernel) ->
 
 
 def test_a_product_that_ignores_k_is_reported_with_the_uses_of_each_k(reason: Kernel) -> None:
-    message = reason(broken("tiled", "As[ty][k] * Bs[k][tx]", "As[ty][tx] * Bs[ty][tx]"), "16x16x16")
+    message = reason(
+        broken(
+            "tiled",
+            "accumulator(As[ty][k]) * accumulator(Bs[k][tx])",
+            "accumulator(As[ty][tx]) * accumulator(Bs[ty][tx])",
+        ),
+        "16x16x16",
+    )
     assert message.startswith("256 of 256 elements wrong, first C[0][0] (tile 0,0): expected ")
     assert (
         "C[0][0] should use every k once: A[0][k] is used 8 times at k = 0, 8, "
@@ -223,7 +230,7 @@ def test_one_term_too_few_is_reported(reason: Kernel) -> None:
 
 
 def test_a_term_that_is_added_twice_is_reported(reason: Kernel) -> None:
-    source = broken("coalesced", "sum += A", "for (int i = 0; i < 1 + (k == 4); ++i) sum += A")
+    source = broken("coalesced", "sum += acc", "for (int i = 0; i < 1 + (k == 4); ++i) sum += acc")
     message = reason(source, "12x10x7")
     assert "is used 2 times at k = 4" in message
 
@@ -260,7 +267,7 @@ def test_an_error_just_above_the_bound_is_found_and_one_below_is_not(
 
 @pytest.mark.parametrize(("dtype", "new"), [("float64", "float sum = 0;"), ("int32", "short sum = 0;")])
 def test_a_type_that_is_too_narrow_is_reported(reason: Kernel, dtype: str, new: str) -> None:
-    source = broken("coalesced", "element sum = 0;", new)
+    source = broken("coalesced", "accumulator sum = 0;", new)
     assert "elements wrong" in reason(source, "20x20x4000", dtype)
 
 
@@ -287,7 +294,8 @@ SUMS = {
         "    sum = (p[0] + p[1]) + (p[2] + p[3]);"
     ),
 }
-IN_ORDER = "for (int k = 0; k < K; ++k)\n        sum += A[row * K + k] * B[k * N + col];"
+TERM = "accumulator(A[row * K + k]) * accumulator(B[k * N + col])"
+IN_ORDER = f"for (int k = 0; k < K; ++k)\n        sum += {TERM};"
 
 
 @pytest.mark.parametrize(
@@ -332,7 +340,7 @@ def test_long_sums_are_correct(cpu: Device[Any], verify_one: Kernel, seed: int) 
 def test_integers_that_wrap_around_in_a_partial_sum_are_correct(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
 ) -> None:
-    source = broken("coalesced", "element sum = 0;", "element sum = 2147483647;").replace(
+    source = broken("coalesced", "accumulator sum = 0;", "element sum = 2147483647;").replace(
         "= sum;", "= sum - 2147483647;"
     )
     assert verify_one(cpu, write_kernel(source), "5x5x50", "int32").reason == ""
@@ -348,10 +356,10 @@ def silent(doing: str, done: int, total: int) -> None:
 def test_a_failing_case_fails_only_its_own_row(cpu: Device[Any], write_kernel: Kernel) -> None:
     problem = Problem(Shape(9, 9, 9), ELEMENT_TYPES["float32"])
     crash = read_method(
-        write_kernel(broken("coalesced", "    element sum = 0;", "    element sum = M / (K - 9);"))
+        write_kernel(broken("coalesced", "    accumulator sum = 0;", "    element sum = M / (K - 9);"))
     )
     syntax = read_method(
-        write_kernel(broken("coalesced", "element sum = 0;", "element sum = ;"), "syntax.cu")
+        write_kernel(broken("coalesced", "accumulator sum = 0;", "element sum = ;"), "syntax.cu")
     )
     with_requirement = broken("coalesced", "// threads:", "// requires: M == N + 1\n// threads:")
     square = read_method(write_kernel(with_requirement, "square.cu"))

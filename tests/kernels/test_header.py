@@ -204,7 +204,12 @@ def test_prose_with_colons_is_not_read_as_fields(write_kernel: WriteKernel) -> N
 @pytest.mark.parametrize(
     ("body", "types"),
     [
-        ("element *C", tuple(ELEMENT_TYPES)),
+        ("element *C", ("float32", "float64", "int32")),
+        ("element *C, accumulator sum", tuple(ELEMENT_TYPES)),
+        ("element *C, float accumulator", ("float32", "float64", "int32")),
+        ("int M, int N, int K, const half *A, const half *B, half *C", ("float16",)),
+        ("int M, int N, int K, const __half *A, const __half *B, __half *C", ("float16",)),
+        ("int M, int N, int K, nv_bfloat16 *A, __nv_bfloat16 *B, nv_bfloat16 *C", ("bfloat16",)),
         ("float *C", ("float32",)),
         ("float *C /* not element */", ("float32",)),
     ],
@@ -238,7 +243,7 @@ def test_headers_of_cpp_and_py_files_are_read(tmp_path: Path) -> None:
     )
     method = read_method(tmp_path / "02_product.py", builtin=True)
     assert (method.entry, method.language, method.aliases) == ("matmul", "python", ("lib",))
-    assert method.element_types == tuple(ELEMENT_TYPES)
+    assert method.element_types == ("float32", "float64", "int32")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +267,7 @@ def test_headers_of_cpp_and_py_files_are_read(tmp_path: Path) -> None:
         (GEOMETRY + "// needs: sm_९०\n", "not an architecture"),
         (GEOMETRY + "// constant: edge\n", "must have the form “constant:"),
         (GEOMETRY + "// constant: a b = 3\n", "must have the form “constant:"),
-        (GEOMETRY + "// types: float16\n", "unknown element type float16"),
+        (GEOMETRY + "// types: float8\n", "unknown element type float8"),
         (GEOMETRY + "// sum-order: j\n", "sum-order must be k"),
         (GEOMETRY + "// requires: M %\n", "not arithmetic"),
         (GEOMETRY + "// traffic: 8 * M\n", "“traffic: 8 \\* M” has 1 number; it must have two"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
 import time
 from fractions import Fraction
 
@@ -35,11 +36,26 @@ def test_inputs_depend_only_on_the_seed(element) -> None:
     other_a, other_b = Problem(shape, element, seed=6).inputs
     assert a.shape == (20, 40)
     assert b.shape == (40, 30)
-    assert a.dtype == b.dtype == np.dtype(element.name)
+    assert a.dtype == b.dtype
+    assert (a.dtype.name, a.itemsize) == (element.name, element.size_bytes)
     assert np.array_equal(a, again_a)
     assert np.array_equal(b, again_b)
     assert not np.array_equal(a, other_a)
     assert not np.array_equal(b, other_b)
+
+
+def half_of(x: float) -> float:
+    """Return a number rounded to float16."""
+    rounded: float = struct.unpack("<e", struct.pack("<e", x))[0]
+    return rounded
+
+
+def bfloat16_of(x: float) -> float:
+    """Return a number that is exact in float32, rounded to bfloat16, which is the upper half of float32."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", x))
+    bits += 0x7FFF + (bits >> 16 & 1)  # to the nearest, ties to even
+    rounded: float = struct.unpack("<f", struct.pack("<I", bits >> 16 << 16))[0]
+    return rounded
 
 
 def philox(counter: int, key: list[int]) -> list[int]:
@@ -66,12 +82,15 @@ def test_inputs_are_the_same_on_every_machine(element, window: int) -> None:
         first = 8 * window
         words = [word for step in range(first, first + 12) for word in philox(step + 1, key)]
         halves = [half for word in words for half in (word & 0xFFFFFFFF, word >> 32)]
+        quarters = [word >> shift & 0xFFFF for word in words for shift in (0, 16, 32, 48)]
         expected: list[float] = {
+            "float16": [half_of(quarter * 2.0**-15 - 1) for quarter in quarters],
+            "bfloat16": [bfloat16_of(quarter * 2.0**-15 - 1) for quarter in quarters],
             "float32": [(half >> 8) * 2.0**-23 - 1 for half in halves],
             "float64": [(word >> 11) * 2.0**-52 - 1 for word in words],
             "int32": [(half * (2 * 17515 + 1) >> 32) - 17515 for half in halves],  # 7 * 17515² < 2**31
         }[element.name]
-        assert drawn.reshape(-1).tolist() == expected[: drawn.size]
+        assert drawn.reshape(-1).astype(np.float64).tolist() == expected[: drawn.size]
 
 
 def test_each_draw_has_other_inputs_and_a_window_begins_256_bytes_later() -> None:

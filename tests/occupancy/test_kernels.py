@@ -64,7 +64,16 @@ def read(path: Path, **given: str | tuple[int, ...]) -> Method:
 
 def ptxas(method: str, arch: str, tmp_path: Path, *defines: str) -> tuple[int, int]:
     """Return registers per thread and static shared memory, as ptxas prints them for the method's file."""
-    command = [find_nvcc(), f"-arch={arch}", "-cubin", "-Xptxas", "-v", "-Delement=float", *defines]
+    command = [
+        find_nvcc(),
+        f"-arch={arch}",
+        "-cubin",
+        "-Xptxas",
+        "-v",
+        "-Delement=float",
+        "-Daccumulator=float",
+    ]
+    command += defines
     command += ["-o", tmp_path / "o", find(method).path]
     log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     registers, shared = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes smem", log)

@@ -190,7 +190,7 @@ def test_the_element_type_is_that_of_the_matrices(
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [("__half, __half", "matrices of __half"), ("float, double", "must have one type")],
+    [("__half2, __half2", "matrices of __half2"), ("float, double", "must have one type")],
 )
 def test_matrices_of_types_that_cannot_be_run_are_refused(
     write_kernel: WriteKernel, arguments: str, words: str

@@ -108,7 +108,7 @@ def test_an_entry_is_ignored_if_the_source_of_its_method_changed(write_kernel: W
     Store().put(entry(before, params={"BLOCK_SIZE": 8}))
     shape = Shape(1024, 1024, 1024)
     assert lookup(GPU, before, "float32", shape) == {"BLOCK_SIZE": 8}
-    write_kernel(source.replace("element sum = 0;", "element sum{0};"), "mine.cu")
+    write_kernel(source.replace("accumulator sum = 0;", "accumulator sum{0};"), "mine.cu")
     after = read_method(path)
     assert lookup(GPU, after, "float32", shape) is None
     (stored,) = Store().entries()
@@ -226,7 +226,7 @@ def test_unknown_fields_of_later_versions_are_no_damage(folder: Path) -> None:
         (changed(m="many"), "`entries[0].m`: expected `int`, got `str`"),
         (changed(k=0), "`entries[0].k`: expected `int` >= 1"),
         (changed(tried=True), "`entries[0].tried`"),
-        (changed(dtype="float16"), "`entries[0].dtype`"),
+        (changed(dtype="float8"), "`entries[0].dtype`"),
         (changed(params={"COARSE": [4]}), "`entries[0].params[...]`"),
         (changed(median_ms=float("nan")), "NaN is not a JSON number"),
     ],

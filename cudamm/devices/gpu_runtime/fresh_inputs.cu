@@ -1,7 +1,5 @@
 // Kernels of cudamm itself that make inputs which no launch has seen, and judge the product of such a launch.
 
-typedef unsigned long long word64;
-
 // ---- Random elements ----------------------------------------------------------------------------------
 
 // Philox4x64-10: ten rounds of multiplications turn a counter and a key into four random words. Each thread makes

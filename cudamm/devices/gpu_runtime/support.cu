@@ -1,17 +1,6 @@
 // Kernels of cudamm itself on a GPU. They help to time the measured kernels, check the memory that those
 // kernels write, and measure upper bounds for the rates of the device.
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-typedef unsigned long long word64;
-
-// Every element type is exact in double.
-template <typename T>
-__device__ double to_double(T x) { return (double)x; }
-__device__ double to_double(__half x) { return (double)__half2float(x); }
-__device__ double to_double(__nv_bfloat16 x) { return (double)__bfloat162float(x); }
-
 // ---- Timing -------------------------------------------------------------------------------------------
 
 __device__ word64 nanoseconds() {

@@ -36,6 +36,7 @@ class Symbol:
         is_local: whether other object files cannot see it.
         is_weak: whether a definition in another object file may take its place.
         is_defined: whether this file defines it.
+        size_bytes: size of the variable or of the function's code; 0 if the file does not define it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Symbol:
     is_local: bool
     is_weak: bool
     is_defined: bool
+    size_bytes: int
 
 
 THREAD_LOCAL, INDIRECT_FUNCTION = 6, 10  # STT_TLS, STT_GNU_IFUNC
@@ -88,12 +90,21 @@ def symbols(image: bytes) -> list[Symbol]:
                 info >> 4 == _LOCAL,
                 info >> 4 == _WEAK,
                 index != 0,
+                size,
             )
-            for start, info, _, index, _, _ in struct.iter_unpack("=IBBHQQ", by_name.get(".symtab", b""))
+            for start, info, _, index, _, size in struct.iter_unpack("=IBBHQQ", by_name.get(".symtab", b""))
             if start
         ]
     except (struct.error, ValueError):
         raise KernelError("the compiler made a damaged object file") from None
+
+
+def is_guard(symbol: str) -> bool:
+    """Return whether a symbol is a variable that says whether another variable's constructor has run.
+
+    Sources: the Itanium C++ ABI, “Guard Variables”, and GCC's `__tls_guard` for variables of the whole file.
+    """
+    return symbol.startswith("_ZGV") or symbol == "__tls_guard"
 
 
 def _sections(image: bytes) -> Iterator[Section]:

@@ -28,7 +28,7 @@ from cudamm.compile.compiler_process import (
     temporary_folder,
 )
 from cudamm.compile.confinement import Confinement, confinement
-from cudamm.compile.elf import check_elf, sections
+from cudamm.compile.elf import THREAD_LOCAL, check_elf, is_guard, symbols
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.program import Program
@@ -41,9 +41,6 @@ from cudamm.source.c_text import dynamic_arrays_in
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""
-
-ELF_THREAD_LOCAL = 0x400
-"""Section flag SHF_TLS of thread-local data."""
 
 _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
                  "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
@@ -112,7 +109,7 @@ def made_from(program: Program) -> list[str]:
 
 
 def _parts(program: Program) -> list[_Part]:
-    """Return the parts of an executable that runs a kernel: first the kernel, last the runtime."""
+    """Return the parts of an executable that runs a kernel: first the kernel, then the runtime."""
     # The compiler may use all instructions of this machine, including fused multiply-add, but may not
     # reorder sums. CUDA code casts between pointer types freely and relies on 32-bit ints wrapping around.
     options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
@@ -125,6 +122,7 @@ def _parts(program: Program) -> list[_Part]:
         _kernel_part(program, options),
         _part(_dynamic_shared_file(program), _RUNTIME_OPTIONS),
         _runtime_part("runtime.cpp"),
+        _runtime_part("tensor_cores.cpp"),
     ]
 
 
@@ -149,6 +147,7 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
         _kernel_part(program, options),
         _part(_dynamic_shared_file(program), [*_RUNTIME_OPTIONS, "-DCUDAMM_OBSERVED"]),
         _runtime_part("runtime.cpp"),
+        _runtime_part("tensor_cores.cpp"),
         _runtime_part("observe.cpp"),
     ]
     _compiled_kernel(program, parts[0])
@@ -366,8 +365,15 @@ def _runtime_headers() -> tuple[str, ...]:
 
 
 def _static_shared_bytes(object_file: Path) -> int:
-    """Return the bytes of a kernel's `__shared__` variables, the thread-local sections of its object file."""
-    return sum(s.size_bytes for s in sections(object_file.read_bytes()) if s.flags & ELF_THREAD_LOCAL)
+    """Return the bytes of a kernel's `__shared__` variables, the thread-local variables of its object file.
+
+    The guards of variables with constructors do not count: only the host's compiler makes them.
+    """
+    return sum(
+        symbol.size_bytes
+        for symbol in symbols(object_file.read_bytes())
+        if symbol.kind == THREAD_LOCAL and symbol.is_defined and not is_guard(symbol.name)
+    )
 
 
 def _main_file(program: Program) -> str:
@@ -382,7 +388,9 @@ def _main_file(program: Program) -> str:
     return f"""{includes}
 {text}
 namespace cudamm {{
-static void call_kernel(const Argument* arguments) {{ call(&::{program.entry}, arguments); }}
+static void call_kernel(const Argument* arguments) {{
+    call<{program.element.size_bytes}>(&::{program.entry}, arguments);
+}}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}

@@ -128,7 +128,10 @@ def translated_instruction(opcode: str, operands: Sequence[str], scope: Scope) -
         UnknownInstructionError: the instruction has no translation.
     """
     name, *modifiers = opcode.split(".")
-    if {"f16", "f16x2", "bf16", "bf16x2", "tf32", "b128", "f32x2"} & set(modifiers):
+    translates_narrow = name in ("mma", "ldmatrix", "cvt")
+    if {"f16", "f16x2", "bf16", "bf16x2", "tf32"} & set(modifiers) and not translates_narrow:
+        raise UnknownInstructionError
+    if {"b128", "f32x2"} & set(modifiers):
         raise UnknownInstructionError
     types = [m for m in modifiers if m in TYPES]
     given = _Given(name, modifiers, types, operands, scope)
@@ -330,8 +333,35 @@ def _move(i: _Given) -> str:
 _SIZES = {"unsigned short": 2, "unsigned": 4, "unsigned long long": 8}
 
 
+_FROM_FLOAT = {
+    ("rna", "tf32"): "float_bits(cudamm::float_to_tf32({0}))",
+    ("rn", "f16"): "float_to_half({0})",
+    ("rn", "bf16"): "float_to_bfloat16({0})",
+}
+"""For a rounding and a type, the function of sixteen_bits.h that converts a float."""
+
+
+def _narrow_conversion(i: _Given) -> str:
+    """Translate cvt between float32 and TF32, half and bfloat16, and from two float32 to a pair."""
+    if i.has("f16", "bf16") and i.modifiers in (["f32", "f16"], ["f32", "bf16"]):
+        function = "half_to_float" if i.has("f16") else "bfloat16_to_float"
+        return i.result(f"cudamm::{function}({i.source(1, 'unsigned short')})", "float")
+    rounding, kind, *source = i.modifiers
+    function = _FROM_FLOAT.get((rounding, kind.removesuffix("x2")), "")
+    if source != ["f32"] or not function:
+        raise UnknownInstructionError
+    values = [f"(unsigned)cudamm::{function.format(i.source(n, 'float'))}" for n in range(1, len(i.operands))]
+    if kind.endswith("x2") and len(values) == 2:  # the first source becomes the upper half
+        return i.result(f"({values[0]} << 16 | {values[1]})", "unsigned")
+    if kind.endswith("x2") or len(values) != 1:
+        raise UnknownInstructionError
+    return i.result(values[0], "unsigned") if kind == "tf32" else i.result(values[0], "unsigned short")
+
+
 def _conversion(i: _Given) -> str:
-    """Translate cvt between whole numbers and float32 and float64."""
+    """Translate cvt."""
+    if i.has("f16", "f16x2", "bf16", "bf16x2", "tf32"):
+        return _narrow_conversion(i)
     to, source = i.first_type, i.type
     value = i.source(1, source)
     from_real, to_real = source in ("float", "double"), to in ("float", "double")
@@ -499,6 +529,98 @@ def _warp(i: _Given) -> str:
     return i.result(f"__{function}_sync({mask}, {i.source(1, 'bool')}, {_HERE})", kind)
 
 
+_FACTORS = {
+    "f16": ("half", {"m16n8k8", "m16n8k16"}),
+    "bf16": ("bfloat16", {"m16n8k8", "m16n8k16"}),
+    "tf32": ("tf32", {"m16n8k4", "m16n8k8"}),
+    "f64": ("float64", {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"}),
+    "s8": ("int8", {"m8n8k16", "m16n8k16", "m16n8k32"}),
+    "u8": ("uint8", {"m8n8k16", "m16n8k16", "m16n8k32"}),
+}
+"""For each type of A and B in mma: its name in tensor_cores.h, and the shapes."""
+
+_SUMS = {
+    "f16": {("f16", "f16"), ("f32", "f32"), ("f32", "f16"), ("f16", "f32")},
+    "bf16": {("f32", "f32")},
+    "tf32": {("f32", "f32")},
+    "f64": {("f64", "f64")},
+    "s8": {("s32", "s32")},
+    "u8": {("s32", "s32")},
+}
+"""For each type of A, the types that D and C may have."""
+
+_SUM_NAMES = {"f16": "half", "f32": "float32", "f64": "float64", "s32": "int32"}
+_REGISTERS = {"f32": "float", "f64": "double", "s32": "int"}
+"""The C++ type of a register of a fragment; it is `unsigned` for other types, of which it holds several."""
+
+
+def _matrix_product(i: _Given) -> str:
+    """Translate mma.sync: all lanes of a warp pass their fragments, and get theirs of the result."""
+    d, a, b, c = i.modifiers[-4:] if len(i.modifiers) >= 8 else [""] * 4
+    shape = i.modifiers[2] if len(i.modifiers) >= 8 else ""
+    others = set(i.modifiers[3:-4]) - {"satfinite", "rn"}
+    bytes_of = {"f64": 8, "tf32": 4, "s8": 1, "u8": 1}
+    if (
+        a not in _FACTORS
+        or (a != b and {a, b} != {"s8", "u8"})
+        or (d, c) not in _SUMS[a]
+        or shape not in _FACTORS[a][1]
+        or others != {"row", "col"}
+        or list(i.modifiers[3:5]) != ["row", "col"]
+    ):
+        raise UnknownInstructionError
+    m, n, k = map(int, re.findall(r"\d+", shape))
+    narrow = bytes_of.get(a, 2)
+    wide = {"f16": 2, "f64": 8}
+    fragments = (
+        ("d", d, m * n * wide.get(d, 4)),
+        ("a", a, m * k * narrow),
+        ("b", b, k * n * narrow),
+        ("c", c, m * n * wide.get(c, 4)),
+    )
+    parts, assignments = list[str](), list[str]()
+    for index, (name, kind, size) in enumerate(fragments):
+        register = _REGISTERS.get(kind, "unsigned")
+        operand = i.operand(index)
+        registers = [r.strip() for r in operand[1:-1].split(",")] if operand.startswith("{") else [operand]
+        if len(registers) * 32 * (8 if register == "double" else 4) != size:
+            raise UnknownInstructionError
+        if name == "d":
+            parts.append(f"{register} cudamm_d[{len(registers)}];")
+            assignments = [
+                i.scope.assignment(r, register, f"cudamm_d[{at}]") for at, r in enumerate(registers)
+            ]
+        else:
+            values = ", ".join(i.scope.value(r, register) for r in registers)
+            parts.append(f"const {register} cudamm_{name}[] = {{{values}}};")
+    numbers = [_FACTORS[a][0], _FACTORS[b][0], _SUM_NAMES[c], _SUM_NAMES[d]]
+    product = ", ".join([*(f"cudamm::Number::{number}" for number in numbers), str(m), str(n), str(k)])
+    saturates = "true" if i.has("satfinite") else "false"
+    return (
+        f"{{ {' '.join(parts)} const cudamm::WarpProduct cudamm_product = {{{product}, {saturates}}}; "
+        f"cudamm::multiply_matrices(cudamm_product, cudamm_d, cudamm_a, cudamm_b, cudamm_c, "
+        f'"mma.sync", {_HERE}); {" ".join(assignments)} }}'
+    )
+
+
+def _matrix_load(i: _Given) -> str:
+    """Translate ldmatrix: each lane passes the address of a row, and gets two elements of each matrix."""
+    known = {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16"}
+    if not known.issuperset(i.modifiers) or not i.has("b16") or not i.space:
+        raise UnknownInstructionError
+    operand, count = i.operand(0), int(i.choice("x1", "x2", "x4")[1])
+    registers = [r.strip() for r in operand[1:-1].split(",")] if operand.startswith("{") else [operand]
+    if len(registers) != count:
+        raise UnknownInstructionError
+    address = i.scope.address(i.operand(1), "shared")
+    transposed = "true" if i.has("trans") else "false"
+    assigned = (i.scope.assignment(r, "unsigned", f"cudamm_parts[{n}]") for n, r in enumerate(registers))
+    return (
+        f"{{ unsigned cudamm_parts[{count}]; cudamm::ptx::load_matrices(cudamm_parts, {address}, {count}, "
+        f"{transposed}, {_HERE}); {' '.join(assigned)} }}"
+    )
+
+
 def _shuffle(i: _Given) -> str:
     mode = i.choice("up", "down", "bfly", "idx")
     to, _, valid = i.operand(0).partition("|")
@@ -557,6 +679,8 @@ _FAMILIES: dict[str, Callable[[_Given], str]] = {
     "bar barrier": _barrier,
     "vote match redux activemask": _warp,
     "shfl": _shuffle,
+    "mma": _matrix_product,
+    "ldmatrix": _matrix_load,
     "atom red": _atomic,
     "membar fence": lambda i: "__atomic_thread_fence(__ATOMIC_SEQ_CST);",
     "prefetch prefetchu discard applypriority createpolicy": _without_effect,

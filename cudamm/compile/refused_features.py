@@ -8,9 +8,7 @@ from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.inline_ptx import STILL_TAKEN
 
 _FEATURES = {
-    "tensor cores": r"nvcuda|wmma|\bmma_sync\b|\bldmatrix\b",
-    "the element type half": r"\b(?:__)?(?:nv_)?half2?\b|__(?:half2float|float2half|half2half2)\w*",
-    "the element type bfloat16": r"\b(?:__)?nv_bfloat16\w*|__(?:bfloat162float|float2bfloat16)\b",
+    "tensor cores of numbers of 4 bits and of 1 bit": r"\bexperimental\b|\bbmma_sync\b",
     "real numbers of 8 bits or fewer": r"__nv_fp[468]\w*",
     "textures and surfaces": r"\b(?:tex|surf)(?:[123]D|Cubemap)|\bcuda(?:Texture|Surface)Object_t|\btexture<",
     "dynamic parallelism, a launch by a kernel": r"before [‘']<[’'] token|\bcudaLaunchDevice\w*",
@@ -24,6 +22,16 @@ _FEATURES = {
 
 _REMOVED = re.compile(r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’'] was not declared")
 """Warp functions without `_sync`, which CUDA no longer has for current GPUs."""
+
+_HEADERS = {
+    "mma.h": r"nvcuda|wmma|\bmma_sync\b",
+    "cuda_fp16.h": r"[‘'](?:__)?(?:nv_)?half2?[’']|[‘']__\w*half2?(?:_rn|2|float|half)*[’']",
+    "cuda_bf16.h": r"[‘'](?:__)?nv_bfloat16\w*[’']|[‘']__\w*bfloat16\w*[’']",
+}
+"""For each header that a kernel may have forgotten, the names in a compiler's error."""
+_UNKNOWN_NAME = re.compile(
+    r"not declared|does not name a type|has not been declared|unknown type name|undeclared identifier"
+)
 
 _ERROR = re.compile(r"^(.*?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 _FORBIDDEN_CALL = re.compile(r"call to .* declared with (?:attribute error|'error' attribute): (.*)")
@@ -40,6 +48,9 @@ def refused_feature(stderr: str) -> CompileError | None:
         reasons = [f"the CPU device does not have {f}; {STILL_TAKEN}" for f in _features_in(message)]
         if _REMOVED.search(message):
             reasons = ["CUDA has no warp functions without _sync any more: use __shfl_sync and the like"]
+        if _UNKNOWN_NAME.search(message):
+            headers = (header for header, names in _HEADERS.items() if re.search(names, message))
+            reasons += [f"{message}: the kernel needs #include <{header}>" for header in headers]
         if reasons:
             return CompileError(f"does not compile: {place}: {reasons[0]}", stderr)
     return None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cudamm.compile.compiler_process import run_to_end
-from cudamm.compile.elf import sections
+from cudamm.compile.elf import is_guard, sections
 from cudamm.compile.host_compiler import compile_to_observe
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
@@ -192,7 +192,7 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
                 dynamic = offset, symbol
         elif local and len(local[2]) >= int(local[1]):
             found[offset] = local[2][: int(local[1])], size
-        elif not symbol.startswith("_Z") and not _is_guard(symbol):
+        elif not symbol.startswith("_Z") and not is_guard(symbol):
             found[offset] = symbol, size
     arrays = [(name, offset, size) for offset, (name, size) in sorted(found.items())]
     if dynamic is not None and declared:
@@ -201,15 +201,8 @@ def _shared_arrays(path: Path, program: Program) -> list[tuple[str, int, int]]:
 
 
 def _guards(path: Path) -> list[int]:
-    """Return the offsets of the bytes that say whether a shared variable's constructor has run.
-
-    Sources: the Itanium C++ ABI, “Guard Variables”, and GCC's `__tls_guard` for variables of the whole file.
-    """
-    return [offset for symbol, offset, _ in _symbols(path, _TLS_SYMBOL) if _is_guard(symbol)]
-
-
-def _is_guard(symbol: str) -> bool:
-    return symbol.startswith("_ZGV") or symbol == "__tls_guard"
+    """Return the offsets of the bytes that say whether a shared variable's constructor has run."""
+    return [offset for symbol, offset, _ in _symbols(path, _TLS_SYMBOL) if is_guard(symbol)]
 
 
 def _device_variables(path: Path, program: Program) -> list[tuple[str, int, int]]:

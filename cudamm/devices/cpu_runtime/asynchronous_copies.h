@@ -36,8 +36,6 @@ inline void commit_group() { commit_copies(); }
 inline void wait_for_groups(size_t prior) { wait_for_copies(prior); }
 #endif
 
-#define CUDAMM_INLINED __attribute__((always_inline))
-
 // Calls `copy` for the running thread's share of a copy by a group, in the largest units that the alignment allows.
 template <class Group, class Copy>
 CUDAMM_IN_PLACE void for_each_unit(const Group& group, void* to, const void* from, size_t bytes, Copy copy) {

@@ -39,11 +39,25 @@
 // This works for both forms: a thread-local `__shared__ float s[16]` in a function is implicitly static, and
 // `extern __shared__ float s[]` refers to an array that a generated file defines. Without `used`, a compiler
 // replaces a variable that the kernel reads and never writes by zeros; with it, the kernel reads the poison that
-// the runtime wrote.
+// the runtime wrote. A variable begins at a multiple of 16 bytes, the largest access.
 #if defined(CUDAMM_OBSERVED)  // far apart, so that an index past the end of a variable is out of all variables
 #define __shared__ __attribute__((aligned(65536))) thread_local
 #else
-#define __shared__ __attribute__((used)) thread_local
+#define __shared__ __attribute__((used, aligned(16))) thread_local
+#endif
+
+// GCC does not report the store of `s[i] = f()` if f returns a structure. A traced kernel has an assignment of its own
+// for such values, which is no copy or move assignment to C++: the type stays trivially copyable.
+#if defined(CUDAMM_OBSERVED)
+#define CUDAMM_WATCHED_ASSIGNMENT(type)                                                                \
+    type& operator=(const type&) = default;                                                            \
+    template <class T, class = std::enable_if_t<std::is_same_v<T, type>>>                              \
+    inline __attribute__((always_inline)) type& operator=(T&& value) {                                 \
+        const type& copied = value;                                                                    \
+        return *this = copied;                                                                         \
+    }
+#else
+#define CUDAMM_WATCHED_ASSIGNMENT(type)
 #endif
 
 struct uint3 { unsigned x, y, z; };
@@ -57,10 +71,13 @@ struct dim3 {
 // ---- Vector types, aligned as on a GPU: a misaligned access is an error on both -------------------
 
 #define CUDAMM_VECTORS(type, name, bytes)                                                              \
-    struct name##1 { type x; };                                                                        \
-    struct alignas(2 * bytes) name##2 { type x, y; };                                                  \
-    struct name##3 { type x, y, z; };                                                                  \
-    struct alignas((4 * bytes) > 16 ? 16 : (4 * bytes)) name##4 { type x, y, z, w; };                  \
+    struct name##1 { type x; CUDAMM_WATCHED_ASSIGNMENT(name##1) };                                     \
+    struct alignas(2 * bytes) name##2 { type x, y; CUDAMM_WATCHED_ASSIGNMENT(name##2) };               \
+    struct name##3 { type x, y, z; CUDAMM_WATCHED_ASSIGNMENT(name##3) };                               \
+    struct alignas((4 * bytes) > 16 ? 16 : (4 * bytes)) name##4 {                                      \
+        type x, y, z, w;                                                                               \
+        CUDAMM_WATCHED_ASSIGNMENT(name##4)                                                             \
+    };                                                                                                 \
     inline name##1 make_##name##1(type x) { return {x}; }                                              \
     inline name##2 make_##name##2(type x, type y) { return {x, y}; }                                   \
     inline name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; }                        \
@@ -71,9 +88,9 @@ CUDAMM_VECTORS(double, double, 8)
 typedef unsigned int uint;  // which every file that nvcc compiles knows
 typedef unsigned short ushort;
 typedef unsigned long ulong;
-struct uint1 { unsigned x; };
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct uint1 { unsigned x; CUDAMM_WATCHED_ASSIGNMENT(uint1) };
+struct alignas(8) uint2 { unsigned x, y; CUDAMM_WATCHED_ASSIGNMENT(uint2) };
+struct alignas(16) uint4 { unsigned x, y, z, w; CUDAMM_WATCHED_ASSIGNMENT(uint4) };
 inline uint1 make_uint1(unsigned x) { return {x}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
@@ -176,6 +193,7 @@ inline typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : 
 
 // Always inline, so that an access belongs to the line of the caller.
 #define CUDAMM_IN_PLACE inline __attribute__((always_inline))
+#define CUDAMM_INLINED __attribute__((always_inline))  // of a lambda
 template <class T> CUDAMM_IN_PLACE T __ldg(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE T __ldcg(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE T __ldcs(const T* p) { return *p; }
@@ -197,10 +215,13 @@ struct Argument {
 
 [[noreturn]] void fail_size_of_struct(size_t passed, size_t compiled);
 
+template <class T> constexpr bool is_real16 = false;  // sixteen_bits.h
+
 template <class T>
 inline T as(const Argument& a) {
     if constexpr (std::is_pointer_v<T>) return (T)a.pointer;
     else if constexpr (std::is_floating_point_v<T>) return (T)a.real;
+    else if constexpr (is_real16<T>) return (T)a.real;
     else if constexpr (std::is_class_v<T>) {
         static_assert(std::is_trivially_copyable_v<T>, "a struct that a kernel takes by value is copied byte by byte");
         if (a.byte_count != sizeof(T)) fail_size_of_struct(a.byte_count, sizeof(T));
@@ -214,8 +235,11 @@ template <class... P, size_t... I>
 inline void call(void (*kernel)(P...), const Argument* arguments, std::index_sequence<I...>) {
     kernel(as<std::remove_cv_t<P>>(arguments[I])...);
 }
-template <class... P>
+// ELEMENT_BYTES is the size of the matrices' elements.
+template <size_t ELEMENT_BYTES, class... P>
 inline void call(void (*kernel)(P...), const Argument* arguments) {
+    static_assert(ELEMENT_BYTES == 2 || !(... || (std::is_pointer_v<P> && is_real16<std::remove_cv_t<std::remove_pointer_t<P>>>)),
+                  "the kernel's matrices are half or bfloat16, and cudamm would pass matrices of another type");
     call(kernel, arguments, std::index_sequence_for<P...>());
 }
 // The kernel and its constants; the generated main file defines `kernel`.

@@ -754,6 +754,7 @@ void stops(unsigned thread, Stop where) {
     Recorder& r = *recorder();
     if (where == Stop::at_block) r.barrier_seen = true;
     if (where == Stop::at_warp) r.barrier_seen = true, ++r.step[thread];
+    if (where == Stop::in_matrix_operation) r.barrier_seen = true;
     const unsigned from = thread / lanes * lanes;
     for (unsigned t = from; t < std::min(from + lanes, r.threads); ++t)
         if (may_run(t)) return;

@@ -5,7 +5,8 @@
 
 namespace cudamm {
 
-enum class Stop { at_block, at_warp, ended };
+// A matrix operation lets the lanes of a warp wait for each other, and does not order their accesses to memory.
+enum class Stop { at_block, at_warp, in_matrix_operation, ended };
 
 // Functions of observe.cpp that runtime.cpp calls; `observing` is null if the kernel is not traced.
 struct Observing {

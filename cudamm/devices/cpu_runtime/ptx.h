@@ -3,6 +3,8 @@
 #include "asynchronous_copies.h"
 #include "atomics.h"
 #include "intrinsics.h"
+#include "sixteen_bits.h"
+#include "tensor_cores.h"
 #include "warp_values.h"
 
 namespace cudamm::ptx {
@@ -130,6 +132,18 @@ inline bool shuffle_idx(unsigned& value, unsigned b, unsigned c, unsigned mask, 
     const int lane = cudamm::lane(), segment = c >> 8 & 31, most = lane & segment | (c & 31) & ~segment;
     const int source = lane & segment | (int)(b & 31) & ~segment;
     return shuffled(value, lane, source, source <= most, mask, "shfl.sync.idx", line, file);
+}
+
+// ldmatrix: lane 8 i + r reads row r of matrix i, 16 bytes, and gets its part of each matrix: two numbers of 16 bits.
+CUDAMM_IN_PLACE void load_matrices(unsigned* parts, const char* row, unsigned count, bool transposed, int line,
+                                   const char* file) {
+    compute_together(parts, nullptr, "ldmatrix", line, file);
+    Vector<unsigned, 4> numbers = {};
+    if ((unsigned)cudamm::lane() < 8 * count) {
+        if ((size_t)row % 16) stop_kernel("ldmatrix got an address that is no multiple of 16 bytes", line, file);
+        numbers = *(const Vector<unsigned, 4>*)row;
+    }
+    share_rows(parts, &numbers, count, transposed, line, file);
 }
 
 }  // namespace cudamm::ptx

@@ -24,6 +24,7 @@
 // its own only if the previous thread waits, so a kernel without barriers runs all its threads on one stack.
 
 #include "observe.h"
+#include "tensor_cores.h"
 #include "waiting.h"
 
 #include <errno.h>
@@ -202,6 +203,7 @@ struct Worker {
     BlockBarrier named[named_barriers];
     unsigned waiting_at_warp;  // number of threads at a warp's barrier
     alignas(32) unsigned char exchanged[most_threads][32];
+    void* passed[most_threads];  // what each thread passed to compute_together; null after the computation
 
     std::vector<std::pair<char*, size_t>> static_shared;
     std::map<unsigned, Copies> copies;
@@ -577,7 +579,7 @@ unsigned converged_lanes(int line, const char* file) {
     return w.participants[thread];
 }
 
-void wait_for_warp(unsigned mask, const char* operation, int line, const char* file) {
+static void meet_warp(unsigned mask, Stop kind, const char* operation, int line, const char* file) {
     Worker& w = *worker;
     const unsigned thread = w.running->thread;
     w.line[thread] = line;
@@ -589,9 +591,40 @@ void wait_for_warp(unsigned mask, const char* operation, int line, const char* f
     w.waits[thread] = Waits::at_warp;
     w.mask[thread] = mask;
     ++w.waiting_at_warp;
-    if (observing) observing->stops(thread, Stop::at_warp);
+    if (observing) observing->stops(thread, kind);
     w.release_warp(thread);
     w.wait(thread);
+}
+
+void wait_for_warp(unsigned mask, const char* operation, int line, const char* file) {
+    meet_warp(mask, Stop::at_warp, operation, line, file);
+}
+
+void compute_together(void* of_lane, void (*compute)(void* const*), const char* operation, int line, const char* file) {
+    constexpr unsigned all = ~0u;
+    Worker& w = *worker;
+    const unsigned thread = w.running->thread, warp = thread & ~31u;
+    w.passed[thread] = of_lane;
+    meet_warp(all, Stop::in_matrix_operation, operation, line, file);
+    const unsigned missing = ~w.participants[thread];
+    if (missing) {
+        const unsigned other = warp + __builtin_ctz(missing);
+        if (other >= w.threads)
+            fail("block %s: thread %s executes %s in line %d of %s, but its warp has only %u threads: %s needs all 32",
+                 w.block_text().text, w.thread_text(thread).text, operation, line, file, w.threads - warp, operation);
+        fail("block %s: thread %s executes %s in line %d of %s, but thread %s has left the kernel: %s needs all 32 "
+             "threads of a warp", w.block_text().text, w.thread_text(thread).text, operation, line, file,
+             w.thread_text(other).text, operation);
+    }
+    if (!w.passed[thread]) return;  // another lane has computed
+    for (unsigned t = warp; t < warp + 32; ++t) {
+        if (w.line[t] == line && !strcmp(w.file[t], file)) continue;
+        fail("block %s: threads of a warp execute %s in different lines, thread %s in line %d of %s and thread %s in line %d "
+             "of %s: all 32 threads must execute the same", w.block_text().text, operation, w.thread_text(thread).text, line,
+             file, w.thread_text(t).text, w.line[t], w.file[t]);
+    }
+    if (compute) compute(w.passed + warp);
+    memset(w.passed + warp, 0, 32 * sizeof *w.passed);
 }
 
 void exchange(unsigned mask, void* value, size_t bytes, int lane, const char* operation, int line, const char* file) {

@@ -32,7 +32,7 @@ Failure = cublas.cuBLASError
 # alpha and beta of C = alpha A B + beta C; cuBLAS takes their addresses, and does not read C if beta is 0.
 _SCALARS = {name: np.array([1, 0], name) for name in ("float32", "float64")}
 
-# Numbers of the 16-bit types among CUDA's data types. Sums are kept in float32, as the kernels of the ladder do.
+# Numbers of the 16-bit types among CUDA's data types. Sums are kept in float32, as in the ladder.
 _DATA_TYPES = {"float16": 2, "bfloat16": 14}
 
 
@@ -62,8 +62,8 @@ def matmul(handle: int, m: int, n: int, k: int, a: int, b: int, c: int, element:
     if element in _DATA_TYPES:
         of_type = _DATA_TYPES[element]
         cublas.gemm_ex(
-            handle, no_transpose, no_transpose, n, m, k, alpha, b, of_type, n, a, of_type, k, beta, c, of_type, n,
-            cublas.ComputeType.COMPUTE_32F, cublas.GemmAlgo.DEFAULT,
+            handle, no_transpose, no_transpose, n, m, k, alpha, b, of_type, n, a, of_type, k,
+            beta, c, of_type, n, cublas.ComputeType.COMPUTE_32F, cublas.GemmAlgo.DEFAULT,
         )  # fmt: skip
         return
     gemm = cublas.sgemm if element == "float32" else cublas.dgemm

@@ -63,7 +63,8 @@ __device__ double x[64], y[64], squares[64];
 __global__ void under_test(const {c} *A, const {c} *B, {c} *C) {{
     const Strides a{{{k}, 1}}, b{{{n}, 1}}, c{{{n}, 1}};
     const int launch = launches / 4;
-    if (launch == 0) judge_rows(A, a, B, b, C, c, rows, {row_count}, {n}, {k}, {gamma}, {rounding}, 0, &found);
+    if (launch == 0)
+        judge_rows(A, a, B, b, C, c, rows, {row_count}, {n}, {k}, {gamma}, {rounding}, 0, &found);
     else if (blockIdx.x + blockIdx.y + threadIdx.x + threadIdx.y == 0) {{
         C[0] = found.wrong;
         C[1] = (unsigned)found.worst;

@@ -34,7 +34,7 @@ __global__ void product(int M, int N, int K, const TYPE *A, const TYPE *B, TYPE 
 C_NAMES = {"float16": "half", "bfloat16": "__nv_bfloat16"}
 MISTAKES = {
     "sums kept in 16 bits": ("float sum", "TYPE sum", "33x35x64", "times those of rounding C to"),
-    "a term is missing": ("k < K", "k < K - 1", "33x35x64", "the sums end too early: the last term is missing"),
+    "a term is missing": ("k < K", "k < K - 1", "33x35x64", "the last term is missing"),
     "an element is written past the end": (
         "if (row >= M || col >= N) return;",
         "if (row * N + col > M * N || row > M || col >= N) return;",

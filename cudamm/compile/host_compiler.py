@@ -383,6 +383,7 @@ def _main_file(program: Program) -> str:
     headers = headers_for(program.text)
     if has_inline_ptx(program.text):
         headers.append("ptx.h")
+        headers += [f"cuda_{kind}.h" for kind in ("fp16", "bf16") if kind.replace("p", "") in program.text]
     includes = "\n".join(f'#include "{header}"' for header in headers)
     text = _ALIGNAS.sub(r"\1__align__(", program.text)
     return f"""{includes}

@@ -13,7 +13,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cudamm.compile.ptx_instructions import TYPES, Scope, UnknownInstructionError, translated_instruction
+from cudamm.compile.ptx_instructions import (
+    REGISTER_TYPES,
+    Scope,
+    UnknownInstructionError,
+    translated_instruction,
+)
 from cudamm.errors import KernelError
 from cudamm.source.c_text import without_comments_and_literals
 
@@ -248,8 +253,12 @@ def _registers(text: str, scope: Scope) -> str:
     for name in declared[2].split(",") if declared else []:
         several = re.fullmatch(r"([^<]*)<(\d{1,4})>", name.strip())
         names += [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name.strip()]
-    if not declared or declared[1] not in TYPES or not all(re.fullmatch(r"[\w$%]+", name) for name in names):
+    if (
+        not declared
+        or declared[1] not in REGISTER_TYPES
+        or not all(re.fullmatch(r"[\w$%]+", name) for name in names)
+    ):
         return _unsupported(f"register {text.removeprefix('.reg').strip()}", scope)
     for name in names:
-        scope.registers[name] = ("cudamm_r_" + re.sub(r"\W", "_", name), TYPES[declared[1]])
-    return " ".join(f"{TYPES[declared[1]]} {scope.registers[name][0]};" for name in names)
+        scope.registers[name] = ("cudamm_r_" + re.sub(r"\W", "_", name), REGISTER_TYPES[declared[1]])
+    return " ".join(f"{REGISTER_TYPES[declared[1]]} {scope.registers[name][0]};" for name in names)

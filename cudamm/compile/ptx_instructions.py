@@ -18,6 +18,11 @@ TYPES = {
 }  # fmt: skip
 """The C++ type of each type of PTX."""
 
+REGISTER_TYPES = TYPES | {
+    "f16": "unsigned short", "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned"
+}  # fmt: skip
+"""The C++ type of a register of each type of PTX."""
+
 _SPECIAL = {
     "laneid": "(unsigned)cudamm::lane()",
     "warpid": "(cudamm::place.thread / 32)",
@@ -128,13 +133,12 @@ def translated_instruction(opcode: str, operands: Sequence[str], scope: Scope) -
         UnknownInstructionError: the instruction has no translation.
     """
     name, *modifiers = opcode.split(".")
-    translates_narrow = name in ("mma", "ldmatrix", "cvt")
-    if {"f16", "f16x2", "bf16", "bf16x2", "tf32"} & set(modifiers) and not translates_narrow:
-        raise UnknownInstructionError
     if {"b128", "f32x2"} & set(modifiers):
         raise UnknownInstructionError
     types = [m for m in modifiers if m in TYPES]
     given = _Given(name, modifiers, types, operands, scope)
+    if name not in ("mma", "ldmatrix", "cvt") and {*_NARROW, "tf32"} & set(modifiers):
+        return _narrow_arithmetic(given)
     for prefix, translate in _FAMILIES.items():
         if name in prefix.split():
             return translate(given)
@@ -231,6 +235,31 @@ def _saturated(i: _Given, value: str) -> str:
     if i.has("sat"):
         raise UnknownInstructionError
     return f"({i.type if i.types[-1] != 'pred' else 'bool'})({value})"
+
+
+_NARROW = {"f16": "__half", "f16x2": "__half2", "bf16": "__nv_bfloat16", "bf16x2": "__nv_bfloat162"}
+"""The C++ type of each type of 16-bit real numbers; `x2` are two in a register."""
+
+_NARROW_FORMS = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}", "abs": "__habs{x2}({0})",
+    "min": "__hmin{x2}({0}, {1})", "max": "__hmax{x2}({0}, {1})", "fma": "__hfma{x2}({0}, {1}, {2})",
+}  # fmt: skip
+
+
+def _narrow_arithmetic(i: _Given) -> str:
+    """Translate arithmetic on 16-bit real numbers."""
+    kind = i.modifiers[-1]
+    form = _NARROW_FORMS.get(i.name, "")
+    if not form or kind not in _NARROW or not {kind, "rn", "ftz"}.issuperset(i.modifiers):
+        raise UnknownInstructionError
+    register = "unsigned" if kind.endswith("x2") else "unsigned short"
+    values = [
+        f"cudamm::ptx::get<{_NARROW[kind]}>({i.source(n, register)})" for n in range(1, len(i.operands))
+    ]
+    if len(values) < 1 + form.count("{1}") + form.count("{2}"):
+        raise UnknownInstructionError
+    value = form.format(*values, x2="2" if kind.endswith("x2") else "")
+    return i.result(f"cudamm::ptx::get<{register}>({value})", register)
 
 
 def _multiplication(i: _Given) -> str:

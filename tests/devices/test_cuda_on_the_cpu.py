@@ -24,7 +24,7 @@ from cudamm.kernels.variant import variants
 Kernel = Callable[..., Any]
 TABLE = Path(__file__).parents[2] / "docs" / "cuda_on_the_cpu.md"
 FEATURES = Path(__file__).parents[1] / "example_kernels" / "cuda_features"
-FILES = ("functions.cu", "threads.cu", "inline_ptx.cu")
+FILES = ("functions.cu", "threads.cu", "inline_ptx.cu", "tensor_cores.cu")
 
 
 @dataclass(frozen=True)
@@ -34,28 +34,28 @@ class Refused:
     body: str
     message: str
     before: str = ""
+    element: str = "int"
 
 
 HEADER = "// types: int32\n// args: C\n// threads: 32\n// grid: 1\n"
 
 REFUSED = {
-    "Inline PTX: `mma`, `ldmatrix`, `wgmma`, `mbarrier`, `cp.async.bulk`, `.f16`, `.bf16`": Refused(
-        'asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(C[0]) : "r"(0));',
+    "Inline PTX: `wgmma`, `stmatrix`, `mbarrier`, `cp.async.bulk`, `mma` of other types": Refused(
+        'asm volatile("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%0, %0}, {%1}, {%1}, {%1, %1};" '
+        ': "=r"(C[0]) : "r"(0));',
         "kernel.cu:LINE: the CPU device has no tensor core instruction "
-        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 (inline PTX): commands that compile with nvcc, ",
+        "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 (inline PTX): commands that compile with nvcc, ",
     ),
-    "Tensor cores: `nvcuda::wmma`": Refused(
-        "nvcuda::wmma::fragment<int> f;",
-        "kernel.cu:LINE: the CPU device does not have tensor cores; commands that",
+    "Tensor cores: `nvcuda::wmma::experimental`, numbers of 4 bits and of 1 bit": Refused(
+        "nvcuda::wmma::fragment<int, 8, 8, 32, nvcuda::wmma::experimental::precision::s4> a;",
+        "does not have tensor cores of numbers of 4 bits and of 1 bit",
         before="#include <mma.h>",
     ),
-    "Half precision: `half`, `half2`": Refused(
-        "half x; C[0] = x;", "does not have the element type half", before="#include <cuda_fp16.h>"
-    ),
-    "bfloat16: `__nv_bfloat16`": Refused(
-        "__nv_bfloat16 x; C[0] = x;",
-        "does not have the element type bfloat16",
-        before="#include <cuda_bf16.h>",
+    "Matrices A, B and C of half or bfloat16": Refused(
+        "C[0] = 1;",
+        "the kernel's matrices are half or bfloat16, and cudamm would pass matrices of another type",
+        before="#include <cuda_fp16.h>\n#define NUMBER half",
+        element="NUMBER",
     ),
     "8-bit and smaller real numbers: `__nv_fp8_e4m3` and the like": Refused(
         "__nv_fp8_e4m3 x; C[0] = x;",
@@ -172,7 +172,7 @@ def test_what_is_refused_is_named(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, feature: str
 ) -> None:
     refused = REFUSED[feature]
-    text = f"{HEADER}{refused.before}\n__global__ void k(int *C) {{\n    {refused.body}\n}}\n"
+    text = f"{HEADER}{refused.before}\n__global__ void k({refused.element} *C) {{\n    {refused.body}\n}}\n"
     line = str(text.count("\n") - 1)
     try:
         reason = verify_one(cpu, write_kernel(text), "1x32x1", "int32").reason
@@ -215,7 +215,7 @@ def test_a_fault_names_line_and_thread(
     assert str(raised.value) == faults[feature][1].replace("LINE", str(line))
 
 
-@pytest.mark.parametrize("file", ["threads.cu", "inline_ptx.cu"])
+@pytest.mark.parametrize("file", ["threads.cu", "inline_ptx.cu", "tensor_cores.cu"])
 def test_check_accuses_no_correct_use_of_a_feature(file: str) -> None:
     size = f"{len((FEATURES / file).read_text().splitlines()) + 1}x64x1"
     method = read_method(FEATURES / file)

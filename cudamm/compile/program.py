@@ -109,7 +109,7 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     method = variant.method
     if element.name not in method.element_types:
         raise UsageError(
-            f"{method.name} is written for {' and '.join(method.element_types)}, not {element.name}; "
+            f"{method.name} is written for {', '.join(method.element_types)}, not {element.name}; "
             "write its types as `element`, or choose another type with --dtype"
         )
     if method.language == "python":

@@ -195,7 +195,7 @@ def _unsupported_type(variant: Variant, problem: Problem) -> str:
     method, element = variant.method, problem.element.name
     if not method.package or element in method.element_types:
         return ""
-    return f"{method.name} has no product of {element}, only of {' and '.join(method.element_types)}"
+    return f"{method.name} has no product of {element}, only of {', '.join(method.element_types)}"
 
 
 def in_turn(cases: Sequence[Case], progress: Progress) -> Iterator[Case]:

@@ -29,7 +29,7 @@ from cudamm.kernels.sibling_constants import sibling_constants
 from cudamm.source.c_text import function_of, kernels_in, with_values, without_comments
 from cudamm.source.device_code import compiled_code, instantiations, qualified
 from cudamm.source.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
-from cudamm.source.included_files import folders_of, included_files, line_directive
+from cudamm.source.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
@@ -135,6 +135,8 @@ def parse_method(
         code = launch_fields.complete_source(path, source, folders)
         launch = launch_fields.found_launch(path, code, fields, folders)
         fields |= launch.fields
+    elif language == "cuda":
+        code = with_own_headers(path, source)
     kernels = kernels_in(code) if language == "cuda" else []
     remarks = [launch.remark] if launch and launch.remark else []
     sizes = _parse_sizes(path, fields.get("sizes", ""))

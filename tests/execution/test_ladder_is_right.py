@@ -78,6 +78,9 @@ ODD_VALUES: dict[str, dict[str, int]] = {
     "stream-k": {
         "BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3, "BLOCKS": 7,
     },
+    "wmma": {"WARPS": 3},
+    "mma": {"BM": 96, "BN": 64, "BK": 16, "WM": 48, "WN": 32, "STAGES": 4},
+    "dmma": {"BM": 48, "BN": 40, "BK": 12, "WM": 24, "WN": 40, "STAGES": 2},
 }  # fmt: skip
 """Parameters of each method, other than its defaults. Most values do not occur in the method's header."""
 
@@ -112,7 +115,8 @@ def test_the_product_is_correct_for_every_shape_with_fused_multiply_add(
     cpu: Device[Any], method: Method
 ) -> None:
     (default,) = variants(method, {})
-    cases = [(default, Problem(parse_shape(s), ELEMENT_TYPES["float32"])) for s in SHAPES]
+    element = ELEMENT_TYPES[method.element_types[0]]
+    cases = [(default, Problem(parse_shape(s), element)) for s in SHAPES]
     results = verified(cpu, cases, fmad=True)
     assert failures(results) == []
     assert {r.verdict.bit_equal for r in results} == {None}

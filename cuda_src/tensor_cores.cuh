@@ -1,0 +1,60 @@
+// The instructions of tensor cores behind named functions, for the methods that use them.
+//
+// One instruction multiplies small matrices for a whole warp. No lane has a whole matrix: each lane holds a few
+// elements of each, its *fragment*, in registers of 32 bits, two 16-bit elements in each. All lanes of the warp execute
+// the instruction together.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+// Loads four matrices of 8 x 8 elements from shared memory. Lane i passes the address of 8 neighbouring elements, one
+// row: lanes 0 to 7 those of the first matrix, lanes 8 to 15 those of the second, and so on. Each lane receives from
+// every matrix the elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4: what `multiply_add` expects of A.
+__device__ __forceinline__ void load_matrices(unsigned (&parts)[4], const void *row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(parts[0]), "=r"(parts[1]), "=r"(parts[2]), "=r"(parts[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
+}
+
+// The same for the transposed matrices: what `multiply_add` expects of B, if B's rows lie in shared memory row by row.
+__device__ __forceinline__ void load_matrices_transposed(unsigned (&parts)[4], const void *row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(parts[0]), "=r"(parts[1]), "=r"(parts[2]), "=r"(parts[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
+}
+
+// Adds the product of A (16 x 16) and B (16 x 8) to the sums (16 x 8), which are float. Lane i holds
+//   of A:     four parts: the matrices of rows 0 to 7 and 8 to 15, first of columns 0 to 7, then of columns 8 to 15,
+//   of B:     two parts: the matrices of rows 0 to 7 and 8 to 15, each transposed,
+//   of the sums: columns 2 (i % 4) and 2 (i % 4) + 1, first of row i / 4, then of row i / 4 + 8.
+template <typename Factor>
+__device__ __forceinline__ void multiply_add(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
+
+#define MULTIPLY_ADD(Factor, name)                                                                                   \
+    template <>                                                                                                      \
+    __device__ __forceinline__ void multiply_add<Factor>(float (&sums)[4], const unsigned (&a)[4], unsigned b0,      \
+                                                         unsigned b1) {                                              \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." name "." name ".f32 "                                  \
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                               \
+                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                                    \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                \
+    }
+
+MULTIPLY_ADD(__half, "f16")
+MULTIPLY_ADD(__nv_bfloat16, "bf16")
+
+// Returns two sums, rounded to 16 bits each, in one register: neighbouring elements of C.
+template <typename Factor>
+__device__ __forceinline__ unsigned rounded(float first, float second) {
+    const Factor pair[2] = {Factor(first), Factor(second)};
+    unsigned bits;
+    memcpy(&bits, pair, sizeof bits);
+    return bits;
+}
+
+// Adds the product of A (8 x 4) and B (4 x 8) to the sums (8 x 8), all of double. Lane i holds element i % 4 of row i / 4
+// of A, element i % 4 of column i / 4 of B, and the sums 2 (i % 4) and 2 (i % 4) + 1 of row i / 4.
+__device__ __forceinline__ void multiply_add(double (&sums)[2], double a, double b) {
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+d"(sums[0]), "+d"(sums[1]) : "d"(a), "d"(b));
+}

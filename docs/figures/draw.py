@@ -920,6 +920,99 @@ def stream_k(page: Page) -> None:
     page.legend(("a whole tile and its number", C_COLOUR), ("a part of a tile", B_COLOUR), ("idle", IDLE))
 
 
+def wmma(page: Page) -> None:
+    edge, ks, now = 16, 64, 1
+    left, start = product(page, 40, 34, 3.6, edge, edge, ks, gap=6, step=edge)
+    left.title("a warp's 16 × 16 sums, and 64 values of k")
+    for step in range(ks // edge):
+        k0 = start + step * edge
+        left.box(k0, 0, edge, edge, A_COLOUR if step == now else pale(A_COLOUR))
+        left.box(0, k0, edge, edge, B_COLOUR if step == now else pale(B_COLOUR))
+        left.text(k0 + edge / 2, edge / 2, str(step + 1), 14, colour="white" if step == now else INK)
+        left.text(edge / 2, k0 + edge / 2, str(step + 1), 14)
+    left.box(0, 0, edge, edge, pale(C_COLOUR))
+
+    # One multiply-add of each lane: 32. One multiplication of matrices: 16 x 16 x 16.
+    bars = []
+    for name, number, colour in (("FMA", WARP, IDLE), ("mma_sync", edge**3, C_COLOUR)):
+        bars.append((name, number / 5000, colour, f"{number:,}"))
+    columns(page, 510, 344, "multiply-adds by one call of a warp", bars)
+    page.legend(("A", A_COLOUR), ("B", B_COLOUR), ("C: the sums of one warp", pale(C_COLOUR)))
+
+
+def mma(page: Page) -> None:
+    bk, piece_elements, rows = 32, 8, 8
+    pieces, wide, wanted = bk // piece_elements, 4, 1  # pieces in a row; words in a piece
+    side_by_side = 8 // pieces  # rows that fill one line of all banks
+
+    def swizzled_place(row: int, piece: int) -> int:
+        return piece ^ row // side_by_side % pieces
+
+    for left, name, place in (
+        (24, "in order", lambda row, piece: piece),
+        (232, "swizzled", swizzled_place),
+    ):
+        words = [(row * pieces + place(row, wanted)) * wide + w for row in range(rows) for w in range(wide)]
+        lines = rows // side_by_side
+        panel = page.panel(left, 66, 184, 184, (0, BANKS // wide), (0, lines))
+        panel.title(f"{name}: {several(turns(words), 'turn')}")
+        for row in range(rows):
+            for piece in range(pieces):
+                x, y = row % side_by_side * pieces + place(row, piece), row // side_by_side
+                if piece == wanted:
+                    panel.box(x, y, 1, 1, A_COLOUR)
+                panel.text(
+                    x + 0.5,
+                    y + 0.5,
+                    f"{row}\n{'abcd'[piece]}",
+                    11,
+                    colour="white" if piece == wanted else INK,
+                )
+        panel.grid(lines, BANKS // wide)
+        panel.below(ticks={0.9: "banks 0–3", BANKS // wide - 0.6: "28–31"}, size=11)
+
+    # The lane that holds each sum of a 16 x 8 matrix, as in PTX ISA, "Matrix Fragments for mma.m16n8k16".
+    right = page.panel(560, 48, 200, 240, (0, 8), (0, 16))
+    right.title("which lane holds which sum")
+    marked = 5
+    for row in range(16):
+        for pair in range(4):
+            lane = row % 8 * 4 + pair
+            if lane == marked:
+                right.box(pair * 2, row, 2, 1, C_COLOUR)
+            right.text(pair * 2 + 1, row + 0.5, str(lane), 11, colour="white" if lane == marked else INK)
+    right.grid(16, 8, 2)
+    page.legend(("piece b of 8 rows, read together by ldmatrix", A_COLOUR), ("the sums of lane 5", C_COLOUR))
+
+
+def dmma(page: Page) -> None:
+    bk, padding, rows, k = 16, 4, 4, 4
+    words_each = 2  # a double is two words
+    for left, pitch, name in (
+        (24, bk, "rows of 16 doubles"),
+        (444, bk + padding, "4 doubles of padding after each"),
+    ):
+        words = [
+            (row * pitch + k + column) * words_each + half
+            for row in range(rows)
+            for column in range(4)
+            for half in range(words_each)
+        ]
+        unused = [
+            (row * pitch + bk + column) * words_each + half
+            for row in range(rows - 1)
+            for column in range(pitch - bk)
+            for half in range(words_each)
+        ]
+        lines = -(-rows * pitch * words_each // BANKS)
+        count = turns(words)
+        panel = page.panel(left, 66, 400, lines * 30, (0, BANKS), (0, lines))
+        panel.title(f"{name}: {several(count, 'turn')}")
+        colour = C_COLOUR if count == 1 else TROUBLE
+        shared_memory(panel, words, lines, colour, "16 lanes read 4 doubles of 4 rows", unused)
+    page.legend(("words that half a warp reads", INK), ("padding, not used", PADDING))
+
+
 def bf16x9(page: Page) -> None:
     # Number of significant bits of a float32, of parts they are divided into, and of bits of the exponent.
     bits, parts, exponent = 24, 3, 8
@@ -1015,7 +1108,8 @@ def error_of_sum(
 # The functions in the order of the files in cuda_src; each figure has the number and name of its file.
 FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_coarse_local, register_tile,
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
-           tile_1d, tile_2d, vectorized, warp_tile, async_copy, tma, split_k, stream_k, bf16x9)  # fmt: skip
+           tile_1d, tile_2d, vectorized, warp_tile, async_copy, tma, split_k, stream_k, wmma, mma, dmma,
+           bf16x9)  # fmt: skip
 
 
 def main() -> None:

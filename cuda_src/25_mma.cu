@@ -9,7 +9,7 @@
 // param:     BK = 32 in 32, 64
 // param:     WM = 64 in 32, 64
 // param:     WN = 32 in 32, 64
-// param:     STAGES = 3 in 2, 3, 4, 5
+// param:     STAGES = 3 in 3, 4
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * BK + BK * BN) * sizeof(element)

@@ -8,7 +8,7 @@
 // param:     BK = 16 in 8, 16
 // param:     WM = 32 in 32, 64
 // param:     WN = 32 in 16, 32
-// param:     STAGES = 3 in 2, 3, 4
+// param:     STAGES = 3 in 3, 4
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * (BK + 4) + BK * (BN + 4)) * 8

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,10 @@ from cudamm.execution.module_command import module_command
 from cudamm.grading.assignment import Assignment
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.problem import UNSCALED
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import Variant
+from cudamm.source.expression import Expression, parse
 
 KERNEL_ENDING = ".cu"
 HEADER_ENDINGS = (".cuh", ".h", ".hpp")
@@ -231,4 +233,32 @@ class AskedKernel:
                 raise RefusedSubmission(
                     f"{method.entry} has other parameters than the assignment's {self.signature}"
                 )
+        self._check_defined(path.name, found[0])
         return found[0]
+
+    def _check_defined(self, name: str, variant: Variant) -> None:
+        """Raise RefusedSubmission if the prescribed launch uses a name that is not defined."""
+        method = variant.method
+        expressions = {
+            "args": _numbers_among(method.arguments),
+            "threads": method.threads,
+            "grid": method.grid,
+            "shared-bytes": (method.shared_bytes,),
+            "requires": method.requires,
+        }
+        known = variant.names(ELEMENT_TYPES["float32"], 64, 64, 64)
+        for field, used in expressions.items():
+            lacking = sorted(word for expression in used for word in expression.names.difference(known))
+            if field in self.fields and lacking:
+                raise RefusedSubmission(
+                    f"{name} does not define {lacking[0]} as a whole number, and the assignment uses it "
+                    f"({field} = {self.fields[field]}): add a line such as #define {lacking[0]} 16"
+                )
+
+
+def _numbers_among(arguments: Sequence[str]) -> Iterator[Expression]:
+    """Yield the arguments that are arithmetic over names."""
+    for argument in arguments:
+        if argument not in ("A", "B", "C") and argument.lower() not in UNSCALED.names:
+            with contextlib.suppress(UsageError):  # a struct, a tensor map or a number such as 1.0
+                yield parse(argument)

@@ -37,6 +37,10 @@ REFUSED = {
         RIGHT.replace("float sum = 0", "float sum = 0; memcpy(&sum, A, K % 2)").encode(),
         "memcpy is not accepted",
     ),
+    "no TILE": (
+        RIGHT.replace("TILE", "EDGE").encode(),
+        "handed_in.cu does not define TILE as a whole number, and the assignment uses it (threads = ",
+    ),
     "nvcc's own name": (
         RIGHT.encode() + b"#ifdef __CUDACC_VER_MAJOR__\n#endif\n",
         "__CUDACC_VER_MAJOR__ is not accepted",

@@ -224,6 +224,14 @@ class AskedKernel:
         method = found[0].method
         if not method.is_kernel:
             raise RefusedSubmission(f"{path.name} contains no __global__ function")
+        # A submission does not choose what it has to compute: padded matrices need no bounds check.
+        method = dataclasses.replace(
+            method,
+            requires=method.requires if "requires" in self.fields else (),
+            column_major=method.column_major if "layout" in self.fields else (),
+            adds_to_zeros=method.adds_to_zeros and "initial-c" in self.fields,
+        )
+        variant = dataclasses.replace(found[0], method=method)
         if self.formats:
             try:
                 formats = parameter_formats(method.code, method.entry, ELEMENT_TYPES["float32"])
@@ -233,8 +241,8 @@ class AskedKernel:
                 raise RefusedSubmission(
                     f"{method.entry} has other parameters than the assignment's {self.signature}"
                 )
-        self._check_defined(path.name, found[0])
-        return found[0]
+        self._check_defined(path.name, variant)
+        return variant
 
     def _check_defined(self, name: str, variant: Variant) -> None:
         """Raise RefusedSubmission if the prescribed launch uses a name that is not defined."""

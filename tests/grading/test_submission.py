@@ -128,6 +128,34 @@ def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypa
     assert [variant.method.ceiling for variant in seen] == [1]
 
 
+@pytest.mark.parametrize(
+    "field, change",
+    [
+        ("requires: M % TILE == 0, N % TILE == 0", ("if (row >= M || col >= N) return;", "")),
+        ("layout: B=column", ("B[k * N + col]", "B[k + col * K]")),
+        ("initial-c: 0", ("] = sum", "] += sum")),
+    ],
+)
+def test_the_assignment_alone_says_what_has_to_be_computed(graded, field, change):
+    key, _, value = field.partition(": ")
+    submission = f"// Mine.\n//\n// {field}\n\n{RIGHT.replace(*change)}"
+    assert submission.count(change[1])
+    assert graded(submission).score == 0
+    assert graded(submission, f"{KERNEL}{key} = '{value}'\n{ONE_PROBLEM}").is_full
+
+
+def test_conditions_of_host_code_do_not_pad_the_problem(graded):
+    main = """
+    int main() {
+        float *A, *B, *C; int M = 64, N = 64, K = 64;
+        cudaMalloc(&A, M * K * 4); cudaMalloc(&B, K * N * 4); cudaMalloc(&C, M * N * 4);
+        matmul<<<dim3(N / TILE, M / TILE), dim3(TILE, TILE)>>>(M, N, K, A, B, C);
+    }
+    """
+    assert graded(RIGHT + main, ONE_PROBLEM.replace("24", "32")).is_full
+    assert graded(RIGHT + main, ONE_PROBLEM).score == 0
+
+
 def test_the_signature_is_compared_by_types_and_not_by_names(graded):
     renamed = RIGHT.replace(
         SIGNATURE, SIGNATURE.replace("int M, int N, int K", "const int rows, int columns, int depth")

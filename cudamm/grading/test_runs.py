@@ -29,11 +29,15 @@ from cudamm.grading.graded_test import (
     GradedTest,
 )
 from cudamm.grading.outcome import Outcome, failed, passed
+from cudamm.grading.student_advice import described, without_options
 from cudamm.kernels.architecture import Architecture, find_architecture
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
+
+MOST_MISTAKES = 3
+"""Maximum number of mistakes of one kind that are described."""
 
 SHARED_LIMIT_ARCH = "sm_80"
 """Architecture whose limit of shared memory applies while mistakes are searched for."""
@@ -88,7 +92,8 @@ class TestRuns:
             **dict.fromkeys(MISTAKES, self._free_of_mistake),
         }.get(test.kind, self._accesses)
         outcome = run(test)
-        return Outcome(outcome.share, self._shortened(outcome.detail), outcome.value, outcome.unit)
+        detail = without_options(self._shortened(outcome.detail))
+        return Outcome(outcome.share, detail, outcome.value, outcome.unit)
 
     # Right products.
 
@@ -163,7 +168,10 @@ class TestRuns:
 
         mistakes = at_sizes(test.kind)
         if mistakes:
-            return failed("\n".join(map(_described, mistakes[:3])))
+            describe = functools.partial(
+                described, at_same_sizes=found.mistakes, sizes=sizes, variant=self._variant
+            )
+            return failed("\n".join(map(describe, mistakes[:MOST_MISTAKES])))
         crashes = at_sizes("crash")
         if crashes or skipped:
             return failed(f"the kernel could not be checked: {crashes[0].message if crashes else skipped[0]}")
@@ -283,13 +291,6 @@ class TestRuns:
 
 def _no_progress(step: str, done: int, total: int) -> None:
     """Report nothing: the tests are reported, not the steps of each."""
-
-
-def _described(mistake: Mistake) -> str:
-    """Return a mistake in words, with its line and its cure."""
-    place = f"{mistake.file}:{mistake.line}: " if mistake.line else ""
-    cure = f"; cure: {mistake.cure}" if mistake.cure else ""
-    return f"{place}{mistake.message} (at {mistake.sizes[0]}){cure}"
 
 
 def _bank_conflicts(test: GradedTest, own: TraceResult) -> Outcome:

@@ -175,6 +175,53 @@ def test_mistakes_are_found_at_the_sizes_of_the_test(graded):
     assert "reads A[17][0]" in grade.graded[2].outcome.detail and "cure: " in grade.graded[2].outcome.detail
 
 
+RACE, BOUNDS = "[[test]]\nkind = 'race'\npoints = 1\n", "[[test]]\nkind = 'out-of-bounds'\npoints = 1\n"
+BY_FLAT_INDEX = RIGHT.replace("if (row >= M || col >= N) return;", "if (row * N + col >= M * N) return;")
+"""A kernel whose threads beyond the end of a row compute an element of the next row."""
+
+IN_HALVES = RIGHT.replace("int row", "int half = blockIdx.z, row").replace(
+    "int k = 0; k < K", "int k = half; k < K"
+)
+"""Two blocks for each element."""
+
+
+@pytest.mark.parametrize("source", [UNCHECKED, BY_FLAT_INDEX], ids=["no check", "a check of the flat index"])
+def test_a_race_of_threads_beyond_the_end_of_a_row_is_cured_by_a_bounds_check(graded, source):
+    race = graded(source, KERNEL + ONE_PROBLEM + RACE).graded[1]
+    assert "an index past the end of a row of C is an element of the next row" in race.outcome.detail
+    assert race.outcome.detail.endswith(
+        "cure: access the element only if its row and column are within the matrix"
+    )
+
+
+def test_a_race_of_blocks_that_share_elements_has_its_own_cure(graded):
+    kernel = KERNEL.replace("ceil(M / TILE)", "ceil(M / TILE), 2")
+    race = graded(IN_HALVES, kernel + ONE_PROBLEM + RACE).graded[1]
+    assert "past the end of a row" not in race.outcome.detail
+    assert race.outcome.detail.endswith("cure: let one thread own each element"), (
+        "C is not zero before the launch"
+    )
+    race = graded(IN_HALVES, kernel + "initial-c = '0'\n" + ONE_PROBLEM + RACE).graded[1]
+    assert race.outcome.detail.endswith(
+        "cure: let one thread own each element, or add to it with atomicAdd()"
+    )
+
+
+def test_no_advice_names_what_students_cannot_change(graded):
+    dynamic = TILED.replace("    __shared__", "    extern __shared__ float more[];\n    __shared__").replace(
+        "C[row * N + col] = sum", "more[0] = 0; C[row * N + col] = sum"
+    )
+    column = RIGHT.replace("B[k * N + col]", "B[col * K + k]")
+    vector = RIGHT.replace("sum = 0;", "sum = 0; float4 v = *(float4 *)(A + 1); if (v.x == 7) sum = v.y;")
+    wide = RIGHT.replace("float sum", "double sum").replace("const float *A", "const double *A")
+    misaligned = BOUNDS.replace("out-of-bounds", "misaligned") + "size = 24\n"
+    for source, test in ((dynamic, ""), (column, ""), (wide, ""), (vector, misaligned)):
+        grade = graded(source, KERNEL + ONE_PROBLEM + test)
+        told = [grade.refused, *(g.outcome.detail for g in grade.graded)]
+        assert grade.score < 4 and "error" not in grade.refused
+        assert not any("requires" in text or "--" in text for text in told), told
+
+
 @needs_nvcc
 def test_occupancy_and_copies_are_graded_with_nvcc(graded):
     tests = """

@@ -30,7 +30,7 @@ from cudamm.grading.graded_test import (
     usual_name,
 )
 from cudamm.grading.prescribed_launch import PrescribedLaunch, WrongFieldError
-from cudamm.grading.toml_lines import toml_lines
+from cudamm.grading.toml_lines import first_duplicate, toml_lines
 from cudamm.kernels import ladder
 from cudamm.kernels.architecture import Architecture, find_architecture
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
@@ -129,6 +129,10 @@ def read_assignment(path: Path) -> Assignment:
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
+        twice = first_duplicate(text)
+        if twice:
+            name, second, first = twice
+            raise UsageError(f"{path}:{second}: {name} is there twice: line {first} has it too") from None
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         reason = re.sub(r" \(at .*\)$", "", str(error)) or "too many brackets"

@@ -111,7 +111,7 @@ def taken(path: Path) -> Iterator[Submission]:
 
 def _plain_name(name: str) -> str:
     """Return a file's name without characters that mean something to a compiler, a table or a page."""
-    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", name.removesuffix(KERNEL_ENDING)).lstrip(".-") or "submission"
+    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(name).stem).lstrip(".-") or "submission"
     return f"{stem[:80]}{KERNEL_ENDING}"
 
 
@@ -123,7 +123,7 @@ def _file_of(path: Path) -> Path:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"there is no submission {path}: {reason}") from None
     if stat.S_ISDIR(mode):
-        found = sorted(file for file in path.iterdir() if file.suffix == KERNEL_ENDING)
+        found = sorted(file for file in path.iterdir() if file.suffix.lower() == KERNEL_ENDING)
         if len(found) != 1:
             names = ", ".join(file.name for file in found[:5])
             raise RefusedSubmission(
@@ -132,7 +132,7 @@ def _file_of(path: Path) -> Path:
                 else f"no file ends in {KERNEL_ENDING}: hand in one"
             )
         path, mode = found[0], found[0].lstat().st_mode
-    if path.suffix != KERNEL_ENDING:
+    if path.suffix.lower() != KERNEL_ENDING:
         raise RefusedSubmission(f"{path.name} does not end in {KERNEL_ENDING}: a submission is a CUDA file")
     if not stat.S_ISREG(mode):
         what = "a link" if stat.S_ISLNK(mode) else "no regular file"

@@ -239,7 +239,9 @@ BAD = {  # the file, the line, and words of the message
         "cudamm cannot run kernels with matrices of half yet",
     ),
     "no TOML": ("[[problem]]\nsize = \n", 2, "this is not TOML"),
-    "a key twice": ("[[problem]]\nsize = 3\nsize = 4\n", 3, "this is not TOML"),
+    "a key twice": (PROBLEM + "size = 4\n", 4, "size is there twice: line 2 has it too"),
+    "a table twice": (kernel() + "[kernel]\n", 6, "[kernel] is there twice: line 1 has it too"),
+    "a key at the top twice": ("seed = 1\nseed = 2\n" + PROBLEM, 2, "seed is there twice: line 1 has it too"),
     "brackets without an end": ("x = " + "[" * 20_000, 1, "this is not TOML"),
 }
 

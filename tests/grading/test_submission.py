@@ -60,6 +60,15 @@ def test_what_is_no_kernel_of_the_assignment_gets_0_points_with_a_reason(graded,
     assert [g.status for g in grade.graded] == ["failed"] and not grade.is_full
 
 
+def test_the_ending_may_be_in_capitals(graded, tmp_path):
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / "MINE.CU").write_text(RIGHT)
+    assert graded(folder).is_full
+    grade = graded(folder / "MINE.CU")
+    assert grade.is_full and grade.submission == "MINE.CU"
+
+
 def test_a_folder_with_one_file_is_a_submission(graded, tmp_path):
     folder = tmp_path / "submission"
     folder.mkdir()

@@ -15,6 +15,7 @@ from cudamm.benchmark.verify import hangs_too, verify_all
 from cudamm.compile.elf import sections
 from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import program
+from cudamm.devices.observation import Access
 from cudamm.errors import HangError, KernelError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.grading.graded_test import (
@@ -213,13 +214,7 @@ class TestRuns:
             return _bank_conflicts(test, own)
         if test.kind == GLOBAL_BYTES:
             return _global_bytes(test, own, [traced[variant] for variant in test.of])
-        op = "load" if test.kind == SECTORS_PER_LOAD else "store"
-        total = own.total("global", "load" if op == "load" else "store")
-        if not total.requests:
-            return failed(f"the kernel makes no {op}s of global memory")
-        value = total.sectors / total.requests
-        detail = f"{value:.4g} sectors per {op} (at most {test.at_most:g}), at {test.shapes[0]}"
-        return (passed if value <= test.at_most else failed)(detail, value, f"sectors per {op}")
+        return _sectors(test, own)
 
     # What nvcc makes.
 
@@ -293,23 +288,61 @@ def _no_progress(step: str, done: int, total: int) -> None:
     """Report nothing: the tests are reported, not the steps of each."""
 
 
-def _bank_conflicts(test: GradedTest, own: TraceResult) -> Outcome:
-    total = own.total("shared")
-    if not total.requests:
-        return failed("the kernel uses no shared memory, in which conflicts could be avoided")
-    value = max(0, total.wavefronts - total.ideal_wavefronts) / total.requests
-    worst = max(
-        (a for a in own.accesses if a.space == "shared" and a.requests),
-        key=lambda access: access.wavefronts / max(1, access.ideal_wavefronts),
-    )
-    ways = worst.wavefronts / max(1, worst.ideal_wavefronts)
-    where = (
-        f"; the worst is in {own.file}:{worst.line}, {ways:.3g} times the wavefronts needed" if value else ""
-    )
+# Of several loads, the worst counts: an average would fall with each load that a kernel does not need.
+
+
+def _sectors(test: GradedTest, own: TraceResult) -> Outcome:
+    op = "load" if test.kind == SECTORS_PER_LOAD else "store"
+    accesses = [a for a in own.accesses if a.space == "global" and a.op == op and a.requests]
+    if not accesses and op == "load":
+        return failed("the kernel makes no loads of global memory")
+    if not accesses:  # a right kernel stores C
+        return failed(
+            "the kernel's stores of global memory could not be counted: store variables, not the result of a "
+            "call such as make_float4(…)"
+        )
+
+    def sectors(access: Access) -> float:
+        # A load of float4 is as good as four loads of float.
+        elements = max(1, access.size_bytes // test.element.size_bytes)
+        return access.sectors / access.requests / elements
+
+    worst = max(accesses, key=sectors)
+    value = sectors(worst)
     detail = (
-        f"{value:.4g} additional wavefronts per access of shared memory (at most {test.at_most:g}){where}"
+        f"{value:.4g} sectors per {op}{_of_elements(worst, test)} in {_place(worst, own)} "
+        f"(at most {test.at_most:g}), at {test.shapes[0]}"
+    )
+    return (passed if value <= test.at_most else failed)(detail, value, f"sectors per {op}")
+
+
+def _bank_conflicts(test: GradedTest, own: TraceResult) -> Outcome:
+    accesses = [a for a in own.accesses if a.space == "shared" and a.requests]
+    if not accesses:
+        return failed("the kernel uses no shared memory, in which conflicts could be avoided")
+
+    def additional(access: Access) -> float:
+        return max(0, access.wavefronts - access.ideal_wavefronts) / access.requests
+
+    worst = max(accesses, key=additional)
+    value = additional(worst)
+    where = f" in {_place(worst, own)}" if value else ""
+    detail = (
+        f"{value:.4g} additional wavefronts per access of shared memory{where} (at most {test.at_most:g}), "
+        f"at {test.shapes[0]}"
     )
     return (passed if value <= test.at_most else failed)(detail, value, "additional wavefronts per access")
+
+
+def _of_elements(access: Access, test: GradedTest) -> str:
+    """Return a remark on an access of several elements at once, which counts as several accesses."""
+    elements = access.size_bytes // test.element.size_bytes
+    return f" of an element, {elements} at once," if elements > 1 else ""
+
+
+def _place(access: Access, own: TraceResult) -> str:
+    """Return the line of an access, and its array."""
+    return f"{access.file or own.file}:{access.line}" + (f" ({access.array})" if access.array else "")
 
 
 def _global_bytes(test: GradedTest, own: TraceResult, compared: Sequence[TraceResult]) -> Outcome:

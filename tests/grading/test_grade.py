@@ -127,10 +127,18 @@ def test_problems_in_other_element_types_are_graded(graded):
 WITHOUT_CONFLICTS = TILED.replace("As[tx][ty]", "As[ty][tx]").replace("As[k][ty]", "As[ty][k]")
 PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what they say
     TILED: [
-        ("kind = 'bank-conflicts'", "failed", "handed_in.cu:10, "),
+        (
+            "kind = 'bank-conflicts'",
+            "failed",
+            "7 additional wavefronts per access of shared memory in handed_in.cu:10 (As)",
+        ),
         ("kind = 'bank-conflicts'\nat_most = 30", "passed", "additional wavefronts per access"),
-        ("kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load"),
-        ("kind = 'sectors-per-load'\nat_most = 3.5", "failed", "4 sectors per load (at most 3.5)"),
+        ("kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load in handed_in.cu:10 (A)"),
+        (
+            "kind = 'sectors-per-load'\nat_most = 3.5",
+            "failed",
+            "4 sectors per load in handed_in.cu:10 (A) (at most 3.5)",
+        ),
         ("kind = 'global-bytes'\nof = 'tiled,BLOCK_SIZE=16'", "passed", "those of tiled"),
         ("kind = 'global-bytes'\nof = 'tiled'", "failed", "those of tiled"),
         ("kind = 'global-bytes'\nof = ['tiled']\ntimes = 2", "passed", "2 times those of tiled"),
@@ -138,7 +146,7 @@ PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what t
     WITHOUT_CONFLICTS: [("kind = 'bank-conflicts'", "passed", "0 additional wavefronts")],
     RIGHT: [
         ("kind = 'bank-conflicts'", "failed", "the kernel uses no shared memory"),
-        ("kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store"),
+        ("kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store in handed_in.cu:8 (C)"),
     ],
 }
 
@@ -150,6 +158,63 @@ def test_a_property_of_the_accesses_is_exact(graded, source):
     for (_, status, words), found in zip(PROPERTIES[source], grade.graded[1:], strict=True):
         assert found.status == status and words in found.outcome.detail, found
         assert found.score == (2 if status == "passed" else 0)
+
+
+DILUTED = """\
+#define TILE 16
+
+__global__ void matmul(int M, int N, int K, const float *A, const float *B, float *C) {
+    __shared__ float S[TILE * TILE][2];
+    const int row = blockIdx.y * TILE + threadIdx.x, col = blockIdx.x * TILE + threadIdx.y;
+    const int own = threadIdx.y * TILE + threadIdx.x;
+    float sum = 0, unused = 0;
+    for (int k = 0; k < K; ++k) {
+        S[own][0] = A[row * K + k];
+        for (int i = 0; i < 20; ++i) unused += A[0] + S[threadIdx.y * TILE][1];
+        sum += S[own][0] * B[k * N + col];
+    }
+    C[row * N + col] = sum;
+}
+"""
+"""A kernel with uncoalesced loads and bank conflicts, and many better accesses that it does not need."""
+
+
+def test_accesses_that_a_kernel_does_not_need_do_not_lower_what_is_measured(graded):
+    tests = "".join(
+        f"[[test]]\nkind = '{kind}'\nsize = 32\nat_most = {most}\npoints = 1\n"
+        for kind, most in (("sectors-per-load", 4), ("bank-conflicts", 0.5), ("bank-conflicts", 1))
+    )
+    grade = graded(DILUTED, f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n{tests}")
+    _, loads, conflicts, two_way = grade.graded
+    assert [g.status for g in grade.graded] == ["passed", "failed", "failed", "passed"]
+    assert loads.outcome.value == 16 and "handed_in.cu:9 (A)" in loads.outcome.detail
+    assert conflicts.outcome.value == two_way.outcome.value == 1
+
+
+def test_a_vector_counts_as_its_elements(graded):
+    four = (
+        RIGHT.replace("col = blockIdx.x * TILE + threadIdx.x", "col = 4 * threadIdx.x")
+        .replace("float sum = 0", "float4 sum = {}")
+        .replace(
+            "sum += A[row * K + k] * B[k * N + col];",
+            """{
+        const float a = A[row * K + k];
+        const float4 b = *(const float4 *)&B[k * N + col];
+        sum.x += a * b.x, sum.y += a * b.y, sum.z += a * b.z, sum.w += a * b.w;
+    }""",
+        )
+        .replace("C[row * N + col]", "*(float4 *)&C[row * N + col]")
+    )
+    tests = "".join(
+        f"[[test]]\nkind = 'sectors-per-{op}'\nsize = 64\nat_most = {most}\npoints = 1\n"
+        for op, most in (("load", 2), ("store", 4))
+    )
+    assignment = KERNEL.replace("ceil(N / TILE), ", "1, ") + "[[problem]]\nsize = 64\npoints = 1\n" + tests
+    grade = graded(four, assignment)
+    assert grade.is_full and "4 sectors per store of an element, 4 at once" in grade.graded[2].outcome.detail
+    returned = four.replace("= sum;", "= make_float4(sum.x, sum.y, sum.z, sum.w);")
+    store = graded(returned, assignment).graded[2]
+    assert store.status == "passed" or "store variables, not the result of a call" in store.outcome.detail
 
 
 def test_a_wrong_kernel_gets_no_points_for_properties(graded):

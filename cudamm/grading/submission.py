@@ -23,8 +23,8 @@ from cudamm.compile.untrusted_source import check_text
 from cudamm.errors import CudammError, KernelError, UsageError
 from cudamm.execution.module_command import module_command
 from cudamm.grading.assignment import Assignment
-from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.parameter_types import each_format, is_number, matrix_types, parameter_formats
 from cudamm.kernels.problem import UNSCALED
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import Variant
@@ -237,12 +237,19 @@ class AskedKernel:
                 formats = parameter_formats(method.code, method.entry, ELEMENT_TYPES["float32"])
             except UsageError as error:
                 raise RefusedSubmission(str(error)) from None
-            if each_format(formats) != each_format(self.formats):
+            if each_format(formats) != each_format(self.formats) or not self._has_element_type_of(method):
                 raise RefusedSubmission(
                     f"{method.entry} has other parameters than the assignment's {self.signature}"
                 )
         self._check_defined(path.name, variant)
         return variant
+
+    def _has_element_type_of(self, method: Method) -> bool:
+        """Return whether the matrices of a kernel have the type of the signature's, if both are known."""
+        source = f"{self.signature} {{}}"
+        asked = matrix_types(source, self.fields["entry"], method.arguments)
+        own = matrix_types(method.code, method.entry, method.arguments)
+        return asked == own or not all(map(is_number, [*asked, *own]))
 
     def _check_defined(self, name: str, variant: Variant) -> None:
         """Raise RefusedSubmission if the prescribed launch uses a name that is not defined."""

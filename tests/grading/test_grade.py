@@ -272,6 +272,17 @@ def test_a_race_of_blocks_that_share_elements_has_its_own_cure(graded):
     )
 
 
+def test_a_layout_that_a_kernel_does_not_follow_is_named(graded):
+    kernel = KERNEL + "layout = 'B=column'\n"
+    cause = (
+        "B is read row by row, and its layout is column by column: B[k * N + col] instead of B[col * K + k]"
+    )
+    for size in ("24", "'30x20x10'"):
+        grade = graded(RIGHT, kernel + ONE_PROBLEM.replace("24", size))
+        assert grade.graded[0].outcome.detail.startswith(cause)
+    assert graded(RIGHT.replace("B[k * N + col]", "B[col * K + k]"), kernel + ONE_PROBLEM).is_full
+
+
 def test_no_advice_names_what_students_cannot_change(graded):
     dynamic = TILED.replace("    __shared__", "    extern __shared__ float more[];\n    __shared__").replace(
         "C[row * N + col] = sum", "more[0] = 0; C[row * N + col] = sum"

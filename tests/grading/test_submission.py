@@ -27,6 +27,10 @@ REFUSED = {
         RIGHT.replace("int K, ", "int K, float alpha, ").encode(),
         "has other parameters than the assignment's",
     ),
+    "another type of matrices": (
+        RIGHT.replace("float *", "double *").encode(),
+        "has other parameters than the assignment's",
+    ),
     "what does not compile": (RIGHT.replace("float sum", "flaot sum").encode(), "handed_in.cu:6:5: error:"),
     "what takes hours to read": (b"__global__ void matmul(\n" * 5_000, "could not be read within 1 s"),
     "what tells a watched kernel": (

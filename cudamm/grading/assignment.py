@@ -59,6 +59,9 @@ MOST_TESTS = 200
 _TOP = ("title", "points", "seed", "kernel", "limits", "problem", "test")
 _FIELDS = ("entry", "args", "threads", "grid", "shared-bytes", "requires", "layout", "initial-c")
 """Fields of a kernel's header that an assignment may prescribe."""
+_NUMBERS = ("threads", "grid", "shared-bytes", "initial-c")
+"""Fields that may be whole numbers without quotes."""
+
 _KERNEL = ("signature", "macros", *_FIELDS)
 OTHER_BYTES = 10**8
 """Memory that a kernel's process needs beside the matrices: its program, and a stack for each thread."""
@@ -190,7 +193,8 @@ class _Reader:
 
     def kernel(self, table: Mapping[str, Any]) -> PrescribedLaunch:
         self.known(table, ("kernel",), _KERNEL, "[kernel]")
-        given = {key: self.text(table, ("kernel", key), "") for key in _KERNEL if key in table}
+        numbers = {key: str(value) for key, value in table.items() if type(value) is int and key in _NUMBERS}
+        given = {key: self.text({**table, **numbers}, ("kernel", key), "") for key in _KERNEL if key in table}
         for key, value in given.items():
             if not value.strip():
                 self.refuse(("kernel", key), f"{key} is empty")

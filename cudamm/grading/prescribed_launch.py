@@ -35,6 +35,9 @@ _NO_SIGNATURE = "__global__ void kernel(int M, int N, int K, const float *A, con
 
 _EXTENTS = ("threads", "grid")
 
+_TILES = (8, 16, 32)
+"""Values of macros for which at least one division has to be exact."""
+
 
 class WrongFieldError(Exception):
     """A field of [kernel] that is wrong for every submission.
@@ -88,7 +91,10 @@ class PrescribedLaunch:
         if requires and self._names("requires").difference(_KNOWN):
             return  # what the sizes are padded to is not known
         for key in ("requires", *_EXTENTS, "shared-bytes"):
-            if key not in self.fields or self._names(key).difference(_KNOWN):
+            if key not in self.fields:
+                continue
+            if self._names(key).difference(_KNOWN):
+                self._check_divisions(key, shape, element)
                 continue
             variant = Variant(self._method({**requires, key: self.fields[key]}, key), ())
             at_shape = f" (at {shape})" if self._names(key) else ""
@@ -101,6 +107,26 @@ class PrescribedLaunch:
             except (UsageError, KernelError) as error:
                 message = str(error).removeprefix(f"{variant}: ")
                 raise WrongFieldError(key, f"{message}{at_shape}") from None
+
+    def _check_divisions(self, key: str, shape: Shape, element: ElementType) -> None:
+        """Raise WrongFieldError for a division that leaves a remainder with each of the usual tile sizes."""
+        sizes = dict(zip(SIZE_NAMES, (shape.m, shape.n, shape.k), strict=True))
+        for expression in self._expressions(key) if key != "requires" else ():
+            macros = sorted(expression.names.difference(_KNOWN))
+            given = [
+                {**dict.fromkeys(macros, tile), **sizes, "element": element.size_bytes} for tile in _TILES
+            ]
+            try:
+                is_whole = any(expression.value(names).denominator == 1 for names in given)
+            except UsageError:
+                continue  # such as a division by the difference of two macros, which are equal here
+            if not is_whole:
+                down = re.sub("/+", "//", str(expression))
+                raise WrongFieldError(
+                    key,
+                    f"“{expression}” is no whole number at {shape} with {' and '.join(macros)} = "
+                    f"{', '.join(map(str, _TILES))}: write {down}, which rounds down as in C, or ceil(…)",
+                )
 
     def _check_expressions(self, key: str) -> None:
         try:

@@ -10,6 +10,9 @@ from cudamm.kernels.problem import parse_shape
 from cudamm.kernels.variant import Variant
 
 _OPTIONS = (
+    (r"; pass options such as .*?, or write", "; launch it in main, or write"),
+    (r": name its arguments, as in --entry '[^']*'", ": hand in a kernel that is none"),
+    (r": choose one with --entry", ": hand in one"),
     (r"; list its arguments with --args[^;]*", ""),
     (r" \(if [^()]* meant to be column-major: --layout [^()]*\)", ""),
     (r": pass the number of bytes with --shared-bytes", ": give the array a constant size"),

@@ -45,6 +45,10 @@ REFUSED = {
         RIGHT.replace("TILE", "EDGE").encode(),
         "handed_in.cu does not define TILE as a whole number, and the assignment uses it (threads = ",
     ),
+    "a template": (
+        RIGHT.replace("__global__", "template <int EDGE> __global__").encode(),
+        "matmul is a template: hand in a kernel that is none",
+    ),
     "nvcc's own name": (
         RIGHT.encode() + b"#ifdef __CUDACC_VER_MAJOR__\n#endif\n",
         "__CUDACC_VER_MAJOR__ is not accepted",
@@ -129,6 +133,16 @@ def test_several_kernels_are_refused_if_the_assignment_names_none(graded):
         in graded(both, ONE_PROBLEM).refused
     )
     assert graded(both).is_full
+
+
+def test_without_a_prescribed_launch_the_submission_has_to_launch_its_kernel(graded):
+    grade = graded(RIGHT, ONE_PROBLEM)
+    assert (
+        "lacks threads and grid" in grade.refused
+        and "; launch it in main, or write “// threads: …”" in grade.refused
+    )
+    two = RIGHT + RIGHT.replace("#define TILE 16\n", "").replace("matmul", "second")
+    assert graded(two, ONE_PROBLEM).refused.endswith("has several kernels: hand in one (matmul, second)")
 
 
 def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypatch):

@@ -293,7 +293,8 @@ def _no_progress(step: str, done: int, total: int) -> None:
 
 def _sectors(test: GradedTest, own: TraceResult) -> Outcome:
     op = "load" if test.kind == SECTORS_PER_LOAD else "store"
-    accesses = [a for a in own.accesses if a.space == "global" and a.op == op and a.requests]
+    ops = ("load",) if op == "load" else ("store", "atomic")
+    accesses = [a for a in own.accesses if a.space == "global" and a.op in ops and a.requests]
     if not accesses and op == "load":
         return failed("the kernel makes no loads of global memory")
     if not accesses:  # a right kernel stores C

@@ -191,6 +191,13 @@ def test_accesses_that_a_kernel_does_not_need_do_not_lower_what_is_measured(grad
     assert conflicts.outcome.value == two_way.outcome.value == 1
 
 
+def test_an_atomic_operation_counts_as_a_store(graded):
+    added = RIGHT.replace("C[row * N + col] = sum;", "atomicAdd(&C[row * N + col], sum);")
+    test = "[[test]]\nkind = 'sectors-per-store'\nsize = 32\nat_most = 4\npoints = 1\n"
+    store = graded(added, f"{KERNEL}initial-c = 0\n[[problem]]\nsize = 32\npoints = 1\n{test}").graded[1]
+    assert store.status == "passed" and store.outcome.value == 4
+
+
 def test_a_vector_counts_as_its_elements(graded):
     four = (
         RIGHT.replace("col = blockIdx.x * TILE + threadIdx.x", "col = 4 * threadIdx.x")

@@ -97,6 +97,7 @@ class Assignment:
         fields: fields of the kernel's header that the assignment prescribes, by the header's names.
         formats: the types of the kernel's parameters, as `parameter_formats` writes them; empty for any.
         signature: the kernel's declaration, as in the file.
+        element: the element type of the matrices in the signature, by its name; empty for any.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Assignment:
     fields: dict[str, str]
     signature: str
     formats: str
+    element: str
     limits: Limits
     tests: tuple[GradedTest, ...]
 
@@ -176,7 +178,8 @@ class _Reader:
         if len(problems) + len(tests) > MOST_TESTS:
             self.refuse(("test",), f"the assignment has more than {MOST_TESTS} tests")
         found = Assignment(
-            self._path.name, title, dict(launch.fields), launch.signature, launch.formats, limits,
+            self._path.name, title, dict(launch.fields), launch.signature, launch.formats,
+            launch.element.name if launch.element else "", limits,
             _with_own_names([*problems, *tests]),
         )  # fmt: skip
         if "points" in document:

@@ -24,7 +24,7 @@ from cudamm.errors import CudammError, KernelError, UsageError
 from cudamm.execution.module_command import module_command
 from cudamm.grading.assignment import Assignment
 from cudamm.kernels.method import ELEMENT_TYPES, Method
-from cudamm.kernels.parameter_types import each_format, is_number, matrix_types, parameter_formats
+from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import Variant
@@ -177,7 +177,7 @@ def variant_of(submission: Submission, assignment: Assignment) -> Variant:
     Raises:
         RefusedSubmission: there is no such kernel, it has another signature, or it cannot be read.
     """
-    asked = AskedKernel(assignment.fields, assignment.formats, assignment.signature)
+    asked = AskedKernel(assignment.fields, assignment.formats, assignment.signature, assignment.element)
     if sum(file.stat().st_size for file in submission.folder.iterdir()) > SHORT_BYTES:
         _try_to_read(submission, asked, assignment.limits.compile_s)
     try:
@@ -206,6 +206,7 @@ class AskedKernel:
     fields: dict[str, str]
     formats: str
     signature: str
+    element: str
 
     def variant_in(self, path: Path) -> Variant:
         """Return the kernel in a file. Raises RefusedSubmission if the file has no such kernel."""
@@ -237,19 +238,16 @@ class AskedKernel:
                 formats = parameter_formats(method.code, method.entry, ELEMENT_TYPES["float32"])
             except UsageError as error:
                 raise RefusedSubmission(str(error)) from None
-            if each_format(formats) != each_format(self.formats) or not self._has_element_type_of(method):
+            if each_format(formats) != each_format(self.formats) or self._is_for_another_type(method):
                 raise RefusedSubmission(
                     f"{method.entry} has other parameters than the assignment's {self.signature}"
                 )
         self._check_defined(path.name, variant)
         return variant
 
-    def _has_element_type_of(self, method: Method) -> bool:
-        """Return whether the matrices of a kernel have the type of the signature's, if both are known."""
-        source = f"{self.signature} {{}}"
-        asked = matrix_types(source, self.fields["entry"], method.arguments)
-        own = matrix_types(method.code, method.entry, method.arguments)
-        return asked == own or not all(map(is_number, [*asked, *own]))
+    def _is_for_another_type(self, method: Method) -> bool:
+        """Return whether the matrices of a kernel have another type than those of the signature."""
+        return bool(self.element) and self.element not in method.element_types
 
     def _check_defined(self, name: str, variant: Variant) -> None:
         """Raise RefusedSubmission if the prescribed launch uses a name that is not defined."""

@@ -238,10 +238,10 @@ BAD = {  # the file, the line, and words of the message
         6,
         "dtype is float64, and the signature has matrices of float",
     ),
-    "matrices of half": (
-        kernel(SIGNATURE.replace("float", "half")),
+    "matrices of short": (
+        kernel(SIGNATURE.replace("float", "short")),
         2,
-        "cudamm cannot run kernels with matrices of half yet",
+        "cudamm cannot run kernels with matrices of short yet",
     ),
     "no TOML": ("[[problem]]\nsize = \n", 2, "this is not TOML"),
     "a key twice": (PROBLEM + "size = 4\n", 4, "size is there twice: line 2 has it too"),

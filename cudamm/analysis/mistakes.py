@@ -40,6 +40,13 @@ AFTER_READING: Barrier = "after reading"
 
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
 
+WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
+OR_PADDED = ", or have the matrices padded (requires: "
+"""The part of a cure that changes the kernel's header, up to the condition."""
+
+OR_ATOMIC = ", or add to it with atomicAdd()"
+"""The part of a cure that needs zeros in C before the launch."""
+
 MOST_LINES = 4
 """Maximum number of lines in a message."""
 
@@ -504,10 +511,7 @@ def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
-    cure = (
-        "access the element only if its row and column are within the matrix, or have the matrices padded "
-        "(requires: M % BLOCK_SIZE == 0 in the header)"
-    )
+    cure = f"{WITHIN_MATRIX}{OR_PADDED}M % BLOCK_SIZE == 0 in the header)"
     return _element_mistake(watched, "out-of-bounds", fault, message, cure if fault.space == "global" else "")
 
 
@@ -579,8 +583,8 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "“misaligned address”"
     )
     cure = (
-        "start each vector access at a multiple of its size: have the matrices padded (requires: N % 4 == 0) "
-        "or access the elements one by one"
+        "start each vector access at a multiple of its size, or access the elements one by one"
+        f"{OR_PADDED}N % 4 == 0 in the header)"
     )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
@@ -771,7 +775,7 @@ _THREAD_VERBS: Mapping[str, str] = {"load": "reads", "store": "writes", "atomic"
 
 _WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": "updates"}
 
-_ONE_OWNER = "let one thread own each element, or add to it with atomicAdd()"
+_ONE_OWNER = f"let one thread own each element{OR_ATOMIC}"
 
 
 def _element_mistake(watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str) -> Mistake:

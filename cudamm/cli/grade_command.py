@@ -67,7 +67,8 @@ def grade_command(
     from cudamm.source.input_file import remember_input
 
     asked = read_assignment(Path(assignment))
-    remember_input(submission)
+    for file in (Path(submission), *Path(submission).glob("*")):  # a folder's files are the student's
+        remember_input(file)
     with Session[Grade](SCHEMA, outputs, host().info) as session:
         session.collect(
             lambda report_progress: iter(

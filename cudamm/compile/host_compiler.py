@@ -5,6 +5,7 @@ Each program becomes an executable of its own; `devices/cpu_runtime/runtime.cpp`
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import platform
@@ -37,7 +38,7 @@ from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.compile.untrusted_object import check_object
 from cudamm.compile.untrusted_source import check_preprocessed
 from cudamm.errors import KernelError, NoDeviceError
-from cudamm.source.c_text import dynamic_arrays_in
+from cudamm.source.c_text import dynamic_arrays_in, without_comments
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""
@@ -95,7 +96,8 @@ def _compiled_kernel(program: Program, part: _Part) -> Path:
     except CompileError as error:
         raise in_users_terms(error, program) from None
     if confinement() is not None and not program.method.builtin:
-        check_object(compiled.read_bytes())
+        code = dataclasses.replace(program, text=without_comments(program.text))
+        check_object(compiled.read_bytes(), code.lines)
     return compiled
 
 

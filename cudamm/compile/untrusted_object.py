@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from collections.abc import Mapping
 
 from cudamm.compile.elf import INDIRECT_FUNCTION, THREAD_LOCAL, Symbol, sections, symbols
 from cudamm.compile.runtime_headers import RUNTIME, is_math_function
@@ -43,11 +44,12 @@ _NOT_FOR_KERNELS = "observe.h"
 _ENTRY_TABLE = "_ZN6cudamm6kernelE"
 
 
-def check_object(image: bytes) -> None:
+def check_object(image: bytes, lines: Mapping[tuple[str, int], str]) -> None:
     """Raise KernelError if the object file of a kernel has more than a kernel's code.
 
     Args:
         image: the object file, with the kernel and the table by which the runtime finds the kernel.
+        lines: the lines of the source without comments, by the name of their file and their number in it.
     """
     for section in sections(image):
         if _OF_SANITIZER.fullmatch(section.name) and section.size_bytes <= 3 * _POINTER_BYTES:
@@ -59,24 +61,24 @@ def check_object(image: bytes) -> None:
         ):
             raise KernelError(_REFUSED_START)
         if not _SECTIONS.fullmatch(section.name):
-            raise KernelError(f"refused: it has a section {section.name[:60]}, which no kernel needs")
+            raise KernelError(f"the compiled file has a section {section.name[:60]}, which no kernel needs")
     for symbol in symbols(image):
         if symbol.kind == INDIRECT_FUNCTION:
-            raise KernelError(f"refused: {_readable(symbol.name)} is chosen while the program starts")
+            raise KernelError(f"{_named(symbol.name, lines)} is chosen while the program starts")
         if symbol.is_local:
             continue
         if not symbol.is_defined and not _may_call(symbol):
             raise KernelError(
-                f"refused: it uses {_readable(symbol.name)}, which is no function of CUDA's device code"
+                f"{_named(symbol.name, lines)} is no function of CUDA's device code, and no kernel can use it"
             )
         if symbol.is_defined and _takes_place_of_another(symbol):
             raise KernelError(
-                f"refused: it defines {_readable(symbol.name)}, a name of the system's libraries"
+                f"{_named(symbol.name, lines)} is a name of the system's libraries: choose another name"
             )
 
 
 _REFUSED_START = (
-    "refused: code of it would run before the kernel: a constructor, or a variable that code initialises"
+    "code would run before the kernel: there is a constructor, or a variable that code initialises"
 )
 
 
@@ -117,6 +119,16 @@ def _runtime_names() -> frozenset[str]:
     headers = [path for path in RUNTIME.glob("*.h") if path.name != _NOT_FOR_KERNELS]
     headers += [path for path in (RUNTIME / "include").rglob("*") if path.is_file()]
     return frozenset(word for path in headers for word in re.findall(r"\w+", path.read_text("utf-8")))
+
+
+def _named(name: str, lines: Mapping[tuple[str, int], str]) -> str:
+    """Return a symbol's name behind the first line that has it as a word, a declaration after all others."""
+    readable = _readable(name)
+    word = re.compile(rf"\b{re.escape(readable.rpartition('::')[2])}\b")
+    found = [(file, number, line) for (file, number), line in lines.items() if word.search(line)]
+    for file, number, _ in sorted(found, key=lambda place: "extern" in place[2]):
+        return f"{file}:{number}: {readable}"
+    return readable
 
 
 def _readable(name: str) -> str:

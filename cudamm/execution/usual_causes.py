@@ -20,6 +20,7 @@ from cudamm.devices.device import GUARD_BYTES, Run, guards_of
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import error_factors, gamma, norms_of
 from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
 WHOLE_NUMBERS = "every element of C is a whole number"
@@ -84,7 +85,10 @@ def usual_cause(run: Run, problem: Problem) -> str:
     with np.errstate(all="ignore"):
         observed = _Observed(run, problem)
         tiles = [edge for edge in dict.fromkeys(run.plan.block[:2]) if edge > 1]
-        for sentence, reading in (*_readings(shape), *_transposed_tiles(shape, tiles)):
+        readings = (*_readings(shape), *_transposed_tiles(shape, tiles))
+        if run.plan.column_major:  # those above are of matrices that lie row by row
+            readings = (*_taken_by_row(shape, run.plan.column_major),)
+        for sentence, reading in readings:
             if observed.is_explained_by(reading):
                 return sentence
         return _of_values(run, problem)
@@ -238,6 +242,28 @@ def _readings(shape: Shape) -> Iterator[tuple[str, _Reading]]:
                 left=("A", column_major["A"] if "A" in names else right.left[1]),
                 right=("B", column_major["B"] if "B" in names else right.right[1]),
                 out=column_major["C"] if "C" in names else right.out,
+            ),
+        )
+
+
+def _taken_by_row(shape: Shape, column_major: Sequence[MatrixName]) -> Iterator[tuple[str, _Reading]]:
+    """Yield what a kernel computes that takes a matrix as row-major, although its layout is column-major."""
+    by_row = _right(shape)
+    by_column = {"A": (1, shape.m), "B": (1, shape.k), "C": (1, shape.m)}
+    indices = {"A": ("row * K + k", "k * M + row"), "B": ("k * N + col", "col * K + k")}
+    indices["C"] = ("row * N + col", "col * M + row")
+    for name in column_major:
+        rest = set(column_major) - {name}
+        taken, expected = indices[name]
+        verb = "written" if name == "C" else "read"
+        yield (
+            f"{name} is {verb} row by row, and its layout is column by column: {name}[{taken}] instead of "
+            f"{name}[{expected}]",
+            dataclasses.replace(
+                by_row,
+                left=("A", by_column["A"] if "A" in rest else by_row.left[1]),
+                right=("B", by_column["B"] if "B" in rest else by_row.right[1]),
+                out=by_column["C"] if "C" in rest else by_row.out,
             ),
         )
 

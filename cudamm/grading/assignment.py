@@ -29,7 +29,8 @@ from cudamm.grading.graded_test import (
     Visibility,
     usual_name,
 )
-from cudamm.grading.toml_lines import toml_lines
+from cudamm.grading.prescribed_launch import PrescribedLaunch, WrongFieldError
+from cudamm.grading.toml_lines import first_duplicate, toml_lines
 from cudamm.kernels import ladder
 from cudamm.kernels.architecture import Architecture, find_architecture
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
@@ -37,7 +38,7 @@ from cudamm.kernels.parameter_types import parameter_formats
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Variant, parse_values, variants
 from cudamm.source.c_text import function_of
-from cudamm.source.expression import parse_conditions, parse_list
+from cudamm.source.expression import split_at_commas
 from cudamm.source.input_file import read_input
 
 if sys.version_info >= (3, 11):
@@ -56,7 +57,12 @@ USUAL_SIZES = ("17x31x13", "33x65x129", "64x64x64", "96x128x64")
 MOST_TESTS = 200
 
 _TOP = ("title", "points", "seed", "kernel", "limits", "problem", "test")
-_KERNEL = ("signature", "entry", "args", "threads", "grid", "shared-bytes", "requires", "layout", "initial-c")
+_FIELDS = ("entry", "args", "threads", "grid", "shared-bytes", "requires", "layout", "initial-c")
+"""Fields of a kernel's header that an assignment may prescribe."""
+_NUMBERS = ("threads", "grid", "shared-bytes", "initial-c")
+"""Fields that may be whole numbers without quotes."""
+
+_KERNEL = ("signature", "macros", *_FIELDS)
 OTHER_BYTES = 10**8
 """Memory that a kernel's process needs beside the matrices: its program, and a stack for each thread."""
 
@@ -91,6 +97,7 @@ class Assignment:
         fields: fields of the kernel's header that the assignment prescribes, by the header's names.
         formats: the types of the kernel's parameters, as `parameter_formats` writes them; empty for any.
         signature: the kernel's declaration, as in the file.
+        element: the element type of the matrices in the signature, by its name; empty for any.
     """
 
     name: str
@@ -98,6 +105,7 @@ class Assignment:
     fields: dict[str, str]
     signature: str
     formats: str
+    element: str
     limits: Limits
     tests: tuple[GradedTest, ...]
 
@@ -126,6 +134,10 @@ def read_assignment(path: Path) -> Assignment:
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
+        twice = first_duplicate(text)
+        if twice:
+            name, second, first = twice
+            raise UsageError(f"{path}:{second}: {name} is there twice: line {first} has it too") from None
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         reason = re.sub(r" \(at .*\)$", "", str(error)) or "too many brackets"
@@ -150,7 +162,7 @@ class _Reader:
         self.known(document, (), _TOP, "the assignment")
         title = self.text(document, ("title",), self._path.stem)
         seed = self.whole(document, ("seed",), 0)
-        fields, signature, formats = self.kernel(self.table(document, ("kernel",)))
+        launch = self._launch = self.kernel(self.table(document, ("kernel",)))
         limits = self._limits = self.limits(self.table(document, ("limits",)))
         problems = [
             self.problem(table, ("problem", i), seed)
@@ -166,8 +178,10 @@ class _Reader:
         if len(problems) + len(tests) > MOST_TESTS:
             self.refuse(("test",), f"the assignment has more than {MOST_TESTS} tests")
         found = Assignment(
-            self._path.name, title, fields, signature, formats, limits, _with_own_names([*problems, *tests])
-        )
+            self._path.name, title, dict(launch.fields), launch.signature, launch.formats,
+            launch.element.name if launch.element else "", limits,
+            _with_own_names([*problems, *tests]),
+        )  # fmt: skip
         if "points" in document:
             promised = self.points(document, ("points",))
             if promised != found.points:
@@ -180,38 +194,41 @@ class _Reader:
             self.refuse(("points",), "no problem and no test has points")
         return found
 
-    def kernel(self, table: Mapping[str, Any]) -> tuple[dict[str, str], str, str]:
-        """Return the prescribed fields of the header, the signature, and the types of the parameters."""
+    def kernel(self, table: Mapping[str, Any]) -> PrescribedLaunch:
         self.known(table, ("kernel",), _KERNEL, "[kernel]")
-        fields = {key: self.text(table, ("kernel", key), "") for key in _KERNEL if key in table}
-        for key, value in fields.items():
+        numbers = {key: str(value) for key, value in table.items() if type(value) is int and key in _NUMBERS}
+        given = {key: self.text({**table, **numbers}, ("kernel", key), "") for key in _KERNEL if key in table}
+        for key, value in given.items():
             if not value.strip():
                 self.refuse(("kernel", key), f"{key} is empty")
-        signature = fields.pop("signature", "").strip().removesuffix(";").removesuffix("{}").strip()
+        fields = {key: value for key, value in given.items() if key in _FIELDS}
+        macros = split_at_commas(given["macros"]) if "macros" in given else None
+        for name in macros or ():
+            if not name.isidentifier():
+                self.refuse(("kernel", "macros"), f"“{name}” in macros is no name, such as TILE")
+        signature = given.get("signature", "").strip().removesuffix(";").removesuffix("{}").strip()
         formats = ""
         if signature:
             head = signature.partition("(")[0]
-            name = re.search(r"(\w+)\s*$", head)
-            if name is None or "__global__" not in head or not signature.endswith(")"):
+            found = re.search(r"(\w+)\s*$", head)
+            if found is None or "__global__" not in head or not signature.endswith(")"):
                 self.refuse(
                     ("kernel", "signature"),
                     "signature is no declaration of a kernel, such as __global__ void f(int M, float *A)",
                 )
-            entry = fields.setdefault("entry", name[1])
-            if function_of(entry) != name[1]:
-                self.refuse(("kernel", "entry"), f"entry is {entry}, and the signature declares {name[1]}")
+            entry = fields.setdefault("entry", found[1])
+            if function_of(entry) != found[1]:
+                self.refuse(("kernel", "entry"), f"entry is {entry}, and the signature declares {found[1]}")
             try:
                 formats = parameter_formats(f"{signature} {{}}", entry, ELEMENT_TYPES["float32"])
             except UsageError as error:
                 self.refuse(("kernel", "signature"), str(error))
+        launch = PrescribedLaunch(fields, signature, formats, macros)
         try:
-            for key in ("args", "threads", "grid", "requires", "shared-bytes"):
-                parse = parse_conditions if key == "requires" else parse_list
-                if key in fields and key != "args":
-                    parse(fields[key])
-        except UsageError as error:
-            self.refuse(("kernel", key), str(error))
-        return fields, signature, formats
+            launch.check_fields()
+        except WrongFieldError as error:
+            self.refuse(("kernel", error.key), str(error))
+        return launch
 
     def limits(self, table: Mapping[str, Any]) -> Limits:
         self.known(table, ("limits",), _LIMITS, "[limits]")
@@ -289,10 +306,16 @@ class _Reader:
                 (*keys, "visibility"),
                 f"there is no visibility {visibility}: {_similar(visibility, VISIBILITIES)}",
             )
-        element = self.element(table, (*keys, "dtype"), first.element if first else ELEMENT_TYPES["float32"])
+        element = self.element(table, (*keys, "dtype"), first.element if first else None)
         own_seed = self.whole(table, (*keys, "seed"), seed)
         for shape in shapes:
             self.check_memory(keys, Problem(shape, element, own_seed))
+            try:
+                self._launch.check_launch(shape, element)
+            except WrongFieldError as error:
+                if error.key == "requires":
+                    self.refuse((*keys, "size"), f"{error}: choose another size")
+                self.refuse(("kernel", error.key), str(error))
         if "points" not in table:
             self.refuse(keys, "this entry has no points")
         return GradedTest(
@@ -391,10 +414,15 @@ class _Reader:
             self.refuse(keys, f"{keys[-1]} has to be a number from 0 to 1000000")
         return Decimal(value)
 
-    def element(self, table: Mapping[str, Any], keys: Keys, usual: ElementType) -> ElementType:
+    def element(self, table: Mapping[str, Any], keys: Keys, usual: ElementType | None) -> ElementType:
+        """Return the type of the matrices: the signature's, unless it allows several."""
+        of_signature = self._launch.element
+        usual = usual or of_signature or ELEMENT_TYPES["float32"]
         name = self.text(table, keys, usual.name)
         if name not in ELEMENT_TYPES:
             self.refuse(keys, f"there is no dtype {name}: {_similar(name, ELEMENT_TYPES)}")
+        if of_signature and name != of_signature.name:
+            self.refuse(keys, f"dtype is {name}, and the signature has matrices of {of_signature.c_name}")
         return ELEMENT_TYPES[name]
 
     def shapes(self, table: Mapping[str, Any], keys: Keys, *, several: bool) -> tuple[Shape, ...]:

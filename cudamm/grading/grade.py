@@ -26,6 +26,7 @@ from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.grading.assignment import Assignment, shown
 from cudamm.grading.graded_test import NEEDS, GradedTest, Need
 from cudamm.grading.outcome import Outcome
+from cudamm.grading.student_advice import without_options
 from cudamm.grading.submission import RefusedSubmission, Submission, taken, variant_of
 from cudamm.grading.test_runs import TestRuns
 from cudamm.kernels.variant import Variant
@@ -142,7 +143,7 @@ def grade(
             name = handed_in.name
             outcomes = _outcomes(assignment, handed_in, wanted, spec, progress)
         except RefusedSubmission as error:
-            refused = str(error)
+            refused = without_options(str(error))
             outcomes = [Outcome(0.0, "not run")] * len(wanted)
     by_test = dict(zip(wanted, outcomes, strict=True))
     graded = tuple(

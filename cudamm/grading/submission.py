@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +23,12 @@ from cudamm.compile.untrusted_source import check_text
 from cudamm.errors import CudammError, KernelError, UsageError
 from cudamm.execution.module_command import module_command
 from cudamm.grading.assignment import Assignment
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.problem import UNSCALED
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import Variant
+from cudamm.source.expression import Expression, parse
 
 KERNEL_ENDING = ".cu"
 HEADER_ENDINGS = (".cuh", ".h", ".hpp")
@@ -109,7 +111,7 @@ def taken(path: Path) -> Iterator[Submission]:
 
 def _plain_name(name: str) -> str:
     """Return a file's name without characters that mean something to a compiler, a table or a page."""
-    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", name.removesuffix(KERNEL_ENDING)).lstrip(".-") or "submission"
+    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(name).stem).lstrip(".-") or "submission"
     return f"{stem[:80]}{KERNEL_ENDING}"
 
 
@@ -121,7 +123,7 @@ def _file_of(path: Path) -> Path:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"there is no submission {path}: {reason}") from None
     if stat.S_ISDIR(mode):
-        found = sorted(file for file in path.iterdir() if file.suffix == KERNEL_ENDING)
+        found = sorted(file for file in path.iterdir() if file.suffix.lower() == KERNEL_ENDING)
         if len(found) != 1:
             names = ", ".join(file.name for file in found[:5])
             raise RefusedSubmission(
@@ -130,7 +132,7 @@ def _file_of(path: Path) -> Path:
                 else f"no file ends in {KERNEL_ENDING}: hand in one"
             )
         path, mode = found[0], found[0].lstat().st_mode
-    if path.suffix != KERNEL_ENDING:
+    if path.suffix.lower() != KERNEL_ENDING:
         raise RefusedSubmission(f"{path.name} does not end in {KERNEL_ENDING}: a submission is a CUDA file")
     if not stat.S_ISREG(mode):
         what = "a link" if stat.S_ISLNK(mode) else "no regular file"
@@ -175,7 +177,7 @@ def variant_of(submission: Submission, assignment: Assignment) -> Variant:
     Raises:
         RefusedSubmission: there is no such kernel, it has another signature, or it cannot be read.
     """
-    asked = AskedKernel(assignment.fields, assignment.formats, assignment.signature)
+    asked = AskedKernel(assignment.fields, assignment.formats, assignment.signature, assignment.element)
     if sum(file.stat().st_size for file in submission.folder.iterdir()) > SHORT_BYTES:
         _try_to_read(submission, asked, assignment.limits.compile_s)
     try:
@@ -204,6 +206,7 @@ class AskedKernel:
     fields: dict[str, str]
     formats: str
     signature: str
+    element: str
 
     def variant_in(self, path: Path) -> Variant:
         """Return the kernel in a file. Raises RefusedSubmission if the file has no such kernel."""
@@ -222,13 +225,53 @@ class AskedKernel:
         method = found[0].method
         if not method.is_kernel:
             raise RefusedSubmission(f"{path.name} contains no __global__ function")
+        # A submission does not choose what it has to compute: padded matrices need no bounds check.
+        method = dataclasses.replace(
+            method,
+            requires=method.requires if "requires" in self.fields else (),
+            column_major=method.column_major if "layout" in self.fields else (),
+            adds_to_zeros=method.adds_to_zeros and "initial-c" in self.fields,
+        )
+        variant = dataclasses.replace(found[0], method=method)
         if self.formats:
             try:
                 formats = parameter_formats(method.code, method.entry, ELEMENT_TYPES["float32"])
             except UsageError as error:
                 raise RefusedSubmission(str(error)) from None
-            if each_format(formats) != each_format(self.formats):
+            if each_format(formats) != each_format(self.formats) or self._is_for_another_type(method):
                 raise RefusedSubmission(
                     f"{method.entry} has other parameters than the assignment's {self.signature}"
                 )
-        return found[0]
+        self._check_defined(path.name, variant)
+        return variant
+
+    def _is_for_another_type(self, method: Method) -> bool:
+        """Return whether the matrices of a kernel have another type than those of the signature."""
+        return bool(self.element) and self.element not in method.element_types
+
+    def _check_defined(self, name: str, variant: Variant) -> None:
+        """Raise RefusedSubmission if the prescribed launch uses a name that is not defined."""
+        method = variant.method
+        expressions = {
+            "args": _numbers_among(method.arguments),
+            "threads": method.threads,
+            "grid": method.grid,
+            "shared-bytes": (method.shared_bytes,),
+            "requires": method.requires,
+        }
+        known = variant.names(ELEMENT_TYPES["float32"], 64, 64, 64)
+        for field, used in expressions.items():
+            lacking = sorted(word for expression in used for word in expression.names.difference(known))
+            if field in self.fields and lacking:
+                raise RefusedSubmission(
+                    f"{name} does not define {lacking[0]} as a whole number, and the assignment uses it "
+                    f"({field} = {self.fields[field]}): add a line such as #define {lacking[0]} 16"
+                )
+
+
+def _numbers_among(arguments: Sequence[str]) -> Iterator[Expression]:
+    """Yield the arguments that are arithmetic over names."""
+    for argument in arguments:
+        if argument not in ("A", "B", "C") and argument.lower() not in UNSCALED.names:
+            with contextlib.suppress(UsageError):  # a struct, a tensor map or a number such as 1.0
+                yield parse(argument)

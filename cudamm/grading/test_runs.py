@@ -15,6 +15,7 @@ from cudamm.benchmark.verify import hangs_too, verify_all
 from cudamm.compile.elf import sections
 from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import program
+from cudamm.devices.observation import Access
 from cudamm.errors import HangError, KernelError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.grading.graded_test import (
@@ -29,11 +30,15 @@ from cudamm.grading.graded_test import (
     GradedTest,
 )
 from cudamm.grading.outcome import Outcome, failed, passed
+from cudamm.grading.student_advice import described, without_options
 from cudamm.kernels.architecture import Architecture, find_architecture
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
+
+MOST_MISTAKES = 3
+"""Maximum number of mistakes of one kind that are described."""
 
 SHARED_LIMIT_ARCH = "sm_80"
 """Architecture whose limit of shared memory applies while mistakes are searched for."""
@@ -88,7 +93,8 @@ class TestRuns:
             **dict.fromkeys(MISTAKES, self._free_of_mistake),
         }.get(test.kind, self._accesses)
         outcome = run(test)
-        return Outcome(outcome.share, self._shortened(outcome.detail), outcome.value, outcome.unit)
+        detail = without_options(self._shortened(outcome.detail))
+        return Outcome(outcome.share, detail, outcome.value, outcome.unit)
 
     # Right products.
 
@@ -163,7 +169,10 @@ class TestRuns:
 
         mistakes = at_sizes(test.kind)
         if mistakes:
-            return failed("\n".join(map(_described, mistakes[:3])))
+            describe = functools.partial(
+                described, at_same_sizes=found.mistakes, sizes=sizes, variant=self._variant
+            )
+            return failed("\n".join(map(describe, mistakes[:MOST_MISTAKES])))
         crashes = at_sizes("crash")
         if crashes or skipped:
             return failed(f"the kernel could not be checked: {crashes[0].message if crashes else skipped[0]}")
@@ -205,13 +214,7 @@ class TestRuns:
             return _bank_conflicts(test, own)
         if test.kind == GLOBAL_BYTES:
             return _global_bytes(test, own, [traced[variant] for variant in test.of])
-        op = "load" if test.kind == SECTORS_PER_LOAD else "store"
-        total = own.total("global", "load" if op == "load" else "store")
-        if not total.requests:
-            return failed(f"the kernel makes no {op}s of global memory")
-        value = total.sectors / total.requests
-        detail = f"{value:.4g} sectors per {op} (at most {test.at_most:g}), at {test.shapes[0]}"
-        return (passed if value <= test.at_most else failed)(detail, value, f"sectors per {op}")
+        return _sectors(test, own)
 
     # What nvcc makes.
 
@@ -285,30 +288,57 @@ def _no_progress(step: str, done: int, total: int) -> None:
     """Report nothing: the tests are reported, not the steps of each."""
 
 
-def _described(mistake: Mistake) -> str:
-    """Return a mistake in words, with its line and its cure."""
-    place = f"{mistake.file}:{mistake.line}: " if mistake.line else ""
-    cure = f"; cure: {mistake.cure}" if mistake.cure else ""
-    return f"{place}{mistake.message} (at {mistake.sizes[0]}){cure}"
+# Of several loads, the worst counts: an average would fall with each load that a kernel does not need.
+
+
+def _sectors(test: GradedTest, own: TraceResult) -> Outcome:
+    op = "load" if test.kind == SECTORS_PER_LOAD else "store"
+    ops = ("load",) if op == "load" else ("store", "atomic")
+    accesses = [a for a in own.accesses if a.space == "global" and a.op in ops and a.requests]
+    if not accesses:
+        return failed(f"the kernel makes no {op}s of global memory")
+
+    def sectors(access: Access) -> float:
+        # A load of float4 is as good as four loads of float.
+        elements = max(1, access.size_bytes // test.element.size_bytes)
+        return access.sectors / access.requests / elements
+
+    worst = max(accesses, key=sectors)
+    value = sectors(worst)
+    detail = (
+        f"{value:.4g} sectors per {op}{_of_elements(worst, test)} in {_place(worst, own)} "
+        f"(at most {test.at_most:g}), at {test.shapes[0]}"
+    )
+    return (passed if value <= test.at_most else failed)(detail, value, f"sectors per {op}")
 
 
 def _bank_conflicts(test: GradedTest, own: TraceResult) -> Outcome:
-    total = own.total("shared")
-    if not total.requests:
+    accesses = [a for a in own.accesses if a.space == "shared" and a.requests]
+    if not accesses:
         return failed("the kernel uses no shared memory, in which conflicts could be avoided")
-    value = max(0, total.wavefronts - total.ideal_wavefronts) / total.requests
-    worst = max(
-        (a for a in own.accesses if a.space == "shared" and a.requests),
-        key=lambda access: access.wavefronts / max(1, access.ideal_wavefronts),
-    )
-    ways = worst.wavefronts / max(1, worst.ideal_wavefronts)
-    where = (
-        f"; the worst is in {own.file}:{worst.line}, {ways:.3g} times the wavefronts needed" if value else ""
-    )
+
+    def additional(access: Access) -> float:
+        return max(0, access.wavefronts - access.ideal_wavefronts) / access.requests
+
+    worst = max(accesses, key=additional)
+    value = additional(worst)
+    where = f" in {_place(worst, own)}" if value else ""
     detail = (
-        f"{value:.4g} additional wavefronts per access of shared memory (at most {test.at_most:g}){where}"
+        f"{value:.4g} additional wavefronts per access of shared memory{where} (at most {test.at_most:g}), "
+        f"at {test.shapes[0]}"
     )
     return (passed if value <= test.at_most else failed)(detail, value, "additional wavefronts per access")
+
+
+def _of_elements(access: Access, test: GradedTest) -> str:
+    """Return a remark on an access of several elements at once, which counts as several accesses."""
+    elements = access.size_bytes // test.element.size_bytes
+    return f" of an element, {elements} at once," if elements > 1 else ""
+
+
+def _place(access: Access, own: TraceResult) -> str:
+    """Return the line of an access, and its array."""
+    return f"{access.file or own.file}:{access.line}" + (f" ({access.array})" if access.array else "")
 
 
 def _global_bytes(test: GradedTest, own: TraceResult, compared: Sequence[TraceResult]) -> Outcome:

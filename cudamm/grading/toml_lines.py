@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 Path = tuple[str | int, ...]
 """A place in a document: names of tables and keys, and the numbers of the tables of an array."""
@@ -19,6 +20,27 @@ _TOKEN = re.compile(
 def toml_lines(text: str) -> dict[Path, int]:
     """Return the line of each table and key of a TOML document, such as `("test", 0, "points")`."""
     lines: dict[Path, int] = {}
+    for place, number in _places(text):
+        lines.setdefault(place, number)
+    return lines
+
+
+def first_duplicate(text: str) -> tuple[str, int, int] | None:
+    """Return the first table or key that is there twice, with its second line and its first; None: none is.
+
+    A table has its brackets, as in `[kernel]`.
+    """
+    lines: dict[Path, int] = {}
+    for place, number in _places(text):
+        if place in lines:
+            is_table = text.split("\n")[number - 1].lstrip().startswith("[")
+            return f"[{place[-1]}]" if is_table else str(place[-1]), number, lines[place]
+        lines[place] = number
+    return None
+
+
+def _places(text: str) -> Iterator[tuple[Path, int]]:
+    """Yield each table and key of a TOML document with its line."""
     counts: Counter[str] = Counter()
     table: Path = ()
     for number, line in _first_lines(text):
@@ -29,10 +51,9 @@ def toml_lines(text: str) -> dict[Path, int]:
             if header[1] == "[[":
                 table = (name, counts[name])
                 counts[name] += 1
-            lines.setdefault(table, number)
+            yield table, number
         elif key:
-            lines.setdefault((*table, _plain(key[1])), number)
-    return lines
+            yield (*table, _plain(key[1])), number
 
 
 def _plain(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,20 @@ SOURCE_NAMES = (".cu", ".cuh", ".h", ".hpp", ".hh", ".cpp", ".cc", ".c", ".cxx",
 
 OWN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 """Names of streams that the process already has open, even if such a stream is a file."""
+
+
+RECOGNISED = {
+    "--out": (
+        re.compile(
+            rb'\s*\{\s*"(?:score|execution_time|leaderboard|tests|\w*output\w*|\w*visibility|extra_data)"'
+        ),
+        "a grade",
+    ),
+    "--junit": (re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<testsuites?\b"), "JUnit XML"),
+}
+"""Options that replace an existing file only if it begins like an earlier one, and what such a file is."""
+
+_BEGINNING_BYTES = 1 << 12
 
 
 class OutputFile:
@@ -114,6 +129,8 @@ def check_named(option: str, path: str) -> None:
 def check_replaceable(option: str, path: str, target: Path) -> None:
     """Raise UsageError if `target`, which an option names by `path`, is an input or a source file.
 
+    The files of RECOGNISED options are read by others, so they replace nothing but an earlier one.
+
     Args:
         target: the file itself, or a file beside it that the command writes too.
     """
@@ -127,6 +144,15 @@ def check_replaceable(option: str, path: str, target: Path) -> None:
         raise UsageError(
             f"{option} {path} would replace a source file: choose another name, or remove that file first"
         )
+    if option in RECOGNISED and target.is_file() and not is_stream(path):
+        pattern, content = RECOGNISED[option]
+        with target.open("rb") as file:
+            beginning = file.read(_BEGINNING_BYTES)
+        if beginning and not pattern.match(beginning):
+            raise UsageError(
+                f"{option} {path} would replace a file that is not {content}: choose another name, or remove "
+                "that file first"
+            )
 
 
 def print_document(text: str) -> None:

@@ -54,6 +54,8 @@ _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     # In `sizeof(element)` the value of `element` is already its size in bytes.
     "sizeof": lambda x: x,
 }
+_OF_SEVERAL = ("min", "max")
+"""Functions of one or several numbers; the others take one."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,7 @@ class Expression:
         """Return the exact value; a comparison is 1 or 0.
 
         Raises:
-            UsageError: a name is unknown, a divisor is 0, a number is too large, or a function gets the wrong
-                number of arguments.
+            UsageError: a name is unknown, a divisor is 0, or a number is too large.
         """
         try:
             return _value(self._tree, names)
@@ -88,8 +89,6 @@ class Expression:
             raise UsageError(f"“{self.text}” divides by zero") from None
         except OverflowError:
             raise UsageError(f"“{self.text}” is too large: every number has to be below 2^63") from None
-        except (TypeError, ValueError):
-            raise UsageError(f"“{self.text}”: wrong number of arguments to a function") from None
 
     def whole(self, names: Mapping[str, int | Fraction]) -> int:
         """Return the value as an int. Raises UsageError if the value is not whole."""
@@ -145,7 +144,11 @@ class Expression:
 
 @functools.lru_cache(1000)  # a sweep evaluates the same few expressions for each of its variants
 def parse(text: str) -> Expression:
-    """Parse one expression. Raises UsageError if the text is not arithmetic over names."""
+    """Parse one expression.
+
+    Raises:
+        UsageError: the text is not arithmetic over names, or a function has the wrong number of arguments.
+    """
     tree = _tree(text)
     _check(tree, text)
     return Expression(text.strip(), _names(tree), tree)
@@ -260,6 +263,10 @@ def _check(tree: ast.expr, text: str) -> None:
                 f"“{text.strip()}”: {part} is not arithmetic; there are whole numbers, names, + - * / // %, "
                 "comparisons, and, or, ceil, floor, min, max and sizeof(element)"
             )
+        if isinstance(node, ast.Call) and len(node.args) != 1:
+            function = ast.unparse(node.func)
+            if not node.args or function not in _OF_SEVERAL:
+                raise UsageError(f"“{text.strip()}”: wrong number of arguments to {function}")
 
 
 def _names(tree: ast.expr) -> frozenset[str]:

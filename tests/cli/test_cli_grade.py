@@ -127,6 +127,35 @@ def test_what_the_machine_lacks_ends_with_status_3(run, handed_in, tmp_path):
     assert results["output"] == "4 points were not graded on this machine" and len(results["tests"]) == 4
 
 
+@pytest.mark.parametrize("option, own", [("--out", "results.json"), ("--junit", "junit.xml")])
+def test_a_grade_replaces_an_earlier_grade_and_no_other_file(run, handed_in, tmp_path, option, own):
+    for other, text in {
+        "notes.txt": "1. Read K.\n",
+        "data.json": '{"students": []}',
+        "page.xml": "<html/>",
+    }.items():
+        (tmp_path / other).write_text(text)
+        run(f"grade assignment.toml right.cu --device cpu {option} {other}").refused(
+            2, other, "would replace"
+        )
+        assert (tmp_path / other).read_text() == text
+    (tmp_path / own).touch()
+    for name in ("wrong.cu", "right.cu"):
+        run(f"grade assignment.toml {name} --device cpu {option} {own}")
+    assert (
+        "right.cu" in (tmp_path / own).read_text() or json.loads((tmp_path / own).read_text())["score"] == 5
+    )
+
+
+def test_no_output_replaces_a_file_of_a_submission_in_a_folder(run, handed_in, tmp_path):
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / "right.cu").write_text(RIGHT)
+    (folder / "notes.md").write_text("my notes")
+    run("grade assignment.toml submission --device cpu --markdown submission/notes.md").refused(2, "notes.md")
+    assert (folder / "notes.md").read_text() == "my notes"
+
+
 def test_no_output_replaces_the_assignment_or_the_submission(run, handed_in, tmp_path):
     before = (tmp_path / "assignment.toml").read_text()
     run("grade assignment.toml right.cu --device cpu --out assignment.toml").refused(2, "assignment.toml")

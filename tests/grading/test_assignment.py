@@ -16,7 +16,7 @@ def test_an_assignment_has_its_problems_tests_and_points(written):
         f"""
         title = "Tiles"
         points = 7.5
-        {KERNEL}
+        {KERNEL.replace("float", "element")}
         [limits]
         run_s = 3
         [[problem]]
@@ -68,6 +68,13 @@ def test_the_name_of_a_hidden_test_does_not_show_students_its_problem(written):
 
 
 PROBLEM = "[[problem]]\nsize = 24\npoints = 2\n"
+
+
+def kernel(signature: str = SIGNATURE, **fields: str) -> str:
+    """Return an assignment with fields of the kernel, from line 3 on."""
+    lines = [f'{name} = "{value}"\n' for name, value in fields.items()]
+    return f'[kernel]\nsignature = "{signature}"\n{"".join(lines)}{PROBLEM}'
+
 
 BAD = {  # the file, the line, and words of the message
     "unknown key": ("titel = 'x'\n" + PROBLEM, 1, "no key titel: did you mean title"),
@@ -169,8 +176,77 @@ BAD = {  # the file, the line, and words of the message
         1,
         "problem has to be written as [[problem]]",
     ),
+    "an argument too few": (kernel(args="M, N, K, A, B"), 3, "args has 5 arguments, and the signature has 6"),
+    "a matrix for a number": (
+        kernel(args="A, B, C, M, N, K"),
+        3,
+        "args passes A for “int M”, which is a number",
+    ),
+    "a number for a matrix": (
+        kernel(args="M, N, K, A, 3, C"),
+        3,
+        "args passes 3 for “const float *B”, which is",
+    ),
+    "a fraction for a whole number": (
+        kernel(args="M, N, 1.5, A, B, C"),
+        3,
+        "args passes 1.5 for “int K”, which is a whole number",
+    ),
+    "no argument": (kernel(args="M, N, , A, B, C"), 3, "is not arithmetic"),
+    "C where it is const": (
+        kernel(args="M, N, K, C, B, A"),
+        3,
+        "args passes C for “const float *A”, which the kernel cannot write",
+    ),
+    "a matrix twice": (kernel(args="M, N, K, A, A, C"), 3, "args does not pass B"),
+    "an unknown size": (kernel(args="M, N, k, A, B, C"), 3, "“k”: unknown name k: did you mean K?"),
+    "a matrix in the grid": (kernel(grid="A, 1"), 3, "“A”: A is a matrix"),
+    "a parameter in the grid": (
+        kernel(
+            "__global__ void f(int rows, int N, int K, const float *A, const float *B, float *C)", grid="rows"
+        ),
+        3,
+        "“rows”: rows is a parameter of the kernel: write M, N or K",
+    ),
+    "a name that is no macro": (
+        kernel(macros="TILE, BK", grid="ceil(N / TIEL)"),
+        4,
+        "“ceil(N / TIEL)”: TIEL is not among the macros: did you mean TILE?",
+    ),
+    "a macro that is none": (kernel(macros="16"), 3, "“16” in macros is no name"),
+    "four axes": (kernel(threads="1, 1, 1, 1"), 3, "threads needs one to three numbers, not 4"),
+    "too many threads": (kernel(threads="64, 64"), 3, "has 4096 threads; this device allows 1024"),
+    "a grid that is not whole": (kernel(grid="N / 16"), 3, "“N / 16” is 1.5, not a whole number"),
+    "a division as in C": (
+        kernel(grid="(N + TILE - 1) / TILE"),
+        3,
+        "is no whole number at 24x24x24 with TILE = 8, 16, 32: write (N + TILE - 1) // TILE, which",
+    ),
+    "a grid without blocks": (kernel(grid="N // 32"), 3, "the grid is 0 x 1 x 1 blocks"),
+    "two numbers of bytes": (kernel(**{"shared-bytes": "16, 16"}), 3, "is not arithmetic"),
+    "too many bytes": (kernel(**{"shared-bytes": "M * 65536"}), 3, "1,572,864 bytes of shared memory"),
+    "arguments of a function": (kernel(grid="ceil(N, 16)"), 3, "wrong number of arguments to ceil"),
+    "a layout that is none": (kernel(layout="B=col"), 3, "must have the form “layout: A=column"),
+    "another value of C": (kernel(**{"initial-c": "1"}), 3, "initial-c must be 0"),
+    "a size that no kernel gets": (
+        kernel(requires="M == 25"),
+        5,
+        "24x24x24 is no size that requires = M == 25",
+    ),
+    "a dtype that is not the signature's": (
+        kernel() + "dtype = 'float64'\n",
+        6,
+        "dtype is float64, and the signature has matrices of float",
+    ),
+    "matrices of short": (
+        kernel(SIGNATURE.replace("float", "short")),
+        2,
+        "cudamm cannot run kernels with matrices of short yet",
+    ),
     "no TOML": ("[[problem]]\nsize = \n", 2, "this is not TOML"),
-    "a key twice": ("[[problem]]\nsize = 3\nsize = 4\n", 3, "this is not TOML"),
+    "a key twice": (PROBLEM + "size = 4\n", 4, "size is there twice: line 2 has it too"),
+    "a table twice": (kernel() + "[kernel]\n", 6, "[kernel] is there twice: line 1 has it too"),
+    "a key at the top twice": ("seed = 1\nseed = 2\n" + PROBLEM, 2, "seed is there twice: line 1 has it too"),
     "brackets without an end": ("x = " + "[" * 20_000, 1, "this is not TOML"),
 }
 
@@ -185,6 +261,41 @@ def test_a_mistake_is_one_line_with_its_line_number(written, name):
     place = re.match(r"\S*assignment\.toml:(\d+): ", message)
     assert place and int(place[1]) == line, message
     assert words in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        kernel(args="M, N, K, A, B, C", grid="ceil(N / TILE), blockSize", threads="64, TILE"),
+        kernel(macros="TILE", threads="TILE, 2", requires="M % TILE == 0", grid="N / TILE"),
+        kernel(SIGNATURE.replace("const ", ""), args="M, N, K, C, A, B"),
+        kernel(
+            SIGNATURE.replace("int K", "int K, float alpha, int tile"), args="M, N, K, alpha, TILE, A, B, C"
+        ),
+        kernel(SIGNATURE.replace("int K", "float x"), args="M, N, 1.5, A, B, C"),
+        kernel(requires="M % 16 == 0, M == N", grid="M / 16"),
+        kernel().replace("signature", "threads = 64\nshared-bytes = 1024\nsignature"),
+        kernel(threads="BM / TM * BN / TN", grid="N / BN, ceil(M / BM), (N + BM - 1) // (BM - BN)"),
+        kernel(SIGNATURE.replace("const float *A", "float const A[]"), args="M, N, K, A, B, C"),
+        kernel(SIGNATURE.replace("float *C", "float *const C")),
+        kernel(**{"shared-bytes": "TILE * TILE * sizeof(element)"}, layout="B=column"),
+        "[kernel]\nthreads = '16, 16'\ngrid = 'ceil(N / 16), ceil(M / 16)'\n" + PROBLEM + "dtype = 'int32'\n",
+    ],
+)
+def test_a_launch_that_a_submission_could_have_is_accepted(written, text):
+    assert len(written(text).tests) == 1
+
+
+def test_the_element_type_is_that_of_the_signature(written):
+    assert written(kernel(SIGNATURE.replace("float", "double"))).tests[0].element.name == "float64"
+    assert written(kernel(SIGNATURE.replace("float", "int"))).tests[0].element.name == "int32"
+
+
+def test_a_test_at_sizes_that_the_kernel_does_not_allow_needs_others(written):
+    square, test = kernel(requires="M == N, N == K"), "[[test]]\nkind = 'race'\npoints = 1\n"
+    with pytest.raises(UsageError, match=r"toml:7: 17x31x13 is no size that .* allows: choose another"):
+        written(square + test)
+    assert len(written(square + test + "size = [17, 64]\n").tests) == 2
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):

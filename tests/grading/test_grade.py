@@ -118,22 +118,27 @@ def test_students_see_nothing_of_hidden_problems_but_whether_they_passed(graded)
 
 
 def test_problems_in_other_element_types_are_graded(graded):
-    source = RIGHT.replace("float", "double")
-    assignment = KERNEL.replace("float", "double") + ONE_PROBLEM + "dtype = 'float64'\n"
-    assert graded(source, assignment).is_full
-    grade = graded(source, assignment + "[[problem]]\nsize = 24\npoints = 1\n")
-    assert [g.status for g in grade.graded] == ["passed", "failed"] and "float64" in grade.graded[
-        1
-    ].outcome.detail
+    assert graded(RIGHT.replace("float", "double"), KERNEL.replace("float", "double") + ONE_PROBLEM).is_full
+    any_type = KERNEL.replace("float", "element") + ONE_PROBLEM + "[[problem]]\nsize = 24\npoints = 1\n"
+    grade = graded(RIGHT.replace("float", "element"), any_type + "dtype = 'float64'\n")
+    assert [g.test.element.name for g in grade.graded] == ["float32", "float64"] and grade.is_full
 
 
 WITHOUT_CONFLICTS = TILED.replace("As[tx][ty]", "As[ty][tx]").replace("As[k][ty]", "As[ty][k]")
 PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what they say
     TILED: [
-        ("kind = 'bank-conflicts'", "failed", "handed_in.cu:10, "),
+        (
+            "kind = 'bank-conflicts'",
+            "failed",
+            "7 additional wavefronts per access of shared memory in handed_in.cu:10 (As)",
+        ),
         ("kind = 'bank-conflicts'\nat_most = 30", "passed", "additional wavefronts per access"),
-        ("kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load"),
-        ("kind = 'sectors-per-load'\nat_most = 3.5", "failed", "4 sectors per load (at most 3.5)"),
+        ("kind = 'sectors-per-load'\nat_most = 4", "passed", "4 sectors per load in handed_in.cu:10 (A)"),
+        (
+            "kind = 'sectors-per-load'\nat_most = 3.5",
+            "failed",
+            "4 sectors per load in handed_in.cu:10 (A) (at most 3.5)",
+        ),
         ("kind = 'global-bytes'\nof = 'tiled,BLOCK_SIZE=16'", "passed", "those of tiled"),
         ("kind = 'global-bytes'\nof = 'tiled'", "failed", "those of tiled"),
         ("kind = 'global-bytes'\nof = ['tiled']\ntimes = 2", "passed", "2 times those of tiled"),
@@ -141,7 +146,7 @@ PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what t
     WITHOUT_CONFLICTS: [("kind = 'bank-conflicts'", "passed", "0 additional wavefronts")],
     RIGHT: [
         ("kind = 'bank-conflicts'", "failed", "the kernel uses no shared memory"),
-        ("kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store"),
+        ("kind = 'sectors-per-store'\nat_most = 4", "passed", "4 sectors per store in handed_in.cu:8 (C)"),
     ],
 }
 
@@ -153,6 +158,67 @@ def test_a_property_of_the_accesses_is_exact(graded, source):
     for (_, status, words), found in zip(PROPERTIES[source], grade.graded[1:], strict=True):
         assert found.status == status and words in found.outcome.detail, found
         assert found.score == (2 if status == "passed" else 0)
+
+
+DILUTED = """\
+#define TILE 16
+
+__global__ void matmul(int M, int N, int K, const float *A, const float *B, float *C) {
+    __shared__ float S[TILE * TILE][2];
+    const int row = blockIdx.y * TILE + threadIdx.x, col = blockIdx.x * TILE + threadIdx.y;
+    const int own = threadIdx.y * TILE + threadIdx.x;
+    float sum = 0, unused = 0;
+    for (int k = 0; k < K; ++k) {
+        S[own][0] = A[row * K + k];
+        for (int i = 0; i < 20; ++i) unused += A[0] + S[threadIdx.y * TILE][1];
+        sum += S[own][0] * B[k * N + col];
+    }
+    C[row * N + col] = sum;
+}
+"""
+"""A kernel with uncoalesced loads and bank conflicts, and many better accesses that it does not need."""
+
+
+def test_accesses_that_a_kernel_does_not_need_do_not_lower_what_is_measured(graded):
+    tests = "".join(
+        f"[[test]]\nkind = '{kind}'\nsize = 32\nat_most = {most}\npoints = 1\n"
+        for kind, most in (("sectors-per-load", 4), ("bank-conflicts", 0.5), ("bank-conflicts", 1))
+    )
+    grade = graded(DILUTED, f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n{tests}")
+    _, loads, conflicts, two_way = grade.graded
+    assert [g.status for g in grade.graded] == ["passed", "failed", "failed", "passed"]
+    assert loads.outcome.value == 16 and "handed_in.cu:9 (A)" in loads.outcome.detail
+    assert conflicts.outcome.value == two_way.outcome.value == 1
+
+
+def test_an_atomic_operation_counts_as_a_store(graded):
+    added = RIGHT.replace("C[row * N + col] = sum;", "atomicAdd(&C[row * N + col], sum);")
+    test = "[[test]]\nkind = 'sectors-per-store'\nsize = 32\nat_most = 4\npoints = 1\n"
+    store = graded(added, f"{KERNEL}initial-c = 0\n[[problem]]\nsize = 32\npoints = 1\n{test}").graded[1]
+    assert store.status == "passed" and store.outcome.value == 4
+
+
+def test_a_vector_counts_as_its_elements(graded):
+    four = (
+        RIGHT.replace("col = blockIdx.x * TILE + threadIdx.x", "col = 4 * threadIdx.x")
+        .replace("float sum = 0", "float4 sum = {}")
+        .replace(
+            "sum += A[row * K + k] * B[k * N + col];",
+            """{
+        const float a = A[row * K + k];
+        const float4 b = *(const float4 *)&B[k * N + col];
+        sum.x += a * b.x, sum.y += a * b.y, sum.z += a * b.z, sum.w += a * b.w;
+    }""",
+        )
+        .replace("C[row * N + col]", "*(float4 *)&C[row * N + col]")
+    )
+    tests = "".join(
+        f"[[test]]\nkind = 'sectors-per-{op}'\nsize = 64\nat_most = {most}\npoints = 1\n"
+        for op, most in (("load", 2), ("store", 4))
+    )
+    assignment = KERNEL.replace("ceil(N / TILE), ", "1, ") + "[[problem]]\nsize = 64\npoints = 1\n" + tests
+    grade = graded(four, assignment)
+    assert grade.is_full and "4 sectors per store of an element, 4 at once" in grade.graded[2].outcome.detail
 
 
 def test_a_wrong_kernel_gets_no_points_for_properties(graded):
@@ -176,6 +242,64 @@ def test_mistakes_are_found_at_the_sizes_of_the_test(graded):
     )
     assert [g.status for g in grade.graded] == ["passed", "passed", "failed"]
     assert "reads A[17][0]" in grade.graded[2].outcome.detail and "cure: " in grade.graded[2].outcome.detail
+
+
+RACE, BOUNDS = "[[test]]\nkind = 'race'\npoints = 1\n", "[[test]]\nkind = 'out-of-bounds'\npoints = 1\n"
+BY_FLAT_INDEX = RIGHT.replace("if (row >= M || col >= N) return;", "if (row * N + col >= M * N) return;")
+"""A kernel whose threads beyond the end of a row compute an element of the next row."""
+
+IN_HALVES = RIGHT.replace("int row", "int half = blockIdx.z, row").replace(
+    "int k = 0; k < K", "int k = half; k < K"
+)
+"""Two blocks for each element."""
+
+
+@pytest.mark.parametrize("source", [UNCHECKED, BY_FLAT_INDEX], ids=["no check", "a check of the flat index"])
+def test_a_race_of_threads_beyond_the_end_of_a_row_is_cured_by_a_bounds_check(graded, source):
+    race = graded(source, KERNEL + ONE_PROBLEM + RACE).graded[1]
+    assert "an index past the end of a row of C is an element of the next row" in race.outcome.detail
+    assert race.outcome.detail.endswith(
+        "cure: access the element only if its row and column are within the matrix"
+    )
+
+
+def test_a_race_of_blocks_that_share_elements_has_its_own_cure(graded):
+    kernel = KERNEL.replace("ceil(M / TILE)", "ceil(M / TILE), 2")
+    race = graded(IN_HALVES, kernel + ONE_PROBLEM + RACE).graded[1]
+    assert "past the end of a row" not in race.outcome.detail
+    assert race.outcome.detail.endswith("cure: let one thread own each element"), (
+        "C is not zero before the launch"
+    )
+    race = graded(IN_HALVES, kernel + "initial-c = '0'\n" + ONE_PROBLEM + RACE).graded[1]
+    assert race.outcome.detail.endswith(
+        "cure: let one thread own each element, or add to it with atomicAdd()"
+    )
+
+
+def test_a_layout_that_a_kernel_does_not_follow_is_named(graded):
+    kernel = KERNEL + "layout = 'B=column'\n"
+    cause = (
+        "B is read row by row, and its layout is column by column: B[k * N + col] instead of B[col * K + k]"
+    )
+    for size in ("24", "'30x20x10'"):
+        grade = graded(RIGHT, kernel + ONE_PROBLEM.replace("24", size))
+        assert grade.graded[0].outcome.detail.startswith(cause)
+    assert graded(RIGHT.replace("B[k * N + col]", "B[col * K + k]"), kernel + ONE_PROBLEM).is_full
+
+
+def test_no_advice_names_what_students_cannot_change(graded):
+    dynamic = TILED.replace("    __shared__", "    extern __shared__ float more[];\n    __shared__").replace(
+        "C[row * N + col] = sum", "more[0] = 0; C[row * N + col] = sum"
+    )
+    column = RIGHT.replace("B[k * N + col]", "B[col * K + k]")
+    vector = RIGHT.replace("sum = 0;", "sum = 0; float4 v = *(float4 *)(A + 1); if (v.x == 7) sum = v.y;")
+    wide = RIGHT.replace("float sum", "double sum").replace("const float *A", "const double *A")
+    misaligned = BOUNDS.replace("out-of-bounds", "misaligned") + "size = 24\n"
+    for source, test in ((dynamic, ""), (column, ""), (wide, ""), (vector, misaligned)):
+        grade = graded(source, KERNEL + ONE_PROBLEM + test)
+        told = [grade.refused, *(g.outcome.detail for g in grade.graded)]
+        assert grade.score < 4 and "error" not in grade.refused
+        assert not any("requires" in text or "--" in text for text in told), told
 
 
 @needs_nvcc

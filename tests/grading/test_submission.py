@@ -27,6 +27,10 @@ REFUSED = {
         RIGHT.replace("int K, ", "int K, float alpha, ").encode(),
         "has other parameters than the assignment's",
     ),
+    "another type of matrices": (
+        RIGHT.replace("float *", "double *").encode(),
+        "has other parameters than the assignment's",
+    ),
     "what does not compile": (RIGHT.replace("float sum", "flaot sum").encode(), "handed_in.cu:6:5: error:"),
     "what takes hours to read": (b"__global__ void matmul(\n" * 5_000, "could not be read within 1 s"),
     "what tells a watched kernel": (
@@ -36,6 +40,14 @@ REFUSED = {
     "a copy that is not watched": (
         RIGHT.replace("float sum = 0", "float sum = 0; memcpy(&sum, A, K % 2)").encode(),
         "memcpy is not accepted",
+    ),
+    "no TILE": (
+        RIGHT.replace("TILE", "EDGE").encode(),
+        "handed_in.cu does not define TILE as a whole number, and the assignment uses it (threads = ",
+    ),
+    "a template": (
+        RIGHT.replace("__global__", "template <int EDGE> __global__").encode(),
+        "matmul is a template: hand in a kernel that is none",
     ),
     "nvcc's own name": (
         RIGHT.encode() + b"#ifdef __CUDACC_VER_MAJOR__\n#endif\n",
@@ -54,6 +66,15 @@ def test_what_is_no_kernel_of_the_assignment_gets_0_points_with_a_reason(graded,
     assert reason in grade.refused and grade.score == 0 and grade.points == 2
     assert "cudamm-temporary" not in grade.refused
     assert [g.status for g in grade.graded] == ["failed"] and not grade.is_full
+
+
+def test_the_ending_may_be_in_capitals(graded, tmp_path):
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / "MINE.CU").write_text(RIGHT)
+    assert graded(folder).is_full
+    grade = graded(folder / "MINE.CU")
+    assert grade.is_full and grade.submission == "MINE.CU"
 
 
 def test_a_folder_with_one_file_is_a_submission(graded, tmp_path):
@@ -114,6 +135,16 @@ def test_several_kernels_are_refused_if_the_assignment_names_none(graded):
     assert graded(both).is_full
 
 
+def test_without_a_prescribed_launch_the_submission_has_to_launch_its_kernel(graded):
+    grade = graded(RIGHT, ONE_PROBLEM)
+    assert (
+        "lacks threads and grid" in grade.refused
+        and "; launch it in main, or write “// threads: …”" in grade.refused
+    )
+    two = RIGHT + RIGHT.replace("#define TILE 16\n", "").replace("matmul", "second")
+    assert graded(two, ONE_PROBLEM).refused.endswith("has several kernels: hand in one (matmul, second)")
+
+
 def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypatch):
     from cudamm.grading import grade as grading
 
@@ -122,6 +153,34 @@ def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypa
     monkeypatch.setattr(grading, "variant_of", lambda *given: seen.append(real(*given)) or seen[-1])
     assert graded(f"// A kernel.\n//\n// ceiling: 1000\n// threads: TILE, TILE\n\n{RIGHT}").is_full
     assert [variant.method.ceiling for variant in seen] == [1]
+
+
+@pytest.mark.parametrize(
+    "field, change",
+    [
+        ("requires: M % TILE == 0, N % TILE == 0", ("if (row >= M || col >= N) return;", "")),
+        ("layout: B=column", ("B[k * N + col]", "B[k + col * K]")),
+        ("initial-c: 0", ("] = sum", "] += sum")),
+    ],
+)
+def test_the_assignment_alone_says_what_has_to_be_computed(graded, field, change):
+    key, _, value = field.partition(": ")
+    submission = f"// Mine.\n//\n// {field}\n\n{RIGHT.replace(*change)}"
+    assert submission.count(change[1])
+    assert graded(submission).score == 0
+    assert graded(submission, f"{KERNEL}{key} = '{value}'\n{ONE_PROBLEM}").is_full
+
+
+def test_conditions_of_host_code_do_not_pad_the_problem(graded):
+    main = """
+    int main() {
+        float *A, *B, *C; int M = 64, N = 64, K = 64;
+        cudaMalloc(&A, M * K * 4); cudaMalloc(&B, K * N * 4); cudaMalloc(&C, M * N * 4);
+        matmul<<<dim3(N / TILE, M / TILE), dim3(TILE, TILE)>>>(M, N, K, A, B, C);
+    }
+    """
+    assert graded(RIGHT + main, ONE_PROBLEM.replace("24", "32")).is_full
+    assert graded(RIGHT + main, ONE_PROBLEM).score == 0
 
 
 def test_the_signature_is_compared_by_types_and_not_by_names(graded):

@@ -147,7 +147,7 @@ CUDAMM_IN_PLACE void for_each_move(const Fragment& f, unsigned leading, bool row
 
 template <class Fragment, class T>
 CUDAMM_IN_PLACE void load_fragment(Fragment& f, const T* p, unsigned leading, bool row_major, int line, const char* file) {
-    constexpr unsigned together = f.cudamm_layout.together;
+    constexpr unsigned together = Fragment::cudamm_layout.together;
     check_matrix(p, leading, sizeof(T), "load_matrix_sync", line, file);
     meet_for_matrix("load_matrix_sync", line, file);
     if (row_major == f.cudamm_across_is_row) {
@@ -164,7 +164,7 @@ CUDAMM_IN_PLACE void load_fragment(Fragment& f, const T* p, unsigned leading, bo
 
 template <class Fragment, class T>
 CUDAMM_IN_PLACE void store_fragment(T* p, const Fragment& f, unsigned leading, bool row_major, int line, const char* file) {
-    constexpr unsigned together = f.cudamm_layout.together;
+    constexpr unsigned together = Fragment::cudamm_layout.together;
     check_matrix(p, leading, sizeof(T), "store_matrix_sync", line, file);
     meet_for_matrix("store_matrix_sync", line, file);
     if (row_major) {
@@ -216,7 +216,7 @@ inline void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix
                      const fragment<matrix_b, M, N, K, A, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
                      bool saturates, CUDAMM_HERE) {
     using cudamm::Number;
-    constexpr Number of_a = a.cudamm_number, of_c = c.cudamm_number, of_d = d.cudamm_number;
+    constexpr Number of_a = cudamm::Elements<A>::number, of_c = cudamm::Elements<C>::number, of_d = cudamm::Elements<D>::number;
     constexpr bool fits = of_a == Number::float64 ? of_c == Number::float64 && of_d == Number::float64
                           : bytes_of(of_a) == 1   ? of_c == Number::int32 && of_d == Number::int32
                           : of_a == Number::half  ? (of_c == Number::half || of_c == Number::float32) &&

@@ -116,10 +116,10 @@ FAULTS = {
         "executes load_matrix_sync with the mask 0xffffffff, for thread (5,0), which waits in line LINE of"
     ),
     "wmma::load_matrix_sync(a, s, 17);": (
-        "a leading dimension that is no multiple of 16 bytes was passed to a matrix operation in line LINE of"
+        "got a leading dimension of 17 elements of 4 bytes, which is no multiple of 16 bytes, in line LINE of"
     ),
     "wmma::load_matrix_sync(a, s + 1, 24);": (
-        "an address that is no multiple of 16 bytes was passed to a matrix operation in line LINE of"
+        "load_matrix_sync got an address that is no multiple of 16 bytes in line LINE of"
     ),
     f"{LOAD} // a warp of 16": f"in line LINE of kernel.cu, but its warp has only 16 threads: {ALL_32}",
 }

@@ -20,7 +20,7 @@ _FEATURES = {
 }
 """For each feature that the CPU device lacks, how it shows in a compiler's error."""
 
-_REMOVED = re.compile(r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’'] was not declared")
+_REMOVED = re.compile(r"[‘']__(?:shfl(?:_up|_down|_xor)?|any|all|ballot)[’'](?: was not declared|$)")
 """Warp functions without `_sync`, which CUDA no longer has for current GPUs."""
 
 _HEADERS = {

@@ -105,12 +105,18 @@ _PRAGMAS = re.compile(
     r"(?:GCC\s+(?:unroll|ivdep)|clang\s+loop|unroll|nounroll|once|STDC|pack|push_macro|pop_macro|region|endregion|mark"
     r"|nv_\w+|message|omp)\b"
 )
+_HARMLESS = (
+    r"assume|expect|unreachable|trap|(?:LINE|FILE|fmaf?|fabs|fminf?|fmaxf?|rint|floor|ceil|trunc|sinf|cosf"
+    r"|exp2f|log2f|tanhf)\b"
+)
+"""Built-in functions that access no memory. Inline PTX is translated to some of them."""
+
 _TOKEN_OF_INTEREST = re.compile(
     r'(?P<string>(?:u8|[uUL])?R"(?P<end>[^()\\\s]{0,16})\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
     r"|(?<![\w.])\d(?:'?[\w.])*"
     r"|(?P<asm>(?<!\w)(?:asm|__asm__|__asm)(?!\w))"
     r"|(?P<attribute>(?<!\w)(?:__attribute__|__attribute|__declspec)\s*\(|\[\s*\[)"
-    r"|(?<!\w)(?P<unwatched>__builtin_(?!assume|expect|unreachable|trap)\w+|__atomic_\w+|__sync_\w+"
+    rf"|(?<!\w)(?P<unwatched>__builtin_(?!{_HARMLESS})\w+|__atomic_(?!thread_fence\b)\w+|__sync_\w+"
     r"|mem(?:cpy|move|set|cmp))\s*\("
     r"|^[ \t]*#[ \t]*pragma[ \t]+(?P<pragma>[^\n]*)",
     re.DOTALL | re.MULTILINE,

@@ -51,7 +51,7 @@ REFUSED = {
         "does not have tensor cores of numbers of 4 bits and of 1 bit",
         before="#include <mma.h>",
     ),
-    "Matrices A, B and C of half or bfloat16": Refused(
+    "Matrices of half or bfloat16 where the header says `types: int32` or another": Refused(
         "C[0] = 1;",
         "the kernel's matrices are half or bfloat16, and cudamm would pass matrices of another type",
         before="#include <cuda_fp16.h>\n#define NUMBER half",

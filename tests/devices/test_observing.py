@@ -419,3 +419,40 @@ def test_inline_ptx_is_recorded_as_the_same_accesses_in_cpp(write_kernel: Callab
     ]
     assert ("p", 19, 14) not in races[0]
     assert ("p", 19, 14) in races[1]
+
+
+RETURNED = """\
+// types: float32
+// args: C
+// threads: 32
+// grid: 1
+#include <cuda_fp16.h>
+struct Four { half2 pairs[2]; };
+__device__ float4 four(float x) { return make_float4(x, x, x, x); }
+__device__ Four halves(float x) { return {{__float2half2_rn(x), __float2half2_rn(x)}}; }
+__global__ void k(float *C) {
+    __shared__ float4 vectors[32];
+    __shared__ half numbers[32];
+    __shared__ half2 pairs[32];
+    __shared__ Four structures[32];
+    const int t = threadIdx.x;
+    vectors[t] = four(t);
+    numbers[t] = __float2half(t);
+    pairs[t] = __hadd2(pairs_of(t), pairs_of(1));
+    structures[t] = halves(t);
+    __syncthreads();
+    const int other = 31 - t;
+    C[t] = vectors[other].w + (float)(numbers[other] + pairs[other].y + structures[other].pairs[1].x);
+}
+""".replace("pairs_of", "__float2half2_rn")
+
+
+def test_the_store_of_what_a_function_returns_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "returned.cu"
+    path.write_text(RETURNED)
+    observation = observation_of(read_method(path), "1x32x1", checked=True)
+    assert (observation.faults, observation.ended) == ((), "")
+    stores = {a.array: (a.bytes_requested, a.requests) for a in observation.accesses if a.op == "store"}
+    assert stores == {
+        "C": (128, 1), "vectors": (512, 1), "numbers": (64, 1), "pairs": (128, 1), "structures": (256, 2)
+    }  # fmt: skip

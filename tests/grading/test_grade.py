@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripted_device import ScriptedDevice
-from small_assignment import KERNEL, ONE_PROBLEM, RIGHT
+from small_assignment import KERNEL, ONE_PROBLEM, RIGHT, SIGNATURE
 
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import NoDeviceError, UsageError
@@ -49,6 +49,43 @@ __global__ void matmul(int M, int N, int K, const float *A, const float *B, floa
 
 UNCHECKED = RIGHT.replace("if (row >= M || col >= N) return;", "")
 """A right kernel without its bounds check."""
+
+TENSOR_CORES = """\
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <mma.h>
+using namespace nvcuda;
+
+SIGNATURE {
+    __shared__ __align__(16) half ones[8][8], halves[8][8];
+    const int lane = threadIdx.x;
+    for (int i = lane; i < 64; i += 32) ones[i / 8][i % 8] = 1.0f, halves[i / 8][i % 8] = __float2half(0.5f);
+    __syncwarp();
+    unsigned one, half_of_one, two;
+    const unsigned address = (unsigned)__cvta_generic_to_shared(ones[lane % 8]);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(one) : "r"(address));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(half_of_one)
+                 : "r"((unsigned)__cvta_generic_to_shared(halves[lane % 8])));
+    asm volatile("fma.rn.f16x2 %0, %1, %1, %1;" : "=r"(two) : "r"(one));
+    const half2 product = __hmul2(*(const half2 *)&two, *(const half2 *)&half_of_one);
+    double c0 = 0, c1 = 0;
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+d"(c0), "+d"(c1) : "d"(0.0), "d"(1.0));
+    wmma::fragment<wmma::matrix_a, 8, 8, 4, double, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 8, 8, 4, double, wmma::row_major> b;
+    wmma::fragment<wmma::accumulator, 8, 8, 4, double> c;
+    wmma::fill_fragment(c, c0 + c1);
+    for (int k = 0; k < K; k += 4) {
+        wmma::load_matrix_sync(a, A + blockIdx.y * 8 * K + k, K);
+        wmma::load_matrix_sync(b, B + k * N + blockIdx.x * 8, N);
+        wmma::mma_sync(c, a, b, c);
+    }
+    const float factor = (float)product.x * __bfloat162float(__float2bfloat16(1));
+    for (int i = 0; i < c.num_elements; ++i) c.x[i] *= factor;
+    wmma::store_matrix_sync(C + blockIdx.y * 8 * N + blockIdx.x * 8, c, N, wmma::mem_row_major);
+}
+"""
+"""A kernel with tensor cores for float64, and 16-bit numbers that change nothing."""
 
 needs_nvcc = pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc")
 
@@ -398,3 +435,11 @@ def test_a_system_that_does_not_confine_files_is_named(graded, monkeypatch):
         monkeypatch.setattr(module, "file_confinement", lambda: "")
     grade = graded(RIGHT)
     assert grade.is_full and "neither Landlock nor bubblewrap" in grade.remarks[0]
+
+
+def test_a_kernel_with_tensor_cores_and_16_bit_numbers_is_graded(graded):
+    signature = SIGNATURE.replace("float", "double")
+    kernel = KERNEL.replace(SIGNATURE, signature).replace("TILE, TILE", "32").replace("TILE", "8")
+    problem = ONE_PROBLEM + 'dtype = "float64"\n[[test]]\nkind = "race"\nsize = 24\npoints = 1\n'
+    grade = graded(TENSOR_CORES.replace("SIGNATURE", signature), kernel + problem)
+    assert (grade.refused, grade.is_full) == ("", True)

@@ -225,6 +225,7 @@ struct Real16Functions {
     CUDAMM_FUNCTION(hsin, __builtin_sin(x))
     CUDAMM_FUNCTION(hcos, __builtin_cos(x))
     CUDAMM_FUNCTION(htanh, __builtin_tanh(x))
+    CUDAMM_FUNCTION(htanh_approx, __builtin_tanh(x))
     CUDAMM_FUNCTION(hfloor, __builtin_floor(x))
     CUDAMM_FUNCTION(hceil, __builtin_ceil(x))
     CUDAMM_FUNCTION(htrunc, __builtin_trunc(x))
@@ -273,19 +274,31 @@ struct Real16PairFunctions {
     friend CUDAMM_UNWATCHED Pair __hneg2(Pair a) { return -a; }
     friend CUDAMM_UNWATCHED Pair __habs2(Pair a) { return Pair(__habs(a.x), __habs(a.y)); }
 
-    // Comparisons: of each number, as 1 or 0; and whether both are true.
+    // Comparisons: of each number, as 1 or 0; whether both are true; and as a mask.
 #define CUDAMM_COMPARISON(name)                                                                            \
     friend CUDAMM_UNWATCHED Pair __h##name##2(Pair a, Pair b) {                                            \
         return Pair(Real(__h##name(a.x, b.x) ? 1.0f : 0.0f), Real(__h##name(a.y, b.y) ? 1.0f : 0.0f));     \
     }                                                                                                      \
-    friend CUDAMM_UNWATCHED bool __hb##name##2(Pair a, Pair b) { return __h##name(a.x, b.x) && __h##name(a.y, b.y); }
+    friend CUDAMM_UNWATCHED bool __hb##name##2(Pair a, Pair b) { return __h##name(a.x, b.x) && __h##name(a.y, b.y); } \
+    friend CUDAMM_UNWATCHED unsigned __h##name##2_mask(Pair a, Pair b) {                                   \
+        return (__h##name(a.x, b.x) ? 0xffffu : 0) | (__h##name(a.y, b.y) ? 0xffff0000u : 0);              \
+    }
     CUDAMM_COMPARISON(eq)
+    CUDAMM_COMPARISON(equ)
     CUDAMM_COMPARISON(ne)
+    CUDAMM_COMPARISON(neu)
     CUDAMM_COMPARISON(lt)
+    CUDAMM_COMPARISON(ltu)
     CUDAMM_COMPARISON(le)
+    CUDAMM_COMPARISON(leu)
     CUDAMM_COMPARISON(gt)
+    CUDAMM_COMPARISON(gtu)
     CUDAMM_COMPARISON(ge)
+    CUDAMM_COMPARISON(geu)
 #undef CUDAMM_COMPARISON
+    friend CUDAMM_UNWATCHED Pair __hisnan2(Pair a) {
+        return Pair(Real(__hisnan(a.x) ? 1.0f : 0.0f), Real(__hisnan(a.y) ? 1.0f : 0.0f));
+    }
     friend CUDAMM_UNWATCHED bool operator==(Pair a, Pair b) { return a.x == b.x && a.y == b.y; }
     friend CUDAMM_UNWATCHED bool operator!=(Pair a, Pair b) { return a.x != b.x || a.y != b.y; }
 
@@ -297,9 +310,17 @@ struct Real16PairFunctions {
     CUDAMM_FUNCTION(h2exp, hexp)
     CUDAMM_FUNCTION(h2exp2, hexp2)
     CUDAMM_FUNCTION(h2log, hlog)
+    CUDAMM_FUNCTION(h2exp10, hexp10)
     CUDAMM_FUNCTION(h2log2, hlog2)
+    CUDAMM_FUNCTION(h2log10, hlog10)
     CUDAMM_FUNCTION(h2sin, hsin)
     CUDAMM_FUNCTION(h2cos, hcos)
+    CUDAMM_FUNCTION(h2tanh, htanh)
+    CUDAMM_FUNCTION(h2tanh_approx, htanh)
+    CUDAMM_FUNCTION(h2floor, hfloor)
+    CUDAMM_FUNCTION(h2ceil, hceil)
+    CUDAMM_FUNCTION(h2trunc, htrunc)
+    CUDAMM_FUNCTION(h2rint, hrint)
 #undef CUDAMM_FUNCTION
     friend CUDAMM_UNWATCHED float __low2float(Pair a) { return a.x; }
     friend CUDAMM_UNWATCHED float __high2float(Pair a) { return a.y; }
@@ -309,10 +330,10 @@ struct Real16PairFunctions {
 // Rounds down, up or towards zero: the nearest number, or its neighbour if that is on the wrong side.
 enum class Direction { down, up, to_zero };
 template <class Real>
-CUDAMM_UNWATCHED Real rounded16(float x, Direction direction) {
+CUDAMM_UNWATCHED Real rounded16(double x, Direction direction) {
     if (direction == Direction::to_zero) direction = x < 0 ? Direction::up : Direction::down;
     const Real nearest = x;
-    const float y = nearest;
+    const double y = (float)nearest;
     if (x != x || (direction == Direction::down ? y <= x : y >= x)) return nearest;
     const bool grows = (direction == Direction::up) == (y > 0 || (y == 0 && x > 0));
     if (y == 0) return Real::of_bits(x > 0 ? 1 : 0x8001);
@@ -326,25 +347,50 @@ CUDAMM_UNWATCHED To whole_of(double x) {
     if (x != x) return 0;
     return x <= (double)least ? least : x >= (double)most ? most : (To)x;
 }
-#define CUDAMM_WHOLE16(Real, name, whole, type)                                                            \
+#define CUDAMM_WHOLE16(Real, name, whole, type, wide)                                                      \
     CUDAMM_UNWATCHED Real __##whole##2##name##_rn(type x) { return Real(x); }                              \
-    CUDAMM_UNWATCHED type __##name##2##whole##_rn(Real x) { return cudamm::whole_of<type>(__builtin_rint((float)x)); }  \
-    CUDAMM_UNWATCHED type __##name##2##whole##_rz(Real x) { return cudamm::whole_of<type>(__builtin_trunc((float)x)); } \
-    CUDAMM_UNWATCHED type __##name##2##whole##_rd(Real x) { return cudamm::whole_of<type>(__builtin_floor((float)x)); } \
-    CUDAMM_UNWATCHED type __##name##2##whole##_ru(Real x) { return cudamm::whole_of<type>(__builtin_ceil((float)x)); }
+    CUDAMM_UNWATCHED Real __##whole##2##name##_rd(type x) {                                                \
+        return cudamm::rounded16<Real>(cudamm::odd_double((wide)x), cudamm::Direction::down);              \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED Real __##whole##2##name##_ru(type x) {                                                \
+        return cudamm::rounded16<Real>(cudamm::odd_double((wide)x), cudamm::Direction::up);                \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED Real __##whole##2##name##_rz(type x) {                                                \
+        return cudamm::rounded16<Real>(cudamm::odd_double((wide)x), cudamm::Direction::to_zero);           \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED type __##name##2##whole##_rn(Real x) {                                                \
+        return cudamm::whole_of<type>(__builtin_rint((float)x));                                           \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED type __##name##2##whole##_rz(Real x) {                                                \
+        return cudamm::whole_of<type>(__builtin_trunc((float)x));                                          \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED type __##name##2##whole##_rd(Real x) {                                                \
+        return cudamm::whole_of<type>(__builtin_floor((float)x));                                          \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED type __##name##2##whole##_ru(Real x) {                                                \
+        return cudamm::whole_of<type>(__builtin_ceil((float)x));                                           \
+    }
 // The conversions of a type and of its pairs, whose names contain the type's name.
 #define CUDAMM_CONVERSIONS16(Real, Pair, name, pair, floats2pair, float22pair, pair2float2, halves, low, high)  \
-    CUDAMM_WHOLE16(Real, name, int, int)                                                                   \
-    CUDAMM_WHOLE16(Real, name, uint, unsigned)                                                             \
-    CUDAMM_WHOLE16(Real, name, short, short)                                                               \
-    CUDAMM_WHOLE16(Real, name, ushort, unsigned short)                                                     \
-    CUDAMM_WHOLE16(Real, name, ll, long long)                                                              \
-    CUDAMM_WHOLE16(Real, name, ull, unsigned long long)                                                    \
+    CUDAMM_WHOLE16(Real, name, int, int, long long)                                                        \
+    CUDAMM_WHOLE16(Real, name, uint, unsigned, unsigned long long)                                         \
+    CUDAMM_WHOLE16(Real, name, short, short, long long)                                                    \
+    CUDAMM_WHOLE16(Real, name, ushort, unsigned short, unsigned long long)                                 \
+    CUDAMM_WHOLE16(Real, name, ll, long long, long long)                                                   \
+    CUDAMM_WHOLE16(Real, name, ull, unsigned long long, unsigned long long)                                \
+    CUDAMM_UNWATCHED signed char __##name##2char_rz(Real x) { return cudamm::whole_of<signed char>((float)x); } \
+    CUDAMM_UNWATCHED unsigned char __##name##2uchar_rz(Real x) { return cudamm::whole_of<unsigned char>((float)x); } \
     CUDAMM_UNWATCHED Real __float2##name(float x) { return Real(x); }                                      \
     CUDAMM_UNWATCHED Real __float2##name##_rn(float x) { return Real(x); }                                 \
-    CUDAMM_UNWATCHED Real __float2##name##_rd(float x) { return cudamm::rounded16<Real>(x, cudamm::Direction::down); }    \
-    CUDAMM_UNWATCHED Real __float2##name##_ru(float x) { return cudamm::rounded16<Real>(x, cudamm::Direction::up); }      \
-    CUDAMM_UNWATCHED Real __float2##name##_rz(float x) { return cudamm::rounded16<Real>(x, cudamm::Direction::to_zero); } \
+    CUDAMM_UNWATCHED Real __float2##name##_rd(float x) {                                                   \
+        return cudamm::rounded16<Real>(x, cudamm::Direction::down);                                        \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED Real __float2##name##_ru(float x) {                                                   \
+        return cudamm::rounded16<Real>(x, cudamm::Direction::up);                                          \
+    }                                                                                                      \
+    CUDAMM_UNWATCHED Real __float2##name##_rz(float x) {                                                   \
+        return cudamm::rounded16<Real>(x, cudamm::Direction::to_zero);                                     \
+    }                                                                                                      \
     CUDAMM_UNWATCHED Real __double2##name(double x) { return Real(x); }                                    \
     CUDAMM_UNWATCHED float __##name##2float(Real x) { return x; }                                          \
     CUDAMM_UNWATCHED short __##name##_as_short(Real x) { return (short)x.__x; }                            \

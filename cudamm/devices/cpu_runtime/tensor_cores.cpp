@@ -123,6 +123,19 @@ void multiply_matrices(const WarpProduct& product, void* d, const void* a, const
                                                              : multiply<float>, operation, line, file);
 }
 
+void check_matrix(const void* p, unsigned leading, size_t bytes, const char* operation, int line, const char* file) {
+    char why[200];
+    if ((size_t)p % 16) {
+        snprintf(why, sizeof why, "%s got an address that is no multiple of 16 bytes", operation);
+        stop_kernel(why, line, file);
+    }
+    if (leading * bytes % 16) {
+        snprintf(why, sizeof why, "%s got a leading dimension of %u elements of %zu bytes, which is no multiple of 16 "
+                 "bytes,", operation, leading, bytes);
+        stop_kernel(why, line, file);
+    }
+}
+
 void share_rows(unsigned* parts, const void* row, unsigned count, bool transposed, int line, const char* file) {
     Rows rows = {parts, row, count, transposed};
     compute_together(&rows, share, "ldmatrix", line, file);

@@ -65,6 +65,9 @@ struct WarpProduct {
 void multiply_matrices(const WarpProduct& product, void* d, const void* a, const void* b, const void* c,
                        const char* operation, int line, const char* file);
 
+// Fails if the address of a matrix or the distance of its rows in memory is no multiple of 16 bytes.
+void check_matrix(const void* p, unsigned leading, size_t bytes, const char* operation, int line, const char* file);
+
 // Gives each lane the parts of `count` matrices of 8 rows of 16 bytes, of which lane 8 i + r passes row r of matrix i.
 void share_rows(unsigned* parts, const void* row, unsigned count, bool transposed, int line, const char* file);
 

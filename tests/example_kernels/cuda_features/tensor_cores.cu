@@ -47,7 +47,8 @@ __device__ bool is_right(char *memory, wmma::layout_t layout) {
         a[a_by_rows ? i / K * lda + i % K : i % K * lda + i / K] = (Stored)(float)a_at(i / K, i % K);
     for (int i = lane; i < K * N; i += 32)
         b[b_by_rows ? i / N * ldb + i % N : i % N * ldb + i / N] = (Stored)(float)b_at(i / N, i % N);
-    for (int i = lane; i < M * N; i += 32) c[c_by_rows ? i / N * ldc + i % N : i % N * ldc + i / N] = (Sum)(float)(i % 9);
+    for (int i = lane; i < M * N; i += 32)
+        c[c_by_rows ? i / N * ldc + i % N : i % N * ldc + i / N] = (Sum)(float)(i % 9);
     __syncwarp();
     wmma::fragment<wmma::matrix_a, M, N, K, T, LayoutA> fa;
     wmma::fragment<wmma::matrix_b, M, N, K, T, LayoutB> fb;
@@ -83,7 +84,9 @@ __device__ unsigned both(half2 pair) { return *(unsigned *)&pair; }
 __device__ unsigned both(__nv_bfloat162 pair) { return *(unsigned *)&pair; }
 __device__ unsigned halves(float x, float y) { return both(__floats2half2_rn(x, y)); }
 __device__ unsigned bfloats(float x, float y) { return both(__floats2bfloat162_rn(x, y)); }
-__device__ unsigned four_bytes(int a, int b, int c, int d) { return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24; }
+__device__ unsigned four_bytes(int a, int b, int c, int d) {
+    return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
+}
 __device__ unsigned tf32(float x) {
     unsigned bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
@@ -107,17 +110,22 @@ __global__ void tensor_cores(int *C) {
     const half2 pair = __halves2half2(y, __int2half_rn(3)), product = __hmul2(pair, __half2half2(__double2half(2.0)));
     const float2 both_floats = __half22float2(__hfma2(pair, product, pair + pair));
     CHECK(both_floats.x + both_floats.y, 2 * t * t + 2 * t + 24);
-    CHECK(__low2float(product) + __high2float(product) + __half2float(__hadd(__low2half(pair), __high2half(pair))), 3 * t + 9);
+    const half added = __hadd(__low2half(pair), __high2half(pair));
+    CHECK(__low2float(product) + __high2float(product) + __half2float(added), 3 * t + 9);
     CHECK(sizeof(half) + alignof(half) + sizeof(half2) + alignof(half2), 12);
     CHECK(__hlt(y, x) + 2 * __heq(y, y) + 4 * __hisnan(hlog(__float2half(-1))) + 8 * __hbge2(pair, pair), (t > 0) + 14);
     CHECK(THOUSANDTHS(__half2float(hsqrt(__float2half(2)))), 1414);
+    CHECK(__heq2_mask(pair, __half2half2(y)), t == 3 ? ~0u : 0xffffu);
+    CHECK(__hbltu2(pair, h2exp(__half2half2(__float2half(9)))) + (int)h2rint(__floats2half2_rn(2.5f, 3.5f)).y, 5);
+    CHECK((float)__int2half_ru(2049) + (float)__ll2half_rd(-2051) + (float)__uint2half_rz(4095), 2050 - 2052 + 4094);
     CHECK((float)__hmax(y, __float2half(9)) + (float)__habs(-y), (t > 9 ? t : 9) + t);
     pool[t] = y;
     pairs[t] = __float22half2_rn(make_float2(t, -t));
     if (t < 2) sums[t] = 0;
     __syncthreads();
     CHECK((float)__ldg(&pool[t ^ 1]) + (float)pairs[63 - t].y, (t ^ 1) - (63 - t));
-    CHECK((float)__shfl_xor_sync(0xffffffffu, y, 1) + (float)__shfl_sync(0xffffffffu, pairs[t], 2).x, (t ^ 1) + t / 32 * 32 + 2);
+    const half of_neighbour = __shfl_xor_sync(0xffffffffu, y, 1);
+    CHECK((float)of_neighbour + (float)__shfl_sync(0xffffffffu, pairs[t], 2).x, (t ^ 1) + t / 32 * 32 + 2);
     atomicAdd(&sums[0], __float2half(0.5f));
     atomicAdd(&pairs[3], __floats2half2_rn(1, 2));
     __syncthreads();
@@ -209,8 +217,8 @@ __global__ void tensor_cores(int *C) {
                  : "r"(A32(0)), "r"(A32(1)), "r"(A32(2)), "r"(A32(3)), "r"(B32(0)), "r"(B32(1)), "f"(5.0f), "f"(6.0f),
                    "f"(7.0f), "f"(8.0f));
     CHECK(IS_RIGHT(e[0], e[1], e[2], e[3], 8), 1);
-    asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
-                 : "=f"(e[0]), "=f"(e[1]), "=f"(e[2]), "=f"(e[3])
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+                 "{%7, %8, %9, %10};" : "=f"(e[0]), "=f"(e[1]), "=f"(e[2]), "=f"(e[3])
                  : "r"(A32(0)), "r"(A32(1)), "r"(B32(0)), "f"(5.0f), "f"(6.0f), "f"(7.0f), "f"(8.0f));
     CHECK(IS_RIGHT(e[0], e[1], e[2], e[3], 4), 1);
     double q[2];
@@ -238,11 +246,12 @@ __global__ void tensor_cores(int *C) {
     CHECK(p[0], 0x3c004000);
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(p[0]) : "f"(1.0f), "f"(2.0f));
     CHECK(p[0], 0x3f804000);
-    asm("{ .reg .f16 half_register; cvt.rn.f16.f32 half_register, %1; add.f16 %0, half_register, half_register; }" : "=h"(h) : "f"(3.0f));
+    asm("{ .reg .f16 x; cvt.rn.f16.f32 x, %1; add.f16 %0, x, x; }" : "=h"(h) : "f"(3.0f));
     CHECK(h, 0x4600);
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(p[0]) : "r"(halves(2, 3)), "r"(halves(4, 5)), "r"(halves(1, -1)));
     CHECK(p[0] == halves(9, 14), 1);
-    asm("fma.rn.bf16x2 %0, %1, %2, %1; neg.bf16x2 %0, %0; max.bf16x2 %0, %0, %1;" : "=&r"(p[0]) : "r"(bfloats(2, -3)), "r"(bfloats(4, 4)));
+    asm("fma.rn.bf16x2 %0, %1, %2, %1; neg.bf16x2 %0, %0; max.bf16x2 %0, %0, %1;"
+        : "=&r"(p[0]) : "r"(bfloats(2, -3)), "r"(bfloats(4, 4)));
     CHECK(p[0] == bfloats(2, 15), 1);
     CHECK(tf32(1.0f + 1.0f / 2048), 0x3f802000);
 }

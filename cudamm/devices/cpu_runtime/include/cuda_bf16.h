@@ -26,5 +26,5 @@ typedef __nv_bfloat162 nv_bfloat162;
 
 CUDAMM_CONVERSIONS16(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162, __floats2bfloat162_rn,
                      __float22bfloat162_rn, __bfloat1622float2, __halves2bfloat162, __low2bfloat16, __high2bfloat16)
-CUDAMM_UNWATCHED __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return __nv_bfloat162(a.x, b.x); }
-CUDAMM_UNWATCHED __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return __nv_bfloat162(a.y, b.y); }
+CUDAMM_UNWATCHED __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
+CUDAMM_UNWATCHED __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }

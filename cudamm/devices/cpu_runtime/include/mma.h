@@ -35,14 +35,17 @@ namespace matrices = nvcuda::wmma;
 
 // What the elements of a fragment are, and the type in which a kernel reads and writes them.
 template <class T> struct Elements;
-template <> struct Elements<__half> { typedef __half type; static constexpr Number number = Number::half; };
-template <> struct Elements<__nv_bfloat16> { typedef __nv_bfloat16 type; static constexpr Number number = Number::bfloat16; };
-template <> struct Elements<matrices::precision::tf32> { typedef float type; static constexpr Number number = Number::tf32; };
-template <> struct Elements<float> { typedef float type; static constexpr Number number = Number::float32; };
-template <> struct Elements<double> { typedef double type; static constexpr Number number = Number::float64; };
-template <> struct Elements<signed char> { typedef signed char type; static constexpr Number number = Number::int8; };
-template <> struct Elements<unsigned char> { typedef unsigned char type; static constexpr Number number = Number::uint8; };
-template <> struct Elements<int> { typedef int type; static constexpr Number number = Number::int32; };
+#define CUDAMM_ELEMENTS(T, stored, kind) \
+    template <> struct Elements<T> { typedef stored type; static constexpr Number number = Number::kind; };
+CUDAMM_ELEMENTS(__half, __half, half)
+CUDAMM_ELEMENTS(__nv_bfloat16, __nv_bfloat16, bfloat16)
+CUDAMM_ELEMENTS(matrices::precision::tf32, float, tf32)
+CUDAMM_ELEMENTS(float, float, float32)
+CUDAMM_ELEMENTS(double, double, float64)
+CUDAMM_ELEMENTS(signed char, signed char, int8)
+CUDAMM_ELEMENTS(unsigned char, unsigned char, uint8)
+CUDAMM_ELEMENTS(int, int, int32)
+#undef CUDAMM_ELEMENTS
 
 // Returns whether wmma has factors of that type in that shape.
 constexpr bool has_matrices(Number factor, unsigned m, unsigned n, unsigned k) {
@@ -127,12 +130,6 @@ CUDAMM_IN_PLACE void fill_fragment(fragment<Use, M, N, K, T, Layout>& f,
 
 namespace cudamm {
 
-inline void check_matrix(const void* p, unsigned leading, size_t bytes, const char* operation, int line, const char* file) {
-    if ((size_t)p % 16) stop_kernel("an address that is no multiple of 16 bytes was passed to a matrix operation", line, file);
-    if (leading * bytes % 16)
-        stop_kernel("a leading dimension that is no multiple of 16 bytes was passed to a matrix operation", line, file);
-}
-
 // Calls `move` for the elements of a lane that lie together both in the fragment and in memory: with the number of the
 // first, its distance from the matrix's start in memory, and their number.
 template <unsigned TOGETHER, class Fragment, class Move>
@@ -146,8 +143,9 @@ CUDAMM_IN_PLACE void for_each_move(const Fragment& f, unsigned leading, bool row
 }
 
 template <class Fragment, class T>
-CUDAMM_IN_PLACE void load_fragment(Fragment& f, const T* p, unsigned leading, bool row_major, int line, const char* file) {
-    constexpr unsigned together = f.cudamm_layout.together;
+CUDAMM_IN_PLACE void load_fragment(Fragment& f, const T* p, unsigned leading, bool row_major, int line,
+                                   const char* file) {
+    constexpr unsigned together = Fragment::cudamm_layout.together;
     check_matrix(p, leading, sizeof(T), "load_matrix_sync", line, file);
     meet_for_matrix("load_matrix_sync", line, file);
     if (row_major == f.cudamm_across_is_row) {
@@ -163,8 +161,9 @@ CUDAMM_IN_PLACE void load_fragment(Fragment& f, const T* p, unsigned leading, bo
 }
 
 template <class Fragment, class T>
-CUDAMM_IN_PLACE void store_fragment(T* p, const Fragment& f, unsigned leading, bool row_major, int line, const char* file) {
-    constexpr unsigned together = f.cudamm_layout.together;
+CUDAMM_IN_PLACE void store_fragment(T* p, const Fragment& f, unsigned leading, bool row_major, int line,
+                                    const char* file) {
+    constexpr unsigned together = Fragment::cudamm_layout.together;
     check_matrix(p, leading, sizeof(T), "store_matrix_sync", line, file);
     meet_for_matrix("store_matrix_sync", line, file);
     if (row_major) {
@@ -186,15 +185,15 @@ namespace wmma {
 
 template <typename Use, int M, int N, int K, typename T, typename Layout>
 CUDAMM_IN_PLACE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
-                                      const typename fragment<Use, M, N, K, T, Layout>::element_type* p, unsigned leading,
-                                      CUDAMM_HERE) {
-    static_assert(!std::is_void_v<Layout>, "a fragment of an accumulator is loaded with mem_row_major or mem_col_major");
+                                      const typename fragment<Use, M, N, K, T, Layout>::element_type* p,
+                                      unsigned leading, CUDAMM_HERE) {
+    static_assert(!std::is_void_v<Layout>, "an accumulator is loaded with mem_row_major or mem_col_major");
     cudamm::load_fragment(f, p, leading, std::is_same_v<Layout, row_major>, line, file);
 }
 template <int M, int N, int K, typename T>
 CUDAMM_IN_PLACE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f,
-                                      const typename fragment<accumulator, M, N, K, T>::element_type* p, unsigned leading,
-                                      layout_t layout, CUDAMM_HERE) {
+                                      const typename fragment<accumulator, M, N, K, T>::element_type* p,
+                                      unsigned leading, layout_t layout, CUDAMM_HERE) {
     cudamm::load_fragment(f, p, leading, layout == mem_row_major, line, file);
 }
 template <int M, int N, int K, typename T>
@@ -216,7 +215,8 @@ inline void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix
                      const fragment<matrix_b, M, N, K, A, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
                      bool saturates, CUDAMM_HERE) {
     using cudamm::Number;
-    constexpr Number of_a = a.cudamm_number, of_c = c.cudamm_number, of_d = d.cudamm_number;
+    constexpr Number of_a = cudamm::Elements<A>::number;
+    constexpr Number of_c = cudamm::Elements<C>::number, of_d = cudamm::Elements<D>::number;
     constexpr bool fits = of_a == Number::float64 ? of_c == Number::float64 && of_d == Number::float64
                           : bytes_of(of_a) == 1   ? of_c == Number::int32 && of_d == Number::int32
                           : of_a == Number::half  ? (of_c == Number::half || of_c == Number::float32) &&

@@ -254,7 +254,7 @@ seed_option = option(
 precision_option = option(
     "--allow-precision", "allowed_precision", type=click.Choice(["tf32", "half", "bfloat16"]),
     callback=lambda _context, _parameter, name: name or "", show_default="none",
-    help="Format to which a kernel may round A and B, or their products.",
+    help="Format to which a kernel may round A and B, or their products; and its sums, if it is that of C.",
 )  # fmt: skip
 scale_options = (
     option(

@@ -16,7 +16,7 @@ from cudamm.execution.precision import (
     describe,
     yardstick_of,
 )
-from cudamm.kernels.lower_precision import PRODUCT_BITS
+from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.reference_product import reference_product
 
@@ -68,7 +68,9 @@ class PrecisionJudge:
     @property
     def applies(self) -> bool:
         """Return whether the products have a precision: whole numbers are exact."""
-        return not self._problem.element.is_integer and self._problem.scale == UNSCALED
+        problem = self._problem
+        keeps_sums_narrow = problem.of_sums.rounds_sums  # the yardstick is for sums in float32
+        return not (problem.element.is_integer or keeps_sums_narrow) and problem.scale == UNSCALED
 
     def precision(self, a: Matrix, b: Matrix, product: Matrix) -> Precision | None:
         """Return the precision of the elements in rows of A and columns of B; None if it is not known."""
@@ -110,7 +112,10 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
 
 
 def _described(precision: Precision, problem: Problem) -> str:
-    advice = "" if problem.allowed_precision else " (if that is meant, allow it with --allow-precision)"
+    name = f" {FORMAT_OF_TYPE[problem.element.name]}" if precision.is_rounded else ""
+    advice = (
+        "" if problem.allowed_precision else f" (if that is meant, allow it with --allow-precision{name})"
+    )
     return f"computed in less than its type: {describe(precision)}{advice}"
 
 

@@ -435,7 +435,7 @@ def _transposed_in_tiles(matrix: Matrix, tile: int) -> Matrix:
 def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
     """Return the error bound of a product; doubled, because here it is computed in float64 too."""
     try:
-        rows, columns = error_factors(norms_of(a, b), gamma(problem.element, max(1, a.shape[1])))
+        rows, columns = error_factors(norms_of(a, b), gamma(problem.of_sums, max(1, a.shape[1])))
     except UsageError:  # there is no bound: nothing is near enough
         return np.zeros((a.shape[0], b.shape[1]))
     bound: Matrix = np.outer(rows, columns) * (2 if problem.element.name == "float64" else 1)

@@ -36,18 +36,21 @@ def error_factors(norms: tuple[Matrix, Matrix], relative_bound: float) -> tuple[
     return rows * (relative_bound * (1 + 2.0**-20)), columns
 
 
-def gamma(element: ElementType, k: int) -> float:
+def gamma(of_sums: ElementType, k: int) -> float:
     """Return γ_k = k u / (1 − k u), where u is the unit roundoff of the sums; 0 for whole numbers.
+
+    Args:
+        of_sums: the type in which sums are kept.
 
     Raises:
         UsageError: k u ≥ 1.
     """
-    if element.is_integer:
+    if of_sums.is_integer:
         return 0.0
-    roundoff = unit_roundoff(element.of_sums)
+    roundoff = unit_roundoff(of_sums)
     if k * roundoff >= 1:
         raise UsageError(
-            f"rounding K = {k:,} terms can lose every digit of {element.accumulator}: there is no error "
+            f"rounding K = {k:,} terms can lose every digit of {of_sums.name}: there is no error "
             "bound to verify against; use --dtype float64 or --no-verify"
         )
     return k * roundoff / (1 - k * roundoff)

@@ -20,7 +20,7 @@ from cudamm.kernels.error_bound import (
     rounding_of_sums,
     sums_of_pieces,
 )
-from cudamm.kernels.lower_precision import LowerPrecision, product_error
+from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, LowerPrecision, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import ElementStream, stream
@@ -196,6 +196,15 @@ class Problem:
         return bound
 
     @property
+    def of_sums(self) -> ElementType:
+        """Return the type in which a kernel has to keep its sums.
+
+        It is the element type if that is a 16-bit type and the precision that the user allows.
+        """
+        is_allowed = FORMAT_OF_TYPE.get(self.element.name) == self.allowed_precision
+        return self.element if is_allowed else self.element.of_sums
+
+    @property
     def rounding_of_sums(self) -> RoundingOfSums:
         """Return the error of rounding a sum to the element type, on top of the error of the sum."""
         return rounding_of_sums(self.element)
@@ -227,7 +236,7 @@ class Problem:
             UsageError: k is too large for any bound.
         """
         roundings = self.shape.k + (0 if self.scale == UNSCALED else ROUNDINGS_OF_SCALING)
-        return gamma(self.element, roundings) + product_error(self.allowed_precision)
+        return gamma(self.of_sums, roundings) + product_error(self.allowed_precision)
 
     @functools.cached_property
     def _norms(self) -> tuple[Matrix, Matrix]:
@@ -253,7 +262,7 @@ class Problem:
 
     def check_verifiable(self) -> None:
         """Raise UsageError if there is no error bound for k, or for α and β; nothing is computed."""
-        gamma(self.element, self.shape.k)
+        gamma(self.of_sums, self.shape.k)
         alpha, beta = self.scale.alpha, self.scale.beta
         for name, value in self.scale.names.items():
             if 0 < abs(value) < LEAST_SCALE:
@@ -297,7 +306,7 @@ class Problem:
         detectable = (
             0.25
             if self.element.is_integer
-            else rows * (gamma(self.element, self.shape.k) * columns.min() / 1000)
+            else rows * (gamma(self.of_sums, self.shape.k) * columns.min() / 1000)
         )
         with np.errstate(invalid="ignore", over="ignore"):
             is_right = bool((np.abs(times_probe - expected) <= tolerance).all())  # False for NaN

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Device
+from cudamm.errors import UsageError
+from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.precision import yardstick_of
+from cudamm.kernels.header import read_method
 from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.variant import variants
 
 Kernel = Callable[..., Any]
 TYPES = ("float16", "bfloat16")
@@ -103,3 +109,20 @@ def test_only_sums_in_float32_have_the_errors_of_rounding(dtype: str, k: int) ->
     assert right is not None and wrong is not None
     assert 0.8 < right.ratio < 1.2 and not right.is_lower
     assert wrong.is_lower and wrong.ratio > 2.4
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_sums_in_the_element_type_may_be_allowed(cpu: Device[Any], write_kernel: Kernel, dtype: str) -> None:
+    old, new, *_ = MISTAKES["sums kept in 16 bits"]
+    (variant,) = variants(
+        read_method(write_kernel(KERNEL.replace(old, new).replace("TYPE", C_NAMES[dtype]))), {}
+    )
+    allowed: Any = {"float16": "half", "bfloat16": "bfloat16"}[dtype]
+    for k, words in ((64, ""), (3000, f"can lose every digit of {dtype}")):
+        problem = Problem(Shape(33, 35, k), ELEMENT_TYPES[dtype], allowed_precision=allowed)
+        with InProcessExecutor(cpu) as executor:
+            try:
+                (result,) = verify_all(executor, [(variant, problem)], True, lambda *_: None)
+                assert (result.status, result.reason, words) == ("ok", "", "")
+            except UsageError as error:
+                assert words and words in str(error)

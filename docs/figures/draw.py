@@ -961,7 +961,7 @@ def tma(page: Page) -> None:
     )
 
 
-def split_k(page: Page) -> None:
+def sliced_k(page: Page) -> None:
     bm, bn, bk, wm, wn, splits = 64, 128, 16, 32, 64, 2
     ks = splits * bk
     left, start = product(page, 40, 34, 2.6, bm, bn, ks, gap=8, step=128, names=("As", "Bs", ""))
@@ -1139,7 +1139,7 @@ def error_of_sum(
 FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_coarse_local, register_tile,
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
-           fragment_prefetch, lean_loop, async_copy, tma, split_k, stream_k, bf16x9)  # fmt: skip
+           fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, bf16x9)  # fmt: skip
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ TILES = {
     "fragment-prefetch": {"BM": 64, "BN": 32, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
     "lean-loop": {"BM": 64, "BN": 32, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
     "async-copy": {"BM": 64, "BN": 32, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
-    "split-k": {"BM": 64, "BN": 32, "BK": 8, "WM": 32, "WN": 32, "TM": 4},
+    "sliced-k": {"BM": 64, "BN": 32, "BK": 8, "WM": 32, "WN": 32, "TM": 4},
 }
 """Small tiles that are not square, for the methods that have any."""
 

@@ -115,7 +115,8 @@ def test_counts_are_those_of_nsight_compute(row, against_ncu, needs_nvdisasm, mo
 
 HARDWARE_COUNTS_MORE = {
     "tile-2d", "vectorized", "warp-tile",  # also cycles in which stores wait for other traffic of L1
-    "async-copy", "split-k", "stream-k",  # also instructions that are predicated off for a whole warp
+    # Also instructions that are predicated off for a whole warp. split-k is the former name of sliced-k.
+    "async-copy", "split-k", "stream-k",
 }  # fmt: skip
 
 

@@ -77,7 +77,7 @@ ODD_VALUES: dict[str, dict[str, int]] = {
     "fragment-prefetch": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
     "lean-loop": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
     "async-copy": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
-    "split-k": {
+    "sliced-k": {
         "BM": 32, "BN": 64, "BK": 16, "WM": 32, "WN": 16, "TM": 4, "TN": 4, "SPLITS": 3, "STAGES": 3,
     },
     "stream-k": {

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.gpu
 
 FLOAT32 = ELEMENT_TYPES["float32"]
 PIPELINES = (
-    "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "split-k", "stream-k", "bf16x9",
+    "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "bf16x9",
 )  # fmt: skip
 
 

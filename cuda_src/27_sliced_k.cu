@@ -1,6 +1,7 @@
 // Groups of warps divide K among them: each adds up a part of every sum, and the parts are added in shared memory.
 //
 // sources:   CUTLASS (sliced-K: warps of a block that share its tile and divide k)
+// aliases:   split-k
 // needs:     sm_80
 // param:     BM = 64 in 32, 64, 128
 // param:     BN = 128 in 32, 64, 128
@@ -32,7 +33,14 @@
 // the result is reproducible, but it is not the sum in the order of k. With SPLITS = 2 there are twice as many warps,
 // at the cost of one sum in shared memory.
 //
-// The loop is that of `async-copy`.
+// The literature calls this *sliced-K*. *Split-K* divides K among blocks instead: several blocks compute a tile of C, each
+// with its part of K, and their sums meet in global memory, by atomic additions or a second kernel. That fills a GPU
+// even if C has a single tile, but it writes and reads every part of C, while the groups here meet in shared memory.
+// `stream-k` divides K among blocks too.
+//
+// The loop is that of `async-copy`; the tiles are deeper, and the groups are added up at the end.
+//
+//     cudamm show --diff async-copy sliced-k
 
 #include <cuda_pipeline.h>
 
@@ -116,28 +124,28 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further
     // down, its next group LANES_X groups further right.
-    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * 4;
+    const int thread_row = warp / WARPS_X * WM + lane_y, thread_col = warp % WARPS_X * WN + lane_x * 4;
 
     float sum[TM][TN] = {};
-    Vector a[TM], b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
-    const Vector *a_tile = &ring[(row * A_PITCH + group * BK) / 4];
-    const Vector *b_tile = &ring[(A_TILE + group * BK * BN + col) / 4];
-    const auto load_a = [&](int i, int k) { a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
-    const auto load_b = [&](int k) {
-        for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
+    Vector reg_a[TM], reg_b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
+    const Vector *a_tile = &ring[(thread_row * A_PITCH + group * BK) / 4];
+    const Vector *b_tile = &ring[(A_TILE + group * BK * BN + thread_col) / 4];
+    const auto fetch_a = [&](int i, int k) { reg_a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
+    const auto fetch_b = [&](int k) {
+        for (int j = 0; j < TN / 4; ++j) reg_b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
     };
     __pipeline_wait_prior(STAGES - 2);  // this thread's copies of the first tile are complete
     __syncthreads();                    // and those of all other threads
 #pragma unroll
-    for (int i = 0; i < TM; ++i) load_a(i, 0);
-    load_b(0);
+    for (int i = 0; i < TM; ++i) fetch_a(i, 0);
+    fetch_b(0);
 
     int read_stage = 0, fill_stage = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
         const bool prefetch = tile + STAGES - 1 < tiles;
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {  // the next reads are of the next tile
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            if (dot_k == BK - 1) {  // the next reads are of the next tile
                 __pipeline_commit();
                 __pipeline_wait_prior(STAGES - 2);
                 __syncthreads();
@@ -148,13 +156,13 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
                 a_tile += read_offset / 4, b_tile += read_offset / 4;
                 a_target += fill_offset, b_target += fill_offset;
             }
-            load_b((k + 1) % BK);
-            if (prefetch && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
+            fetch_b((dot_k + 1) % BK);
+            if (prefetch && dot_k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
 #pragma unroll
-                for (int i = k * PlanA::COUNT / (BK - 1); i < (k + 1) * PlanA::COUNT / (BK - 1); ++i)
+                for (int i = dot_k * PlanA::COUNT / (BK - 1); i < (dot_k + 1) * PlanA::COUNT / (BK - 1); ++i)
                     copy_a(i, true, DEPTH);
 #pragma unroll
-                for (int i = k * PlanB::COUNT / (BK - 1); i < (k + 1) * PlanB::COUNT / (BK - 1); ++i)
+                for (int i = dot_k * PlanB::COUNT / (BK - 1); i < (dot_k + 1) * PlanB::COUNT / (BK - 1); ++i)
                     copy_b(i, true, DEPTH);
             }
 #pragma unroll
@@ -162,9 +170,9 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
 #pragma unroll
                 for (int n = 0; n < TN; ++n) {
                     const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
-                    sum[i][j] += a[i].v[k % 4] * b[k % 2][j / 4].v[j % 4];
+                    sum[i][j] += reg_a[i].v[dot_k % 4] * reg_b[dot_k % 2][j / 4].v[j % 4];
                 }
-                if (k % 4 == 3) load_a(i, (k + 1) % BK);  // the four elements of this row are used up
+                if (dot_k % 4 == 3) fetch_a(i, (dot_k + 1) % BK);  // the four elements of this row are used up
             }
         }
     }
@@ -187,11 +195,11 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
 
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-        const int r = row0 + row + i * LANES_Y;
+        const int r = row0 + thread_row + i * LANES_Y;
         if (r >= M) continue;
 #pragma unroll
         for (int j = 0; j < TN / 4; ++j) {
-            const int c = col0 + col + j * LANES_X * 4;
+            const int c = col0 + thread_col + j * LANES_X * 4;
             float *const target = &C[(size_t)r * N + c];
             Vector result;
             for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // a copy: see `async-copy`
@@ -204,7 +212,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
 }
 
 __global__ void __launch_bounds__(THREADS)
-split_k(int M, int N, int K, const float *A, const float *B, float *C) {
+sliced_k(int M, int N, int K, const float *A, const float *B, float *C) {
     if (N % 4 == 0 && K % 4 == 0) product<16>(M, N, K, A, B, C);
     else product<4>(M, N, K, A, B, C);
 }

@@ -98,7 +98,8 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
         b_source[i] += (size_t)depth * N;
     };
-    // Missing tiles are filled with zeros: the last step prefetches from the next tile and does not use it.
+    // Load the first tiles. Missing tiles are filled with zeros: the last step fetches fragments from the tile after
+    // it, and does not use them.
     for (int tile = 0; tile < STAGES; ++tile) {
         const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : BK;
         if (tile < STAGES - 1 || depth == 0) {
@@ -120,6 +121,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     // down, its next group LANES_X groups further right.
     const int thread_row = warp / WARPS_X * WM + lane_y, thread_col = warp % WARPS_X * WN + lane_x * 4;
 
+    // Fetch the first fragments.
     float sum[TM][TN] = {};
     Vector reg_a[TM], reg_b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
     const Vector *a_tile = &ring[thread_row * A_PITCH / 4], *b_tile = &ring[(A_TILE + thread_col) / 4];
@@ -133,6 +135,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     for (int i = 0; i < TM; ++i) fetch_a(i, 0);
     fetch_b(0);
 
+    // Load the next tiles, compute, and fetch the next fragments.
     int read_stage = 0, fill_stage = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
         const bool prefetch = tile + STAGES - 1 < tiles;
@@ -170,6 +173,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         }
     }
 
+    // Store the results.
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
         const int r = row0 + thread_row + i * LANES_Y;

@@ -33,10 +33,10 @@
 // the result is reproducible, but it is not the sum in the order of k. With SPLITS = 2 there are twice as many warps,
 // at the cost of one sum in shared memory.
 //
-// The literature calls this *sliced-K*. *Split-K* divides K among blocks instead: several blocks compute a tile of C, each
-// with its part of K, and their sums meet in global memory, by atomic additions or a second kernel. That fills a GPU
-// even if C has a single tile, but it writes and reads every part of C, while the groups here meet in shared memory.
-// `stream-k` divides K among blocks too.
+// The literature calls this *sliced-K*. *Split-K* divides K among blocks instead: several blocks compute a tile of C,
+// each with its part of K, and their sums meet in global memory, by atomic additions or in a second kernel. That fills
+// a GPU even if C has a single tile, but every part of C is written to global memory and read again. The groups here
+// meet in shared memory. `stream-k` divides K among blocks too.
 //
 // The loop is that of `async-copy`; the tiles are deeper, and the groups are added up at the end.
 //
@@ -104,7 +104,8 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
         b_source[i] += (size_t)depth * N;
     };
-    // Missing tiles are filled with zeros: the last step reads ahead into the tile after it and ignores what it reads.
+    // Load the first tiles. Missing tiles are filled with zeros: the last step fetches fragments from the tile after
+    // it, and does not use them.
     for (int tile = 0; tile < STAGES; ++tile) {
         const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : DEPTH;
         if (tile < STAGES - 1 || depth == 0) {
@@ -126,6 +127,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     // down, its next group LANES_X groups further right.
     const int thread_row = warp / WARPS_X * WM + lane_y, thread_col = warp % WARPS_X * WN + lane_x * 4;
 
+    // Fetch the first fragments.
     float sum[TM][TN] = {};
     Vector reg_a[TM], reg_b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
     const Vector *a_tile = &ring[(thread_row * A_PITCH + group * BK) / 4];
@@ -140,6 +142,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     for (int i = 0; i < TM; ++i) fetch_a(i, 0);
     fetch_b(0);
 
+    // Load the next tiles, compute, and fetch the next fragments.
     int read_stage = 0, fill_stage = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
         const bool prefetch = tile + STAGES - 1 < tiles;
@@ -193,6 +196,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         for (int e = 0; e < TM * TN; ++e) sum[e / TN][e % TN] += partial_sums[other][e][threadIdx.x];
     }
 
+    // Store the results.
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
         const int r = row0 + thread_row + i * LANES_Y;

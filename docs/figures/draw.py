@@ -700,8 +700,8 @@ def vectorized(page: Page) -> None:
     in_column = [(row + i) * bk + k for i in range(tm)]
     in_row = [k * bm + row + i for i in range(tm)]
     for left, words, size, title in (
-        (14, in_column, 1, "tile-2d: As[row + i][k]"),
-        (440, in_row, 4, "vectorized: As[k][row + i], transposed"),
+        (14, in_column, 1, "tile-2d: As[thread_row + i][dot_k]"),
+        (440, in_row, 4, "vectorized: As[dot_k][thread_row + i], transposed"),
     ):
         reads = sorted({word // size * size for word in words})
         first = min(words) // (4 * BANKS) * 4 * BANKS

@@ -177,7 +177,7 @@ def test_merged_and_unrolled_lines_are_those_of_the_machine_code(needs_nvdisasm)
         lines = getattr(merged_lines(program(variant, FLOAT32, True), "sm_90"), kind)
         return {variant.method.source.splitlines()[line - 1].split("=")[0].strip() for line in lines}
 
-    assert texts("tile-1d", "wide_loads") == {"for (int t"}  # sum[t] += As[row + t][k] * b
+    assert texts("tile-1d", "wide_loads") == {"for (int i"}  # sum[i] += As[thread_row + i][dot_k] * reg_b
     assert texts("tile-1d", "wide_stores") == set()
     assert texts("four_words", "wide_stores") == {"for (int w"}
     assert texts("ragged_rows", "unrolled_stores") == {"for (int col"}

@@ -7,6 +7,8 @@
 // The matrices are cut into sub-matrices of BLOCK_SIZE x BLOCK_SIZE elements. For each sub-matrix of C the loop
 // over bk adds products of one sub-matrix of A and one of B. Both fit into the cache, so an element that was
 // fetched once is still there when it is used again. C starts at zero because each step only adds to it.
+//
+//     cudamm show --diff cpu-simple cpu-block
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 

@@ -12,6 +12,8 @@
 // The 32 threads of a warp are neighbours in x, and memory is read in sectors of 32 bytes. Here x is the row, so
 // at each k a warp reads A[row][k] of 32 rows: 32 sectors, of which it uses one element each. All 32 threads
 // read the same B[k][col]. The stores to C are scattered like the loads of A.
+//
+//     cudamm show --diff cpu-simple naive
 
 __global__ void naive(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row = blockIdx.x * BLOCK_SIZE + threadIdx.x;  // the only two lines that differ from `coalesced`

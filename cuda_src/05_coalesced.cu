@@ -12,6 +12,8 @@
 // The instructions are those of `naive`; only the assignment of threads to elements differs. A warp covers 32
 // columns of one row. B[k][col] and C[row][col] are then 32 consecutive elements, in a few sectors that are used
 // completely. A[row][k] is a single element, which the hardware reads once and broadcasts to all 32 threads.
+//
+//     cudamm show --diff naive coalesced
 
 __global__ void coalesced(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row = blockIdx.y * BLOCK_SIZE + threadIdx.y;

@@ -10,6 +10,8 @@
 // These are the blocked host loops on the GPU, unchanged: each thread does what the host did, and computes
 // BLOCK_SIZE x BLOCK_SIZE elements. A block of threads then covers BLOCK_SIZE^2 rows and columns. With n = 1024
 // and BLOCK_SIZE = 32 the grid is a single block: one multiprocessor works, and all others are idle.
+//
+//     cudamm show --diff cpu-block block-coarse
 
 __global__ void block_coarse(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * BLOCK_SIZE;

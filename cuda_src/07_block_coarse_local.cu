@@ -12,6 +12,8 @@
 // As `block-coarse`, but a thread first copies the elements that it uses several times. The name "local" is
 // misleading: arrays of this size do not fit into registers. They lie in local memory, which is private to a
 // thread but part of device memory. And the threads of a block do not yet share what they read of A and B.
+//
+//     cudamm show --diff block-coarse block-coarse-local
 
 // The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)

@@ -15,8 +15,11 @@
 // them T times: 2 T loads for T^2 multiply-adds, without shared memory. The cost is parallelism: there are T^2
 // times fewer threads, and each needs T^2 registers for its sums. A thread has at most 255 registers, so from
 // T = 16 on the tile spills into local memory. The optimum lies in between.
+//
+//     cudamm show --diff block-coarse-local register-tile
 
-// The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
+// The launch bounds limit the registers, of which a multiprocessor has 65536: with BLOCK_SIZE = 16 a thread can have
+// 255, the most that any thread can have; with BLOCK_SIZE = 32 a block has 1024 threads, and each of them at most 64.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
 register_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * TILE_SIZE;

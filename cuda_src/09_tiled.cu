@@ -15,6 +15,8 @@
 // by tile: each thread fetches one element of each tile into shared memory, and then all threads read both tiles
 // from shared memory. An element is fetched once and used BLOCK_SIZE times, so global memory traffic falls by that factor.
 // There are no bank conflicts: a warp reads one As[ty][k], a broadcast, and 32 neighbouring Bs[k][tx].
+//
+//     cudamm show --diff coalesced tiled
 
 __global__ void tiled(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];

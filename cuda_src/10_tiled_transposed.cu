@@ -14,8 +14,11 @@
 // Shared memory has 32 banks of 4 bytes. With BLOCK_SIZE = 32 and float32 all 32 threads of a warp would read
 // from the same bank, one after the other.
 // Therefore the tile is stored transposed, as As[k][row]: a warp reads consecutive elements As[k][tx], all at
-// once. The conflict has moved to the store, which happens once per tile and not BLOCK_SIZE times. The kernel
-// `tiled-padded` has no conflict at all.
+// once. The conflict has moved to the store: A is still read along its rows, so neighbouring threads hold elements
+// of one row, and store them as As[tx][ty], BLOCK_SIZE elements apart: into one bank, one after the other. But a
+// thread stores once per tile, and reads BLOCK_SIZE times. The kernel `tiled-padded` has no conflict at all.
+//
+//     cudamm show --diff tiled tiled-transposed
 
 __global__ void tiled_transposed(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];  // [k][row]: transposed

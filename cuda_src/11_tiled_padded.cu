@@ -14,6 +14,8 @@
 // With PAD = 0 a row has 32 float32, and the whole column k lies in one bank. With PAD = 1 a row has 33: row tx
 // starts tx banks further on, and column k lies in 32 different banks. Neither the read of a column nor the
 // store of a row has a conflict. The cost is one unused column of shared memory.
+//
+//     cudamm show --diff tiled-transposed tiled-padded
 
 __global__ void tiled_padded(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE + PAD];

@@ -12,6 +12,8 @@
 // barrier needs all threads of the block. So the thread stays, stores 0 for an element outside the matrices
 // (which adds nothing to a sum), and skips only the final store. There are three edges: the rows of A and C,
 // the columns of B and C, and the last tile along K, which concerns all threads.
+//
+//     cudamm show --diff tiled tiled-bounds
 
 __global__ void tiled_bounds(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];

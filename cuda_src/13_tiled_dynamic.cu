@@ -14,6 +14,8 @@
 // has one dynamic shared array, which holds both tiles, one after the other. The compiler does not know the edge
 // of a tile, so indices are computed by hand: [ty][tx] becomes [ty * block_edge + tx]. The offset of the second
 // tile counts elements, not bytes. The cost: the compiler cannot unroll the loops completely.
+//
+//     cudamm show --diff tiled-bounds tiled-dynamic
 
 __constant__ int block_edge;  // written by the host before the launch
 

@@ -14,6 +14,8 @@
 // loads the tile of A once, each As[ty][k] read from shared memory serves COARSE multiply-adds, and the loop and
 // its barriers run once. In return there are fewer blocks, more registers per thread, and more shared memory per
 // block. A thread's elements lie BLOCK_SIZE columns apart, so a warp still reads neighbouring elements.
+//
+//     cudamm show --diff tiled tiled-coarse
 
 // The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)

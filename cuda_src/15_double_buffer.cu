@@ -1,6 +1,7 @@
 // The next tiles are loaded into registers while the block computes on those in shared memory.
 //
 // sources:   SJTU CS427 lecture 8 (double buffering)
+// aliases:   register-prefetch
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
@@ -13,6 +14,11 @@
 // which the block computes nothing. Here a thread issues its loads of the next tiles before it computes on the
 // current ones. It needs the loaded values only after that, so the arithmetic hides the latency. The cost is two
 // registers per thread. The gain is large if there are too few other warps to hide the latency.
+//
+// This is double buffering in the form of SJTU's lecture: the second place for a tile is a register of each thread. In
+// `shared-double-buffer` it is a second buffer in shared memory.
+//
+//     cudamm show --diff tiled double-buffer
 
 __global__ void double_buffer(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];

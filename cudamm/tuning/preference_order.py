@@ -88,8 +88,8 @@ _SMALL_WARP_TILE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "
 
 PREFERENCES = (
     # Methods for float32 only. TFLOP/s of bf16x9 on an H200, by its table: 78 at 4096, and 31 at 768 with 36
-    # tiles (split-k: 24). Others are faster at 512 with 16 tiles, 12 (stream-k: 17), and at 8192x64x8192, 35
-    # (split-k: 45).
+    # tiles (sliced-k: 24). Others are faster at 512 with 16 tiles, 12 (stream-k: 17), and at 8192x64x8192, 35
+    # (sliced-k: 45).
     Preference(
         "bf16x9", {"STAGES": 2}, (128, 128),
         "tensor cores, tiles of 128 x 128 for a fifth of the multiprocessors",
@@ -102,7 +102,7 @@ PREFERENCES = (
     ),
     # TFLOP/s: 43 at 1024 with 256 tiles, and 45 at 8192x64x8192 with 128.
     Preference(
-        "split-k", _SPLIT, (64, 64), "cp.async, tiles of 64 x 64 for half of the multiprocessors",
+        "sliced-k", _SPLIT, (64, 64), "cp.async, tiles of 64 x 64 for half of the multiprocessors",
         tiles=0.5, narrowest=33, since=AMPERE,
     ),
     # TFLOP/s: 17 at 64x64x65536 (bf16x9: 10), and 17 at 512.

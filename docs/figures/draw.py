@@ -595,6 +595,51 @@ def double_buffer(page: Page) -> None:
     )
 
 
+def shared_double_buffer(page: Page) -> None:
+    load, fill, compute, steps = 1.6, 0.5, 2.0, 4
+    end = load + steps * (fill + compute)
+    names = {
+        0.5: "global memory",
+        1.5: "shared memory",
+        3.5: "global memory",
+        4.5: "buffer 0",
+        5.5: "buffer 1",
+    }
+    panel = timeline(page, 110, 34, 740, end, 6.2, names, row_height=38)
+
+    # Both forms load the next tiles while the block computes. They differ in where the tiles are stored.
+    barriers = []
+    for top, buffers in ((0, 1), (3, 2)):
+        bar(panel, 0, load, top, A_COLOUR, "load 1")
+        bar(panel, load, load + fill, top + 1, B_COLOUR)
+        now = load + fill
+        for step in range(steps):
+            barriers.append((now, top, buffers))
+            bar(panel, now, now + compute, top + 1 + step % buffers, C_COLOUR, f"compute {step + 1}")
+            if step < steps - 1:
+                bar(panel, now, now + load, top, A_COLOUR, f"load {step + 2}")
+            now += compute
+            if buffers == 1:
+                barriers.append((now, top, buffers))
+            if step < steps - 1:
+                bar(panel, now, now + fill, top + 1 + (step + 1) % buffers, B_COLOUR)
+                now += fill
+        if buffers == 2:
+            barriers.append((now, top, buffers))
+    for x, top, buffers in barriers:
+        panel.line([(x, top), (x, top + 1 + buffers)], TROUBLE, 2)
+    for top, y, name in ((0, 0.0, "double-buffer"), (3, 2.6, "shared-double-buffer")):
+        count = sum(line[1] == top for line in barriers)
+        words = f"{name}: {count} barriers in {steps} steps"
+        panel.text(0, y, words, align="start", weight="bold", dy=-14 if y == 0 else 0)
+    page.legend(
+        ("load into registers", A_COLOUR),
+        ("fill the tiles in shared memory", B_COLOUR),
+        ("compute with the tiles", C_COLOUR),
+        ("barrier", TROUBLE),
+    )
+
+
 def reads_a_multiply_add(page: Page, bars: list[tuple[str, int, int]], marked: str) -> None:
     """Draw the reads of shared memory per multiply-add, for threads with tm x tn results: (name, tm, tn)."""
     reads = [(tm + tn) / (tm * tn) for _, tm, tn in bars]
@@ -655,8 +700,8 @@ def vectorized(page: Page) -> None:
     in_column = [(row + i) * bk + k for i in range(tm)]
     in_row = [k * bm + row + i for i in range(tm)]
     for left, words, size, title in (
-        (14, in_column, 1, "tile-2d: As[row + i][k]"),
-        (440, in_row, 4, "vectorized: As[k][row + i], transposed"),
+        (14, in_column, 1, "tile-2d: As[thread_row + i][dot_k]"),
+        (440, in_row, 4, "vectorized: As[dot_k][thread_row + i], transposed"),
     ):
         reads = sorted({word // size * size for word in words})
         first = min(words) // (4 * BANKS) * 4 * BANKS
@@ -703,73 +748,151 @@ def warp_tile(page: Page) -> None:
     )
 
 
-def async_copy(page: Page) -> None:
+def row_tile(page: Page) -> None:
+    bk, wide, quarter, lanes_y, k = 16, 4, 8, 8, 4
+    # The rows that a quarter of a warp reads together, as in the kernel.
+    together = sorted({lane % 2 + lane // 4 % (lanes_y // 2) * 2 for lane in range(quarter)})
+    for left, pitch, name in (
+        (24, bk, "rows of 16 words"),
+        (304, bk + wide, "rows of 20 words: 4 are padding"),
+    ):
+        words = [row * pitch + k + w for row in together for w in range(wide)]
+        lines = -(-(len(together) * pitch) // BANKS)
+        padding = [row * pitch + word for row in together for word in range(bk, pitch)]
+        panel = page.panel(left, 66, SIDE, 24 * lines, (0, BANKS), (0, lines))
+        panel.title(f"{name}\nrows 0 to 3 are read in {several(turns(words), 'turn')}")
+        colour = C_COLOUR if turns(words) == 1 else TROUBLE
+        shared_memory(panel, words, lines, colour, "As, 32 words per line", padding)
+
+    # The instructions with which a thread stores 16 bytes of a row of A.
+    bars = [("warp-tile:\nstores", 4), ("row-tile:\nstores", 1)]
+    columns(
+        page, 620, 220, "stores for 16 bytes of A",
+        [(name, 0.8 * count / 4, IDLE if count > 1 else C_COLOUR, str(count)) for name, count in bars],
+    )  # fmt: skip
+    page.legend(
+        ("read together, each bank once", C_COLOUR), ("with a conflict", TROUBLE), ("padding", PADDING)
+    )
+
+
+def async_ring(page: Page) -> None:
     stages, tiles, wait, compute, fill, gap = 4, 6, 4.2, 2.0, 0.5, 0.06
-    shown = 3  # number of tiles that are drawn for warp-tile, above the rows of async-copy
+    shown = 3  # number of tiles that are drawn for row-tile, above the rows of async-ring
     first = 3  # the row of stage 0
     end = shown * (wait + fill + compute)
     names = {0.5: "global memory", 1.5: "the block", first + stages + 0.5: "the block"}
     names |= {first + stage + 0.5: f"stage {stage}" for stage in range(stages)}
-    left = timeline(page, 108, 34, 430, end, first + stages + 1.2, names)
+    panel = timeline(page, 110, 34, 740, end, first + stages + 1.2, names)
 
-    # warp-tile: load into registers, store, barrier, compute, barrier.
+    # row-tile: load into registers, store, barrier, compute, barrier.
     now = 0.0
     for tile in range(shown):
-        bar(left, now, now + wait, 0, A_COLOUR, f"load {tile}")
-        bar(left, now + wait, now + wait + fill, 1, B_COLOUR)
+        bar(panel, now, now + wait, 0, A_COLOUR, f"load {tile}")
+        bar(panel, now + wait, now + wait + fill, 1, B_COLOUR)
         now += wait + fill
-        bar(left, now, now + compute, 1, C_COLOUR, str(tile))
+        bar(panel, now, now + compute, 1, C_COLOUR, str(tile))
         now += compute
 
-    # async-copy: the copy of a tile starts when the computation STAGES - 1 tiles earlier begins.
+    # async-ring: the copy of a tile starts when the computation STAGES - 1 tiles earlier begins.
     arrivals = [wait] * (stages - 1) + [0.0] * (tiles - stages + 1)
     for tile in range(stages - 1):
-        bar(left, gap, wait, first + tile % stages, A_COLOUR, f"copy {tile}")
+        bar(panel, gap, wait, first + tile % stages, A_COLOUR, f"copy {tile}")
     now = 0.0
     for tile in range(tiles):
         now = max(now, arrivals[tile])
         ahead = tile + stages - 1
         if ahead < tiles:
             arrivals[ahead] = now + wait
-            bar(left, now + gap, arrivals[ahead], first + ahead % stages, A_COLOUR, f"copy {ahead}")
-        bar(left, now + gap, now + compute, first + stages, C_COLOUR, str(tile))
+            bar(panel, now + gap, arrivals[ahead], first + ahead % stages, A_COLOUR, f"copy {ahead}")
+        bar(panel, now + gap, now + compute, first + stages, C_COLOUR, str(tile))
         now += compute
-    left.text(0, 0, f"warp-tile: {shown} tiles", align="start", weight="bold", dy=-14)
-    left.text(0, 2.5, f"async-copy: {tiles} tiles, STAGES = {stages}", align="start", weight="bold")
+    panel.text(0, 0, f"row-tile: {shown} tiles", align="start", weight="bold", dy=-14)
+    panel.text(0, 2.5, f"async-ring: {tiles} tiles, STAGES = {stages}", align="start", weight="bold")
+    page.legend(("load, copy", A_COLOUR), ("store into shared memory", B_COLOUR), ("compute", C_COLOUR))
 
-    # The order of a thread's multiply-adds at one k, as in the kernel.
+
+def fragment_prefetch(page: Page) -> None:
+    ks, latency, issue, compute, gap = 4, 1.5, 0.25, 2.0, 0.04
+    end = ks * (latency + compute)
+    names = {0.5: "shared memory", 1.5: "multiply-adds", 3.5: "shared memory", 4.5: "multiply-adds"}
+    panel = timeline(page, 110, 34, 740, end, 5.2, names, row_height=42)
+
+    # async-ring: read the fragments of a k, wait, multiply.
+    now = 0.0
+    for k in range(ks):
+        bar(panel, now + gap, now + latency, 0, B_COLOUR, f"read {k}")
+        bar(panel, now + latency + gap, now + latency + compute, 1, C_COLOUR, f"k = {k}")
+        now += latency + compute
+
+    # fragment-prefetch: the reads for the next k are issued first, and the multiply-adds of this k follow.
+    bar(panel, gap, latency, 3, B_COLOUR, "read 0")
+    now = latency
+    for k in range(ks):
+        bar(panel, now + issue, now + issue + latency, 3, B_COLOUR, f"read {k + 1}")
+        bar(panel, now + issue + gap, now + issue + compute, 4, C_COLOUR, f"k = {k}")
+        now += issue + compute
+    panel.line([(now, 2.2), (now, 3)], dashes="2 2")
+    panel.line([(now, 2.5), (end, 2.5)])
+    panel.text(now, 2.5, "◀", 9, align="start")
+    panel.text(end, 2.5, "▶", 9, align="end")
+    panel.text((now + end) / 2, 2.5, "time saved", dy=12)
+    panel.text(0, 0, "async-ring, one warp", align="start", weight="bold", dy=-14)
+    panel.text(0, 2.6, "fragment-prefetch, one warp", align="start", weight="bold")
+    page.legend(("read the elements for one k", B_COLOUR), ("multiply with them", C_COLOUR))
+
+
+def lean_loop(page: Page) -> None:
+    # Instructions of the loop over tiles, as nvcc 13.0 compiles it for sm_90 with the default parameters.
+    multiply_adds, reads, most = 1024, 48, 1600
+    bars = [("fragment-prefetch", 1418), ("lean-loop", 1112)]
+    panel = columns(
+        page, 200, 460, "instructions per tile of 8 ks",
+        [(name, count / most, TROUBLE, f"{count}: {multiply_adds / count:.0%} multiply-adds")
+         for name, count in bars],
+    )  # fmt: skip
+    for x in range(len(bars)):
+        panel.box(x + 0.16, 0, 0.68, multiply_adds / most, C_COLOUR)
+        panel.text(x + 0.5, multiply_adds / most / 2, str(multiply_adds), colour="white")
+        panel.box(x + 0.16, multiply_adds / most, 0.68, reads / most, B_COLOUR)
+    page.legend(
+        ("multiply-adds", C_COLOUR),
+        ("reads of shared memory", B_COLOUR),
+        ("addresses, bounds, copies, the loop", TROUBLE),
+    )
+
+
+def async_copy(page: Page) -> None:
+    # The orders of a thread's multiply-adds at one k, as in the two kernels.
     rows, cols = 8, 16
-    order = [(i, cols - 1 - n if i % 2 else n) for i in range(rows) for n in range(cols)]
     one_way = [(i, n) for i in range(rows) for n in range(cols)]
+    to_and_fro = [(i, cols - 1 - n if i % 2 else n) for i in range(rows) for n in range(cols)]
 
     def both_new(steps: list[Place]) -> int:
         """Return the number of multiply-adds for which both elements differ from the previous ones."""
         return sum(step[0] != previous[0] and step[1] != previous[1] for previous, step in pairwise(steps))
 
-    right = page.panel(594, 104, 256, 128, (0, cols), (0, rows))
-    right.text(
-        cols / 2 - 1,
-        -1.6,
-        f"the order of {len(order)} multiply-adds\n"
-        f"both elements are new {both_new(order)} times;\nrow by row: {both_new(one_way)} times",
-        13,
-        dy=-34,
-    )
-    for i in range(rows):
-        right.box(-1.6, i, 1, 1, A_COLOUR if i % 2 else pale(A_COLOUR, 0.5))
-    for j in range(cols):
-        right.box(j, -1.6, 1, 1, B_COLOUR if j % 2 else pale(B_COLOUR, 0.5))
-    right.grid(rows, cols)
-    right.line([(j + 0.5, i + 0.5) for i, j in order if j in (0, cols - 1)], INK, 1.5)
-    for (i, j), (_, after) in pairwise(order):
-        if j == after:
-            right.line([(j + 0.5, i + 0.5), (j + 0.5, i + 1.5)], TROUBLE, 3)
-    page.legend(
-        ("load, copy; elements of A", A_COLOUR),
-        ("store; elements of B", B_COLOUR),
-        ("compute", C_COLOUR),
-        ("the element of B stays", TROUBLE),
-    )
+    for left, name, order in (
+        (80, "lean-loop: row by row", one_way),
+        (520, "async-copy: to and fro", to_and_fro),
+    ):
+        panel = page.panel(left, 104, 288, 144, (0, cols), (0, rows))
+        panel.text(
+            cols / 2 - 1,
+            -1.6,
+            f"{name}\nboth elements are new {both_new(order)} times in {len(order)}",
+            13,
+            dy=-28,
+        )
+        for i in range(rows):
+            panel.box(-1.6, i, 1, 1, A_COLOUR if i % 2 else pale(A_COLOUR, 0.5))
+        for j in range(cols):
+            panel.box(j, -1.6, 1, 1, B_COLOUR if j % 2 else pale(B_COLOUR, 0.5))
+        panel.grid(rows, cols)
+        panel.line([(j + 0.5, i + 0.5) for i, j in order if j in (0, cols - 1)], INK, 1.5)
+        for (i, j), (_, after) in pairwise(order):
+            if j == after:
+                panel.line([(j + 0.5, i + 0.5), (j + 0.5, i + 1.5)], TROUBLE, 3)
+    page.legend(("elements of A", A_COLOUR), ("elements of B", B_COLOUR), ("the element of B stays", TROUBLE))
 
 
 def tma(page: Page) -> None:
@@ -838,7 +961,7 @@ def tma(page: Page) -> None:
     )
 
 
-def split_k(page: Page) -> None:
+def sliced_k(page: Page) -> None:
     bm, bn, bk, wm, wn, splits = 64, 128, 16, 32, 64, 2
     ks = splits * bk
     left, start = product(page, 40, 34, 2.6, bm, bn, ks, gap=8, step=128, names=("As", "Bs", ""))
@@ -1108,8 +1231,8 @@ def error_of_sum(
 # The functions in the order of the files in cuda_src; each figure has the number and name of its file.
 FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_coarse_local, register_tile,
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
-           tile_1d, tile_2d, vectorized, warp_tile, async_copy, tma, split_k, stream_k, wmma, mma, dmma,
-           bf16x9)  # fmt: skip
+           shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
+           fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma, bf16x9)  # fmt: skip
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ def test_the_table_has_the_figures_of_nsight_compute(run):
     ended = run(LINE)
     assert (ended.status, ended.stderr) == (0, "")
     rows = rows_of(ended.stdout)
-    assert rows[0][:5] == ["23", "A load", "sum += accumulator(A[row * K + k]) * accumulato…", "8,192", "16"]
+    assert rows[0][:5] == ["25", "A load", "sum += accumulator(A[row * K + k]) * accumulato…", "8,192", "16"]
     assert rows[1][1] == "B load" and rows[1][4] == "1"
     assert next(row for row in rows if row[1] == "all loads")[3:5] == ["16,384", "8.5"]
     assert "naive BLOCK_SIZE=16, 64 x 64 x 64 (M x N x K), float32" in ended.stdout
@@ -40,7 +40,7 @@ def test_json_has_a_row_for_each_access(run):
     document = json.loads(run(LINE + "--json -").stdout)
     assert document["schema"] == "cudamm.trace/1"
     assert [(r["line"], r["space"], r["op"], r["array"]) for r in document["results"]] == [
-        (23, "global", "load", "A"), (23, "global", "load", "B"), (24, "global", "store", "C"),
+        (25, "global", "load", "A"), (25, "global", "load", "B"), (26, "global", "store", "C"),
     ]  # fmt: skip
     row = document["results"][0]
     requests = 64**3 // 32
@@ -80,7 +80,7 @@ def test_every_form_contains_the_accesses(run, tmp_path):
     results = json.loads((tmp_path / "f.json").read_text())["results"]
     rows = list(csv.DictReader((tmp_path / "f.csv").read_text().splitlines()))
     assert [int(row["sectors"]) for row in rows] == [r["sectors"] for r in results]
-    assert "| 23 | A load |" in (tmp_path / "f.md").read_text()
+    assert "| 25 | A load |" in (tmp_path / "f.md").read_text()
     picture = ElementTree.fromstring((tmp_path / "f.svg").read_text())  # noqa: S314 - cudamm wrote it
     assert "uncoalesced" in "".join(picture.itertext())
 
@@ -94,7 +94,7 @@ def test_the_addresses_of_a_warp_are_drawn(run, tmp_path):
     ended = run("trace -m naive,coalesced --block 32 -n 64 --warp 0 --steps 2 --svg f.svg --json f.json")
     assert (ended.status, ended.stderr) == (0, "")
     naive, coalesced = ended.stdout.split("coalesced BLOCK_SIZE=32", 1)
-    assert "A (64 x 64), load in line 23" in naive
+    assert "A (64 x 64), load in line 25" in naive
     assert "lanes 0 to 31 at a stride of 256 bytes (1 row): 32 sectors" in naive
     assert re.search(r"^ 1 │ 1¹ 1² ·", naive, re.MULTILINE)
     assert "lanes 0 to 31 at consecutive addresses: 4 sectors" in coalesced

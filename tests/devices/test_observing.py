@@ -115,7 +115,8 @@ def test_counts_are_those_of_nsight_compute(row, against_ncu, needs_nvdisasm, mo
 
 HARDWARE_COUNTS_MORE = {
     "tile-2d", "vectorized", "warp-tile",  # also cycles in which stores wait for other traffic of L1
-    "async-copy", "split-k", "stream-k",  # also instructions that are predicated off for a whole warp
+    # Also instructions that are predicated off for a whole warp. split-k is the former name of sliced-k.
+    "async-copy", "split-k", "stream-k",
 }  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def test_merged_and_unrolled_lines_are_those_of_the_machine_code(needs_nvdisasm)
         lines = getattr(merged_lines(program(variant, FLOAT32, True), "sm_90"), kind)
         return {variant.method.source.splitlines()[line - 1].split("=")[0].strip() for line in lines}
 
-    assert texts("tile-1d", "wide_loads") == {"for (int t"}  # sum[t] += As[row + t][k] * b
+    assert texts("tile-1d", "wide_loads") == {"for (int i"}  # sum[i] += As[thread_row + i][dot_k] * reg_b
     assert texts("tile-1d", "wide_stores") == set()
     assert texts("four_words", "wide_stores") == {"for (int w"}
     assert texts("ragged_rows", "unrolled_stores") == {"for (int col"}

@@ -67,12 +67,17 @@ ODD_VALUES: dict[str, dict[str, int]] = {
     "tiled-dynamic": {"BLOCK_SIZE": 6},
     "tiled-coarse": {"BLOCK_SIZE": 3, "COARSE": 3},
     "double-buffer": {"BLOCK_SIZE": 7},
+    "shared-double-buffer": {"BLOCK_SIZE": 7},
     "tile-1d": {"BM": 21, "BN": 13, "BK": 5, "TM": 3},
     "tile-2d": {"BM": 15, "BN": 28, "BK": 3, "TM": 5, "TN": 7},
     "vectorized": {"BM": 24, "BN": 40, "BK": 24, "TM": 8, "TN": 8},
     "warp-tile": {"BM": 96, "BN": 64, "BK": 8, "WM": 32, "WN": 64, "TM": 8, "TN": 8},
+    "row-tile": {"BM": 96, "BN": 64, "BK": 24, "WM": 32, "WN": 64, "TM": 8, "TN": 8},
+    "async-ring": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
+    "fragment-prefetch": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
+    "lean-loop": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
     "async-copy": {"BM": 64, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "TM": 4, "TN": 4, "STAGES": 3},
-    "split-k": {
+    "sliced-k": {
         "BM": 32, "BN": 64, "BK": 16, "WM": 32, "WN": 16, "TM": 4, "TN": 4, "SPLITS": 3, "STAGES": 3,
     },
     "stream-k": {

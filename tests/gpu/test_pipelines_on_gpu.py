@@ -27,7 +27,9 @@ from cudamm.kernels.variant import Variant, variants
 pytestmark = pytest.mark.gpu
 
 FLOAT32 = ELEMENT_TYPES["float32"]
-PIPELINES = ("async-copy", "tma", "split-k", "stream-k", "bf16x9")
+PIPELINES = (
+    "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "bf16x9",
+)  # fmt: skip
 
 
 def silent(doing: str, done: int, total: int) -> None:

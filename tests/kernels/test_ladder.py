@@ -70,9 +70,9 @@ def test_the_ladder_contains_methods_of_every_course() -> None:
     [("simple", "cpu-simple"), ("cosimple", "naive"), ("csimple", "coalesced"), ("method1", "coalesced"),
      ("method2", "register-tile"), ("method3", "tiled"), ("cblock", "tiled"),
      ("ccblock", "block-coarse-local"),
-     ("block", "cpu-block")],
+     ("block", "cpu-block"), ("register-prefetch", "double-buffer"), ("split-k", "sliced-k")],
 )  # fmt: skip
-def test_methods_are_found_by_the_names_of_the_courses(alias: str, name: str) -> None:
+def test_methods_are_found_by_other_names(alias: str, name: str) -> None:
     assert find(alias) is find(name)
 
 

@@ -379,7 +379,7 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_100", "float32", "4096x4096x4096", "async-copy"),
         ("sm_100", "int32", "4096x4096x4096", "tma"),
         ("sm_80", "float32", "4096x4096x4096", "async-copy"),
-        ("sm_80", "float32", "1024x1024x1024", "split-k"),
+        ("sm_80", "float32", "1024x1024x1024", "sliced-k"),
         ("sm_80", "float64", "4096x4096x4096", "warp-tile"),
         ("sm_75", "float32", "4096x4096x4096", "warp-tile"),
         ("sm_75", "float32", "256x256x256", "tile-1d"),

@@ -26,7 +26,7 @@
 // a time. Rows of 16 doubles would all begin in bank 0: 4 doubles of padding after each row shift the next one, so that
 // 4 rows of 4 doubles lie in different banks.
 //
-//     cudamm trace -m dmma --dtype float64
+//     cudamm show --diff warp-tile dmma --dtype float64
 
 #include <cuda_pipeline_primitives.h>
 

@@ -49,6 +49,8 @@
 // The main loop is that of `async-copy`. A row of a matrix must have a multiple of 16 bytes; cudamm pads other matrices
 // with zeros on the host, which is not timed. In float64 the sums take twice the registers, so choose smaller tiles:
 // -D BN=128 -D BK=8 -D WN=64 -D TN=8.
+//
+//     cudamm show --diff async-copy tma
 
 #include <cuda.h>
 
@@ -137,36 +139,40 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
         copy_box(target, &map_A, row0, tile * BK, &full[stage]);
         copy_box(target + BM * ROW_A, &map_B, tile * BK, col0, &full[stage]);
     };
+    // Load the first tiles.
     if (threadIdx.x == 0)
         for (int tile = 0; tile < STAGES && tile < tiles; ++tile) fetch(tile);
     __syncwarp();
 
     // A thread's rows lie LANES_Y apart. Its columns form groups of VEC columns, which lie VEC * LANES_X apart.
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
-    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * VEC;
+    const int thread_row = warp / WARPS_X * WM + lane_y, thread_col = warp % WARPS_X * WN + lane_x * VEC;
 
+    // Fetch the first fragments.
     element sum[TM][TN] = {};
-    Vector a[TM], b[2][TN / VEC];  // A: VEC values of k of each row; B: this k and the next
-    // The address of each piece of the thread's first row. For row i, load_a flips the piece by swizzle(i * LANES_Y).
-    const Vector *a_piece[ROW_A], *b_tile = &ring[BM * ROW_A + col / VEC];
+    Vector reg_a[TM], reg_b[2][TN / VEC];  // A: VEC values of k of each row; B: this k and the next
+    // The address of each piece of the thread's first row. For row i, fetch_a flips the piece by swizzle(i * LANES_Y).
+    const Vector *a_piece[ROW_A], *b_tile = &ring[BM * ROW_A + thread_col / VEC];
 #pragma unroll
-    for (int piece = 0; piece < ROW_A; ++piece) a_piece[piece] = &ring[row * ROW_A + (piece ^ swizzle(lane_y))];
-    const auto load_a = [&](int i, int k) {
-        a[i] = a_piece[k / VEC ^ swizzle(i * LANES_Y)][i * LANES_Y * ROW_A];
+    for (int piece = 0; piece < ROW_A; ++piece) a_piece[piece] = &ring[thread_row * ROW_A + (piece ^ swizzle(lane_y))];
+    const auto fetch_a = [&](int i, int k) {
+        reg_a[i] = a_piece[k / VEC ^ swizzle(i * LANES_Y)][i * LANES_Y * ROW_A];
     };
-    const auto load_b = [&](int k) {
-        for (int j = 0; j < TN / VEC; ++j) b[k % 2][j] = b_tile[k * ROW_B + j * LANES_X];
+    const auto fetch_b = [&](int k) {
+        for (int j = 0; j < TN / VEC; ++j) reg_b[k % 2][j] = b_tile[k * ROW_B + j * LANES_X];
     };
 
     barrier_wait(&full[0], 0);
 #pragma unroll
-    for (int i = 0; i < TM; ++i) load_a(i, 0);
-    load_b(0);
+    for (int i = 0; i < TM; ++i) fetch_a(i, 0);
+    fetch_b(0);
+
+    // Compute, load the next tiles, and fetch the next fragments.
     int stage = 0, parity = 0;
     for (int tile = 0; tile < tiles; ++tile) {
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {  // the next reads are of the next tile
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            if (dot_k == BK - 1) {  // the next reads are of the next tile
                 const int offset = stage == STAGES - 1 ? STAGE - STAGES * STAGE : STAGE;
                 parity = stage == STAGES - 1 ? parity ^ 1 : parity;
                 stage = stage == STAGES - 1 ? 0 : stage + 1;
@@ -178,24 +184,25 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
                 if (threadIdx.x == 0 && tile + STAGES < tiles) fetch(tile + STAGES);
                 __syncwarp();
             }
-            load_b((k + 1) % BK);
+            fetch_b((dot_k + 1) % BK);
 #pragma unroll
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
                 for (int n = 0; n < TN; ++n) {
                     const int j = i % 2 ? TN - 1 - n : n;  // back in odd rows: b is used again at each turn
-                    sum[i][j] += a[i].v[k % VEC] * b[k % 2][j / VEC].v[j % VEC];
+                    sum[i][j] += reg_a[i].v[dot_k % VEC] * reg_b[dot_k % 2][j / VEC].v[j % VEC];
                 }
-                if ((k + 1) % VEC == 0) load_a(i, (k + 1) % BK);  // the elements of this row are used up
+                if ((dot_k + 1) % VEC == 0) fetch_a(i, (dot_k + 1) % BK);  // the elements of this row are used up
             }
         }
     }
 
+    // Store the results.
     for (int i = 0; i < TM; ++i) {
-        const int r = row0 + row + i * LANES_Y;
+        const int r = row0 + thread_row + i * LANES_Y;
         if (r >= M) continue;
         for (int j = 0; j < TN / VEC; ++j) {
-            const int c = col0 + col + j * LANES_X * VEC;
+            const int c = col0 + thread_col + j * LANES_X * VEC;
             if (c >= N) continue;
             Vector result;
             for (int w = 0; w < VEC; ++w) result.v[w] = sum[i][j * VEC + w] + element(0);  // a copy, as in `async-copy`

@@ -20,6 +20,8 @@
 //
 // Each warp loads its matrices from global memory itself, as `coalesced` loads its elements, and most of the time the
 // tensor cores wait for them. `mma` shares tiles in shared memory.
+//
+//     cudamm show --diff warp-tile wmma --dtype float16
 
 #include <mma.h>
 

@@ -17,6 +17,8 @@
 // multiply-adds. The threads of a warp lie in one row, so each read of A's tile is a broadcast. A block computes
 // BM x BN results from tiles that are only BK deep. The block is one-dimensional: threadIdx.x chooses the elements that
 // a thread loads, and then its results, so that neighbouring threads access neighbouring addresses in both.
+//
+//     cudamm show --diff tiled-coarse tile-1d
 
 #define THREADS (BN * BM / TM)
 
@@ -25,11 +27,12 @@ tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;  // the thread's first result in the block's tile
+    // The thread's first result in the block's tile.
+    const int thread_row = threadIdx.x / BN * TM, thread_col = threadIdx.x % BN;
 
     accumulator sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring elements; elements beyond the edge are 0, which adds nothing.
+        // Load the tiles: neighbouring threads load neighbouring elements; elements beyond the edge are 0.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
             const int r = i / BK, k = i % BK;
             As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);
@@ -39,13 +42,18 @@ tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
             Bs[k][c] = k0 + k < K && col0 + c < N ? B[(k0 + k) * N + col0 + c] : element(0);
         }
         __syncthreads();
-        for (int k = 0; k < BK; ++k) {
-            const accumulator b = accumulator(Bs[k][col]);
-            for (int t = 0; t < TM; ++t) sum[t] += accumulator(As[row + t][k]) * b;
+
+        // Compute.
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            const accumulator reg_b = accumulator(Bs[dot_k][thread_col]);
+            for (int i = 0; i < TM; ++i) sum[i] += accumulator(As[thread_row + i][dot_k]) * reg_b;
         }
         __syncthreads();
     }
 
-    for (int t = 0; t < TM; ++t)
-        if (row0 + row + t < M && col0 + col < N) C[(row0 + row + t) * N + col0 + col] = sum[t];
+    // Store the results.
+    for (int i = 0; i < TM; ++i) {
+        const int r = row0 + thread_row + i, c = col0 + thread_col;
+        if (r < M && c < N) C[r * N + c] = sum[i];
+    }
 }

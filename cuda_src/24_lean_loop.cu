@@ -1,44 +1,45 @@
-// Groups of warps divide K among them: each adds up a part of every sum, and the parts are added in shared memory.
+// All but the multiply-adds leaves the loop or gets cheaper there: addresses, bounds checks, and copies issued at once.
 //
-// sources:   CUTLASS (sliced-K: warps of a block that share its tile and divide k)
+// sources:   CUTLASS (iterators over tiles, predicates computed before the loop, copies between the multiply-adds)
 // needs:     sm_80
-// param:     BM = 64 in 32, 64, 128
-// param:     BN = 128 in 32, 64, 128
-// param:     BK = 16 in 8, 16
+// param:     BM = 256 in 64, 128, 256
+// param:     BN = 128 in 64, 128, 256
+// param:     BK = 8 in 8, 16
 // param:     WM = 32 in 32, 64
-// param:     WN = 64 in 32, 64
+// param:     WN = 128 in 32, 64, 128
 // param:     TM = 8 in 4, 8
-// param:     TN = 8 in 8, 16
-// param:     SPLITS = 2 in 1, 2, 4
-// param:     STAGES = 4 in 3, 4, 5
+// param:     TN = 16 in 8, 16
+// param:     STAGES = 4 in 2, 3, 4, 5
 // types:     float32
-// threads:   SPLITS * (BM / WM) * (BN / WN) * 32
+// threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
-// shared-bytes: STAGES * (BM * (SPLITS * BK + 4) + SPLITS * BK * BN) * 4
+// shared-bytes: STAGES * (BM * (BK + 4) + BK * BN) * 4
 // requires:  BM % WM == 0, BN % WN == 0, WM * WN == 32 * TM * TN, WM // TM % 2 == 0, WN // TN % 2 == 0,
-//            BN <= SPLITS * (BM // WM) * (BN // WN) * 32, SPLITS * (BM // WM) * (BN // WN) <= 16,
-//            SPLITS * BK <= SPLITS * (BM // WM) * (BN // WN) * 32,
+//            BN <= BM // WM * (BN // WN) * 32, BM // WM * (BN // WN) <= 8,
 //            BM * BK % (BM // WM * (BN // WN) * 128) == 0, BK * BN % (BM // WM * (BN // WN) * 128) == 0,
-//            (SPLITS - 1) * BM * BN <= STAGES * (BM * (SPLITS * BK + 4) + SPLITS * BK * BN),
-//            STAGES * (BM * (SPLITS * BK + 4) + SPLITS * BK * BN) * 4 <= 227 * 1024
+//            STAGES * (BM * (BK + 4) + BK * BN) * 4 <= 227 * 1024
 // traffic:   (ceil(M / BM) * BM * K * ceil(N / BN) + K * ceil(N / BN) * BN * ceil(M / BM)) * 4, M * N * 4
-// ptxas:     -O1
+// sum-order: k
 //
-// A matrix of 1024 x 1024 has 32 tiles of 128 x 256, but an H200 has 132 multiprocessors. With tiles of 64 x 128 there
-// are 128. But a block for such a tile has only 128 threads, one warp in each quarter of a multiprocessor: while this
-// warp waits, the quarter does nothing. Therefore K is divided too. The tiles of A and B are SPLITS * BK deep: one
-// group of warps takes the first BK values of k, the next group the next BK, and so on. Each group adds up its products
-// for all results of the block. At the end the groups' sums are added in shared memory, always in the same order. So
-// the result is reproducible, but it is not the sum in the order of k. With SPLITS = 2 there are twice as many warps,
-// at the cost of one sum in shared memory.
+// Each quarter of a multiprocessor issues one instruction per cycle: what is not a multiply-add takes the place of one.
+// As compiled for sm_90, a tile takes 1418 instructions in `fragment-prefetch` and 1112 here; 1024 are multiply-adds.
+// The differences:
+// - Addresses: each thread has pointers to the targets and sources of its copies. They are set up before the loop, and
+//   moved on once per tile. A CopyPlan has the constants, so the compiler unrolls the copies.
+// - Bounds: a row or column beyond the edge is a copy of the last one, and its results are not stored. If BK does not
+//   divide K, the first tile is the shorter one, so the loop has whole tiles only. Missing tiles are filled with zeros
+//   before the loop, for the last step, which fetches fragments of a tile that does not exist.
+// - Copies: a few are issued at each k. Issued together, they would wait for one another.
 //
-// The loop is that of `async-copy`.
+// The matrices need no padding either: if their rows do not all begin at multiples of 16 bytes, the same code copies 4
+// bytes at a time (BYTES).
+//
+//     cudamm show --diff fragment-prefetch lean-loop
 
 #include <cuda_pipeline.h>
 
 #define WARPS_X (BN / WN)
-#define GROUP (BM / WM * WARPS_X * 32)  // threads of a group of warps
-#define THREADS (SPLITS * GROUP)
+#define THREADS (BM / WM * WARPS_X * 32)
 // The threads of a warp form LANES_Y rows of LANES_X threads.
 #define LANES_X (WN / TN)
 #define LANES_Y (WM / TM)
@@ -48,9 +49,8 @@ struct alignas(16) Vector {
     float v[4];
 };
 
-// Depth of a tile along k, for all groups together. In elements: distance between rows of A's tile, size of A's tile,
-// size of a stage (both tiles).
-const int DEPTH = SPLITS * BK, A_PITCH = DEPTH + 4, A_TILE = BM * A_PITCH, STAGE = A_TILE + DEPTH * BN;
+// In elements: distance between rows of A's tile, size of A's tile, size of a stage (both tiles).
+const int A_PITCH = BK + 4, A_TILE = BM * A_PITCH, STAGE = A_TILE + BK * BN;
 
 extern __shared__ Vector ring[];
 
@@ -65,11 +65,11 @@ struct CopyPlan {
 // BYTES is the size of a copy: 16 if every row of A and B begins at a multiple of 16 bytes, otherwise 4.
 template <int BYTES>
 __device__ __forceinline__ void product(int M, int N, int K, const float *A, const float *B, float *C) {
-    typedef CopyPlan<BM, DEPTH, BYTES> PlanA;
-    typedef CopyPlan<DEPTH, BN, BYTES> PlanB;
+    typedef CopyPlan<BM, BK, BYTES> PlanA;
+    typedef CopyPlan<BK, BN, BYTES> PlanB;
     const int ELEMENTS = BYTES / 4;  // per copy
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
-    const int tiles = (K + DEPTH - 1) / DEPTH, first_depth = K - (tiles - 1) * DEPTH;  // depth of the first tile
+    const int tiles = (K + BK - 1) / BK, first_depth = K - (tiles - 1) * BK;  // depth of the first tile
 
     // The first element that this thread copies of each tile, and the targets and sources of all its copies.
     const int a_k = threadIdx.x % PlanA::ROW_THREADS * ELEMENTS, a_row = threadIdx.x / PlanA::ROW_THREADS;
@@ -96,9 +96,10 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
         b_source[i] += (size_t)depth * N;
     };
-    // Missing tiles are filled with zeros: the last step reads ahead into the tile after it and ignores what it reads.
+    // Load the first tiles. Missing tiles are filled with zeros: the last step fetches fragments from the tile after
+    // it, and does not use them.
     for (int tile = 0; tile < STAGES; ++tile) {
-        const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : DEPTH;
+        const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : BK;
         if (tile < STAGES - 1 || depth == 0) {
 #pragma unroll
             for (int i = 0; i < PlanA::COUNT; ++i) copy_a(i, a_k < depth, depth);
@@ -112,32 +113,33 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
 
     // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile two threads
     // read the same 16 bytes.
-    const int group = threadIdx.x / GROUP, warp = threadIdx.x % GROUP / 32, lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further
     // down, its next group LANES_X groups further right.
-    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * 4;
+    const int thread_row = warp / WARPS_X * WM + lane_y, thread_col = warp % WARPS_X * WN + lane_x * 4;
 
+    // Fetch the first fragments.
     float sum[TM][TN] = {};
-    Vector a[TM], b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
-    const Vector *a_tile = &ring[(row * A_PITCH + group * BK) / 4];
-    const Vector *b_tile = &ring[(A_TILE + group * BK * BN + col) / 4];
-    const auto load_a = [&](int i, int k) { a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
-    const auto load_b = [&](int k) {
-        for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
+    Vector reg_a[TM], reg_b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
+    const Vector *a_tile = &ring[thread_row * A_PITCH / 4], *b_tile = &ring[(A_TILE + thread_col) / 4];
+    const auto fetch_a = [&](int i, int k) { reg_a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
+    const auto fetch_b = [&](int k) {
+        for (int j = 0; j < TN / 4; ++j) reg_b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
     };
     __pipeline_wait_prior(STAGES - 2);  // this thread's copies of the first tile are complete
     __syncthreads();                    // and those of all other threads
 #pragma unroll
-    for (int i = 0; i < TM; ++i) load_a(i, 0);
-    load_b(0);
+    for (int i = 0; i < TM; ++i) fetch_a(i, 0);
+    fetch_b(0);
 
+    // Load the next tiles, compute, and fetch the next fragments.
     int read_stage = 0, fill_stage = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
         const bool prefetch = tile + STAGES - 1 < tiles;
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {  // the next reads are of the next tile
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            if (dot_k == BK - 1) {  // the next reads are of the next tile
                 __pipeline_commit();
                 __pipeline_wait_prior(STAGES - 2);
                 __syncthreads();
@@ -148,53 +150,35 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
                 a_tile += read_offset / 4, b_tile += read_offset / 4;
                 a_target += fill_offset, b_target += fill_offset;
             }
-            load_b((k + 1) % BK);
-            if (prefetch && k < BK - 1) {  // some of the copies at each k: all at once would wait for one another
+            fetch_b((dot_k + 1) % BK);
+            if (prefetch && dot_k < BK - 1) {  // issue some copies at each k: issued together, copies would stall
 #pragma unroll
-                for (int i = k * PlanA::COUNT / (BK - 1); i < (k + 1) * PlanA::COUNT / (BK - 1); ++i)
-                    copy_a(i, true, DEPTH);
+                for (int i = dot_k * PlanA::COUNT / (BK - 1); i < (dot_k + 1) * PlanA::COUNT / (BK - 1); ++i)
+                    copy_a(i, true, BK);
 #pragma unroll
-                for (int i = k * PlanB::COUNT / (BK - 1); i < (k + 1) * PlanB::COUNT / (BK - 1); ++i)
-                    copy_b(i, true, DEPTH);
+                for (int i = dot_k * PlanB::COUNT / (BK - 1); i < (dot_k + 1) * PlanB::COUNT / (BK - 1); ++i)
+                    copy_b(i, true, BK);
             }
 #pragma unroll
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
-                for (int n = 0; n < TN; ++n) {
-                    const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
-                    sum[i][j] += a[i].v[k % 4] * b[k % 2][j / 4].v[j % 4];
-                }
-                if (k % 4 == 3) load_a(i, (k + 1) % BK);  // the four elements of this row are used up
+                for (int j = 0; j < TN; ++j) sum[i][j] += reg_a[i].v[dot_k % 4] * reg_b[dot_k % 2][j / 4].v[j % 4];
+                if (dot_k % 4 == 3) fetch_a(i, (dot_k + 1) % BK);  // the four elements of this row are used up
             }
         }
     }
 
-    // The first group keeps its sums in registers; the other groups store theirs in shared memory.
-    __pipeline_wait_prior(0);
-    __syncthreads();  // all threads have finished with the ring, whose memory the sums use
-    float (*const partial_sums)[TM * TN][GROUP] = (float (*)[TM * TN][GROUP])ring;
-    if (group > 0) {
-#pragma unroll
-        for (int e = 0; e < TM * TN; ++e)
-            partial_sums[group - 1][e][threadIdx.x % GROUP] = sum[e / TN][e % TN];
-    }
-    __syncthreads();
-    if (group > 0) return;
-    for (int other = 0; other < SPLITS - 1; ++other) {
-#pragma unroll
-        for (int e = 0; e < TM * TN; ++e) sum[e / TN][e % TN] += partial_sums[other][e][threadIdx.x];
-    }
-
+    // Store the results.
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-        const int r = row0 + row + i * LANES_Y;
+        const int r = row0 + thread_row + i * LANES_Y;
         if (r >= M) continue;
 #pragma unroll
         for (int j = 0; j < TN / 4; ++j) {
-            const int c = col0 + col + j * LANES_X * 4;
+            const int c = col0 + thread_col + j * LANES_X * 4;
             float *const target = &C[(size_t)r * N + c];
             Vector result;
-            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // a copy: see `async-copy`
+            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w];
             if (BYTES == 16 && c < N) *(Vector *)target = result;
             else
                 for (int w = 0; w < 4; ++w)
@@ -204,7 +188,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
 }
 
 __global__ void __launch_bounds__(THREADS)
-split_k(int M, int N, int K, const float *A, const float *B, float *C) {
+lean_loop(int M, int N, int K, const float *A, const float *B, float *C) {
     if (N % 4 == 0 && K % 4 == 0) product<16>(M, N, K, A, B, C);
     else product<4>(M, N, K, A, B, C);
 }

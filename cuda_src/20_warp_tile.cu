@@ -27,6 +27,7 @@
 // each k, because its tile is closer to a square: WM + WN = 96 instead of 16 + 128.
 //
 //     cudamm trace -m vectorized -m warp-tile
+//     cudamm show --diff vectorized warp-tile
 
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
@@ -40,6 +41,17 @@ struct alignas(16) Vector {
     element v[VEC];
 };
 
+// Load or store a Vector one element at a time, for matrices whose rows do not all begin at multiples of 16 bytes. The
+// Vector begins at `column` of a row, and elements from `columns` on do not exist.
+__device__ __forceinline__ void load_elements(Vector &loaded, const element *source, int column, int columns) {
+    for (int w = 0; w < VEC; ++w)
+        if (column + w < columns) loaded.v[w] = source[w];
+}
+__device__ __forceinline__ void store_elements(element *target, const Vector &result, int column, int columns) {
+    for (int w = 0; w < VEC; ++w)
+        if (column + w < columns) target[w] = result.v[w];
+}
+
 __global__ void __launch_bounds__(THREADS)
 warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ Vector As[BK][BM / VEC];  // transposed
@@ -48,23 +60,22 @@ warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     // Row and column of the thread's first group, VEC rows and VEC columns; its next group lies LANES_Y groups further
     // down or LANES_X groups further right.
-    const int row = warp / WARPS_X * WM + lane / LANES_X * VEC;
-    const int col = warp % WARPS_X * WN + lane % LANES_X * VEC;
-    // True if every row begins at a multiple of 16 bytes.
+    const int thread_row = warp / WARPS_X * WM + lane / LANES_X * VEC;
+    const int thread_col = warp % WARPS_X * WN + lane % LANES_X * VEC;
+    // True if every row begins at a multiple of 16 bytes; if not, its elements are loaded and stored one at a time.
     const bool a_aligned = K % VEC == 0, b_aligned = N % VEC == 0;
 
     accumulator sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring rows of A, and store neighbouring elements of the transposed tile.
+        // Load the tiles. Neighbouring threads load neighbouring rows of A, and store neighbouring elements of the
+        // transposed tile.
         for (int i = threadIdx.x; i < BM * BK / VEC; i += THREADS) {
             const int r = i % BM, k = i / BM * VEC;
             Vector loaded = {};
             if (row0 + r < M) {
                 const element *const source = &A[(row0 + r) * K + k0 + k];
                 if (a_aligned && k0 + k < K) loaded = *(const Vector *)source;
-                else
-                    for (int w = 0; w < VEC; ++w)
-                        if (k0 + k + w < K) loaded.v[w] = source[w];
+                else load_elements(loaded, source, k0 + k, K);
             }
             for (int w = 0; w < VEC; ++w) As[k + w][r / VEC].v[r % VEC] = loaded.v[w];
         }
@@ -74,36 +85,35 @@ warp_tile(int M, int N, int K, const element *A, const element *B, element *C) {
             if (k0 + k < K) {
                 const element *const source = &B[(k0 + k) * N + col0 + c];
                 if (b_aligned && col0 + c < N) loaded = *(const Vector *)source;
-                else
-                    for (int w = 0; w < VEC; ++w)
-                        if (col0 + c + w < N) loaded.v[w] = source[w];
+                else load_elements(loaded, source, col0 + c, N);
             }
             Bs[k][c / VEC] = loaded;
         }
         __syncthreads();
-        for (int k = 0; k < BK; ++k) {
-            Vector a[TM / VEC], b[TN / VEC];
-            for (int i = 0; i < TM / VEC; ++i) a[i] = As[k][row / VEC + i * LANES_Y];
-            for (int j = 0; j < TN / VEC; ++j) b[j] = Bs[k][col / VEC + j * LANES_X];
+
+        // Compute.
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            Vector reg_a[TM / VEC], reg_b[TN / VEC];
+            for (int i = 0; i < TM / VEC; ++i) reg_a[i] = As[dot_k][thread_row / VEC + i * LANES_Y];
+            for (int j = 0; j < TN / VEC; ++j) reg_b[j] = Bs[dot_k][thread_col / VEC + j * LANES_X];
             for (int i = 0; i < TM; ++i)
                 for (int j = 0; j < TN; ++j)
-                    sum[i][j] += accumulator(a[i / VEC].v[i % VEC]) * accumulator(b[j / VEC].v[j % VEC]);
+                    sum[i][j] += accumulator(reg_a[i / VEC].v[i % VEC]) * accumulator(reg_b[j / VEC].v[j % VEC]);
         }
         __syncthreads();
     }
 
+    // Store the results.
     for (int i = 0; i < TM; ++i) {
-        const int r = row0 + row + i / VEC * LANES_Y * VEC + i % VEC;
+        const int r = row0 + thread_row + i / VEC * LANES_Y * VEC + i % VEC;
         if (r >= M) continue;
         for (int j = 0; j < TN / VEC; ++j) {
-            const int c = col0 + col + j * LANES_X * VEC;
+            const int c = col0 + thread_col + j * LANES_X * VEC;
             element *const target = &C[r * N + c];
             Vector result;
             for (int w = 0; w < VEC; ++w) result.v[w] = sum[i][j * VEC + w];
             if (b_aligned && c < N) *(Vector *)target = result;
-            else
-                for (int w = 0; w < VEC; ++w)
-                    if (c + w < N) target[w] = result.v[w];
+            else store_elements(target, result, c, N);
         }
     }
 }

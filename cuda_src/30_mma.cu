@@ -21,7 +21,7 @@
 //            M * N * sizeof(element)
 //
 // In `wmma` every warp loads its own matrices from global memory. Here a block shares tiles in shared memory, as in
-// `warp-tile`; cp.async copies them, several tiles ahead, as in `async-copy`. A warp computes WM x WN elements and uses
+// `warp-tile`; cp.async copies them, several tiles ahead, as in `async-ring`. A warp computes WM x WN elements and uses
 // each fragment several times: 4 of A and 4 of B, 16 bits each, for 16 multiplications of matrices.
 //
 // The instruction ldmatrix loads a fragment: 8 lanes read 8 rows of 16 bytes each, one below the other. If the rows
@@ -29,7 +29,7 @@
 // order in each row, by the exclusive or of the piece's number with the row's: the tile is *swizzled*. Any 8 rows
 // below each other then lie in different banks, without padding.
 //
-//     cudamm trace -m mma --dtype float16
+//     cudamm show --diff wmma mma --dtype float16
 
 #include <cuda_pipeline_primitives.h>
 

@@ -18,6 +18,8 @@
 // results, so an element that it fetches serves 128 multiply-adds. The cost is registers, more than 80 for sums and
 // vectors alone: a multiprocessor has room for only a quarter of its maximum number of threads. But a thread has 64
 // independent sums, which hide the latencies that other warps hid before.
+//
+//     cudamm show --diff tile-1d tile-2d
 
 #define THREADS (BM / TM * (BN / TN))
 
@@ -27,12 +29,12 @@ tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     // Row and column of the thread's first result in the block's tile; neighbouring threads own columns TN apart.
-    const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
+    const int thread_row = threadIdx.x / (BN / TN) * TM, thread_col = threadIdx.x % (BN / TN) * TN;
 
     accumulator sum[TM][TN] = {};
-    accumulator a[TM], b[TN];
+    accumulator reg_a[TM], reg_b[TN];
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring elements; elements beyond the edge are 0, which adds nothing.
+        // Load the tiles: neighbouring threads load neighbouring elements; elements beyond the edge are 0.
         for (int i = threadIdx.x; i < BM * BK; i += THREADS) {
             const int r = i / BK, k = i % BK;
             As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : element(0);
@@ -42,16 +44,20 @@ tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
             Bs[k][c] = k0 + k < K && col0 + c < N ? B[(k0 + k) * N + col0 + c] : element(0);
         }
         __syncthreads();
-        for (int k = 0; k < BK; ++k) {
-            for (int i = 0; i < TM; ++i) a[i] = accumulator(As[row + i][k]);
-            for (int j = 0; j < TN; ++j) b[j] = accumulator(Bs[k][col + j]);
+
+        // Compute.
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            for (int i = 0; i < TM; ++i) reg_a[i] = accumulator(As[thread_row + i][dot_k]);
+            for (int j = 0; j < TN; ++j) reg_b[j] = accumulator(Bs[dot_k][thread_col + j]);
             for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j) sum[i][j] += a[i] * b[j];
+                for (int j = 0; j < TN; ++j) sum[i][j] += reg_a[i] * reg_b[j];
         }
         __syncthreads();
     }
 
+    // Store the results.
     for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j)
-            if (row0 + row + i < M && col0 + col + j < N) C[(row0 + row + i) * N + col0 + col + j] = sum[i][j];
+            if (row0 + thread_row + i < M && col0 + thread_col + j < N)
+                C[(row0 + thread_row + i) * N + col0 + thread_col + j] = sum[i][j];
 }

@@ -1,6 +1,7 @@
-// cp.async copies the next tiles into a ring of STAGES buffers while the threads compute on the current one.
+// The multiply-adds come in an order in which the two banks of registers deliver every operand in time.
 //
-// sources:   CUDA C++ Programming Guide (asynchronous copies); CUTLASS (multistage pipelines); PTX ISA (cp.async)
+// sources:   Gray, maxas: SGEMM (banks of registers, operands reused, the order of multiply-adds); CUTLASS (multistage
+//            pipelines)
 // needs:     sm_80
 // param:     BM = 256 in 64, 128, 256
 // param:     BN = 128 in 64, 128, 256
@@ -22,28 +23,20 @@
 // ptxas:     -O1
 // sum-order: k
 //
-// In `warp-tile` a tile passes through registers: a thread loads its part, waits for it and stores it. The instruction
-// cp.async copies from global to shared memory without registers: a thread starts a copy, goes on and waits much later.
-// The tiles lie in a ring of STAGES buffers. While the block computes on one tile, STAGES - 1 others are being copied.
-// One barrier per tile is enough: after it the next tile is complete, and all threads have finished with the previous
-// tile, whose buffer is filled next.
-//
-// A thread has 8 x 16 sums: 6 reads of 16 bytes for 128 multiply-adds. It reads the elements for the next k while it
-// computes on the current k. A's tile is not transposed, so that its rows can be copied 16 bytes at a time; a thread
-// reads four elements of a row at once, for four values of k. Rows of A's tile are padded by four elements, so that
-// eight threads that read eight rows, one below the other, have no bank conflict.
-//
-// Three things that the code does not show make the loop fast:
-// - Registers lie in two banks, odd and even, and an instruction that reads two new registers of one bank takes a cycle
-//   more. An operand that the previous instruction read in the same position can be reused. So all multiply-adds of a
-//   row of sums use the same element of A, one after the other. The columns run forth in one row and back in the next,
-//   so that at the turn the element of B is reused. Finally the sums are stored from a copy, made by adding 0. One store
-//   takes four consecutive registers, and one load of B fills four. If the sums themselves were stored, each sum would
-//   lie in the same bank as the element of B in its multiply-add.
+// The instructions are those of `lean-loop`, but not every cycle issues one. Registers lie in two banks, odd and even,
+// and an instruction that reads two new registers of one bank takes a cycle more. An operand that the previous
+// instruction read in the same position can be reused. Therefore:
+// - All multiply-adds of a row of sums use the same element of A, one after the other. The columns run forth in one row
+//   and back in the next, so that at the turn the element of B is reused.
+// - The sums are stored from a copy, made by adding 0. One store takes four consecutive registers, and one load of B
+//   fills four. If the sums themselves were stored, each sum would lie in the same bank as the element of B in its
+//   multiply-add.
 // - NVIDIA's assembler reorders instructions. At its default level it moves reads down to their first use and mixes
 //   rows; `ptxas: -O1` keeps the order of this file, which is faster by a tenth.
-// - Bounds cost nothing: a row or column beyond the edge is a copy of the last one, and its results are not stored. If
-//   BK does not divide K, the first tile is the shorter one.
+//
+// The whole method: tiles as in `row-tile`, copied as in `async-ring`, fragments as in `fragment-prefetch`.
+//
+//     cudamm show --diff lean-loop async-copy
 
 #include <cuda_pipeline.h>
 
@@ -105,7 +98,8 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         else for (int w = 0; w < ELEMENTS; ++w) target[w] = 0;
         b_source[i] += (size_t)depth * N;
     };
-    // Missing tiles are filled with zeros: the last step prefetches from the next tile and does not use it.
+    // Load the first tiles. Missing tiles are filled with zeros: the last step fetches fragments from the tile after
+    // it, and does not use them.
     for (int tile = 0; tile < STAGES; ++tile) {
         const int depth = tile >= tiles ? 0 : tile == 0 ? first_depth : BK;
         if (tile < STAGES - 1 || depth == 0) {
@@ -125,27 +119,29 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further
     // down, its next group LANES_X groups further right.
-    const int row = warp / WARPS_X * WM + lane_y, col = warp % WARPS_X * WN + lane_x * 4;
+    const int thread_row = warp / WARPS_X * WM + lane_y, thread_col = warp % WARPS_X * WN + lane_x * 4;
 
+    // Fetch the first fragments.
     float sum[TM][TN] = {};
-    Vector a[TM], b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
-    const Vector *a_tile = &ring[row * A_PITCH / 4], *b_tile = &ring[(A_TILE + col) / 4];
-    const auto load_a = [&](int i, int k) { a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
-    const auto load_b = [&](int k) {
-        for (int j = 0; j < TN / 4; ++j) b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
+    Vector reg_a[TM], reg_b[2][TN / 4];  // A: four values of k of each row; B: this k and the next
+    const Vector *a_tile = &ring[thread_row * A_PITCH / 4], *b_tile = &ring[(A_TILE + thread_col) / 4];
+    const auto fetch_a = [&](int i, int k) { reg_a[i] = a_tile[(i * LANES_Y * A_PITCH + k) / 4]; };
+    const auto fetch_b = [&](int k) {
+        for (int j = 0; j < TN / 4; ++j) reg_b[k % 2][j] = b_tile[k * BN / 4 + j * LANES_X];
     };
     __pipeline_wait_prior(STAGES - 2);  // this thread's copies of the first tile are complete
     __syncthreads();                    // and those of all other threads
 #pragma unroll
-    for (int i = 0; i < TM; ++i) load_a(i, 0);
-    load_b(0);
+    for (int i = 0; i < TM; ++i) fetch_a(i, 0);
+    fetch_b(0);
 
+    // Load the next tiles, compute, and fetch the next fragments.
     int read_stage = 0, fill_stage = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
         const bool prefetch = tile + STAGES - 1 < tiles;
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {  // the next reads are of the next tile
+        for (int dot_k = 0; dot_k < BK; ++dot_k) {
+            if (dot_k == BK - 1) {  // the next reads are of the next tile
                 __pipeline_commit();
                 __pipeline_wait_prior(STAGES - 2);
                 __syncthreads();
@@ -156,13 +152,13 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
                 a_tile += read_offset / 4, b_tile += read_offset / 4;
                 a_target += fill_offset, b_target += fill_offset;
             }
-            load_b((k + 1) % BK);
-            if (prefetch && k < BK - 1) {  // issue some copies at each k: issued together, copies would stall
+            fetch_b((dot_k + 1) % BK);
+            if (prefetch && dot_k < BK - 1) {  // issue some copies at each k: issued together, copies would stall
 #pragma unroll
-                for (int i = k * PlanA::COUNT / (BK - 1); i < (k + 1) * PlanA::COUNT / (BK - 1); ++i)
+                for (int i = dot_k * PlanA::COUNT / (BK - 1); i < (dot_k + 1) * PlanA::COUNT / (BK - 1); ++i)
                     copy_a(i, true, BK);
 #pragma unroll
-                for (int i = k * PlanB::COUNT / (BK - 1); i < (k + 1) * PlanB::COUNT / (BK - 1); ++i)
+                for (int i = dot_k * PlanB::COUNT / (BK - 1); i < (dot_k + 1) * PlanB::COUNT / (BK - 1); ++i)
                     copy_b(i, true, BK);
             }
 #pragma unroll
@@ -170,23 +166,24 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
 #pragma unroll
                 for (int n = 0; n < TN; ++n) {
                     const int j = i % 2 ? TN - 1 - n : n;  // forth in even rows, back in odd ones
-                    sum[i][j] += a[i].v[k % 4] * b[k % 2][j / 4].v[j % 4];
+                    sum[i][j] += reg_a[i].v[dot_k % 4] * reg_b[dot_k % 2][j / 4].v[j % 4];
                 }
-                if (k % 4 == 3) load_a(i, (k + 1) % BK);  // the four elements of this row are used up
+                if (dot_k % 4 == 3) fetch_a(i, (dot_k + 1) % BK);  // the four elements of this row are used up
             }
         }
     }
 
+    // Store the results.
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-        const int r = row0 + row + i * LANES_Y;
+        const int r = row0 + thread_row + i * LANES_Y;
         if (r >= M) continue;
 #pragma unroll
         for (int j = 0; j < TN / 4; ++j) {
-            const int c = col0 + col + j * LANES_X * 4;
+            const int c = col0 + thread_col + j * LANES_X * 4;
             float *const target = &C[(size_t)r * N + c];
             Vector result;
-            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // a copy: see the banks of registers above
+            for (int w = 0; w < 4; ++w) result.v[w] = sum[i][j * 4 + w] + 0.0f;  // a copy: see the banks above
             if (BYTES == 16 && c < N) *(Vector *)target = result;
             else
                 for (int w = 0; w < 4; ++w)

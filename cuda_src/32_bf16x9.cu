@@ -39,6 +39,8 @@
 //
 // Blocks, one for each multiprocessor, share the work as in `stream-k`; but if the last round of whole tiles is nearly
 // complete, no tile is cut.
+//
+//     cudamm show --diff stream-k bf16x9
 
 const int BM = 128, BN = 128, BK = 32, CONSUMERS = BM / 64;  // consumer warpgroups
 

@@ -56,6 +56,15 @@ def test_products_are_as_exact_as_the_factors_and_the_sums(
         assert "computed in less than its type: errors like those of 11-bit products" in refused.reason
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_matrices_of_half_and_bfloat16_are_multiplied_on_tensor_cores(dtype: str) -> None:
+    path = KERNELS / "wmma_elements.cu"
+    (result,) = cudamm.verify(path, shape=(64, 96, 2048), device="cpu", dtype=dtype)
+    assert (result.status, result.reason) == ("ok", "")
+    observation = observed(path, "32x32x32", dtype, checked=True)
+    assert (observation.faults, observation.ended) == ((), "")
+
+
 @pytest.mark.parametrize(("swizzled", "wavefronts"), [(1, 4), (0, 16)])
 def test_ldmatrix_reads_each_matrix_in_one_pass_of_8_rows_if_they_lie_in_different_banks(
     swizzled: int, wavefronts: int

@@ -65,6 +65,19 @@ def test_matrices_of_half_and_bfloat16_are_multiplied_on_tensor_cores(dtype: str
     assert (observation.faults, observation.ended) == ((), "")
 
 
+def test_accumulator_is_the_name_of_a_fragment_in_a_file_with_wmma(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    text = (
+        (KERNELS / "wmma_elements.cu")
+        .read_text()
+        .replace("using namespace nvcuda;", "using namespace nvcuda::wmma;")
+    )
+    path = write_kernel(text.replace(" wmma::", " ").replace("<wmma::", "<").replace("(wmma::", "("))
+    assert "fragment<accumulator, 16" in path.read_text()
+    assert verify_one(cpu, path, "32x32x32", "float16").reason == ""
+
+
 @pytest.mark.parametrize(("swizzled", "wavefronts"), [(1, 4), (0, 16)])
 def test_ldmatrix_reads_each_matrix_in_one_pass_of_8_rows_if_they_lie_in_different_banks(
     swizzled: int, wavefronts: int

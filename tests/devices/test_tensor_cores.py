@@ -25,14 +25,14 @@ KERNELS = Path(__file__).parents[1] / "example_kernels"
 
 
 def observed(
-    path: Path, size: str, dtype: str = "float32", checked: bool = False, **params: int
+    path: Path, size: str, dtype: str = "float32", checked: bool = False, trapped: bool = False, **params: int
 ) -> Observation:
     method = read_method(path)
     (variant,) = variants(method, {name: (value,) for name, value in params.items()})
     problem = Problem(parse_shape(size), ELEMENT_TYPES[dtype])
     launch = plan(variant, problem.shape, problem.element)
     inputs = padded(launch, *problem.inputs)
-    return observe(program(variant, problem.element, True), launch, *inputs, checked=checked)
+    return observe(program(variant, problem.element, True), launch, *inputs, checked=checked, trapped=trapped)
 
 
 @pytest.mark.parametrize(
@@ -180,3 +180,17 @@ def test_a_shape_that_tensor_cores_lack_is_refused(
     path = write_kernel(BEGINNING.replace("16, 16, 8", "16, 16, 16") + END)
     with pytest.raises(UsageError, match="tensor cores have no fragment of this shape and type"):
         verify_one(cpu, path, "16x16x1")
+
+
+def test_a_nan_that_a_tensor_core_computes_belongs_to_the_line_of_its_operation(write_kernel: Kernel) -> None:
+    text = (
+        BEGINNING
+        + """    wmma::fragment<wmma::matrix_b, 16, 16, 8, wmma::precision::tf32, wmma::col_major> b;
+    wmma::fill_fragment(a, 0.0f);
+    wmma::fill_fragment(b, __int_as_float(0x7f800000));
+    wmma::mma_sync(c, a, b, c);
+"""
+    )
+    path = write_kernel(text + END)
+    (fault,) = observed(path, "16x16x1", trapped=True).faults
+    assert (fault.kind, fault.line) == ("nan", text.count("\n"))

@@ -132,7 +132,8 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
         if element.header:
             defines.append(f"#include <{element.header}>")
         defines.append(f"typedef {element.c_name} element;")
-    if "accumulator" in words | in_entry and "element" in words | in_entry:
+    # In a file with nvcuda::wmma, `accumulator` is the name of its fragments of sums.
+    if "wmma" not in words and {"accumulator", "element"} <= words | in_entry:
         defines.append(f"typedef {element.of_sums.c_name} accumulator;")
     # Compiler messages name each of the two parts, and give the file's own line numbers.
     parts = [

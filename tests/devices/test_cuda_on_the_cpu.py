@@ -132,6 +132,8 @@ BARRIERS = {
 """Faults of barriers, beside those of the table."""
 PRINTF = "`printf`"
 """Tested in test_cpu.py."""
+MATRICES = "Matrices A, B and C of half and bfloat16"
+"""Tested in test_tensor_cores.py."""
 
 
 def features_in(file: str) -> dict[str, list[int]]:
@@ -152,7 +154,7 @@ def test_each_row_of_the_table_has_a_test_and_each_test_a_row() -> None:
         re.fullmatch(r"\| (.*) \| (works|refused)(?:: .+)? \|", row).groups() for row in table.splitlines()
     )
     works = [feature for file in FILES for feature, lines in features_in(file).items() if lines]
-    tests = dict.fromkeys([*works, *FAULTS, PRINTF], "works") | dict.fromkeys(REFUSED, "refused")
+    tests = dict.fromkeys([*works, *FAULTS, PRINTF, MATRICES], "works") | dict.fromkeys(REFUSED, "refused")
     assert rows == tests
 
 

@@ -25,14 +25,14 @@ KERNELS = Path(__file__).parents[1] / "example_kernels"
 
 
 def observed(
-    path: Path, size: str, dtype: str = "float32", checked: bool = False, **params: int
+    path: Path, size: str, dtype: str = "float32", checked: bool = False, trapped: bool = False, **params: int
 ) -> Observation:
     method = read_method(path)
     (variant,) = variants(method, {name: (value,) for name, value in params.items()})
     problem = Problem(parse_shape(size), ELEMENT_TYPES[dtype])
     launch = plan(variant, problem.shape, problem.element)
     inputs = padded(launch, *problem.inputs)
-    return observe(program(variant, problem.element, True), launch, *inputs, checked=checked)
+    return observe(program(variant, problem.element, True), launch, *inputs, checked=checked, trapped=trapped)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,28 @@ def test_products_are_as_exact_as_the_factors_and_the_sums(
     if allowed:
         (refused,) = cudamm.verify(path, shape=(64, 96, 2048), device="cpu")
         assert "computed in less than its type: errors like those of 11-bit products" in refused.reason
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_matrices_of_half_and_bfloat16_are_multiplied_on_tensor_cores(dtype: str) -> None:
+    path = KERNELS / "wmma_elements.cu"
+    (result,) = cudamm.verify(path, shape=(64, 96, 2048), device="cpu", dtype=dtype)
+    assert (result.status, result.reason) == ("ok", "")
+    observation = observed(path, "32x32x32", dtype, checked=True)
+    assert (observation.faults, observation.ended) == ((), "")
+
+
+def test_accumulator_is_the_name_of_a_fragment_in_a_file_with_wmma(
+    cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel
+) -> None:
+    text = (
+        (KERNELS / "wmma_elements.cu")
+        .read_text()
+        .replace("using namespace nvcuda;", "using namespace nvcuda::wmma;")
+    )
+    path = write_kernel(text.replace(" wmma::", " ").replace("<wmma::", "<").replace("(wmma::", "("))
+    assert "fragment<accumulator, 16" in path.read_text()
+    assert verify_one(cpu, path, "32x32x32", "float16").reason == ""
 
 
 @pytest.mark.parametrize(("swizzled", "wavefronts"), [(1, 4), (0, 16)])
@@ -158,3 +180,17 @@ def test_a_shape_that_tensor_cores_lack_is_refused(
     path = write_kernel(BEGINNING.replace("16, 16, 8", "16, 16, 16") + END)
     with pytest.raises(UsageError, match="tensor cores have no fragment of this shape and type"):
         verify_one(cpu, path, "16x16x1")
+
+
+def test_a_nan_that_a_tensor_core_computes_belongs_to_the_line_of_its_operation(write_kernel: Kernel) -> None:
+    text = (
+        BEGINNING
+        + """    wmma::fragment<wmma::matrix_b, 16, 16, 8, wmma::precision::tf32, wmma::col_major> b;
+    wmma::fill_fragment(a, 0.0f);
+    wmma::fill_fragment(b, __int_as_float(0x7f800000));
+    wmma::mma_sync(c, a, b, c);
+"""
+    )
+    path = write_kernel(text + END)
+    (fault,) = observed(path, "16x16x1", trapped=True).faults
+    assert (fault.kind, fault.line) == ("nan", text.count("\n"))

@@ -858,10 +858,11 @@ void write_report() {
     fclose(file);
 }
 
-// Records that the instruction at an address computed a NaN; in a function of a library, where the kernel called it.
+// Records that the instruction at an address computed a NaN; in a function of a library or of the runtime, where the
+// kernel called it.
 void computed_nan(const char* address) {
     if (!recorder()) return;
-    const bool is_own = address >= &__executable_start && address < &etext;
+    const bool is_own = address >= &__executable_start && address < &etext && !computes_for_warp();
     Event event = {};
     event.pc = is_own ? address - &__executable_start + 1 : last_pc;
     const Thread self = recorder()->thread_info(place.thread);

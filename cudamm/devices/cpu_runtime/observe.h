@@ -37,6 +37,8 @@ char* thread_local_start();
 
 // Returns whether a thread of the running block can run before the other threads reach a barrier.
 bool may_run(unsigned thread);
+// Returns whether the runtime multiplies matrices for a warp (tensor_cores.h).
+bool computes_for_warp();
 // Runs other threads until the running thread is resumed.
 void pause_running();
 bool is_paused(unsigned thread);

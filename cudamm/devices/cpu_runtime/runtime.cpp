@@ -204,6 +204,7 @@ struct Worker {
     unsigned waiting_at_warp;  // number of threads at a warp's barrier
     alignas(32) unsigned char exchanged[most_threads][32];
     void* passed[most_threads];  // what each thread passed to compute_together; null after the computation
+    bool is_computing;           // whether compute_together computes for a warp
 
     std::vector<std::pair<char*, size_t>> static_shared;
     std::map<unsigned, Copies> copies;
@@ -623,7 +624,9 @@ void compute_together(void* of_lane, void (*compute)(void* const*), const char* 
              "of %s: all 32 threads must execute the same", w.block_text().text, operation, w.thread_text(thread).text, line,
              file, w.thread_text(t).text, w.line[t], w.file[t]);
     }
+    w.is_computing = true;
     if (compute) compute(w.passed + warp);
+    w.is_computing = false;
     memset(w.passed + warp, 0, 32 * sizeof *w.passed);
 }
 
@@ -1096,6 +1099,8 @@ char* thread_local_start() {
 bool may_run(unsigned thread) {
     return worker->ready(thread);
 }
+
+bool computes_for_warp() { return worker->is_computing; }
 
 void pause_running() {
     Worker& w = *worker;

@@ -205,15 +205,18 @@ CUDAMM_IN_PLACE void store_matrix_sync(typename fragment<accumulator, M, N, K, T
 
 // d = a b + c
 template <int M, int N, int K, typename A, typename LayoutA, typename LayoutB, typename C, typename D>
-inline void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, N, K, A, LayoutA>& a,
-                     const fragment<matrix_b, M, N, K, A, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
-                     CUDAMM_HERE) {
+CUDAMM_IN_PLACE void mma_sync(fragment<accumulator, M, N, K, D>& d,
+                              const fragment<matrix_a, M, N, K, A, LayoutA>& a,
+                              const fragment<matrix_b, M, N, K, A, LayoutB>& b,
+                              const fragment<accumulator, M, N, K, C>& c, CUDAMM_HERE) {
     mma_sync(d, a, b, c, false, line, file);
 }
 template <int M, int N, int K, typename A, typename LayoutA, typename LayoutB, typename C, typename D>
-inline void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, N, K, A, LayoutA>& a,
-                     const fragment<matrix_b, M, N, K, A, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
-                     bool saturates, CUDAMM_HERE) {
+CUDAMM_IN_PLACE void mma_sync(fragment<accumulator, M, N, K, D>& d,
+                              const fragment<matrix_a, M, N, K, A, LayoutA>& a,
+                              const fragment<matrix_b, M, N, K, A, LayoutB>& b,
+                              const fragment<accumulator, M, N, K, C>& c, bool saturates,
+                              CUDAMM_HERE) {
     using cudamm::Number;
     constexpr Number of_a = cudamm::Elements<A>::number;
     constexpr Number of_c = cudamm::Elements<C>::number, of_d = cudamm::Elements<D>::number;

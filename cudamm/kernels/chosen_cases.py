@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Cases = list[tuple[Variant, "Problem"]]
 T = TypeVar("T")
 
+USUAL_TYPE = "float32"
+"""Name of the element type that a method must have to be taken if the user names neither it nor a type."""
+
 
 def cases(
     variants: Sequence[Variant],
@@ -195,6 +198,8 @@ def cases_of_supported_types(
     left_out: dict[str, dict[str, None]] = {}
     for variant, problem in cases(variants, sizes, dtypes, seed, all_types, scale, allowed_precision):
         method, dtype = variant.method, problem.element.name
+        if not (dtypes or all_types or is_named(method)) and USUAL_TYPE not in method.element_types:
+            continue  # without a named type, a table has one type
         if dtype in method.element_types or is_named(method):
             kept.append((variant, problem))
         else:

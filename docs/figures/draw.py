@@ -1232,7 +1232,8 @@ def error_of_sum(
 FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_coarse_local, register_tile,
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
-           fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma, bf16x9)  # fmt: skip
+           fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
+           bf16x9)  # fmt: skip
 
 
 def main() -> None:

@@ -311,7 +311,7 @@ def test_correct_kernels_have_no_race_and_no_access_out_of_bounds(
 def test_the_ladder_is_clean(cpu: Device[Any], method: Method) -> None:
     """Sizes: the smallest; tiles that reach past every edge, in several steps; whole tiles."""
     (variant,) = variants(method, {})  # as in most tests: it is compiled once
-    (result,) = results(cpu, [variant], ("1x1x1", "33x20x40", "64x64x64"), "float32")
+    (result,) = results(cpu, [variant], ("1x1x1", "33x20x40", "64x64x64"), method.element_types[0])
     assert [f.message for f in result.errors] == [] and result.status == "clean"
     assert len(result.sizes) == 3
 

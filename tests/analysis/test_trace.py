@@ -99,7 +99,7 @@ def test_requests_and_sectors_are_those_of_the_addresses(method, shape, dtype):
         assert access.broadcasts == sum(
             len(set(row[row >= 0].tolist())) == 1 and (row >= 0).sum() > 1 for row in offsets
         )
-    assert [a.line for a in result.accesses] == [23, 23, 24]
+    assert [a.line for a in result.accesses] == [25, 25, 26]
     assert result.total("global", "load").sectors == sectors_of(np.concatenate([*a, *b]))
 
 

@@ -94,9 +94,14 @@ def test_a_type_that_the_method_does_not_support_is_refused(write_kernel: WriteK
 def test_lines_keep_their_numbers(method, fmad: bool) -> None:
     (variant,) = variants(method, {})
     element = ELEMENT_TYPES[method.element_types[-1]]
-    lines = program(variant, element, fmad).text.splitlines()
-    start = lines.index(f'#line 1 "{method.path.name}"')
-    assert lines[start + 1 :] == method.source.rstrip().splitlines()
+    made = program(variant, element, fmad)
+    source = method.source.rstrip().splitlines()
+    if "#line" not in method.code:
+        start = made.text.splitlines().index(f'#line 1 "{method.path.name}"')
+        assert made.text.splitlines()[start + 1 :] == source
+    # A header of cudamm's own stands in the place of the line that includes it.
+    numbers = [n for n, line in enumerate(source, 1) if "tensor_cores.cuh" not in line]
+    assert [made.lines[method.path.name, n] for n in numbers] == [source[n - 1] for n in numbers]
 
 
 def test_lines_keep_their_numbers_if_a_define_is_replaced(write_kernel: WriteKernel) -> None:

@@ -16,10 +16,17 @@ AnyKind = InputKind | Literal[""]
 
 INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
 
-NOT_VERIFIED = (
-    "nothing is verified on zeros, because many wrong kernels have the same product; the rates are those of "
-    "kernels that multiply zeros"
-)
+NOT_VERIFIED = "nothing was verified, because many wrong kernels have the right product of zeros"
+"""Remark on what was timed on zeros."""
+
+
+def named_kind(name: str) -> AnyKind:
+    """Return the kind of a name, or the empty one. Raises UsageError if there is no such kind."""
+    kinds: tuple[AnyKind, ...] = ("", *INPUT_KINDS)
+    for kind in kinds:
+        if name == kind:
+            return kind
+    raise UsageError(f"inputs={name!r}: it has to be one of {', '.join(INPUT_KINDS)}, or empty")
 
 
 def default_kind(element: ElementType) -> InputKind:
@@ -40,10 +47,11 @@ def check_kind(element: ElementType, kind: AnyKind) -> None:
         raise UsageError(f"{element.name} has no {kind} inputs: choose integers or zeros, or another type")
 
 
-def unusual_inputs(dtype: str, kind: AnyKind) -> str:
-    """Return `normal inputs`; empty for uniform floating-point numbers, and for whole numbers of int32.
+def usual_kind(dtype: str) -> InputKind:
+    """Return the kind of inputs of versions whose results do not name it."""
+    return "integers" if dtype == "int32" else "uniform"
 
-    These were the only inputs of versions whose results do not name their inputs.
-    """
-    usual = "integers" if dtype == "int32" else "uniform"
-    return "" if kind in ("", usual) else f"{kind} inputs"
+
+def unusual_inputs(dtype: str, kind: AnyKind) -> str:
+    """Return `normal inputs`, `integer inputs` or the like; empty for `usual_kind`."""
+    return "" if kind in ("", usual_kind(dtype)) else f"{kind.removesuffix('s')} inputs"

@@ -20,7 +20,7 @@ from cudamm.kernels.error_bound import (
     rounding_of_sums,
     sums_of_pieces,
 )
-from cudamm.kernels.input_kinds import NOT_VERIFIED, AnyKind, check_kind, default_kind
+from cudamm.kernels.input_kinds import AnyKind, check_kind, default_kind
 from cudamm.kernels.lower_precision import LowerPrecision, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
@@ -176,10 +176,9 @@ class Problem:
 
     @property
     def _largest_sum(self) -> int:
-        """Return the largest whole number up to which all are exact in the type of the sums."""
+        """Return the largest sum of whole numbers up to which all are exact, and are rounded to a number."""
         if self.element.is_integer:
             return 2**31 - 1
-        # A larger sum would be infinite as float16.
         return LARGEST_FLOAT16 if self.element.name == "float16" else 2**self.element.of_sums.significant_bits
 
     @property
@@ -296,7 +295,10 @@ class Problem:
     def check_verifiable(self) -> None:
         """Raise UsageError if the product of zeros, or no error bound for k, α and β; nothing is computed."""
         if self.input_kind == "zeros":
-            raise UsageError(f"--inputs zeros: {NOT_VERIFIED}")
+            raise UsageError(
+                "--inputs zeros verifies nothing, because many wrong kernels have the right product of "
+                "zeros: choose other inputs"
+            )
         gamma(self.element, self.shape.k)
         alpha, beta = self.scale.alpha, self.scale.beta
         for name, value in self.scale.names.items():
@@ -326,7 +328,7 @@ class Problem:
         if self.input_kind == "integers" and self.shape.k > self._largest_sum:
             raise UsageError(
                 f"K is {self.shape.k:,}: sums of so many whole numbers can exceed {self._largest_sum:,}, "
-                f"up to which {self.element.name} is exact; choose --inputs uniform"
+                f"the limit for {self.element.name}; choose --inputs uniform"
             )
 
     def prepare(self) -> None:

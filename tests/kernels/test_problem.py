@@ -183,7 +183,7 @@ def test_int32_has_whole_numbers_only(kind: InputKind) -> None:
 
 
 def test_a_product_of_zeros_cannot_be_verified() -> None:
-    with pytest.raises(UsageError, match=r"^--inputs zeros: nothing is verified on zeros"):
+    with pytest.raises(UsageError, match=r"^--inputs zeros verifies nothing"):
         Problem(Shape(1, 1, 1), FLOAT32, input_kind="zeros").check_verifiable()
 
 

@@ -222,6 +222,49 @@ def test_without_a_bound_only_the_exact_sum_rounded_once_is_right(
         assert run.product()[0, :2].astype(int).tolist() == [1, n + 8]
 
 
+COMPARED = """// entry: under_test
+// threads: 32
+// grid: 2
+// args: C
+// types: {type}
+// initial-c: 0
+
+%s
+__device__ Found found;
+__device__ int launches;
+__device__ double reference[] = {{{reference}}}, rows[] = {{0}}, columns[] = {{0, 0, 0, 0}};
+__global__ void under_test({c} *C) {{
+    const int launch = launches / 2;
+    if (launch == 0) judge(C, 4, 1, 4, reference, rows, columns, 0, 0, &found);
+    else if (blockIdx.x + threadIdx.x == 0) {{
+        C[0] = found.wrong;
+        C[1] = (unsigned)found.worst;
+    }}
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(&launches, 1);
+}}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "bfloat16"])
+def test_without_a_bound_only_the_reference_rounded_once_is_right(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+) -> None:
+    """Of the references, 4097 and 8195 are not exact in 16 bits."""
+    support = (FOLDER / "support.cu").read_text()
+    judge = support[support.index("struct Found") : support.index("#define REFERENCE_FOR")]
+    source = (FOLDER / "elements.cu").read_text() + judge
+    reference = [4097, -3, 8195, 12]
+    c = np.array([reference], dtype_of(dtype))
+    c.view(f"u{c.itemsize}")[0, 2] += 1
+    text = COMPARED.format(type=dtype, c=ELEMENT_TYPES[dtype].c_name, reference=str(reference)[1:-1])
+    with open_run(device, write_kernel(text.replace("%s", source)), "1x4x1", dtype) as run:
+        run.load_output(c)
+        run.launch()
+        run.launch()
+        assert run.product()[0, :2].astype(int).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("dtype", ONE_AND_LONG)
 def test_a_matrix_times_a_vector(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.random_elements import ElementStream
+from cudamm.kernels.random_elements import DISTRIBUTIONS, ElementStream, normal_quantiles
 
 PAGE = 256
 TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items()}
@@ -55,6 +55,7 @@ class FakeDriver:
     def __init__(self, room_bytes: int = 2**28) -> None:
         self.room_bytes = room_bytes
         self.allocations: list[Allocation] = []
+        self.variables: dict[str, Allocation] = {}
         self.Context = SimpleNamespace(synchronize=lambda: None)
         self.now_ms = 0.0
 
@@ -128,7 +129,9 @@ class FakeDriver:
         """Return a view of device memory; fails if it is not all of one allocation."""
         begin, size_bytes = int(address), np.dtype(dtype).itemsize * count
         owners = [
-            a for a in self.allocations if int(a) <= begin and begin + size_bytes <= int(a) + a.size_bytes
+            a
+            for a in (*self.allocations, *self.variables.values())
+            if int(a) <= begin and begin + size_bytes <= int(a) + a.size_bytes
         ]
         assert len(owners) == 1, "an access outside of device memory"
         return np.frombuffer((ctypes.c_char * size_bytes).from_address(begin), dtype)
@@ -151,7 +154,13 @@ class FakeDriver:
 
     def module(self) -> Any:
         """Return the module of cudamm's own kernels."""
-        return SimpleNamespace(get_function=lambda name: FakeFunction(self, name))
+
+        quantiles = self.variables["normal_quantiles"] = Allocation(self, 2 * 65536)
+        self.allocations.remove(quantiles)
+        return SimpleNamespace(
+            get_function=lambda name: FakeFunction(self, name),
+            get_global=lambda name: (int(self.variables[name]), self.variables[name].size_bytes),
+        )
 
 
 class FakeFunction:
@@ -175,11 +184,13 @@ class FakeFunction:
         if work is not None:
             work(*arguments)
 
-    def _stream(self, address: int, size_bytes: int, *key_and_largest: int) -> tuple[np.ndarray, np.ndarray]:
-        first, second, largest = key_and_largest
+    def _stream(self, address: int, size_bytes: int, *arguments: int) -> tuple[np.ndarray, np.ndarray]:
+        first, second, distribution, largest = arguments
+        quantiles = self.driver.variables["normal_quantiles"]
+        assert np.array_equal(self.driver.array(quantiles, np.int16, 65536), normal_quantiles())
         memory = self.driver.array(address, self.type, size_bytes // np.dtype(self.type).itemsize)
         expected = np.empty_like(memory)
-        ElementStream((first, second), largest).fill(expected)
+        ElementStream((first, second), DISTRIBUTIONS[distribution], largest).fill(expected)
         return memory, expected
 
     def _draw(self, *arguments: int) -> None:
@@ -210,7 +221,9 @@ class FakeFunction:
         )
         a, c = a[chosen], c[chosen]
         exact, sizes = a @ b, np.abs(a) @ np.abs(b)
-        wrong = ~(np.abs(c - exact) <= bound * sizes + rounding * np.abs(exact) + least)
+        allowed = bound * sizes + rounding * np.abs(exact) + least
+        nearest = exact.astype(np.float32).astype(self.type) if self.type.itemsize == 2 else exact
+        wrong = ~(np.abs(c - np.where(allowed == 0, nearest, exact)) <= allowed)
         words = self.driver.array(found, np.uint64, 2)
         words[0] += np.count_nonzero(wrong)
         words[1] = int(np.argmax(wrong))

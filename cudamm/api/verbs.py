@@ -54,6 +54,7 @@ from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.chosen_cases import cases_of_supported_types, usual_sizes
+from cudamm.kernels.input_kinds import NOT_VERIFIED, named_kind
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -74,6 +75,7 @@ def bench(
     device: str = "auto",
     fmad: bool = True,
     seed: int = 0,
+    inputs: str = "",
     allow_precision: str = "",
     runs: int | None = None,
     warmup: int | None = None,
@@ -103,6 +105,8 @@ def bench(
         device: `gpu`, `gpu:1`, `cpu`, or `auto` for a GPU if there is one.
         fmad: let the compiler fuse a multiplication and an addition.
         seed: seed of the random inputs.
+        inputs: `normal`, `uniform`, `integers` or `zeros`: the numbers in the random matrices. Empty:
+            uniform, but integers for int32 and normal for 16-bit types. Nothing is verified on zeros.
         allow_precision: `tf32`, `half` or `bfloat16`, to which a kernel may round; empty for none of them.
         runs: number of samples per variant; None: until the median is stable.
         warmup: number of launches before the samples; None: until the device was busy for 100 ms.
@@ -123,12 +127,12 @@ def bench(
         NoDeviceError: the device or a compiler is missing.
     """
     chosen = selection(methods, params, header)
-    variants = chosen.variants()
+    variants, kind = chosen.variants(), named_kind(inputs)
     settings = Settings(
         fmad=fmad,
         runs=None if runs is None else whole("runs", runs, 1, MOST_RUNS),
         warmup=None if warmup is None else whole("warmup", warmup, 0, MOST_WARMUP),
-        verify=verify,
+        verify=verify and kind != "zeros",
         cache="cold" if cold else "hot",
         max_noise=real("max_noise", max_noise, 1, positive=True),
         max_time_s=real("max_time_s", max_time_s, MOST_SECONDS),
@@ -140,11 +144,19 @@ def bench(
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
         wanted, left_out = cases_of_supported_types(
-            variants, chosen.is_named, sizes, dtypes, seed, allowed_precision=lower_precision(allow_precision)
+            variants,
+            chosen.is_named,
+            sizes,
+            dtypes,
+            seed,
+            allowed_precision=lower_precision(allow_precision),
+            inputs=kind,
         )
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in wanted])
         measured = list(measure.bench(worker, wanted, settings, progress or _no_progress))
+    if kind == "zeros":
+        remarks = [*remarks, NOT_VERIFIED]
     exact = with_exact_figures(measured, wanted, architecture, fmad, progress or _no_progress, timeout_s)
     by_position = {result.position: result for result in (*measured, *exact)}
     measured = [by_position[position] for position in sorted(by_position)]
@@ -169,6 +181,7 @@ def verify(
     device: str = "auto",
     fmad: bool = True,
     seed: int = 0,
+    inputs: str = "",
     alpha: float = 1.0,
     beta: float = 0.0,
     allow_precision: str = "",
@@ -183,6 +196,7 @@ def verify(
 
     Args:
         methods, params, device, fmad, seed, allow_precision, progress, header: as for `bench`.
+        inputs: as for `bench`, without `zeros`.
         timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
         n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
         dtype: as for `bench`; if it is not given, every type that a method has.
@@ -203,7 +217,7 @@ def verify(
     )
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale,
-        allowed_precision=lower_precision(allow_precision),
+        allowed_precision=lower_precision(allow_precision), inputs=named_kind(inputs),
     )  # fmt: skip
     limit_s = None if timeout_s is None else real("timeout_s", timeout_s, MOST_SECONDS, positive=True)
     with WorkerExecutor(device, limit_s) as worker:

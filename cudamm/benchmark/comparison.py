@@ -14,6 +14,7 @@ from cudamm.benchmark.result import CUBLAS
 from cudamm.benchmark.result_file import Saved
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.errors import UsageError
+from cudamm.kernels.input_kinds import usual_kind
 
 SCHEMA = "cudamm.compare/1"
 CLOCK_TOLERANCE = 0.02
@@ -154,6 +155,7 @@ def differences(old: Saved, new: Saved, comparisons: Sequence[Comparison]) -> li
     return [
         *_other_variants(old, new, both),
         *_changed_settings(old, new),
+        *_changed_inputs(old, new, both),
         *_changed_sources([c for c in both if c.other_variant is None]),
         *_changed_clocks(old, new, both),
         *_throttled(old, [c.old for c in both if c.old is not None]),
@@ -250,6 +252,20 @@ def _changed_settings(old: Saved, new: Saved) -> list[str]:
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]
+
+
+def _changed_inputs(old: Saved, new: Saved, both: Sequence[Comparison]) -> list[str]:
+    """Return a line for each two kinds of random inputs that are compared."""
+    pairs = dict.fromkeys((_inputs(c.old), _inputs(c.new)) for c in both if c.old and c.new)
+    return [
+        f"inputs: {before} in {old.path}, {after} in {new.path}: the rate of a kernel depends on its numbers"
+        for before, after in pairs
+        if before != after
+    ]
+
+
+def _inputs(row: Row) -> str:
+    return row["inputs"] or usual_kind(row["dtype"])
 
 
 def _settings(saved: Saved) -> dict[str, Any]:

@@ -86,8 +86,9 @@ def _cases_of(
 
 def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
     """Return the best median among the correct results of a problem; infinite if there are none."""
-    key = problem.shape.m, problem.shape.n, problem.shape.k, problem.element.name
-    candidates = [r for r in results if not r.is_yardstick and (r.m, r.n, r.k, r.dtype) == key]
+    shape = problem.shape
+    key = shape.m, shape.n, shape.k, problem.element.name, problem.input_kind
+    candidates = [r for r in results if not r.is_yardstick and (r.m, r.n, r.k, r.dtype, r.inputs) == key]
     medians_ms = [r.median_ms for r in candidates if r.status == "ok" and r.verdict.correct
                   and r.median_ms is not None]  # fmt: skip
     return min(medians_ms, default=float("inf"))

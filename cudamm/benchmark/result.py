@@ -14,6 +14,7 @@ from cudamm.benchmark.json_records import read_as
 from cudamm.benchmark.sample_statistics import Statistics, statistics_of
 from cudamm.devices.device import DeviceInfo as DeviceInfo
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
+from cudamm.kernels.input_kinds import AnyKind, usual_kind
 from cudamm.kernels.method import Execution, Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
 
@@ -136,6 +137,7 @@ class Result:
         identity: `Case.identity`; empty if the case was not compiled, and in files of older versions.
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
+        inputs: kind of the random inputs; files of older versions do not name it.
         exact: exact figures of a kernel that was executed without a GPU; None if they were not computed.
     """
 
@@ -157,6 +159,11 @@ class Result:
     position: int = 0
     chosen_by: ChosenBy = ""
     exact: ExactFigures | None = None
+    inputs: AnyKind = ""
+
+    def __post_init__(self) -> None:
+        """Replace the empty kind of inputs by the one that older versions had."""
+        object.__setattr__(self, "inputs", self.inputs or usual_kind(self.dtype))
 
     @property
     def label(self) -> str:
@@ -299,6 +306,7 @@ def result_of_case(
         identity=case.identity,
         position=case.position,
         chosen_by=case.variant.chosen_by,
+        inputs=case.problem.input_kind,
     )
 
 

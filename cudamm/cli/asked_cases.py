@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cudamm.kernels.chosen_cases import Cases
+    from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.method import Method
     from cudamm.kernels.variant import Variant
@@ -23,6 +24,7 @@ def asked_cases(
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
     allowed_precision: LowerPrecision = "",
+    inputs: AnyKind = "",
 ) -> Cases:
     """Return every variant on every problem, without methods of `all` that lack an element type.
 
@@ -33,6 +35,7 @@ def asked_cases(
         all_types: if no element type is named, take all types of each method instead of one.
         scale: α and β of α A B + β C.
         allowed_precision: a format to which kernels may round.
+        inputs: kind of the random inputs.
 
     Raises:
         UsageError: a size or an element type does not exist.
@@ -40,7 +43,7 @@ def asked_cases(
     from cudamm.kernels.chosen_cases import cases_of_supported_types
 
     chosen, remarks = cases_of_supported_types(
-        variants, is_named, sizes, dtypes, seed, all_types, scale, allowed_precision
+        variants, is_named, sizes, dtypes, seed, all_types, scale, allowed_precision, inputs
     )
     print_remarks(remarks, quiet)
     return chosen

@@ -11,6 +11,7 @@ from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.devices.device import Target
+    from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.problem import Problem
     from cudamm.kernels.selection import Selection
     from cudamm.kernels.variant import Variant
@@ -24,6 +25,7 @@ def default_and_best(
     seed: int,
     fmad: bool,
     quiet: bool,
+    inputs: AnyKind = "",
 ) -> tuple[list[tuple[Variant, Problem]], list[str]]:
     """Return each method at its default block size and at that of highest occupancy, and remarks on these.
 
@@ -40,8 +42,12 @@ def default_and_best(
 
     at_default = dataclasses.replace(selection, block=None)
     at_every_size = dataclasses.replace(at_default, swept=(BLOCK_SIZE,))
-    defaults = asked_cases(at_default.variants(), selection.is_named, sizes, dtypes, seed, quiet=quiet)
-    swept = asked_cases(at_every_size.variants(), selection.is_named, sizes, dtypes, seed, quiet=True)
+    defaults = asked_cases(
+        at_default.variants(), selection.is_named, sizes, dtypes, seed, quiet=quiet, inputs=inputs
+    )
+    swept = asked_cases(
+        at_every_size.variants(), selection.is_named, sizes, dtypes, seed, quiet=True, inputs=inputs
+    )
 
     def has_block_size(variant: Variant) -> bool:
         return not variant.method.runs_on_host and BLOCK_SIZE in variant.params

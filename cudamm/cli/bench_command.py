@@ -18,6 +18,7 @@ from cudamm.cli.output_options import PLOT, RESUME, OutputOptions, output_option
 from cudamm.cli.shared_options import (
     SIZES_BY_DEVICE,
     fmad_option,
+    inputs_option,
     precision_option,
     problem_options,
     seed_option,
@@ -33,7 +34,7 @@ REPORT_RUNS = 5
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(SIZES_BY_DEVICE, "float32", seed_option, precision_option)
+@problem_options(SIZES_BY_DEVICE, "float32", seed_option, inputs_option, precision_option)
 @measuring_options
 @output_options(
     option(
@@ -91,7 +92,7 @@ def bench_command(
         found: list[str] = []
         if auto:
             chosen, found = default_and_best(
-                selection, worker.target, sizes, dtypes, measuring.seed, fmad, outputs.quiet
+                selection, worker.target, sizes, dtypes, measuring.seed, fmad, outputs.quiet, measuring.inputs
             )
         else:
             chosen = asked_cases(
@@ -102,6 +103,7 @@ def bench_command(
                 measuring.seed,
                 quiet=outputs.quiet,
                 allowed_precision=measuring.allowed_precision,
+                inputs=measuring.inputs,
             )
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)

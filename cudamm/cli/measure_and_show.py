@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cudamm.cli.measuring_options import Measuring
 from cudamm.cli.output_options import OutputOptions
 from cudamm.errors import UsageError
+from cudamm.kernels.input_kinds import NOT_VERIFIED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,8 +31,8 @@ def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring
     from cudamm.execution.worker_executor import WorkerExecutor
 
     expected = None
-    if sizes and measuring.verify:
-        expected = sizes[0], dtypes[0] if dtypes else "float32", measuring.seed
+    if sizes and measuring.verifies:
+        expected = sizes[0], dtypes[0] if dtypes else "float32", measuring.seed, measuring.inputs
     return WorkerExecutor(measuring.device_spec, measuring.timeout_s, expected)
 
 
@@ -88,6 +89,8 @@ def measure_and_show(
         if kept:
             session.add_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
         session.add_remarks(remarks)
+        if measuring.inputs == "zeros":
+            session.add_remarks([NOT_VERIFIED])
         session.finish()
         return session.exit_status(all(result.status != "failed" for result in session.results))
 
@@ -140,7 +143,8 @@ def _resumed(
     records: dict[int, dict[str, Any]] = {}
     for position, (variant, problem) in enumerate(cases):
         shape, dtype = str(problem.shape), problem.element.name
-        key = variant.method.name, tuple(variant.params.items()), shape, dtype, variant.chosen_by
+        name, params = variant.method.name, tuple(variant.params.items())
+        key = name, params, shape, dtype, problem.input_kind, variant.chosen_by
         if key not in rows:
             continue
         result, records[position] = rows.pop(key)
@@ -158,4 +162,5 @@ def _resumed(
 
 def _key(result: Result) -> tuple[Any, ...]:
     shape = f"{result.m}x{result.n}x{result.k}"
-    return result.method, tuple(result.params.items()), shape, result.dtype, result.chosen_by
+    params = tuple(result.params.items())
+    return result.method, params, shape, result.dtype, result.inputs, result.chosen_by

@@ -15,6 +15,7 @@ from cudamm.cli.shared_options import cold_option, device_options, fields_of, ga
 
 if TYPE_CHECKING:
     from cudamm.benchmark.sampling_policy import Settings
+    from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
 
 
@@ -30,10 +31,16 @@ class Measuring:
     timeout_s: float
     verify: bool
     seed: int
+    inputs: AnyKind
     allowed_precision: LowerPrecision
     device_spec: str
     times: bool
     arch: str
+
+    @property
+    def verifies(self) -> bool:
+        """Return whether products are verified; those of zeros are not."""
+        return self.verify and self.inputs != "zeros"
 
     def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
         """Return the settings for `measure`."""
@@ -43,7 +50,7 @@ class Measuring:
             fmad=fmad,
             runs=self.runs,
             warmup=self.warmup,
-            verify=self.verify,
+            verify=self.verifies,
             cache="cold" if self.cold else "hot",
             max_noise=self.max_noise,
             max_time_s=self.max_time_s,

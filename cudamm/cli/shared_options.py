@@ -17,6 +17,7 @@ from cudamm.cli.launch_saving import saving_launches
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, Decorator
 from cudamm.errors import UsageError
+from cudamm.kernels.input_kinds import INPUT_KINDS
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
@@ -255,6 +256,11 @@ precision_option = option(
     "--allow-precision", "allowed_precision", type=click.Choice(["tf32", "half", "bfloat16"]),
     callback=lambda _context, _parameter, name: name or "", show_default="none",
     help="Format to which a kernel may round A and B, or their products; and its sums, if it is that of C.",
+)  # fmt: skip
+inputs_option = option(
+    "--inputs", type=click.Choice(INPUT_KINDS), callback=lambda _context, _parameter, name: name or "",
+    show_default="uniform; integers for int32, normal for 16-bit types",
+    help="Numbers in the random matrices. A tensor core's speed depends on them.",
 )  # fmt: skip
 scale_options = (
     option(

@@ -17,6 +17,7 @@ from cudamm.cli.shared_options import (
     EVERY_VALUE,
     SIZES_BY_DEVICE,
     fmad_option,
+    inputs_option,
     precision_option,
     problem_options,
     seed_option,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     block=EVERY_VALUE,
     values=EVERY_VALUE,
 )
-@problem_options(SIZES_BY_DEVICE, "float32", seed_option, precision_option)
+@problem_options(SIZES_BY_DEVICE, "float32", seed_option, inputs_option, precision_option)
 @measuring_options
 @output_options(
     option(
@@ -90,6 +91,7 @@ def sweep_command(
             measuring.seed,
             quiet=outputs.quiet,
             allowed_precision=measuring.allowed_precision,
+            inputs=measuring.inputs,
         )
         asked, remarks = fitted_to(worker.target, asked, selection.is_named)
         chosen = [case for case in asked if all_hold(restrictions, *case)]

@@ -21,6 +21,7 @@ from cudamm.cli.shared_options import (
     SIZES_BY_DEVICE,
     cold_option,
     device_options,
+    inputs_option,
     problem_options,
     selection_options,
     where_option,
@@ -30,6 +31,7 @@ from cudamm.errors import UsageError
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor
     from cudamm.kernels.chosen_cases import Cases
+    from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.selection import Selection
     from cudamm.tuning.search import Request
     from cudamm.tuning.tuned_store import Entry, Store
@@ -48,6 +50,7 @@ _NOT_STORED = (
         "--seed", type=WholeNumber(0, LARGEST_SEED), default=0, metavar="N",
         help="Seed of the random matrices, and of the variants with which the search starts.",
     ),
+    inputs_option,
 )  # fmt: skip
 @option_group(
     "Search",
@@ -76,6 +79,7 @@ def tune_command(
     conditions: tuple[str, ...],
     budget_s: float,
     seed: int,
+    inputs: AnyKind,
     cold: bool,
     listed: bool,
     forget: bool,
@@ -112,13 +116,15 @@ def tune_command(
     every_value = dataclasses.replace(selection, swept=None).variants()
     variants = kernels_of(every_value, selection.is_named, why_refused, "tune")
     restrictions = restrictions_of(conditions)
-    expected = (sizes[0], dtypes[0] if dtypes else "float32", seed) if sizes else None
+    expected = (sizes[0], dtypes[0] if dtypes else "float32", seed, inputs) if sizes else None
     with WorkerExecutor(device_spec, timeout_s, expected) as worker:
         from cudamm.tuning.search import Request
 
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
-        asked = asked_cases(variants, selection.is_named, sizes, dtypes, seed, quiet=outputs.quiet)
+        asked = asked_cases(
+            variants, selection.is_named, sizes, dtypes, seed, quiet=outputs.quiet, inputs=inputs
+        )
         chosen, remarks = supported_cases(
             restricted(asked, restrictions), selection.is_named, worker.target.lacks
         )

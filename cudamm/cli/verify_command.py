@@ -12,6 +12,7 @@ from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     device_option,
     fmad_option,
+    inputs_option,
     precision_option,
     problem_options,
     scale_options,
@@ -21,6 +22,7 @@ from cudamm.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.selection import Selection
 
@@ -28,7 +30,12 @@ if TYPE_CHECKING:
 @cloup.command()
 @selection_options(fmad_option)
 @problem_options(
-    ", ".join(VERIFIED_SIZES), "every type of the method", seed_option, *scale_options, precision_option
+    ", ".join(VERIFIED_SIZES),
+    "every type of the method",
+    seed_option,
+    inputs_option,
+    *scale_options,
+    precision_option,
 )
 @option_group("Device", device_option, verify_timeout_option)
 @output_options()
@@ -38,6 +45,7 @@ def verify_command(
     dtypes: tuple[str, ...],
     fmad: bool,
     seed: int,
+    inputs: AnyKind,
     alpha: float,
     beta: float,
     allowed_precision: LowerPrecision,
@@ -77,6 +85,7 @@ def verify_command(
         all_types=True,
         scale=(alpha, beta),
         allowed_precision=allowed_precision,
+        inputs=inputs,
     )
     with WorkerExecutor(device_spec, timeout_s) as worker:
         info = worker.target.info

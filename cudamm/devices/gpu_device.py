@@ -476,7 +476,7 @@ class _Reference:
         """Return an element of the reference and its bound."""
         rows, columns = self.problem.error_factors
         address = int(self._memory[0]) + 8 * (row * self.problem.shape.n + column)
-        element = _number_at(address, np.dtype(np.float64))
+        element = float(self.problem.nearest(np.array(_number_at(address, np.dtype(np.float64)))))
         of_rounding = self.problem.rounding_of_sums.of(element)
         return element, float(rows[row] * columns[column] + of_rounding)
 

@@ -19,6 +19,7 @@ from cudamm.devices.source_module import ModuleSource
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.random_elements import normal_quantiles
 from cudamm.kernels.reference_product import Matrix
 
 SOURCES = [
@@ -57,6 +58,8 @@ class Support:
         self._l2_bytes = l2_bytes
         try:
             self._module = _module(arch)
+            quantiles, _ = self._module.get_global("normal_quantiles")
+            cuda.memcpy_htod(quantiles, normal_quantiles())
             self._flags = cuda.pagelocked_zeros(
                 2, np.int32, mem_flags=cuda.host_alloc_flags.DEVICEMAP | cuda.host_alloc_flags.PORTABLE
             )
@@ -175,17 +178,17 @@ class Support:
 
         return statistics.median(self.time(launch, FLOOR_SAMPLES, 1, cold=False))
 
-    # Fresh inputs: see `fresh_inputs.cu`. A stream is given by its key and its largest whole number.
+    # Fresh inputs: see `fresh_inputs.cu`. A stream is given by `ElementStream.arguments`.
 
     def draw(self, element: str, address: int, size_bytes: int, *stream: int) -> None:
         """Fill memory with a stream of random elements."""
-        self._launch(f"draw_{element}", "PQQQi", address, size_bytes, *stream)
+        self._launch(f"draw_{element}", "PQQQii", address, size_bytes, *stream)
 
     def count_unlike(self, element: str, address: int, size_bytes: int, *stream: int) -> int:
         """Return how many elements in memory are not those of a stream."""
         self._cuda.memset_d32(self._results, 0, 4)
         results = int(self._results)
-        self._launch(f"count_unlike_{element}", "PQQQiP", address, size_bytes, *stream, results)
+        self._launch(f"count_unlike_{element}", "PQQQiiP", address, size_bytes, *stream, results)
         return self._result(0)
 
     def judge_rows(

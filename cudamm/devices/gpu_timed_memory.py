@@ -10,7 +10,7 @@ import numpy as np
 from cudamm.devices.device import GUARD_BYTES, DamagedMemoryError, Judged, Slot
 from cudamm.devices.gpu_support import MOST_JUDGED_ROWS, Support
 from cudamm.errors import KernelError
-from cudamm.kernels.error_bound import RoundingOfSums
+from cudamm.kernels.error_bound import RoundingOfSums, rounding_of_sums
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
@@ -84,7 +84,7 @@ class TimedMemory:
             self._cuda.memset_d32_async(memory, self._poison, self._region_bytes("C") // 4, None)
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            self._support.draw(self._element.name, region, size, *stream.key, stream.largest)
+            self._support.draw(self._element.name, region, size, *stream.arguments)
         self._place = place
         if problem.scale.beta:
             layout = self._layouts["C"]
@@ -116,7 +116,7 @@ class TimedMemory:
         """Raise DamagedMemoryError if a launch wrote outside of an output or into an input."""
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            if self._support.count_unlike(self._element.name, region, size, *stream.key, stream.largest):
+            if self._support.count_unlike(self._element.name, region, size, *stream.arguments):
                 raise DamagedMemoryError(f"wrote into the input {name}, or beyond its edge", name)
         begin, first = int(self._outputs[output]), self._output_address(output)
         after = first + self._matrix_bytes("C")
@@ -142,6 +142,8 @@ class TimedMemory:
         bound *= 1 + rounding.relative
         wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound, rounding)
         if not wrong and count < m:
+            # The product with a vector rounds no sum, so that of C has the error even if C is exact.
+            rounding = rounding_of_sums(self._element)
             wrong = not self._is_product(places, random.choice((-1.0, 1.0), n), m, k, bound, rounding)
         return Judged(bool(wrong), count)
 

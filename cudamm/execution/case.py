@@ -10,6 +10,7 @@ from cudamm.compile.identity import hash_of
 from cudamm.compile.program import Program
 from cudamm.devices.device import Target
 from cudamm.errors import KernelError
+from cudamm.kernels.input_kinds import unusual_inputs
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import Execution
 from cudamm.kernels.problem import Problem
@@ -54,6 +55,7 @@ class Case:
             self.program_identity, method.entry, method.sums_in_k_order, method.ceiling, self.launch,
             problem.shape, problem.element, problem.seed, self.fmad,
             *filter(None, [problem.allowed_precision]),
+            *filter(None, [unusual_inputs(problem.element.name, problem.input_kind)]),
         )  # fmt: skip
         return hash_of(map(repr, made_from))
 

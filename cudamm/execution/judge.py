@@ -110,13 +110,13 @@ def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
     """Return the verdict if the device itself finds the product right; None if the host has to judge."""
-    is_integer = problem.element.is_integer
-    if not (is_integer or fmad or not _has_ordered_sum(variant, problem)):
+    is_exact = problem.is_exact
+    if not (is_exact or fmad or not _has_ordered_sum(variant, problem)):
         return None
     deviation = run.deviation(problem)
     if deviation is None or deviation.wrong:
         return None
-    return Verdict(True, "", True if is_integer else None, deviation.error, deviation.bound)
+    return Verdict(True, "", True if is_exact else None, deviation.error, deviation.bound)
 
 
 def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> Verdict:
@@ -129,7 +129,7 @@ def _judge(product: Matrix, problem: Problem, variant: Variant, fmad: bool) -> V
     error_bound = float(bound[worst])
     if wrong.any():
         return Verdict(False, "", False, max_error, error_bound)
-    if problem.element.is_integer:
+    if problem.is_exact:
         return Verdict(True, "", True, max_error, error_bound)
     if fmad or not _has_ordered_sum(variant, problem):
         return Verdict(True, "", None, max_error, error_bound)

@@ -166,7 +166,8 @@ class TimedLaunches:
         a, b = problem.inputs
         rows, columns = problem.error_factors
         n = product.shape[1]
-        error = np.abs(product[row] - problem.scale.alpha * (a[row].astype(np.float64) @ b[:, :n]))
+        expected = problem.nearest(problem.scale.alpha * (a[row].astype(np.float64) @ b[:, :n]))
+        error = np.abs(product[row] - expected)
         bound = 2 * rows[row] * columns[:n] + problem.rounding_of_sums.of(product[row].astype(np.float64))
         is_near = error <= bound + abs(problem.scale.beta)
         of_problem = is_near[wrong[row]].all() and not wrong_elements(product, problem)[wrong].any()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cudamm.devices.device import GUARD_BYTES, Run, guards_of
 from cudamm.errors import UsageError
-from cudamm.kernels.error_bound import error_factors, gamma, norms_of
+from cudamm.kernels.error_bound import error_factors, norms_of
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import Matrix, Problem, Shape
@@ -106,8 +106,8 @@ def missing_terms(run: Run, problem: Problem) -> str:
         row = int(np.argmax(np.abs(product[:, 0] - a @ b[:, 0])))
         partial = np.vstack([np.zeros(b.shape[1]), np.cumsum(a[row][:, None] * b, axis=0)])
         bound = _bound(a[row : row + 1], b, problem)[0]
-        first = np.flatnonzero((np.abs(partial - product[row]) <= bound).all(axis=1))
-        last = np.flatnonzero((np.abs((partial[-1] - partial) - product[row]) <= bound).all(axis=1))
+        first = np.flatnonzero(_agree(partial, product[row], bound, problem).all(axis=1))
+        last = np.flatnonzero(_agree(partial[-1] - partial, product[row], bound, problem).all(axis=1))
         for end in first[(first > 0) & (first < k)]:
             if _is_product(product, a[:, :end], b[:end], problem):
                 return _end_missing(int(end), k)
@@ -407,7 +407,7 @@ class _Observed:
         bound = _bound(left, right, self._problem)
         if diagonal:
             bound = np.diagonal(bound)
-        return np.asarray((np.abs(sums - found) <= bound) | (np.isnan(sums) & np.isnan(found)))
+        return _agree(sums, found, bound, self._problem) | np.asarray(np.isnan(sums) & np.isnan(found))
 
 
 def _with_transposed_tiles(
@@ -433,13 +433,22 @@ def _transposed_in_tiles(matrix: Matrix, tile: int) -> Matrix:
 
 
 def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
-    """Return the error bound of a product; doubled, because here it is computed in float64 too."""
+    """Return the error bound of sums before they are rounded to the element type.
+
+    For float64 it is doubled, because here sums are computed in float64 too.
+    """
     try:
-        rows, columns = error_factors(norms_of(a, b), gamma(problem.of_sums, max(1, a.shape[1])))
+        rows, columns = error_factors(norms_of(a, b), problem.gamma(max(1, a.shape[1])))
     except UsageError:  # there is no bound: nothing is near enough
         return np.zeros((a.shape[0], b.shape[1]))
     bound: Matrix = np.outer(rows, columns) * (2 if problem.element.name == "float64" else 1)
-    return bound + problem.rounding_of_sums.of(a @ b) if problem.element.rounds_sums else bound
+    return bound
+
+
+def _agree(sums: Matrix, found: Matrix, bound: Matrix, problem: Problem) -> Mask:
+    """Return where elements of C equal sums within a bound on the sums' errors, and the sums' rounding."""
+    error = np.abs(problem.nearest(sums) - found)
+    return np.asarray(error <= bound + problem.rounding_of_sums.of(sums))
 
 
 def _product(run: Run, problem: Problem) -> Matrix:
@@ -450,7 +459,7 @@ def _product(run: Run, problem: Problem) -> Matrix:
 
 
 def _is_product(product: Matrix, a: Matrix, b: Matrix, problem: Problem) -> bool:
-    return bool((np.abs(product - a @ b) <= _bound(a, b, problem)).all())
+    return bool(_agree(a @ b, product, _bound(a, b, problem), problem).all())
 
 
 def _of_values(run: Run, problem: Problem) -> str:
@@ -463,7 +472,7 @@ def _of_values(run: Run, problem: Problem) -> str:
     factor = _factor(product, problem)
     if factor is not None:
         return f"C is {factor:g} times the product"
-    if problem.element.is_integer:
+    if problem.input_kind == "integers":
         return ""
     if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_EXACT:
         return f"{WHOLE_NUMBERS}: the kernel sums or stores in a variable of a whole-number type"
@@ -486,9 +495,9 @@ def _factor(product: Matrix, problem: Problem) -> float | None:
         return None
     exact = float(product[place] / reference[place])
     factor = float(f"{exact:.4g}")  # rounding errors leave digits behind
-    if not problem.element.is_integer and abs(factor - 1) < LEAST_FACTOR:
+    if not problem.is_exact and abs(factor - 1) < LEAST_FACTOR:
         return None  # rounding to fewer bits makes products a little smaller too
-    if factor in (0, 1) or (problem.element.is_integer and factor != exact):
+    if factor in (0, 1) or (problem.is_exact and factor != exact):
         return None
     bound = problem.error_bound * max(1.0, abs(factor)) * 1.5  # the multiplication is rounded too
     return factor if (np.abs(product - factor * reference) <= bound).all() else None

@@ -56,7 +56,7 @@ class WorkerExecutor(Executor):
     """An executor that runs cases in a worker process."""
 
     def __init__(
-        self, device_spec: str, timeout_s: float | None, expected: tuple[str, str, int] | None = None
+        self, device_spec: str, timeout_s: float | None, expected: tuple[str, str, int, str] | None = None
     ) -> None:
         """Start the worker process, which begins to open a device; `target` waits for the device.
 
@@ -64,8 +64,8 @@ class WorkerExecutor(Executor):
             device_spec: name of a device, for `find_device.find`.
             timeout_s: time limit for a request that runs a case, in seconds; None: TIMEOUT_S, or
                 SMALL_TIMEOUT_S for a small product on the CPU device.
-            expected: size, element type and seed of the problem that will be requested first; the worker
-                process makes its matrices while the device is being opened.
+            expected: size, element type, seed and kind of inputs of the problem that will be requested first;
+                the worker process makes its matrices while the device is being opened.
         """
         self._spec = device_spec
         self._timeout_s = timeout_s

@@ -1,7 +1,7 @@
 """The worker process, which owns the device and answers the requests of a `WorkerExecutor`.
 
 Only `WorkerExecutor` starts it:
-python -m cudamm.execution.worker_process DEVICE SOCKET PARENT [SIZE TYPE SEED]
+python -m cudamm.execution.worker_process DEVICE SOCKET PARENT [SIZE TYPE SEED INPUTS]
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from cudamm.devices import find_device  # noqa: E402
 from cudamm.errors import CudammError  # noqa: E402
 from cudamm.execution.in_process_executor import Expected, InProcessExecutor  # noqa: E402
 from cudamm.execution.process_protocol import RequestHandler, Success, answer_to  # noqa: E402
+from cudamm.kernels.input_kinds import named_kind  # noqa: E402
 from cudamm.kernels.method import ELEMENT_TYPES  # noqa: E402
 from cudamm.kernels.problem import Problem, parse_shape  # noqa: E402
 
@@ -70,13 +71,16 @@ def _mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _expected(size: str, dtype: str, seed: str) -> Expected | None:
+def _expected(size: str, dtype: str, seed: str, inputs: str) -> Expected | None:
     """Start to make a problem's matrices; return None if the arguments describe no problem.
 
     The request for the problem then reports the mistake.
     """
     try:
-        return Expected(Problem(parse_shape(size), ELEMENT_TYPES[dtype], int(seed)))
+        shape, element = parse_shape(size), ELEMENT_TYPES[dtype]
+        problem = Problem(shape, element, int(seed), input_kind=named_kind(inputs))
+        problem.check_inputs()
+        return Expected(problem)
     except (CudammError, KeyError):
         return None
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import KernelError, UsageError
+from cudamm.kernels.input_kinds import AnyKind, has_kind
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
 from cudamm.kernels.variant import Variant, check_count
 from cudamm.source.expression import Expression, parse_condition
@@ -30,6 +31,7 @@ def cases(
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
     allowed_precision: LowerPrecision = "",
+    inputs: AnyKind = "",
 ) -> list[tuple[Variant, Problem]]:
     """Return every variant on every size in every element type, grouped by size and type.
 
@@ -37,9 +39,11 @@ def cases(
         all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
         scale: α and β of α A B + β C.
         allowed_precision: a format to which float32 and float64 kernels may round.
+        inputs: kind of the random inputs; of all element types, those without such inputs are left out.
 
     Raises:
-        UsageError: a size is malformed, an element type does not exist, or there are too many cases.
+        UsageError: a size is malformed, an element type does not exist or has no such inputs, or there are
+            too many cases.
     """
     from cudamm.kernels.problem import Problem, Scale, parse_shape  # imports NumPy, which commands load late
 
@@ -50,20 +54,25 @@ def cases(
         if elements:
             return elements
         supported = [ELEMENT_TYPES[name] for name in method.element_types]
-        return supported if all_types else supported[:1]
+        return [e for e in supported if has_kind(e, inputs)] or supported if all_types else supported[:1]
 
     check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
     problems = {
-        (s, e): Problem(s, e, seed, Scale(*scale), "" if e.is_integer else allowed_precision)
+        (s, e): Problem(
+            s, e, seed, Scale(*scale), "" if e.is_integer else allowed_precision, input_kind=inputs
+        )
         for s in shapes
         for e in elements or ELEMENT_TYPES.values()
     }
-    return [
+    chosen = [
         (variant, problem)
         for (_, element), problem in problems.items()
         for variant in variants
         if element in types_of(variant.method)
     ]
+    for problem in dict.fromkeys(problem for _, problem in chosen):
+        problem.check_inputs()
+    return chosen
 
 
 def are_square_only(variants: Sequence[Variant]) -> bool:
@@ -181,6 +190,7 @@ def cases_of_supported_types(
     all_types: bool = False,
     scale: tuple[float, float] = (1.0, 0.0),
     allowed_precision: LowerPrecision = "",
+    inputs: AnyKind = "",
 ) -> tuple[Cases, list[str]]:
     """Return the cases of `cases` without methods that lack a type, and remarks.
 
@@ -196,7 +206,8 @@ def cases_of_supported_types(
     """
     kept: Cases = []
     left_out: dict[str, dict[str, None]] = {}
-    for variant, problem in cases(variants, sizes, dtypes, seed, all_types, scale, allowed_precision):
+    chosen = cases(variants, sizes, dtypes, seed, all_types, scale, allowed_precision, inputs)
+    for variant, problem in chosen:
         method, dtype = variant.method, problem.element.name
         if not (dtypes or all_types or is_named(method)) and USUAL_TYPE not in method.element_types:
             continue  # without a named type, a table has one type

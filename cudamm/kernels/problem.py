@@ -20,6 +20,7 @@ from cudamm.kernels.error_bound import (
     rounding_of_sums,
     sums_of_pieces,
 )
+from cudamm.kernels.input_kinds import AnyKind, check_kind, default_kind
 from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, LowerPrecision, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
@@ -33,6 +34,9 @@ MOST_ELEMENTS = 2**31 - 1
 
 LARGEST_WHOLE = 100
 """Largest absolute value of a random whole number, but for launches on inputs that no launch has seen."""
+
+LARGEST_FLOAT16 = 65504
+"""Largest number of float16."""
 
 LEAST_SCALE = 1e-20
 """Least absolute value of a factor that is not 0; with a smaller one, errors below the normal range count."""
@@ -114,6 +118,7 @@ class Problem:
         draw: number of the draw; each has other inputs, for launches on inputs that no launch has seen.
         window: where in the draw's streams of random elements the inputs begin.
         column_major: the inputs into which a stream is written column by column.
+        input_kind: which numbers the elements of A and B are; the element type's default if empty.
     """
 
     shape: Shape
@@ -124,6 +129,11 @@ class Problem:
     draw: int = 0
     window: int = 0
     column_major: tuple[MatrixName, ...] = ()
+    input_kind: AnyKind = ""
+
+    def __post_init__(self) -> None:
+        """Replace an empty kind of inputs by the default, so that equal problems are equal."""
+        object.__setattr__(self, "input_kind", self.input_kind or default_kind(self.element))
 
     def redrawn(
         self, draw: int, shape: Shape, column_major: tuple[MatrixName, ...], window: int = 0
@@ -133,10 +143,10 @@ class Problem:
 
     @functools.cached_property
     def inputs(self) -> tuple[Matrix, Matrix]:
-        """Return random matrices A (m x k) and B (k x n), with elements of both signs.
+        """Return random matrices A (m x k) and B (k x n), with elements of both signs unless they are zeros.
 
-        Floating-point elements are uniform in [-1, 1). The absolute value of whole numbers is at most 100,
-        and less for a very large k, so that no sum overflows and only the exact result is right.
+        The absolute value of whole numbers is at most 100, and less for a large k, so that all sums are exact
+        and only the exact result is right.
         """
         m, n, k = self.shape.m, self.shape.n, self.shape.k
         of_a, of_b = self.streams
@@ -151,21 +161,36 @@ class Problem:
     def streams(self) -> tuple[ElementStream, ElementStream]:
         """Return the streams of random elements of which A and B are a window."""
         numbers = [self.seed, self.shape.m, self.shape.n, self.shape.k, self.draw]
-        a, b = (stream([*numbers, matrix], self._largest_whole) for matrix in (0, 1))
+        kind = self.input_kind
+        if kind in ("normal", "uniform"):
+            a, b = (stream([*numbers, matrix], kind) for matrix in (0, 1))
+        else:
+            largest = self._largest_whole if kind == "integers" else 0
+            a, b = (stream([*numbers, matrix], "integers", largest) for matrix in (0, 1))
         return a, b
 
     @property
+    def is_exact(self) -> bool:
+        """Return whether only the exact product is right, rounded once to the element type."""
+        return self.input_kind == "integers" and not self.allowed_precision
+
+    @property
+    def _largest_sum(self) -> int:
+        """Return the largest sum of whole numbers up to which all are exact, and are rounded to a number."""
+        if self.element.is_integer:
+            return 2**31 - 1
+        return LARGEST_FLOAT16 if self.element.name == "float16" else 2**self.element.of_sums.significant_bits
+
+    @property
     def _largest_whole(self) -> int:
-        """Return the largest absolute value of a whole number of A and B; 0 for floating-point elements.
+        """Return the largest absolute value of a whole number of A and B.
 
         Those of a draw are as large as int32 allows, so that no product of bytes or in float32 is right.
         """
-        if not self.element.is_integer:
-            return 0
-        room = 2**31 - 1 - abs(self.scale.beta) * LARGEST_WHOLE
+        room = self._largest_sum - abs(self.scale.beta) * LARGEST_WHOLE
         of_product = room / max(1.0, abs(self.scale.alpha)) / self.shape.k
         most = math.isqrt(max(1, int(of_product)))
-        return most if self.draw else min(LARGEST_WHOLE, most)
+        return most if self.draw and self.element.is_integer else min(LARGEST_WHOLE, most)
 
     @functools.cached_property
     def output(self) -> Matrix:
@@ -175,17 +200,25 @@ class Problem:
         """
         random = np.random.default_rng([self.seed, self.shape.m, self.shape.n, self.shape.k, self.draw, 3])
         extents = self.shape.m, self.shape.n
-        if self.element.is_integer:
-            return random.integers(-LARGEST_WHOLE, LARGEST_WHOLE, extents, np.int32, endpoint=True)
+        if self.input_kind == "integers":
+            whole = random.integers(-LARGEST_WHOLE, LARGEST_WHOLE, extents, np.int32, endpoint=True)
+            return whole.astype(self.element.dtype, copy=False)
         return random.uniform(-1, 1, extents).astype(self.element.dtype)
 
     @functools.cached_property
     def reference(self) -> tuple[Matrix, Matrix]:
         """Return the high part and the low part of the float64 result (m x n): see `reference_product`."""
         product = reference_product(*self.inputs, self.element)
-        if self.scale == UNSCALED:
-            return product
-        return scaled_sum(product, self.output, self.scale.alpha, self.scale.beta)
+        if self.scale != UNSCALED:
+            product = scaled_sum(product, self.output, self.scale.alpha, self.scale.beta)
+        return self.nearest(product[0]), product[1]
+
+    def nearest(self, sums: Matrix) -> Matrix:
+        """Return exact sums as the element type rounds them if only these are right, else the sums."""
+        if not (self.is_exact and self.element.rounds_sums):
+            return sums
+        rounded: Matrix = sums.astype(np.float32).astype(self.element.dtype).astype(np.float64)
+        return rounded
 
     @property
     def error_bound(self) -> Matrix:
@@ -207,7 +240,7 @@ class Problem:
     @property
     def rounding_of_sums(self) -> RoundingOfSums:
         """Return the error of rounding a sum to the element type, on top of the error of the sum."""
-        return rounding_of_sums(self.element)
+        return RoundingOfSums() if self.is_exact else rounding_of_sums(self.element)
 
     @property
     def error_factors(self) -> tuple[Matrix, Matrix]:
@@ -236,7 +269,15 @@ class Problem:
             UsageError: k is too large for any bound.
         """
         roundings = self.shape.k + (0 if self.scale == UNSCALED else ROUNDINGS_OF_SCALING)
-        return gamma(self.of_sums, roundings) + product_error(self.allowed_precision)
+        return self.gamma(roundings) + product_error(self.allowed_precision)
+
+    def gamma(self, roundings: int) -> float:
+        """Return the largest error of sums with a number of roundings, as `error_bound.gamma` does.
+
+        Raises:
+            UsageError: there are so many roundings that there is no bound.
+        """
+        return 0.0 if self.is_exact else gamma(self.of_sums, roundings)
 
     @functools.cached_property
     def _norms(self) -> tuple[Matrix, Matrix]:
@@ -261,22 +302,42 @@ class Problem:
         return x, expected, tolerance
 
     def check_verifiable(self) -> None:
-        """Raise UsageError if there is no error bound for k, or for α and β; nothing is computed."""
+        """Raise UsageError if the product of zeros, or no error bound for k, α and β; nothing is computed."""
+        if self.input_kind == "zeros":
+            raise UsageError(
+                "--inputs zeros verifies nothing, because many wrong kernels have the right product of "
+                "zeros: choose other inputs"
+            )
         gamma(self.of_sums, self.shape.k)
         alpha, beta = self.scale.alpha, self.scale.beta
         for name, value in self.scale.names.items():
             if 0 < abs(value) < LEAST_SCALE:
                 raise UsageError(f"{name} is {value:g}: it has to be 0 or at least {LEAST_SCALE:g} in size")
-        if not self.element.is_integer or self.scale == UNSCALED:
+        if self.input_kind != "integers" or self.scale == UNSCALED:
             return
         if not (alpha.is_integer() and beta.is_integer()):
-            raise UsageError(
-                f"alpha is {alpha:g} and beta is {beta:g}: for int32 both have to be whole numbers; choose "
-                "another type with --dtype"
+            whose, other = (
+                ("int32", "another type with --dtype")
+                if self.element.is_integer
+                else ("--inputs integers", "other inputs")
             )
-        if abs(alpha) * self.shape.k + abs(beta) * LARGEST_WHOLE >= 2**31:
             raise UsageError(
-                f"alpha {alpha:g} and beta {beta:g} are too large for int32 and K = {self.shape.k}"
+                f"alpha is {alpha:g} and beta is {beta:g}: for {whose} both have to be whole numbers; choose "
+                f"{other}"
+            )
+        if abs(alpha) * self.shape.k + abs(beta) * LARGEST_WHOLE > self._largest_sum:
+            raise UsageError(
+                f"alpha {alpha:g} and beta {beta:g} are too large for {self.element.name} and "
+                f"K = {self.shape.k}"
+            )
+
+    def check_inputs(self) -> None:
+        """Raise UsageError if the element type or K has no inputs of this kind."""
+        check_kind(self.element, self.input_kind)
+        if self.input_kind == "integers" and self.shape.k > self._largest_sum:
+            raise UsageError(
+                f"K is {self.shape.k:,}: sums of so many whole numbers can exceed {self._largest_sum:,}, "
+                f"the limit for {self.element.name}; choose --inputs uniform"
             )
 
     def prepare(self) -> None:
@@ -303,11 +364,8 @@ class Problem:
         """
         _, expected, tolerance = self._probe
         rows, columns = self._norms
-        detectable = (
-            0.25
-            if self.element.is_integer
-            else rows * (gamma(self.of_sums, self.shape.k) * columns.min() / 1000)
-        )
+        # An error of 1 changes P x by at least 1, of which rounding errors hide less than half.
+        detectable = 0.49 if self.is_exact else rows * (self.gamma(self.shape.k) * columns.min() / 1000)
         with np.errstate(invalid="ignore", over="ignore"):
             is_right = bool((np.abs(times_probe - expected) <= tolerance).all())  # False for NaN
         return is_right and not (tolerance > detectable).any()
@@ -318,7 +376,7 @@ class Problem:
             times_probe = product @ self.probe
         if not self.is_product(times_probe):
             return False
-        self.__dict__["reference"] = product, np.zeros(product.shape)
+        self.__dict__["reference"] = self.nearest(product), np.zeros(product.shape)
         return True
 
     def sum_in_k_order(self, rows: npt.NDArray[np.intp]) -> Matrix:

@@ -75,7 +75,7 @@ def _origin(saved: Saved) -> str:
 
 def _table(new: Saved, rows: Sequence[Comparison], left_out: Sequence[str]) -> Table:
     first, device = rows[0].row, new.document["device"]["name"]
-    label = ProblemLabel(first["m"], first["n"], first["k"], first["dtype"], first["fmad"])
+    label = ProblemLabel(first["m"], first["n"], first["k"], first["dtype"], first["fmad"], first["inputs"])
     title = f"{label.spaced} (M x N x K), {label.kind}, {first['cache']} cache, on {device}"
     table = Table(title=escape(title), title_justify="left", title_style="bold", expand=False)
     narrow = _ONE_LINE in left_out

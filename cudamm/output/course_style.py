@@ -18,7 +18,7 @@ def render(console: Console, view: ResultsView) -> None:
     """Print each configuration's runs and mean, whether it was right, and what each sweep shows."""
     for problem in view.problems:
         label = problem.label
-        title = f"{label.spaced} (M x N x K), {label.dtype}, on {escape(view.device)}"
+        title = f"{label.spaced} (M x N x K), {label.elements}, on {escape(view.device)}"
         console.print(title, style="bold")
         console.print()
         for _, rows in itertools.groupby(problem.rows, key=lambda row: row.label):

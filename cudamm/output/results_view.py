@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cudamm.benchmark.result import Result, Status, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.execution.case import ORDER_MATTERS
+from cudamm.kernels.input_kinds import AnyKind, unusual_inputs
 from cudamm.output.best_row import best_candidates, best_of_several, best_row
 from cudamm.output.number_format import parameters, rate_unit, variant
 from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, marks_of
@@ -32,13 +33,14 @@ MOST_ROWS = 500
 
 
 class ProblemLabel(NamedTuple):
-    """A problem's label: its sizes, its element type, and whether multiply-adds were fused."""
+    """A problem's label: its sizes, element type and inputs, and whether multiply-adds were fused."""
 
     m: int
     n: int
     k: int
     dtype: str
     fmad: bool
+    inputs: AnyKind = ""
 
     @property
     def size(self) -> str:
@@ -63,7 +65,12 @@ class ProblemLabel(NamedTuple):
     @property
     def kind(self) -> str:
         """Return the label without the sizes."""
-        return self.dtype + ("" if self.fmad else ", no fused multiply-add")
+        return self.elements + ("" if self.fmad else ", no fused multiply-add")
+
+    @property
+    def elements(self) -> str:
+        """Return `bfloat16, normal inputs`, or only the type if the inputs are the usual ones."""
+        return ", ".join(filter(None, (self.dtype, unusual_inputs(self.dtype, self.inputs))))
 
     def __str__(self) -> str:
         return f"{self.m} × {self.n} × {self.k} (M × N × K), {self.kind}"
@@ -109,7 +116,7 @@ class ResultRow:
     def problem(self) -> ProblemLabel:
         """Return the label of the row's problem."""
         r = self.result
-        return ProblemLabel(r.m, r.n, r.k, r.dtype, r.fmad)
+        return ProblemLabel(r.m, r.n, r.k, r.dtype, r.fmad, r.inputs)
 
     @property
     def is_timed(self) -> bool:
@@ -395,7 +402,7 @@ def results_view(device: str, results: Iterable[Result], baseline: str = BASELIN
     """
     groups: dict[ProblemLabel, list[Result]] = {}
     for result in results:
-        label = ProblemLabel(result.m, result.n, result.k, result.dtype, result.fmad)
+        label = ProblemLabel(result.m, result.n, result.k, result.dtype, result.fmad, result.inputs)
         groups.setdefault(label, []).append(result)
     problems = tuple(_problem_rows(label, group, baseline) for label, group in groups.items())
     rows = [row for problem in problems for row in problem.rows]
@@ -464,6 +471,12 @@ def _variant(result: Result) -> tuple[str, str]:
 def _reason(result: Result) -> str:
     """Return why a result failed or was skipped, without the variant, which is printed beside it."""
     return result.reason.removeprefix(f"{variant(result.method, result.params)} ")
+
+
+def inputs_of(results: Iterable[Result]) -> str:
+    """Return `normal inputs` or the like if all results have these; empty for the usual inputs."""
+    kinds = {unusual_inputs(result.dtype, result.inputs) for result in results}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def caches_of(results: Iterable[Result]) -> str:

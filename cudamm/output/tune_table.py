@@ -15,7 +15,7 @@ from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_marks, print_troubles
 from cudamm.output.number_format import parameters, percent, rate_unit, ratio, significant
 from cudamm.output.result_marks import marks_of
-from cudamm.output.results_view import ResultRow, caches_of, troubles
+from cudamm.output.results_view import ResultRow, caches_of, inputs_of, troubles
 from cudamm.tuning.search import NOT_TIMED, Outcome
 from cudamm.tuning.tuned_store import Entry
 
@@ -50,7 +50,8 @@ def render(console: Console, device: DeviceInfo, outcomes: Sequence[Outcome]) ->
 
 def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Table:
     caches = caches_of(outcome.winner for outcome in outcomes if outcome.winner)
-    title = escape(f"The fastest parameters on {device.name}" + (f", L2 {caches}" if caches else ""))
+    words = f"The fastest parameters on {device.name}", caches and f"L2 {caches}", _inputs(outcomes)
+    title = escape(", ".join(filter(None, words)))
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
     units = {rate_unit(o.task.problem.element.name) for o in outcomes if o.trials}
     rate = " or ".join(sorted(units)) or "GFLOP/s"
@@ -78,9 +79,13 @@ def _table(device: DeviceInfo, outcomes: Sequence[Outcome], left_out: Sequence[s
     return table
 
 
+def _inputs(outcomes: Sequence[Outcome]) -> str:
+    return inputs_of(trial.result for outcome in outcomes for trial in outcome.trials)
+
+
 def _verified_table(device: DeviceInfo, outcomes: Sequence[Outcome]) -> Table:
     """Return a table without times, since times on the CPU device say nothing about a GPU."""
-    title = escape(f"Variants verified on {device.name}")
+    title = escape(", ".join(filter(None, (f"Variants verified on {device.name}", _inputs(outcomes)))))
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
     for name in ("method", "M x N x K", "type", "right", "tried", "search"):
         table.add_column(name, justify="right" if name in ("right", "tried") else "left", no_wrap=True)

@@ -14,7 +14,7 @@ from cudamm.devices.device import DeviceInfo
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_troubles
 from cudamm.output.number_format import parameters
-from cudamm.output.results_view import troubles
+from cudamm.output.results_view import inputs_of, troubles
 from cudamm.output.variant_table import Parameters, shown_parameters
 
 _LEGEND = (
@@ -38,8 +38,8 @@ _LAYOUTS: tuple[tuple[Parameters, bool], ...] = (
 def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> None:
     """Print the table, then every failure with its place, then the count."""
     shapes = list(dict.fromkeys((r.m, r.n, r.k) for r in results))
-    fmad = "" if results[0].fmad else ", no fused multiply-add"
-    title = f"Verified on {escape(device.name)}{fmad}"
+    fmad = "" if results[0].fmad else "no fused multiply-add"
+    title = ", ".join(filter(None, (f"Verified on {escape(device.name)}", inputs_of(results), fmad)))
 
     # Results are grouped by variant. Variants are in the order of their first results.
     order = {name: i for i, name in enumerate(dict.fromkeys(_variant(r) for r in results))}

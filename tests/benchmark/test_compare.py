@@ -71,6 +71,15 @@ def test_rows_match_by_method_parameters_problem_and_settings(name, value):
     assert all(c.ratio is None for c in compared if c.outcome.startswith("only"))
 
 
+def test_two_kinds_of_inputs_are_compared_with_a_warning():
+    old, new = saved(row()), saved(row(inputs="normal"), path="new.json")
+    assert differences(old, new, compare(old, new, 0.95)) == [
+        "inputs: uniform in old.json, normal in new.json: the rate of a kernel depends on its numbers"
+    ]
+    named = saved(row(inputs="uniform"), path="new.json")
+    assert differences(old, named, compare(old, named, 0.95)) == []
+
+
 def test_the_order_of_parameters_does_not_matter_for_matching_rows():
     old, new = row(params={"A": 1, "B": "x"}), row(params={"B": "x", "A": 1})
     assert compare_rows(old, new).outcome == "no difference"

@@ -76,6 +76,14 @@ def test_a_row_is_read_as_the_result_that_wrote_it(tmp_path):
     assert bench_record_among(load(str(path)).results[0], {}) == written
 
 
+@pytest.mark.parametrize(("dtype", "kind"), [("float32", "uniform"), ("int32", "integers")])
+def test_a_row_without_a_kind_of_inputs_has_that_of_older_versions(tmp_path, dtype, kind):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(DOCUMENT | {"results": [ROW | VERDICT | {"dtype": dtype}]}))
+    assert "inputs" not in ROW
+    assert [result.inputs for result in load(str(path)).results] == [kind]
+
+
 def test_a_missing_file_and_an_empty_name_are_refused():
     with pytest.raises(UsageError, match=r"nowhere\.json: there is no such file"):
         load("nowhere.json")
@@ -169,6 +177,7 @@ def test_a_row_without_a_required_field_is_damaged(message_of, name):
         ("cache", "warm"), ("fmad", "yes"), ("clock_mhz", "fast"), ("throttled", 1.5), ("source", 1),
         ("launches_per_sample", 0), ("throttle_reasons", [1]), ("event_floor_ms", "short"), ("correct", 1),
         ("max_error", 10**400), ("retaken", -1), ("ended_by", None), ("chosen_by", "chance"),
+        ("inputs", "ones"),
     ],
 )  # fmt: skip
 def test_a_row_with_a_wrong_type_or_value_is_damaged(message_of, name, value):

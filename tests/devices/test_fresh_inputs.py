@@ -12,10 +12,17 @@ import pytest
 import cudamm.devices
 from cudamm.devices.device import Device
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.random_elements import stream
+from cudamm.kernels.random_elements import (
+    DISTRIBUTIONS,
+    Distribution,
+    ElementStream,
+    normal_quantiles,
+    stream,
+)
 
 FOLDER = Path(cudamm.devices.__file__).parent / "gpu_runtime"
 SOURCE = "".join((FOLDER / name).read_text() for name in ("elements.cu", "fresh_inputs.cu"))
+QUANTILES = "short normal_quantiles[65536]"
 Kernel = Callable[..., Any]
 
 DRAWN = """// entry: under_test
@@ -26,7 +33,7 @@ DRAWN = """// entry: under_test
 
 %s
 __global__ void under_test({c} *C) {{
-    draw(C, {size_bytes}, Key{{{first}ull, {second}ull}}, {largest});
+    draw(C, {size_bytes}, Stream{{{{{first}ull, {second}ull}}, {distribution}, {largest}}});
 }}
 """
 
@@ -42,7 +49,8 @@ __device__ word64 found;
 __device__ int launches;
 __global__ void under_test(const {c} *A, {c} *C) {{
     const int launch = launches / 3;
-    if (launch == 0) count_unlike(A, {size_bytes}, Key{{{first}ull, {second}ull}}, {largest}, &found);
+    const Stream stream{{{{{first}ull, {second}ull}}, {distribution}, {largest}}};
+    if (launch == 0) count_unlike(A, {size_bytes}, stream, &found);
     else if (threadIdx.x == 0) C[blockIdx.x] = found;
     __syncthreads();
     if (threadIdx.x == 0) atomicAdd(&launches, 1);
@@ -111,16 +119,30 @@ def text(template: str, dtype: str, **values: Any) -> str:
     return template.format(type=dtype, c=ELEMENT_TYPES[dtype].c_name, **values).replace("%s", SOURCE)
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
+    names = ("first", "second", "distribution", "largest")
+    return {**dict(zip(names, of_stream.arguments, strict=True)), "size_bytes": size_bytes}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "distribution"),
+    [
+        (dtype, distribution)
+        for dtype in ELEMENT_TYPES
+        for distribution in DISTRIBUTIONS
+        if dtype != "int32" or distribution == "integers"
+    ],
+)
 def test_elements_are_those_of_the_host(
-    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str, distribution: Distribution
 ) -> None:
-    of_host = stream([7, 1], largest=93 if dtype == "int32" else 0)
+    of_host = stream([7, 1], distribution, 93 if distribution == "integers" else 0)
     expected = np.empty((25, 64), dtype_of(dtype))
     of_host.fill(expected)
-    (first, second), size_bytes = of_host.key, expected.nbytes
-    values = {"first": first, "second": second, "largest": of_host.largest, "size_bytes": size_bytes}
-    with open_run(device, write_kernel(text(DRAWN, dtype, **values)), "25x64x1", dtype) as run:
+    source = text(DRAWN, dtype, **stream_values(of_host, expected.nbytes))
+    if distribution == "normal":  # the host fills the table of a GPU
+        source = source.replace(QUANTILES, f"{QUANTILES} = {{{', '.join(map(str, normal_quantiles()))}}}")
+    with open_run(device, write_kernel(source), "25x64x1", dtype) as run:
         run.launch()
         assert np.array_equal(run.product(), expected)
 
@@ -129,12 +151,11 @@ def test_elements_are_those_of_the_host(
 def test_changed_elements_are_counted(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
 ) -> None:
-    of_host = stream([7, 2], largest=93 if dtype == "int32" else 0)
+    of_host = stream([7, 2], *(("integers", 93) if dtype == "int32" else ()))
     a, b = np.empty((25, 64), dtype_of(dtype)), np.zeros((64, 3), dtype_of(dtype))
     of_host.fill(a)
     a[3, 5:7] += 1
-    (first, second), size_bytes = of_host.key, a.nbytes
-    values = {"first": first, "second": second, "largest": of_host.largest, "size_bytes": size_bytes}
+    values = stream_values(of_host, a.nbytes)
     with open_run(device, write_kernel(text(COUNTED, dtype, **values)), "25x3x64", dtype) as run:
         run.load(a, b)
         run.launch()
@@ -181,6 +202,67 @@ def test_wrong_elements_of_the_chosen_rows_are_counted(
     assert found == len(in_rows)
     if in_rows:
         assert divmod(worst, n) in in_rows
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_without_a_bound_only_the_exact_sum_rounded_once_is_right(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+) -> None:
+    m, n, k = 13, 40, 50
+    random = np.random.default_rng(1)
+    a, b = (random.integers(-100, 100, shape).astype(dtype_of(dtype)) for shape in ((m, k), (k, n)))
+    c = (a.astype(np.float64) @ b.astype(np.float64)).astype(dtype_of(dtype))
+    c.view(f"u{c.itemsize}")[3, 8] += 1
+    values = {"rows": "0, 3, 10", "row_count": 3, "n": n, "k": k, "gamma": 0.0, "rounding": 0.0}
+    with open_run(device, write_kernel(text(JUDGED, dtype, **values)), f"{m}x{n}x{k}", dtype) as run:
+        run.load(a, b)
+        run.load_output(c)
+        run.launch()
+        run.launch()
+        assert run.product()[0, :2].astype(int).tolist() == [1, n + 8]
+
+
+COMPARED = """// entry: under_test
+// threads: 32
+// grid: 2
+// args: C
+// types: {type}
+// initial-c: 0
+
+%s
+__device__ Found found;
+__device__ int launches;
+__device__ double reference[] = {{{reference}}}, rows[] = {{0}}, columns[] = {{0, 0, 0, 0}};
+__global__ void under_test({c} *C) {{
+    const int launch = launches / 2;
+    if (launch == 0) judge(C, 4, 1, 4, reference, rows, columns, 0, 0, &found);
+    else if (blockIdx.x + threadIdx.x == 0) {{
+        C[0] = found.wrong;
+        C[1] = (unsigned)found.worst;
+    }}
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(&launches, 1);
+}}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "bfloat16"])
+def test_without_a_bound_only_the_reference_rounded_once_is_right(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
+) -> None:
+    """Of the references, 4097 and 8195 are not exact in 16 bits."""
+    support = (FOLDER / "support.cu").read_text()
+    judge = support[support.index("struct Found") : support.index("#define REFERENCE_FOR")]
+    source = (FOLDER / "elements.cu").read_text() + judge
+    reference = [4097, -3, 8195, 12]
+    c = np.array([reference], dtype_of(dtype))
+    c.view(f"u{c.itemsize}")[0, 2] += 1
+    text = COMPARED.format(type=dtype, c=ELEMENT_TYPES[dtype].c_name, reference=str(reference)[1:-1])
+    with open_run(device, write_kernel(text.replace("%s", source)), "1x4x1", dtype) as run:
+        run.load_output(c)
+        run.launch()
+        run.launch()
+        assert run.product()[0, :2].astype(int).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("dtype", ONE_AND_LONG)

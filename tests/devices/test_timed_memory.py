@@ -16,6 +16,7 @@ from cudamm.devices.gpu_device import GpuDevice
 from cudamm.errors import KernelError
 from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.execution.timed_launches import TimedLaunches
+from cudamm.kernels.input_kinds import AnyKind
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -73,13 +74,16 @@ def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         element: str = "float32",
         scale: Scale = UNSCALED,
         allowed_precision: Any = "",
+        input_kind: AnyKind = "",
         **launch: Any,
     ) -> Any:
         device = GpuDevice(0)
         opened.append(device)
         kernel = FakeKernel(driver, multiply, ELEMENT_TYPES[element].dtype)
         monkeypatch.setattr(device, "_kernel", lambda *_: kernel)
-        problem = Problem(parse_shape(shape), ELEMENT_TYPES[element], 3, scale, allowed_precision)
+        problem = Problem(
+            parse_shape(shape), ELEMENT_TYPES[element], 3, scale, allowed_precision, input_kind=input_kind
+        )
         plan = Launch(problem.shape, (1, 1, 1), (1, 1, 1), 0, (), ("A", "B", "C"), **launch)
         run = device.open(SimpleNamespace(), SimpleNamespace(), plan, *problem.inputs)
         launches = TimedLaunches(run, problem, VARIANT, PrecisionJudge(problem))
@@ -209,6 +213,33 @@ def test_a_write_beyond_the_edge_of_c_is_found(
     with pytest.raises(KernelError, match=r"wrote (before the start|past the end) of C"):
         launches.sample(1, 1, True)
     timed(shape="5x7x3", element=element).launches.sample(2, 1, True)
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "integers"])
+@pytest.mark.parametrize("element", [name for name in ELEMENT_TYPES if name != "int32"])
+def test_a_right_kernel_passes_on_inputs_of_each_kind(timed: Any, element: str, kind: AnyKind) -> None:
+    taken = timed(element=element, input_kind=kind).launches.sample(2, 1, True)
+    assert taken.judged >= 1 and taken.judged_whole
+
+
+@pytest.mark.parametrize("element", [name for name in ELEMENT_TYPES if name != "int32"])
+def test_on_whole_numbers_the_smallest_error_of_one_element_is_wrong(timed: Any, element: str) -> None:
+    def one_bit_wrong(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        product(a, b, c, addresses)
+        c.view(f"u{c.itemsize}")[11, 7] += 1
+
+    with pytest.raises(KernelError, match=r"1 of 480 elements wrong, first C\[11\]\[7\]"):
+        timed(one_bit_wrong, element=element, input_kind="integers").launches.sample(1, 1, True)
+
+
+@pytest.mark.parametrize("element", ["float32", "bfloat16"])
+def test_whole_numbers_of_large_products_are_judged_by_rows_and_sums(
+    timed: Any, monkeypatch: Any, element: str
+) -> None:
+    monkeypatch.setattr(gpu_timed_memory, "MOST_TERMS", 24 * 28)
+    monkeypatch.setattr(gpu_timed_memory, "FEWEST_ROWS", 1)
+    taken = timed(element=element, input_kind="integers").launches.sample(3, 1, True)
+    assert taken.judged and not taken.judged_whole
 
 
 def test_of_large_products_some_rows_are_judged_and_a_sum_of_each(timed: Any, monkeypatch: Any) -> None:

@@ -156,7 +156,7 @@ GOOD = {
     "methods": ("naive", "coalesced"), "block": ("8", "4,8", "all"), "tile": ("2", "1,2"),
     "sizes": ("9", "16", "5x7x3"),
     "size": ("16",), "defines": ("BLOCK_SIZE=4", "BLOCK_SIZE=4,8"), "dtypes": ("float32", "int32"),
-    "seed": ("1",),
+    "seed": ("1",), "inputs": ("uniform", "normal", "integers", "zeros"),
     "runs": ("1", "2"), "warmup": ("0", "1"), "max_time_s": ("0.01",), "max_noise": ("50%",),
     "device_spec": ("cpu", "auto"),
     "timeout_s": ("20",), "arch": ("sm_86", "A100"), "names": ("sm_86", "sm_80,sm_90"), "top": ("1", "3"),

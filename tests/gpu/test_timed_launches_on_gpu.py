@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cudamm.devices.device import Slot
+from cudamm.kernels.input_kinds import has_kind
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
@@ -71,24 +72,31 @@ def bench(*arguments):
     return json.loads(ended.stdout)["results"]
 
 
+KINDS_OF_TYPES = [
+    (dtype, kind)
+    for dtype, element in ELEMENT_TYPES.items()
+    for kind in ("uniform", "normal", "integers")
+    if has_kind(element, kind)
+]
+
+
 @pytest.mark.parametrize("column_major", [(), ("A", "B", "C")])
-@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-def test_inputs_that_the_gpu_draws_are_those_of_the_host(gpu, open_run, dtype, column_major):
+@pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_TYPES)
+def test_inputs_that_the_gpu_draws_are_those_of_the_host(gpu, open_run, dtype, kind, column_major):
     with open_run(gpu, "naive", "37x24x28", dtype) as run:
         run.plan = dataclasses.replace(run.plan, column_major=column_major)
-        problem = Problem(Shape(37, 24, 28), ELEMENT_TYPES[dtype], 3).redrawn(
-            5, run.plan.shape, column_major, 300
-        )
+        of_host = Problem(Shape(37, 24, 28), ELEMENT_TYPES[dtype], 3, input_kind=kind)
+        problem = of_host.redrawn(5, run.plan.shape, column_major, 300)
         run.redraw(problem, place=7)
         a, b, _ = run.timed_elements(problem, 0, np.arange(37, dtype=np.int32), np.arange(24, dtype=np.int32))
     assert np.array_equal(a, problem.inputs[0]) and np.array_equal(b, problem.inputs[1])
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-@pytest.mark.parametrize("shape", ["300x200x100", "64x64x65536"])
-def test_the_gpu_judges_timed_launches_as_the_host_does(gpu, open_run, dtype, shape):
+@pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_TYPES)
+@pytest.mark.parametrize("shape", ["300x200x100", "64x64x65504"])
+def test_the_gpu_judges_timed_launches_as_the_host_does(gpu, open_run, dtype, kind, shape):
     with open_run(gpu, "naive", shape, dtype) as run:
-        problem = Problem(run.plan.shape, ELEMENT_TYPES[dtype], 3, draw=5, window=300)
+        problem = Problem(run.plan.shape, ELEMENT_TYPES[dtype], 3, draw=5, window=300, input_kind=kind)
         run.redraw(problem)
         assert run.time([Slot(300)], cold=True) > 0
         run.check_timed_memory(problem, 0)
@@ -96,7 +104,7 @@ def test_the_gpu_judges_timed_launches_as_the_host_does(gpu, open_run, dtype, sh
         assert (judged.wrong, judged.rows) == (False, problem.shape.m)
         product = run.timed_product(0).astype(np.float64)
         assert (np.abs(product - problem.reference[0]) <= problem.error_bound).all()
-        other = Problem(run.plan.shape, ELEMENT_TYPES[dtype], 3, draw=6, window=300)
+        other = dataclasses.replace(problem, draw=6)
         run.redraw(other)
         assert run.judge(other, 0, other.shape.m, other.shape.n).wrong  # C holds the pattern
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 import struct
 import time
 from fractions import Fraction
@@ -14,10 +15,18 @@ from hypothesis import strategies as st
 
 from cudamm.errors import UsageError
 from cudamm.kernels.in_threads import in_threads
+from cudamm.kernels.input_kinds import INPUT_KINDS, AnyKind, InputKind, has_kind
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Scale, Shape, check_size, parse_shape
 
 FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "int32"))
+FLOAT16, BFLOAT16 = ELEMENT_TYPES["float16"], ELEMENT_TYPES["bfloat16"]
+KINDS_OF_TYPES = [
+    pytest.param(element, kind, id=f"{name}-{kind}")
+    for name, element in ELEMENT_TYPES.items()
+    for kind in INPUT_KINDS
+    if has_kind(element, kind)
+]
 
 
 def exact_product(a: np.ndarray, b: np.ndarray, absolute: bool = False) -> list[list[Fraction]]:
@@ -72,25 +81,124 @@ def philox(counter: int, key: list[int]) -> list[int]:
     return words
 
 
+def float32_of(x: float) -> float:
+    """Return a number rounded to float32."""
+    rounded: float = struct.unpack("<f", struct.pack("<f", x))[0]
+    return rounded
+
+
+def quantile(i: int) -> int:
+    """Return a quantile of the normal distribution in multiples of 2⁻¹²."""
+    return round(4096 * statistics.NormalDist().inv_cdf((i + 0.5) / 65536))
+
+
 @pytest.mark.parametrize("window", [0, 3])
-@pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
-def test_inputs_are_the_same_on_every_machine(element, window: int) -> None:
+@pytest.mark.parametrize(("element", "kind"), KINDS_OF_TYPES)
+def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: int) -> None:
     """The generator is part of the promise: results of two machines are comparable only on equal inputs."""
-    problem = Problem(Shape(3, 5, 7), element, seed=9, draw=4, window=window)
+    problem = Problem(Shape(3, 5, 7), element, seed=9, draw=4, window=window, input_kind=kind)
     for matrix, drawn in enumerate(problem.inputs):
         key = np.random.SeedSequence([9, 3, 5, 7, 4, matrix]).generate_state(2, np.uint64).tolist()
         first = 8 * window
         words = [word for step in range(first, first + 12) for word in philox(step + 1, key)]
         halves = [half for word in words for half in (word & 0xFFFFFFFF, word >> 32)]
         quarters = [word >> shift & 0xFFFF for word in words for shift in (0, 16, 32, 48)]
+        normal = [quantile(quarter) * 2.0**-12 for quarter in quarters]
         expected: list[float] = {
-            "float16": [half_of(quarter * 2.0**-15 - 1) for quarter in quarters],
-            "bfloat16": [bfloat16_of(quarter * 2.0**-15 - 1) for quarter in quarters],
-            "float32": [(half >> 8) * 2.0**-23 - 1 for half in halves],
-            "float64": [(word >> 11) * 2.0**-52 - 1 for word in words],
-            "int32": [(half * (2 * 17515 + 1) >> 32) - 17515 for half in halves],  # 7 * 17515² < 2**31
-        }[element.name]
+            "float16 uniform": [half_of(quarter * 2.0**-15 - 1) for quarter in quarters],
+            "bfloat16 uniform": [bfloat16_of(quarter * 2.0**-15 - 1) for quarter in quarters],
+            "float32 uniform": [(half >> 8) * 2.0**-23 - 1 for half in halves],
+            "float64 uniform": [(word >> 11) * 2.0**-52 - 1 for word in words],
+            "float16 normal": [half_of(x) for x in normal],
+            "bfloat16 normal": [bfloat16_of(x) for x in normal],
+            "float32 normal": [
+                float32_of((quantile(half >> 16) * 2**16 + (half & 0xFFFF) - 2**15) * 2.0**-28)
+                for half in halves
+            ],
+            "float64 normal": [
+                float(quantile(word >> 48) * 2**48 + (word & 2**48 - 1) - 2**47) * 2.0**-60 for word in words
+            ],
+            "float16 integers": [(quarter * 193 >> 16) - 96 for quarter in quarters],  # 7 * 96² < 65504
+            "bfloat16 integers": [(quarter * 201 >> 16) - 100 for quarter in quarters],
+            "float32 integers": [(half * 201 >> 32) - 100 for half in halves],
+            "float64 integers": [((word >> 32) * 201 >> 32) - 100 for word in words],
+            "int32 integers": [
+                (half * (2 * 17515 + 1) >> 32) - 17515 for half in halves
+            ],  # 7 * 17515² < 2**31
+        }.get(f"{element.name} {kind}", [0.0] * 200)
         assert drawn.reshape(-1).astype(np.float64).tolist() == expected[: drawn.size]
+
+
+def test_the_kind_of_inputs_depends_on_the_element_type_unless_one_is_asked_for() -> None:
+    kinds = {element.name: Problem(Shape(1, 1, 1), element).input_kind for element in ELEMENT_TYPES.values()}
+    assert kinds == {
+        "float32": "uniform", "float64": "uniform", "int32": "integers", "float16": "normal",
+        "bfloat16": "normal",
+    }  # fmt: skip
+    assert Problem(Shape(1, 1, 1), FLOAT16) == Problem(Shape(1, 1, 1), FLOAT16, input_kind="normal")
+    assert Problem(Shape(1, 1, 1), FLOAT16) != Problem(Shape(1, 1, 1), FLOAT16, input_kind="uniform")
+
+
+@pytest.mark.parametrize("element", [FLOAT32, FLOAT64, FLOAT16, BFLOAT16], ids=lambda element: element.name)
+def test_normal_inputs_are_normal(element) -> None:
+    """The moments of 250,000 numbers, each within five standard errors, and shares of the tails."""
+    a, _ = Problem(Shape(500, 1, 500), element, input_kind="normal").inputs
+    x = a.reshape(-1).astype(np.float64)
+    assert abs(x.mean()) < 5 / 500
+    assert abs((x**2).mean() - 1) < 5 * 2**0.5 / 500
+    assert abs((x**4).mean() - 3) < 5 * 96**0.5 / 500
+    assert (np.abs(x) > 3).mean() == pytest.approx(0.0027, rel=0.2)
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
+@pytest.mark.parametrize("k", [1, 100, 1677, 1678, 65504])
+def test_all_sums_of_whole_numbers_are_exact(element, k: int) -> None:
+    problem = Problem(Shape(1, 2, k), element, input_kind="integers")
+    problem.check_inputs()
+    limit = {"int32": 2**31 - 1, "float64": 2**53, "float16": 65504}.get(element.name, 2**24)
+    largest = problem.streams[0].largest
+    assert 1 <= largest <= 100
+    assert largest == 100 or k * (largest + 1) ** 2 > limit
+    assert k * largest**2 <= limit
+    assert not problem.error_bound.any()
+    exact = problem.inputs[0].astype(int) @ problem.inputs[1].astype(int)
+    rounded = {"float16": half_of, "bfloat16": bfloat16_of}.get(element.name, float)
+    assert problem.reference[0].tolist() == [[rounded(x) for x in row] for row in exact.tolist()]
+    assert not problem.reference[1].any()
+
+
+@pytest.mark.parametrize(
+    ("element", "k", "limit"), [(FLOAT16, 65505, "65,504"), (FLOAT32, 2**24 + 1, "16,777,216")]
+)
+def test_a_k_without_exact_sums_is_refused(element, k: int, limit: str) -> None:
+    Problem(Shape(1, 1, k - 1), element, input_kind="integers").check_inputs()
+    with pytest.raises(UsageError, match=rf"K is {k:,}: .*{limit}.*choose --inputs uniform"):
+        Problem(Shape(1, 1, k), element, input_kind="integers").check_inputs()
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_int32_has_whole_numbers_only(kind: InputKind) -> None:
+    with pytest.raises(UsageError, match=f"^int32 has no {kind} inputs: choose integers or zeros, or"):
+        Problem(Shape(1, 1, 1), INT32, input_kind=kind).check_inputs()
+
+
+def test_a_product_of_zeros_cannot_be_verified() -> None:
+    with pytest.raises(UsageError, match=r"^--inputs zeros verifies nothing"):
+        Problem(Shape(1, 1, 1), FLOAT32, input_kind="zeros").check_verifiable()
+
+
+@pytest.mark.parametrize("alpha", [2.0, 0.5])
+def test_scaled_whole_numbers_of_floating_point_are_exact(alpha: float) -> None:
+    problem = Problem(Shape(3, 4, 5), FLOAT16, scale=Scale(alpha, -3.0), input_kind="integers")
+    if alpha != 2:
+        with pytest.raises(UsageError, match="for --inputs integers both have to be whole numbers"):
+            problem.check_verifiable()
+        return
+    problem.check_verifiable()
+    a, b = (matrix.astype(int) for matrix in problem.inputs)
+    exact = 2 * (a @ b) - 3 * problem.output.astype(int)
+    assert problem.reference[0].tolist() == [[half_of(x) for x in row] for row in exact.tolist()]
+    assert not problem.error_bound.any()
 
 
 def test_each_draw_has_other_inputs_and_a_window_begins_256_bytes_later() -> None:
@@ -110,7 +218,9 @@ def test_long_inputs_are_one_stream() -> None:
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
 def test_inputs_have_both_signs_and_spread_over_their_range(element) -> None:
-    for matrix in Problem(Shape(50, 50, 50), element).inputs:
+    for matrix in Problem(
+        Shape(50, 50, 50), element, input_kind="" if element is INT32 else "uniform"
+    ).inputs:
         largest = 100 if element is INT32 else 1
         assert (matrix < 0).mean() == pytest.approx(0.5, abs=0.1)
         assert (matrix > 0).mean() == pytest.approx(0.5, abs=0.1)
@@ -293,10 +403,11 @@ def product_of(problem: Problem) -> np.ndarray:
     return a @ b
 
 
+@pytest.mark.parametrize("kind", ["", "integers"])
 @pytest.mark.parametrize("element", [FLOAT32, INT32], ids=["float32", "int32"])
 @pytest.mark.parametrize("size", ["1x1x1", "3x50x7", "200x100x300", "1000x1000x1000"])
-def test_a_right_product_is_accepted_as_the_reference(element, size: str) -> None:
-    problem = Problem(parse_shape(size), element)
+def test_a_right_product_is_accepted_as_the_reference(element, size: str, kind: AnyKind) -> None:
+    problem = Problem(parse_shape(size), element, input_kind=kind)
     product = product_of(problem)
     assert not problem.has_reference
     assert problem.offer_reference(product)
@@ -319,6 +430,19 @@ def test_an_element_wrong_by_a_thousandth_of_its_bound_is_refused(element) -> No
         assert not problem.offer_reference(wrong)
         assert not problem.has_reference
     assert np.array_equal(problem.reference[0], product)
+
+
+def test_the_reference_of_whole_numbers_is_a_devices_product_rounded_once() -> None:
+    problem = Problem(Shape(20, 30, 40), BFLOAT16, input_kind="integers")
+    of_host = problem.reference[0]
+    problem.release()
+    product = product_of(problem)
+    assert problem.offer_reference(product)
+    assert np.array_equal(problem.reference[0], of_host)
+    assert not np.array_equal(product, of_host)
+    problem.release()
+    product[3, 5] += 1
+    assert not problem.offer_reference(product)
 
 
 def test_wrong_products_are_not_accepted_as_the_reference() -> None:

@@ -22,7 +22,7 @@ def row(median=1.0, **other):
     fields = {
         "method": "tiled", "params": {"BLOCK_SIZE": 16, "COARSE": 2}, "m": 1000, "n": 1000, "k": 1000,
         "dtype": "float32", "fmad": True, "cache": "cold", "execution": "gpu", "status": "ok", "reason": "",
-        "samples_ms": [median],
+        "samples_ms": [median], "inputs": "uniform",
     }  # fmt: skip
     return fields | other
 

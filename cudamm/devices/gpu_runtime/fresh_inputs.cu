@@ -24,63 +24,78 @@ __device__ void philox(word64 counter, Key key, word64 (&words)[4]) {
     }
 }
 
-// Makes the elements of one step of the generator: 32 bytes of them. Real numbers are in [-1, 1), whole numbers
-// at most `largest` in size.
+// Quantiles of the normal distribution, in multiples of 2^-12, which the host writes when the module is loaded.
+__device__ short normal_quantiles[65536];
+
+// A stream of random elements: see `ElementStream` in `kernels/random_elements.py`, which makes the same numbers.
+enum Distribution { UNIFORM, NORMAL, INTEGERS };
+
+struct Stream {
+    Key key;
+    int distribution;
+    int largest;  // of whole numbers
+
+    // Each of these makes an element of as many random bits as it has. Every result is exact, but for the rounding
+    // of normal numbers, and of 16-bit elements, to their type.
+    __device__ int whole(word64 bits, int width) const { return (int)(bits * (2 * largest + 1) >> width) - largest; }
+
+    __device__ void make(word64 bits, float &x) const {
+        if (distribution == UNIFORM) x = (bits >> 8) * (2 / 16777216.0f) - 1;
+        else if (distribution == INTEGERS) x = whole(bits, 32);
+        else x = (float)(normal_quantiles[bits >> 16] * 65536 + (int)(bits & 0xFFFF) - 32768) * (1 / 268435456.0f);
+    }
+
+    __device__ void make(word64 bits, double &x) const {
+        const long long one = 1ll << 48;
+        if (distribution == UNIFORM) x = (bits >> 11) * (2 / 9007199254740992.0) - 1;
+        else if (distribution == INTEGERS) x = whole(bits >> 32, 32);
+        else x = (double)(normal_quantiles[bits >> 48] * one + (long long)(bits & one - 1) - one / 2) *
+                 (1 / 1152921504606846976.0);
+    }
+
+    __device__ void make(word64 bits, int &x) const { x = whole(bits, 32); }
+
+    template <typename T>
+    __device__ void make(word64 bits, T &x) const {
+        if (distribution == UNIFORM) x = T(bits * (2 / 65536.0f) - 1);
+        else if (distribution == INTEGERS) x = T((float)whole(bits, 16));
+        else x = T(normal_quantiles[bits] * (1 / 4096.0f));
+    }
+};
+
+// Makes the elements of one step of the generator: 32 bytes of them.
 const int STEP_BYTES = 32;
 
-__device__ void elements_of(word64 step, Key key, int, float (&elements)[STEP_BYTES / sizeof(float)]) {
-    word64 words[4];
-    philox(step + 1, key, words);
-    for (int i = 0; i < 8; ++i) {
-        const unsigned half = (unsigned)(words[i / 2] >> 32 * (i % 2));
-        elements[i] = (half >> 8) * (2 / 16777216.0f) - 1;  // exact: 24 bits
-    }
-}
-
-__device__ void elements_of(word64 step, Key key, int, double (&elements)[STEP_BYTES / sizeof(double)]) {
-    word64 words[4];
-    philox(step + 1, key, words);
-    for (int i = 0; i < 4; ++i) elements[i] = (words[i] >> 11) * (2 / 9007199254740992.0) - 1;  // exact: 53 bits
-}
-
-__device__ void elements_of(word64 step, Key key, int largest, int (&elements)[STEP_BYTES / sizeof(int)]) {
-    word64 words[4];
-    philox(step + 1, key, words);
-    for (int i = 0; i < 8; ++i) {
-        const word64 half = words[i / 2] >> 32 * (i % 2) & 0xFFFFFFFFull;
-        elements[i] = (int)(half * (2 * largest + 1) >> 32) - largest;
-    }
-}
-
-// 16 random bits for each element, exact as float and then rounded to the element type.
 template <typename T>
-__device__ void elements_of(word64 step, Key key, int, T (&elements)[STEP_BYTES / 2]) {
+__device__ void elements_of(word64 step, Stream stream, T (&elements)[STEP_BYTES / sizeof(T)]) {
+    const int each = sizeof(word64) / sizeof(T), width = 8 * sizeof(T);
     word64 words[4];
-    philox(step + 1, key, words);
-    for (int i = 0; i < 16; ++i) elements[i] = T((words[i / 4] >> 16 * (i % 4) & 0xFFFF) * (2 / 65536.0f) - 1);
+    philox(step + 1, stream.key, words);
+    for (int i = 0; i < 4 * each; ++i)
+        stream.make(words[i / each] >> width * (i % each) & ~0ull >> 64 - width, elements[i]);
 }
 
 // Fills memory with a stream of random elements. `bytes` is a multiple of STEP_BYTES.
 template <typename T>
-__device__ void draw(T *memory, word64 bytes, Key key, int largest) {
+__device__ void draw(T *memory, word64 bytes, Stream stream) {
     const int each = STEP_BYTES / sizeof(T);
     const word64 threads = (word64)gridDim.x * blockDim.x;
     for (word64 step = blockIdx.x * (word64)blockDim.x + threadIdx.x; step < bytes / STEP_BYTES; step += threads) {
         T elements[each];
-        elements_of(step, key, largest, elements);
+        elements_of(step, stream, elements);
         for (int i = 0; i < each; ++i) memory[step * each + i] = elements[i];
     }
 }
 
 // Counts the elements in memory that are not those of the stream: a launch has written into its inputs.
 template <typename T>
-__device__ void count_unlike(const T *memory, word64 bytes, Key key, int largest, word64 *unlike) {
+__device__ void count_unlike(const T *memory, word64 bytes, Stream stream, word64 *unlike) {
     const int each = STEP_BYTES / sizeof(T);
     const word64 threads = (word64)gridDim.x * blockDim.x;
     word64 count = 0;
     for (word64 step = blockIdx.x * (word64)blockDim.x + threadIdx.x; step < bytes / STEP_BYTES; step += threads) {
         T elements[each];
-        elements_of(step, key, largest, elements);
+        elements_of(step, stream, elements);
         for (int i = 0; i < each; ++i) count += !(to_double(memory[step * each + i]) == to_double(elements[i]));  // also for NaN
     }
     if (count) atomicAdd(unlike, count);
@@ -131,8 +146,8 @@ struct FoundRows {
 
 // Compares some rows of C (m x n) with sums of higher precision of the products of A's row and B's column. The
 // bound on an element's error is `gamma` times the sum of the sizes of its products, and the error of rounding the
-// sum to T: a share of it, and at least `least`. The index of an element is
-// that in the chosen rows: position * n + column.
+// sum to T: a share of it, and at least `least`. If the bound is 0, C has to be the exact sum, rounded to T. The
+// index of an element is that in the chosen rows: position * n + column.
 const int EDGE = 32;
 
 template <typename T>
@@ -155,8 +170,9 @@ __device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_
     }
     word64 wrong = 0, worst = 0;
     if (position < row_count && col < n) {
-        const double error = sum.error_of(c[row * c_strides.row + (word64)col * c_strides.column]);
         const double bound = gamma * sum.size + rounding * fabs(sum.value) + least;
+        if (bound == 0) sum.value = nearest<T>(sum.value);
+        const double error = sum.error_of(c[row * c_strides.row + (word64)col * c_strides.column]);
         wrong = !(error <= bound);  // also for NaN
         const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
         // Non-negative floats are ordered like their bits.
@@ -215,12 +231,13 @@ __device__ void gather(const T *matrix, Strides strides, const int *rows, int ro
 // ---- The kernels, for each element type ---------------------------------------------------------------
 
 #define KERNELS_FOR(T, name)                                                                                        \
-    extern "C" __global__ void draw_##name(T *memory, word64 bytes, word64 first, word64 second, int largest) {     \
-        draw(memory, bytes, Key{first, second}, largest);                                                           \
+    extern "C" __global__ void draw_##name(T *memory, word64 bytes, word64 first, word64 second, int distribution,  \
+                                           int largest) {                                                           \
+        draw(memory, bytes, Stream{{first, second}, distribution, largest});                                        \
     }                                                                                                               \
     extern "C" __global__ void count_unlike_##name(const T *memory, word64 bytes, word64 first, word64 second,      \
-                                                   int largest, word64 *unlike) {                                   \
-        count_unlike(memory, bytes, Key{first, second}, largest, unlike);                                           \
+                                                   int distribution, int largest, word64 *unlike) {                 \
+        count_unlike(memory, bytes, Stream{{first, second}, distribution, largest}, unlike);                        \
     }                                                                                                               \
     extern "C" __global__ void judge_rows_##name(const T *a, int a_row, int a_column, const T *b, int b_row,        \
                                                  int b_column, const T *c, int c_row, int c_column, const int *rows, \

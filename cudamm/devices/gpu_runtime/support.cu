@@ -67,7 +67,8 @@ struct Found {
 
 // Compares each element of C, the first `rows` and `cols` of a matrix with leading dimension ld, with a float64
 // reference of rows x cols without padding. The bound on an element's error is the product of a factor of its
-// row and a factor of its column, and the error of rounding the sum to T: a share of it, and at least `least`.
+// row and a factor of its column, and the error of rounding the sum to T: a share of it, and at least `least`. If the
+// bound is 0, the element has to be the reference, rounded to T.
 template <typename T>
 __device__ void judge(const T *c, int ld, int rows, int cols, const double *reference, const double *row_factors,
                       const double *col_factors, double rounding, double least, Found *found) {
@@ -75,8 +76,9 @@ __device__ void judge(const T *c, int ld, int rows, int cols, const double *refe
     word64 wrong = 0, worst = 0;
     for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x) {
         const word64 row = i / cols, col = i % cols;
-        const double error = fabs(to_double(c[row * ld + col]) - reference[i]);
         const double bound = row_factors[row] * col_factors[col] + rounding * fabs(reference[i]) + least;
+        const double expected = bound == 0 ? nearest<T>(reference[i]) : reference[i];
+        const double error = fabs(to_double(c[row * ld + col]) - expected);
         const bool right = error <= bound;  // false for NaN
         wrong += !right;
         const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;

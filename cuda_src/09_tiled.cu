@@ -13,7 +13,7 @@
 //
 // In `coalesced` the 32 threads for a column of C all fetch the same column of B. Here a block walks along K tile
 // by tile: each thread fetches one element of each tile into shared memory, and then all threads read both tiles
-// from shared memory. An element is fetched once and used BLOCK_SIZE times, so global memory traffic falls by that factor.
+// from shared memory. An element is fetched once and used BLOCK_SIZE times: global memory traffic falls by that factor.
 // There are no bank conflicts: a warp reads one As[ty][k], a broadcast, and 32 neighbouring Bs[k][tx].
 //
 //     cudamm show --diff coalesced tiled

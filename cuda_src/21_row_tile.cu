@@ -80,7 +80,7 @@ row_tile(int M, int N, int K, const element *A, const element *B, element *C) {
             for (int j = 0; j < TN / VEC; ++j) reg_b[j] = Bs[dot_k][thread_col / VEC + j * LANES_X];
             for (int i = 0; i < TM; ++i)
                 for (int j = 0; j < TN; ++j)
-                        sum[i][j] += accumulator(reg_a[i].v[dot_k % VEC]) * accumulator(reg_b[j / VEC].v[j % VEC]);
+                    sum[i][j] += accumulator(reg_a[i].v[dot_k % VEC]) * accumulator(reg_b[j / VEC].v[j % VEC]);
         }
         __syncthreads();
     }

@@ -27,8 +27,8 @@
 // - Addresses: each thread has pointers to the targets and sources of its copies. They are set up before the loop, and
 //   moved on once per tile. A CopyPlan has the constants, so the compiler unrolls the copies.
 // - Bounds: a row or column beyond the edge is a copy of the last one, and its results are not stored. If BK does not
-//   divide K, the first tile is the shorter one, so the loop has whole tiles only. Missing tiles are filled with zeros
-//   before the loop, for the last step, which fetches fragments of a tile that does not exist.
+//   divide K, the first tile is the shorter one, so the loop has whole tiles only. The last step fetches fragments that
+//   it does not use: of an old tile, or of zeros if there are fewer tiles than stages.
 // - Copies: a few are issued at each k. Issued together, they would wait for one another.
 //
 // The matrices need no padding either: if their rows do not all begin at multiples of 16 bytes, the same code copies 4

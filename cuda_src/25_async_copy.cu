@@ -23,14 +23,15 @@
 // ptxas:     -O1
 // sum-order: k
 //
-// The instructions are those of `lean-loop`, but not every cycle issues one. Registers lie in two banks, odd and even,
-// and an instruction that reads two new registers of one bank takes a cycle more. An operand that the previous
-// instruction read in the same position can be reused. Therefore:
+// The name is from the first version; the new idea here is the order of the multiply-adds. `lean-loop` has nearly the
+// same instructions, but not every cycle issues one. Registers lie in two banks, odd and even, and an instruction that
+// reads two new registers of one bank takes a cycle more. An operand that the previous instruction read in the same
+// position can be reused. Therefore:
 // - All multiply-adds of a row of sums use the same element of A, one after the other. The columns run forth in one row
 //   and back in the next, so that at the turn the element of B is reused.
-// - The sums are stored from a copy, made by adding 0. One store takes four consecutive registers, and one load of B
-//   fills four. If the sums themselves were stored, each sum would lie in the same bank as the element of B in its
-//   multiply-add.
+// - The sums are stored from a copy, made by adding 0. A store of 16 bytes needs four consecutive registers, as a load
+//   of B does. If these were the sums, each sum and the element of B in its multiply-add would lie in the same bank.
+//   With the copy, the compiler may place the sums freely.
 // - NVIDIA's assembler reorders instructions. At its default level it moves reads down to their first use and mixes
 //   rows; `ptxas: -O1` keeps the order of this file, which is faster by a tenth.
 //

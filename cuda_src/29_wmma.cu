@@ -10,13 +10,13 @@
 // requires:  M % 16 == 0, N % 16 == 0, K % 16 == 0
 // traffic:   (M * K * N / 16 + K * N * M / 16) * sizeof(element), M * N * sizeof(element)
 //
-// The methods before this one multiply two numbers with an instruction. Tensor cores multiply two matrices. Their
-// elements have 16 bits; the sums are float. Here each warp computes 16 x 16 elements of C and walks along K: it loads a
-// matrix of A and a matrix of B, and adds their product to its sums.
+// One instruction of a thread multiplies two numbers. Tensor cores multiply two matrices, 16 times as fast as the
+// float32 units (`ceiling`). Their elements have 16 bits; the sums are float. Here each warp computes 16 x 16 elements
+// of C and walks along K: it loads a matrix of A and a matrix of B, and adds their product to its sums.
 //
-// No thread has a whole matrix. Each of the 32 lanes holds a share of it in its registers, its *fragment*: 8 of the 256
-// sums. Which ones is not specified, so the lanes load, multiply and store together. C has 16 bits and the sums have 32:
-// they go through shared memory, where every lane can read and round any of them.
+// No thread has a whole matrix. Each lane holds a share of each in registers, its *fragment*: 8 of the 256 sums, for
+// example. Which ones is not specified, so the lanes load, multiply and store together. C has 16 bits and the sums
+// have 32: they go through shared memory, where every lane can read and round any of them.
 //
 // Each warp loads its matrices from global memory itself, as `coalesced` loads its elements, and most of the time the
 // tensor cores wait for them. `mma` shares tiles in shared memory.
@@ -28,7 +28,7 @@
 namespace tensor = nvcuda::wmma;
 
 __global__ void wmma(int M, int N, int K, const element *A, const element *B, element *C) {
-    __shared__ float tiles[WARPS][16 * 16];
+    __shared__ __align__(32) float tiles[WARPS][16 * 16];  // store_matrix_sync needs multiples of 32 bytes
     const int lane = threadIdx.x, warp = threadIdx.y;
     const int row0 = blockIdx.y * 16, col0 = (blockIdx.x * WARPS + warp) * 16;
     if (col0 >= N) return;  // the whole warp: its lanes go on together or not at all

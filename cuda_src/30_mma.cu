@@ -22,12 +22,12 @@
 //
 // In `wmma` every warp loads its own matrices from global memory. Here a block shares tiles in shared memory, as in
 // `warp-tile`; cp.async copies them, several tiles ahead, as in `async-ring`. A warp computes WM x WN elements and uses
-// each fragment several times: 4 of A and 4 of B, 16 bits each, for 16 multiplications of matrices.
+// each fragment several times: 4 fragments of A and 4 of B serve 16 multiplications of matrices.
 //
-// The instruction ldmatrix loads a fragment: 8 lanes read 8 rows of 16 bytes each, one below the other. If the rows
-// began in the same bank, each would need an access of its own. So a row's pieces of 16 bytes are stored in another
-// order in each row, by the exclusive or of the piece's number with the row's: the tile is *swizzled*. Any 8 rows
-// below each other then lie in different banks, without padding.
+// The instruction ldmatrix loads a fragment: 8 lanes read 8 rows of 16 bytes each, one below the other. In plain order
+// these lie in few banks, and are read in 4 turns (in 8 if BK is 64). So the pieces of 16 bytes change places within
+// a row, by the exclusive or of the piece's number with the row's, or with half of it if two rows fill the banks: the
+// tile is *swizzled*. Any 8 rows below each other then lie in different banks, without padding.
 //
 //     cudamm show --diff wmma mma --dtype float16
 
@@ -52,7 +52,7 @@ extern __shared__ Piece ring[];
 // Returns where a piece of a tile lies, if a row has ROW of them. Shared memory delivers 128 bytes at a time, 8 pieces;
 // shorter rows lie side by side there, and get the same order.
 template <int ROW>
-__device__ __forceinline__ int place(int row, int piece) {
+__device__ __forceinline__ int swizzled(int row, int piece) {
     const int side_by_side = ROW < 8 ? 8 / ROW : 1;
     return row * ROW + (piece ^ row / side_by_side % (ROW < 8 ? ROW : 8));
 }
@@ -73,13 +73,13 @@ mma(int M, int N, int K, const element *A, const element *B, element *C) {
                 const int row = i / A_ROW, piece = i % A_ROW;
                 const bool exists = row0 + row < M && k0 + piece * PIECE < K;
                 const element *const source = exists ? &A[(row0 + row) * K + k0 + piece * PIECE] : A;
-                __pipeline_memcpy_async(&stage[place<A_ROW>(row, piece)], source, 16, exists ? 0 : 16);
+                __pipeline_memcpy_async(&stage[swizzled<A_ROW>(row, piece)], source, 16, exists ? 0 : 16);
             }
             for (int i = threadIdx.x; i < BK * B_ROW; i += THREADS) {
                 const int row = i / B_ROW, piece = i % B_ROW;
                 const bool exists = k0 + row < K && col0 + piece * PIECE < N;
                 const element *const source = exists ? &B[(k0 + row) * N + col0 + piece * PIECE] : B;
-                __pipeline_memcpy_async(&stage[A_TILE + place<B_ROW>(row, piece)], source, 16, exists ? 0 : 16);
+                __pipeline_memcpy_async(&stage[A_TILE + swizzled<B_ROW>(row, piece)], source, 16, exists ? 0 : 16);
             }
         }
         __pipeline_commit();  // a group for each tile, even an empty one: the wait below counts groups
@@ -93,14 +93,14 @@ mma(int M, int N, int K, const element *A, const element *B, element *C) {
         copy(tile + STAGES - 1);            // it overwrites the previous tile
         const Piece *const a_tile = ring + tile % STAGES * STAGE, *const b_tile = a_tile + A_TILE;
         for (int k = 0; k < BK; k += 16) {
-            // A fragment is four matrices of 8 x 8: of the lanes that pass their rows, the first 16 pass rows 0 to 15 of
-            // the left two, and the others those of the right two.
+            // A fragment is four matrices of 8 x 8: the first 16 lanes pass rows 0 to 15 of the left two, and the
+            // others those of the right two.
             unsigned a[WM / 16][4], b[WN / 16][4];
             for (int i = 0; i < WM / 16; ++i)
-                load_matrices(a[i], &a_tile[place<A_ROW>(warp_row + i * 16 + lane % 16, k / PIECE + lane / 16)]);
+                load_matrices(a[i], &a_tile[swizzled<A_ROW>(warp_row + i * 16 + lane % 16, k / PIECE + lane / 16)]);
             for (int j = 0; j < WN / 16; ++j)
                 load_matrices_transposed(
-                    b[j], &b_tile[place<B_ROW>(k + lane % 16, (warp_col + j * 16) / PIECE + lane / 16)]);
+                    b[j], &b_tile[swizzled<B_ROW>(k + lane % 16, (warp_col + j * 16) / PIECE + lane / 16)]);
             for (int i = 0; i < WM / 16; ++i)
                 for (int j = 0; j < WN / 8; ++j)
                     multiply_add<element>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
@@ -113,6 +113,7 @@ mma(int M, int N, int K, const element *A, const element *B, element *C) {
                 const int row = row0 + warp_row + i * 16 + half * 8 + lane / 4;
                 const int col = col0 + warp_col + j * 8 + lane % 4 * 2;
                 if (row < M && col < N)
-                    *(unsigned *)&C[row * N + col] = rounded<element>(sums[i][j][2 * half], sums[i][j][2 * half + 1]);
+                    *(unsigned *)&C[row * N + col] =
+                        rounded_pair<element>(sums[i][j][2 * half], sums[i][j][2 * half + 1]);
             }
 }

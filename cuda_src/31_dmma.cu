@@ -1,4 +1,4 @@
-// Tensor cores for double: the same tiles as in `mma`, with padding in the place of the swizzle.
+// Tensor cores for double: the same scheme as in `mma`, with padding in the place of the swizzle.
 //
 // sources:   PTX ISA (mma with .f64)
 // needs:     sm_80
@@ -18,13 +18,13 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// The tensor cores of data centre GPUs multiply doubles too, 8 x 4 by 4 x 8 at a time, twice as fast as the float64 units,
-// and they round every sum as an FMA does. A lane holds one element of A and one of B, so there is no fragment to load by
-// ldmatrix: each lane reads its element itself.
+// The tensor cores of data centre GPUs multiply doubles too, 8 x 4 by 4 x 8 at a time, and they round every sum as an
+// FMA does. A lane holds one element of A and one of B, so there is no fragment to load by ldmatrix: each lane reads
+// its element itself.
 //
-// The 32 lanes read 8 rows of 4 neighbouring doubles of A, and the same of B's columns. Shared memory delivers 16 doubles at
-// a time. Rows of 16 doubles would all begin in bank 0: 4 doubles of padding after each row shift the next one, so that
-// 4 rows of 4 doubles lie in different banks.
+// The 32 lanes read 8 rows of 4 neighbouring doubles of A, and 4 rows of 8 neighbouring doubles of B. Shared memory
+// delivers 16 doubles at a time, to half a warp: 4 rows of 4 doubles. Rows of 16 doubles would all begin in bank 0. So
+// 4 doubles of padding after each row shift the next one, and 4 rows lie in different banks.
 //
 //     cudamm show --diff warp-tile dmma --dtype float64
 

@@ -1,7 +1,7 @@
 // The instructions of tensor cores behind named functions, for the methods that use them.
 //
-// One instruction multiplies small matrices for a whole warp. No lane has a whole matrix: each lane holds a few
-// elements of each, its *fragment*, in registers of 32 bits, two 16-bit elements in each. All lanes of the warp execute
+// One instruction multiplies small matrices for a whole warp. No lane has a whole matrix: each lane holds a share of
+// each, its *fragment*, in registers; two 16-bit elements share a register of 32 bits. All lanes of the warp execute
 // the instruction together.
 
 #include <cuda_bf16.h>
@@ -45,15 +45,15 @@ MULTIPLY_ADD(__nv_bfloat16, "bf16")
 
 // Returns two sums, rounded to 16 bits each, in one register: neighbouring elements of C.
 template <typename Factor>
-__device__ __forceinline__ unsigned rounded(float first, float second) {
+__device__ __forceinline__ unsigned rounded_pair(float first, float second) {
     const Factor pair[2] = {Factor(first), Factor(second)};
     unsigned bits;
     memcpy(&bits, pair, sizeof bits);
     return bits;
 }
 
-// Adds the product of A (8 x 4) and B (4 x 8) to the sums (8 x 8), all of double. Lane i holds element i % 4 of row i / 4
-// of A, element i % 4 of column i / 4 of B, and the sums 2 (i % 4) and 2 (i % 4) + 1 of row i / 4.
+// Adds the product of A (8 x 4) and B (4 x 8) to the sums (8 x 8), all of double. Lane i holds element i % 4 of A's row
+// i / 4, element i % 4 of B's column i / 4, and the sums 2 (i % 4) and 2 (i % 4) + 1 of row i / 4.
 __device__ __forceinline__ void multiply_add(double (&sums)[2], double a, double b) {
     asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
                  : "+d"(sums[0]), "+d"(sums[1]) : "d"(a), "d"(b));

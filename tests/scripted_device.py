@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded
+from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, fill, guarded
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import Launch, Limits
 from cudamm.kernels.method import Method
@@ -35,7 +35,8 @@ class ScriptedRun(Run):
             raise KernelError("it broke")
         device.now_s += milliseconds / 1e3
         error = device.error if len(device.launches) > device.right_launches else 0
-        self.product()[:] = self.matrices["A"] @ self.matrices["B"] + error
+        a, b = (self.matrices[name].astype(np.float64) for name in ("A", "B"))
+        self.product()[:] = a @ b + error
         return milliseconds
 
     def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
@@ -46,7 +47,8 @@ class ScriptedRun(Run):
         self.memory[name][GUARD_BYTES : GUARD_BYTES + matrix.nbytes] = matrix.reshape(-1).view(np.uint8)
 
     def fill_output(self, word: np.uint32 = POISON) -> None:
-        self.product().view(np.uint32)[:] = word
+        c = self.matrices["C"]
+        fill(self.memory["C"][GUARD_BYTES : GUARD_BYTES + c.nbytes], word)
 
     def region(self, name: Any) -> np.ndarray:
         return self.memory[name]

@@ -557,6 +557,21 @@ def test_a_kernel_on_faster_units_has_the_ceiling_of_those_units(
     assert (result.status, result.reason[: len(reason)]) == ("failed" if reason else "ok", reason)
 
 
+@pytest.mark.parametrize(("dtype", "times", "is_possible"), [("float32", 2, False), ("bfloat16", 20, True),
+                                                             ("bfloat16", 40, False)])  # fmt: skip
+def test_kernels_in_16_bits_may_be_as_fast_as_tensor_cores(
+    dtype: str, times: int, is_possible: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Libraries use them without a header that says so. `times` is the rate, in float32 multiply-adds."""
+    (variant,) = variants(find("coalesced"), {})
+    ceilings = Ceilings(0.00024 / times, 1e9)
+    device = ScriptedDevice(repeat(1.0), ceilings=ceilings).with_own_clock(monkeypatch)
+    problem = dataclasses.replace(PROBLEM, element=ELEMENT_TYPES[dtype])
+    (result,) = bench(InProcessExecutor(device), [(variant, problem)], Settings(runs=3, warmup=0), silent)
+    assert result.status == ("ok" if is_possible else "failed"), result.reason
+    assert is_possible or result.reason.startswith("impossible: ")
+
+
 def test_a_product_that_is_wrong_only_while_it_is_timed_fails() -> None:
     device = ScriptedDevice(repeat(1.0), error=1, right_launches=1)
     result = measured(device, Settings(runs=3, warmup=0))

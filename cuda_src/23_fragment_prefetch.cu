@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(THREADS)
 fragment_prefetch(int M, int N, int K, const float *A, const float *B, float *C) {
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile two threads
-    // read the same 16 bytes.
+    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile at least
+    // two threads read the same 16 bytes.
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     // The thread's first row, and the first column of its first group of VEC columns; its next row lies LANES_Y rows
     // further down, its next group LANES_X groups further right.

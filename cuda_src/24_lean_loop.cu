@@ -26,7 +26,7 @@
 // The differences:
 // - Addresses: each thread has pointers to the targets and sources of its copies. They are set up before the loop, and
 //   moved on once per tile. A CopyPlan has the constants, so the compiler unrolls the copies.
-// - Bounds: a row or column beyond the edge is a copy of the last one, and its results are not stored. If BK does not
+// - Bounds: a row or column beyond the edge is a copy of the last ones, and its results are not stored. If BK does not
 //   divide K, the first tile is the shorter one, so the loop has whole tiles only. The last step fetches fragments that
 //   it does not use: of an old tile, or of zeros if there are fewer tiles than stages.
 // - Copies: a few are issued at each k. Issued together, they would wait for one another.
@@ -111,8 +111,8 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         a_target += STAGE, b_target += STAGE;
     }
 
-    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile two threads
-    // read the same 16 bytes.
+    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile at least
+    // two threads read the same 16 bytes.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further

@@ -119,8 +119,8 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         a_target += STAGE, b_target += STAGE;
     }
 
-    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile two threads
-    // read the same 16 bytes.
+    // Lanes 0 and 1 form a column of the warp, lanes 0 and 2 a row, and so on: in each read of either tile at least
+    // two threads read the same 16 bytes.
     const int group = threadIdx.x / GROUP, warp = threadIdx.x % GROUP / 32, lane = threadIdx.x % 32;
     const int lane_y = lane % 2 + lane / 4 % (LANES_Y / 2) * 2, lane_x = lane / 2 % 2 + lane / 4 / (LANES_Y / 2) * 2;
     // The thread's first row, and the first column of its first group of four; its next row lies LANES_Y rows further

@@ -13,10 +13,9 @@ TRAFFIC_TOLERANCE = 1.25
 """Factor by which GB/s read may exceed the measured ceiling, which is that of a copy: it also writes."""
 
 TENSOR_CORES = 32
-"""Maximum rate of tensor cores for 16-bit elements, relative to float32 FMAs: 16 on an A100, more on newer
-GPUs.
+"""Upper bound for the rate of 16-bit elements on tensor cores, relative to that of float32 FMAs.
 
-A kernel with such elements may use them without saying so, as libraries do.
+It is 16 on an A100. A kernel with such elements may use tensor cores without saying so, as libraries do.
 """
 
 
@@ -28,14 +27,12 @@ def impossible_rate(case: Case, median_ms: float, ceilings: Ceilings, *, is_cold
     if not median_ms:
         return ""
     shape, ceiling = case.problem.shape, case.variant.method.ceiling
-    is_narrow = case.problem.element.rounds_sums
-    if is_narrow:
-        ceiling = max(ceiling, Fraction(TENSOR_CORES))
+    units = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
+    if case.problem.element.rounds_sums and ceiling < TENSOR_CORES:
+        ceiling, units = Fraction(TENSOR_CORES), "tensor cores at most"
     gflops = 2 * shape.m * shape.n * shape.k / median_ms / 1e6
     allowed_gflops = float(ceiling) * ceilings.fma_gflops
     if gflops > ARITHMETIC_TOLERANCE * allowed_gflops:
-        units = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
-        units = "the tensor cores of all GPUs" if is_narrow else units
         return (
             f"impossible: {gflops:,.0f} GFLOP/s, but {units} reach {allowed_gflops:,.0f} on this device: "
             "the kernel cannot have computed the product"

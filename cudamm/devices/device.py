@@ -40,14 +40,17 @@ Processors propagate the bits of a NaN, so the bits of a wrong result show which
 """
 
 NARROW_POISON = np.uint32(0x7BCD7BCD)
-"""The same for 16-bit elements: 63,904 as float16, 2e36 as bfloat16."""
+"""Bits that fill an output of 16-bit elements, as `POISON` does: 63,904 as float16, 2e36 as bfloat16."""
 
 NARROW_GUARDS: dict[MatrixName, np.uint32] = {
     "A": np.uint32(0x7FAA7FAA),
     "B": np.uint32(0x7FBB7FBB),
     "C": np.uint32(0x7FCC7FCC),
 }
-"""The same for 16-bit elements; both halves are equal, so that an odd number of elements can precede them."""
+"""Bits that fill the guards of 16-bit elements: a different NaN for each, in equal halves.
+
+An odd number of elements can precede a guard then.
+"""
 
 
 def guards_of(matrix: Matrix) -> dict[MatrixName, np.uint32]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.header import TENSOR_MAP, Overrides, parse_method
-from cudamm.kernels.launch_plan import check, plan
+from cudamm.kernels.launch_plan import check, is_decimal, plan
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, ElementType, Method
 from cudamm.kernels.parameter_types import TENSOR_MAP_LETTER, each_format, parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
@@ -199,7 +199,7 @@ class PrescribedLaunch:
                 refuse("which is a tensor map, as in tensor_map(A, 64, 32)")
         elif argument in MATRICES or argument.startswith(TENSOR_MAP):
             refuse("which is a number: pass M, N, K or another number")
-        elif _is_float(argument):
+        elif is_decimal(argument):
             if letter not in "fd":
                 refuse("which is a whole number")
         elif argument.lower() not in UNSCALED.names:
@@ -239,8 +239,3 @@ def _name_of(parameter: str) -> str:
 def _points_to_const(parameter: str) -> bool:
     """Return whether a pointer or an array is declared to elements that cannot be written."""
     return re.search(r"\bconst\b", re.split(r"[*\[]", parameter)[0]) is not None
-
-
-def _is_float(text: str) -> bool:
-    """Return whether a text is a number that is not whole, such as 1.0."""
-    return re.fullmatch(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?\d+[eE][+-]?\d+", text) is not None

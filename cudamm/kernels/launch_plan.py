@@ -244,11 +244,18 @@ def _value(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> 
         return text  # type: ignore[return-value]
     if text.lower() in scale.names and text not in names:
         return scale.names[text.lower()]
-    if re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+(?=[eE])|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+    if is_decimal(text):
         if not math.isfinite(float(text)):
             raise UsageError(f"{variant}: {text} in --args is larger than every float")
         return float(text)
     return parse(text).whole(names)
+
+
+def is_decimal(text: str) -> bool:
+    """Return whether an argument is a number with a point or an exponent, which is passed as a float."""
+    return (
+        re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+(?=[eE])|\.[0-9]+)([eE][+-]?[0-9]+)?", text) is not None
+    )
 
 
 def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap:

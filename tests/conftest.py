@@ -256,7 +256,7 @@ def _is_accepted(variant: Variant) -> bool:
     from cudamm.kernels.method import ELEMENT_TYPES
 
     try:
-        variant.padded(ELEMENT_TYPES["float32"], 64, 64, 64)
+        variant.padded(ELEMENT_TYPES[variant.method.element_types[0]], 64, 64, 64)
     except RequirementError:
         return False
     return True

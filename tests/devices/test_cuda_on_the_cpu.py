@@ -118,7 +118,7 @@ FAULTS = {
         "assertion failed in line LINE of kernel.cu: t != 3, in thread (3,0) of block (0,0)",
     ),
 }
-BARRIERS = {
+OTHER_FAULTS = {
     "more threads": (
         "init(&b, 2); b.arrive_and_wait();",
         "block (0,0) is stuck: thread (3,0) waits in line LINE of kernel.cu at a barrier for 2 threads, "
@@ -128,8 +128,13 @@ BARRIERS = {
         "b.arrive_and_wait();",
         "block (0,0): thread (3,0) uses a barrier in line LINE of kernel.cu that was not initialised",
     ),
+    "__ldg of shared memory": (
+        "__shared__ int s; C[0] = __ldg(&s);",
+        "__ldg reads global memory only, and was given shared memory in line LINE of kernel.cu, in thread (3,0) "
+        "of block (0,0)",
+    ),
 }
-"""Faults of barriers, beside those of the table."""
+"""Faults of features that work."""
 PRINTF = "`printf`"
 """Tested in test_cpu.py."""
 MATRICES = "Matrices A, B and C of half and bfloat16"
@@ -199,12 +204,12 @@ __global__ void k(int *C, int choice) {
 """
 
 
-@pytest.mark.parametrize("feature", FAULTS | BARRIERS)
+@pytest.mark.parametrize("feature", FAULTS | OTHER_FAULTS)
 def test_a_fault_names_line_and_thread(
     cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, feature: str
 ) -> None:
     """The argument CHOICE is the number of the fault, so one program is compiled for all."""
-    faults = FAULTS | BARRIERS
+    faults = FAULTS | OTHER_FAULTS
     cases = [f"    if (choice == {i}) {{ {body} }}\n" for i, (body, _) in enumerate(faults.values())]
     choice = list(faults).index(feature)
     line = FAULTY_KERNEL.count("\n") + 1 + choice

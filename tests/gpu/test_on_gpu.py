@@ -66,7 +66,7 @@ def test_every_method_is_right_on_every_shape(gpu, element, fmad):
 def test_every_method_is_right_with_every_parameter_value(gpu, method, worth_sweeping):
     if gpu.lacks(method):
         pytest.skip(gpu.lacks(method))
-    problem = Problem(Shape(70, 90, 50), FLOAT32)
+    problem = Problem(Shape(70, 90, 50), ELEMENT_TYPES[method.element_types[0]])
     with InProcessExecutor(gpu) as executor:
         results = list(verify_all(executor, [(v, problem) for v in worth_sweeping(method)], True, silent))
     assert [r for r in results if r.status != "ok"] == []
@@ -118,8 +118,9 @@ def functions(gpu, worth_sweeping):
     loaded = []
     for method in CUDA_METHODS:
         for variant in worth_sweeping(method) if not gpu.lacks(method) else ():
-            launch = plan(variant, Shape(1024, 1024, 1024), FLOAT32)
-            cubin = compile_for_gpu(program(variant, FLOAT32, True), gpu.arch)
+            element = ELEMENT_TYPES[method.element_types[0]]
+            launch = plan(variant, Shape(1024, 1024, 1024), element)
+            cubin = compile_for_gpu(program(variant, element, True), gpu.arch)
             error, module = bindings.cuModuleLoadData(cubin.image)
             assert error == bindings.CUresult.CUDA_SUCCESS
             error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())

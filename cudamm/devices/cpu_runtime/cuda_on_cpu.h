@@ -120,6 +120,8 @@ int lane();
 unsigned converged_lanes(int line, const char* file);  // waiting.h
 // Returns the block-wide sum of `value`, for __syncthreads_count, __syncthreads_and and __syncthreads_or.
 int block_sum(int value, int line, const char* file);
+bool is_shared(const void* address);
+[[noreturn]] void stop_kernel(const char* what, int line, const char* file);
 
 }  // namespace cudamm
 
@@ -194,7 +196,10 @@ inline typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : 
 // Always inline, so that an access belongs to the line of the caller.
 #define CUDAMM_IN_PLACE inline __attribute__((always_inline))
 #define CUDAMM_INLINED __attribute__((always_inline))  // of a lambda
-template <class T> CUDAMM_IN_PLACE T __ldg(const T* p) { return *p; }
+template <class T> CUDAMM_IN_PLACE T __ldg(const T* p, CUDAMM_HERE) {
+    if (cudamm::is_shared(p)) cudamm::stop_kernel("__ldg reads global memory only, and was given shared memory", line, file);
+    return *p;
+}
 template <class T> CUDAMM_IN_PLACE T __ldcg(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE T __ldcs(const T* p) { return *p; }
 template <class T> CUDAMM_IN_PLACE void __stcg(T* p, T v) { *p = v; }

@@ -38,8 +38,6 @@ unsigned converged_lanes(int line, const char* file);
 unsigned gather(unsigned mask, const void* value, size_t bytes, void* values, const char* operation, int line,
                 const char* file);
 
-[[noreturn]] void stop_kernel(const char* what, int line, const char* file);
-bool is_shared(const void* address);
 // Returns the pointer of a 32-bit shared address, which is the lower half of the pointer: the shared variables of a
 // block are close together, so the pointer is the one nearest to any of them.
 CUDAMM_IN_PLACE char* shared_pointer(size_t address) {

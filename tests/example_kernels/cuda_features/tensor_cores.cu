@@ -123,7 +123,7 @@ __global__ void tensor_cores(int *C) {
     pairs[t] = __float22half2_rn(make_float2(t, -t));
     if (t < 2) sums[t] = 0;
     __syncthreads();
-    CHECK((float)__ldg(&pool[t ^ 1]) + (float)pairs[63 - t].y, (t ^ 1) - (63 - t));
+    CHECK((float)pool[t ^ 1] + (float)pairs[63 - t].y, (t ^ 1) - (63 - t));
     const half of_neighbour = __shfl_xor_sync(0xffffffffu, y, 1);
     CHECK((float)of_neighbour + (float)__shfl_sync(0xffffffffu, pairs[t], 2).x, (t ^ 1) + t / 32 * 32 + 2);
     atomicAdd(&sums[0], __float2half(0.5f));

@@ -1,7 +1,7 @@
 """Compare the medians of NVBench and of cudamm, which time the same compiled kernels in one process.
 
 The script needs a GPU and NVBench's Python package: pip install 'cuda-bench[cu13]'. Run it with:
-python benchmarks/against_nvbench.py
+python benchmarks/against_nvbench.py [SIZE ...]
 
 Cold: both overwrite the L2 cache before each sample. NVBench writes as many bytes as the cache has, and
 cudamm twice as many. After NVBench's smaller write some data may stay in the cache. The amount depends on the
@@ -104,7 +104,8 @@ def main() -> None:
     """Measure, and print one row per kernel and size."""
     with find_gpu() as device:
         executor = InProcessExecutor(device)
-        problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in SIZES]
+        sizes = [int(size) for size in sys.argv[1:]] or SIZES
+        problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in sizes]
         chosen = [variants(find(name), {})[0] for name in METHODS]
         cases = [(variant, problem) for problem in problems for variant in chosen]
         rows = [Row(str(variant), problem.shape.n) for variant, problem in cases]

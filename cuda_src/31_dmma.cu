@@ -4,23 +4,22 @@
 // needs:     sm_80
 // types:     float64
 // param:     BM = 128 in 64, 128
-// param:     BN = 64 in 64, 128
+// param:     BN = 128 in 64, 128
 // param:     BK = 16 in 8, 16
-// param:     WM = 32 in 32, 64
+// param:     WM = 64 in 32, 64
 // param:     WN = 32 in 16, 32
 // param:     STAGES = 3 in 3, 4
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * (BK + 4) + BK * (BN + 4)) * 8
-// requires:  N % 2 == 0, K % 2 == 0, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 8 == 0, BK % 4 == 0,
+// requires:  N % 2 == 0, K % 2 == 0, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 8 == 0, BK % 8 == 0,
 //            BM // WM * (BN // WN) <= 16, (WM * WN // 16 + 64) * BM // WM * (BN // WN) * 32 <= 64 * 1024,
-//            STAGES * (BM * (BK + 4) + BK * (BN + 4)) * 8 <= 99 * 1024
+//            STAGES * (BM * (BK + 4) + BK * (BN + 4)) * 8 <= 163 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// The tensor cores of data centre GPUs multiply doubles too, 8 x 4 by 4 x 8 at a time, and they round every sum as an
-// FMA does. A lane holds one element of A and one of B, so there is no fragment to load by ldmatrix: each lane reads
-// its element itself.
+// The tensor cores of data centre GPUs multiply doubles too, and they round every sum as an FMA does. A fragment is
+// loaded without ldmatrix, which moves pairs of 16-bit elements: each lane reads its elements itself, one at a time.
 //
 // The 32 lanes read 8 rows of 4 neighbouring doubles of A, and 4 rows of 8 neighbouring doubles of B. Shared memory
 // delivers 16 doubles at a time, to half a warp: 4 rows of 4 doubles. Rows of 16 doubles would all begin in bank 0. So
@@ -70,25 +69,32 @@ dmma(int M, int N, int K, const double *A, const double *B, double *C) {
     };
     for (int tile = 0; tile < STAGES - 1; ++tile) copy(tile);
 
-    double sums[WM / 8][WN / 8][2] = {};
+    double sums[WM / 16][WN / 8][4] = {};
     for (int tile = 0; tile < tiles; ++tile) {
         __pipeline_wait_prior(STAGES - 2);  // this thread's copies of the tile have arrived
         __syncthreads();                    // those of all threads; and nobody reads the previous tile any more
         copy(tile + STAGES - 1);            // it overwrites the previous tile
         const double *const a_tile = ring + tile % STAGES * STAGE, *const b_tile = a_tile + A_TILE;
-        for (int k = 0; k < BK; k += 4) {
-            double a[WM / 8], b[WN / 8];
-            for (int i = 0; i < WM / 8; ++i) a[i] = a_tile[(warp_row + i * 8 + lane / 4) * A_PITCH + k + lane % 4];
-            for (int j = 0; j < WN / 8; ++j) b[j] = b_tile[(k + lane % 4) * B_PITCH + warp_col + j * 8 + lane / 4];
-            for (int i = 0; i < WM / 8; ++i)
+        for (int k = 0; k < BK; k += 8) {
+            double a[WM / 16][4], b[WN / 8][2];
+            for (int i = 0; i < WM / 16; ++i)
+                for (int part = 0; part < 4; ++part)  // the upper and the lower half, first of 4 columns, then of 4 more
+                    a[i][part] =
+                        a_tile[(warp_row + i * 16 + part % 2 * 8 + lane / 4) * A_PITCH + k + part / 2 * 4 + lane % 4];
+            for (int j = 0; j < WN / 8; ++j)
+                for (int part = 0; part < 2; ++part)
+                    b[j][part] = b_tile[(k + part * 4 + lane % 4) * B_PITCH + warp_col + j * 8 + lane / 4];
+            for (int i = 0; i < WM / 16; ++i)
                 for (int j = 0; j < WN / 8; ++j) multiply_add(sums[i][j], a[i], b[j]);
         }
     }
 
-    for (int i = 0; i < WM / 8; ++i)
-        for (int j = 0; j < WN / 8; ++j) {
-            const int row = row0 + warp_row + i * 8 + lane / 4;
-            const int col = col0 + warp_col + j * 8 + lane % 4 * 2;
-            if (row < M && col < N) *(double2 *)&C[row * N + col] = double2{sums[i][j][0], sums[i][j][1]};
-        }
+    for (int i = 0; i < WM / 16; ++i)
+        for (int j = 0; j < WN / 8; ++j)
+            for (int half = 0; half < 2; ++half) {
+                const int row = row0 + warp_row + i * 16 + half * 8 + lane / 4;
+                const int col = col0 + warp_col + j * 8 + lane % 4 * 2;
+                if (row < M && col < N)
+                    *(double2 *)&C[row * N + col] = double2{sums[i][j][2 * half], sums[i][j][2 * half + 1]};
+            }
 }

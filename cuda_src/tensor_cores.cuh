@@ -52,9 +52,23 @@ __device__ __forceinline__ unsigned rounded_pair(float first, float second) {
     return bits;
 }
 
-// Adds the product of A (8 x 4) and B (4 x 8) to the sums (8 x 8), all of double. Lane i holds element i % 4 of A's row
-// i / 4, element i % 4 of B's column i / 4, and the sums 2 (i % 4) and 2 (i % 4) + 1 of row i / 4.
-__device__ __forceinline__ void multiply_add(double (&sums)[2], double a, double b) {
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(sums[0]), "+d"(sums[1]) : "d"(a), "d"(b));
+// Adds the product of A (16 x 8) and B (8 x 8) to the sums (16 x 8), all of double. With row = i / 4 and k = i % 4, lane i
+// holds
+//   of A:     rows `row` and `row` + 8 of column k, then of column k + 4,
+//   of B:     rows k and k + 4 of column i / 4,
+//   of the sums: columns 2 k and 2 k + 1 of row `row`, then of `row` + 8.
+// A GPU before sm_90 multiplies 8 x 4 by 4 x 8 at a time.
+__device__ __forceinline__ void multiply_add(double (&sums)[4], const double (&a)[4], const double (&b)[2]) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+    for (int k_half = 0; k_half < 2; ++k_half)
+        for (int row_half = 0; row_half < 2; ++row_half)
+            asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                         : "+d"(sums[2 * row_half]), "+d"(sums[2 * row_half + 1])
+                         : "d"(a[2 * k_half + row_half]), "d"(b[k_half]));
+#endif
 }

@@ -1,0 +1,137 @@
+// Two blocks share tiles: each loads half of B's tile, and the copy engine writes it into the memory of both.
+//
+// sources:   CUDA C++ Programming Guide (thread block clusters); PTX ISA (multicast, mapa, barrier.cluster)
+// needs:     sm_90a
+// types:     float16, bfloat16
+// ceiling:   16
+// param:     BN = 256 in 128, 256
+// param:     STAGES = 3 in 3, 4, 5, 6
+// param:     BAND = 8 in 2, 4, 8, 16
+// param:     BLOCKS = 132 in 66, 114, 132
+// args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
+// threads:   384
+// grid:      BLOCKS
+// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
+// requires:  N % 8 == 0, K % 8 == 0,
+//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
+// traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 256)) * sizeof(element),
+//            M * N * sizeof(element)
+//
+// In `persistent` every block loads its own tiles of A and B. Neighbouring blocks in a column of C's tiles load the same
+// tiles of B, each for itself, from the L2 cache. Here two blocks form a *cluster*: they run at the same time on
+// neighbouring multiprocessors, and each can write to the shared memory of the other. Each loads its own tile of A and
+// half of the tile of B, and the copy engine writes that half into the shared memory of both: it is *multicast*. Both
+// together load a third less.
+//
+// A stage of the ring is now filled by two producers and used by the consumers of two blocks. The barrier `full` counts
+// the bytes, wherever they come from. At `empty` the consumers of both blocks report, at that of either block: a
+// producer may only overwrite the stage if it is free in both.
+//
+// The barriers must exist before the other block uses them, and no block may end as long as the other one still writes
+// into its memory: the cluster meets at the beginning and at the end.
+//
+//     cudamm show --diff persistent cluster --dtype float16
+
+#include "hopper.cuh"
+
+const int CLUSTER = 2;                    // blocks
+const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
+const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
+const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
+const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
+const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
+
+extern __shared__ __align__(1024) char ring[];
+
+__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(128 * (CONSUMERS + 1))
+cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
+        const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
+    char *const c_tile = ring + STAGES * STAGE_BYTES;
+    Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+    const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
+    // A cluster computes two tiles, one below the other: its tile has 2 BM rows.
+    const int rank = blockIdx.x % CLUSTER, cluster_id = blockIdx.x / CLUSTER, clusters = BLOCKS / CLUSTER;
+    const int tile_rows = (M + CLUSTER * BM - 1) / (CLUSTER * BM), tile_columns = (N + BN - 1) / BN;
+    const int tiles = tile_rows * tile_columns;
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            barrier_init(&full[i], 1);                         // the thread that starts the copies
+            barrier_init(&empty[i], CLUSTER * 4 * CONSUMERS);  // all warps of the consumers of both blocks
+        }
+        proxy_fence();
+    }
+    cluster_sync();
+
+    RingPosition<STAGES> position;
+    if (warpgroup == CONSUMERS) {
+        registers_decrease<40>();
+        for (int tile = cluster_id; thread == 0 && tile < tiles; tile += clusters) {
+            const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
+            for (int step = 0; step < steps; ++step, position.next()) {
+                char *const stage = ring + position.stage * STAGE_BYTES;
+                Barrier *const barrier = &full[position.stage];
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // at once in the first round
+                barrier_arrive_expect(barrier, STAGE_BYTES);
+                copy_box(stage, &map_A, (at.y * CLUSTER + rank) * BM, step * BK, barrier);
+                for (int i = 0; i < BN / 64 / CLUSTER; ++i) {
+                    const int band = rank * (BN / 64 / CLUSTER) + i;
+                    copy_box_to_both(stage + A_BYTES + band * BAND_BYTES, &map_B, step * BK, at.x * BN + band * 64,
+                                     barrier);
+                }
+            }
+        }
+        cluster_sync();
+        return;
+    }
+
+    registers_increase<232>();
+    const auto report_empty = [&](int stage) {
+        if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);
+    };
+    char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
+    for (int tile = cluster_id; tile < tiles; tile += clusters) {
+        const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
+        float sums[BN / 2] = {};
+        int previous = 0;  // the stage of the previous step
+        for (int step = 0; step < steps; ++step, position.next()) {
+            const char *const stage = ring + position.stage * STAGE_BYTES;
+            const TileDescriptor a(stage + warpgroup * 64 * ROW_BYTES, GROUP_BYTES, 0);
+            const TileDescriptor b(stage + A_BYTES, GROUP_BYTES, BAND_BYTES);
+            barrier_wait(&full[position.stage], position.parity);
+            multiply_fence();
+#pragma unroll
+            for (int k = 0; k < BK; k += 16)  // 16 elements further along A's rows, 16 rows further down in B's bands
+                multiply_add<element>(sums, a + k * (int)sizeof(element), b + k * ROW_BYTES);
+            multiply_commit();
+            multiply_wait<1>(sums);  // those of the previous step have ended
+            if (step > 0) report_empty(previous);
+            previous = position.stage;
+        }
+        multiply_wait<0>(sums);
+        report_empty(previous);
+
+        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine.
+        if (thread == 0) stores_wait();  // it has read the previous tile
+        warpgroup_sync(warpgroup);
+#pragma unroll
+        for (int j = 0; j < BN / 8; j += 2) {
+            const int row = warp * 16 + lane % 16, piece = (j % 8 + lane / 16) ^ row % 8;
+            const float *const s = &sums[j * 4];
+            store_matrices(c_boxes + j / 8 * BOX_BYTES + row * ROW_BYTES + piece * 16,
+                           rounded_pair<element>(s[0], s[1]), rounded_pair<element>(s[2], s[3]),
+                           rounded_pair<element>(s[4], s[5]), rounded_pair<element>(s[6], s[7]));
+        }
+        proxy_fence();
+        warpgroup_sync(warpgroup);
+        if (thread == 0) {
+            for (int box = 0; box < BN / 64; ++box)
+                store_box(&map_C, (at.y * CLUSTER + rank) * BM + warpgroup * 64, at.x * BN + box * 64,
+                          c_boxes + box * BOX_BYTES);
+            stores_commit();
+        }
+    }
+    if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
+    cluster_sync();
+}

@@ -1,0 +1,233 @@
+// The instructions of Hopper GPUs (sm_90a) behind named functions, for the methods that use them.
+//
+// Three units work beside each other: the copy engine (Tensor Memory Accelerator) fills shared memory, the tensor cores
+// multiply what lies there, and the threads start both and wait for them at barriers in shared memory.
+
+#include <cuda.h>
+
+#include "tensor_cores.cuh"
+
+__device__ __forceinline__ unsigned shared_address(const void *pointer) {
+    return __cvta_generic_to_shared(pointer);
+}
+
+// ---- Barriers in shared memory ------------------------------------------------------------------------------------
+
+typedef unsigned long long Barrier;
+
+// A phase of the barrier ends after this number of arrivals, and after the arrival of all announced bytes.
+__device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(Barrier *barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(barrier)) : "memory");
+}
+
+// Arrive, and announce the number of bytes that the copy engine will count at the barrier.
+__device__ __forceinline__ void barrier_arrive_expect(Barrier *barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 : : "r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
+// Wait until the phase of this parity has ended. Phases have parity 0, 1, 0, 1, …, and before the first phase a phase
+// of parity 1 counts as ended.
+__device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
+    const unsigned address = shared_address(barrier);
+    int ended;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.b32 %0, 1, 0, p;\n"
+                     "}"
+                     : "=r"(ended) : "r"(address), "r"(parity) : "memory");
+    } while (!ended);
+}
+
+// Make this thread's writes to shared memory, also those to barriers, visible to the copy engine and the tensor cores.
+__device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+
+// ---- The copy engine ----------------------------------------------------------------------------------------------
+
+// Start the copy of the box that begins at (row, column) of the matrix; the barrier counts its bytes. The engine stores
+// zeros where the box reaches beyond the matrix.
+__device__ __forceinline__ void copy_box(void *target, const CUtensorMap *map, int row, int column, Barrier *barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];"
+                 : : "r"(shared_address(target)), "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
+                 : "memory");
+}
+
+// Start the copy of a box from shared memory to the matrix, as far as it lies within it. The box begins at a multiple of
+// 1024 bytes. `stores_commit` ends a group of these copies; `stores_wait` waits until this thread's groups have read
+// shared memory.
+__device__ __forceinline__ void store_box(const CUtensorMap *map, int row, int column, const void *source) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
+                 : : "l"(map), "r"(column), "r"(row), "r"(shared_address(source)) : "memory");
+}
+__device__ __forceinline__ void stores_commit() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
+__device__ __forceinline__ void stores_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory"); }
+
+// ---- Tensor cores -------------------------------------------------------------------------------------------------
+
+// Describes a tile in shared memory to the tensor cores. Its rows have 128 bytes, and groups of 8 rows are swizzled as
+// the copy engine does it: a row's piece c of 16 bytes lies at position c ^ (row % 8). The tile begins at a multiple of
+// 1024 bytes, and so do its groups; `wgmma` also takes a part of it that begins at another row or piece.
+struct TileDescriptor {
+    static const unsigned long long SWIZZLE_128_BYTES = 1ull << 62;
+    unsigned long long bits;
+
+    // `group_bytes` is the distance between groups of 8 rows; `band_bytes` that between the first 128 bytes of the long
+    // rows of a matrix and their next 128 bytes, if the tile has more than one such band. Only 18 bits of the address
+    // count: in a cluster the upper ones say which block's memory it is.
+    __device__ __forceinline__ TileDescriptor(const void *tile, int group_bytes, int band_bytes)
+        : bits(SWIZZLE_128_BYTES | (unsigned long long)(group_bytes / 16) << 32 |
+               (unsigned long long)(band_bytes / 16) << 16 | (shared_address(tile) & 0x3ffff) / 16) {}
+
+    // Return the descriptor of the part that begins this number of bytes further on.
+    __device__ __forceinline__ TileDescriptor operator+(int bytes) const {
+        TileDescriptor part = *this;
+        part.bits += bytes / 16;
+        return part;
+    }
+};
+
+// The multiplications run asynchronously. `multiply_fence` precedes them if other instructions have used the sums.
+__device__ __forceinline__ void multiply_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
+
+// Multiplies a tile of A (64 x 16) by a tile of B (16 x 2 COUNT) with a warpgroup, 128 threads, and adds the product to
+// the sums. In A's tile a row runs along k; in B's tile a row runs along n. Lane i of warp w holds sums of rows
+// 16 w + i / 4 and 16 w + i / 4 + 8: for every 8 columns four, those of columns 2 (i % 4) and 2 (i % 4) + 1, first of the
+// upper row, then of the lower one.
+template <typename Factor, int COUNT>
+__device__ __forceinline__ void multiply_add(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b);
+
+// Ends a group of multiplications.
+__device__ __forceinline__ void multiply_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
+
+// Waits until only the last PENDING groups still run.
+template <int PENDING, int COUNT>
+__device__ __forceinline__ void multiply_wait(float (&sums)[COUNT]) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(PENDING) : "memory");
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i]));  // keeps the compiler from reading them earlier
+}
+
+// The reverse of `load_matrices`: stores four matrices of 8 x 8 elements; lanes pass the addresses of rows likewise.
+__device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsigned part1, unsigned part2,
+                                               unsigned part3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 : : "r"(shared_address(row)), "r"(part0), "r"(part1), "r"(part2), "r"(part3)
+                 : "memory");
+}
+
+// The sums as operands of an instruction, by their number, and as its registers.
+#define SUMS_32 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SUMS_64 SUMS_32 ", " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SUMS_96 SUMS_64 ", " \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define SUMS_128 SUMS_96 ", " \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define REGISTERS_8(i)                                                                                               \
+    "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]),    \
+        "+f"(sums[i + 6]), "+f"(sums[i + 7])
+#define REGISTERS_32_FROM(i) REGISTERS_8(i), REGISTERS_8(i + 8), REGISTERS_8(i + 16), REGISTERS_8(i + 24)
+#define REGISTERS_32 REGISTERS_32_FROM(0)
+#define REGISTERS_64 REGISTERS_32, REGISTERS_32_FROM(32)
+#define REGISTERS_96 REGISTERS_64, REGISTERS_32_FROM(64)
+#define REGISTERS_128 REGISTERS_96, REGISTERS_32_FROM(96)
+
+// The last operands say: add to the sums, negate neither A nor B, A's rows run along k, B's rows along n.
+#define MULTIPLY_ADD_TILES(Factor, name, COUNT, columns, operand_a, operand_b)                                       \
+    template <>                                                                                                      \
+    __device__ __forceinline__ void multiply_add<Factor, COUNT>(float (&sums)[COUNT], TileDescriptor a,              \
+                                                                TileDescriptor b) {                                  \
+        asm volatile("{\n"                                                                                           \
+                     ".reg .pred add;\n"                                                                             \
+                     "setp.eq.b32 add, 0, 0;\n"                                                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." name "." name " "                        \
+                     "{" SUMS_##COUNT "}, " operand_a ", " operand_b ", add, 1, 1, 0, 1;\n"                          \
+                     "}"                                                                                             \
+                     : REGISTERS_##COUNT : "l"(a.bits), "l"(b.bits));                                                \
+    }
+#define MULTIPLY_ADD_TILES_OF_EVERY_SIZE(Factor, name)          \
+    MULTIPLY_ADD_TILES(Factor, name, 32, "64", "%32", "%33")    \
+    MULTIPLY_ADD_TILES(Factor, name, 64, "128", "%64", "%65")   \
+    MULTIPLY_ADD_TILES(Factor, name, 96, "192", "%96", "%97")   \
+    MULTIPLY_ADD_TILES(Factor, name, 128, "256", "%128", "%129")
+
+MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__half, "f16")
+MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__nv_bfloat16, "bf16")
+
+// ---- What pipelines share -------------------------------------------------------------------------------------------
+
+// A position in a ring of LENGTH stages: its stage, and the parity of the phase in which the stage is filled.
+template <int LENGTH>
+struct RingPosition {
+    int stage = 0, parity = 0;
+
+    __device__ __forceinline__ void next() {
+        if (++stage == LENGTH) stage = 0, parity ^= 1;
+    }
+};
+
+// Return row (y) and column (x) of a tile, by its number. Blocks walk through bands of BAND rows of tiles, so that those
+// that run at the same time read the same rows of A and columns of B, which then stay in L2.
+template <int BAND_ROWS>
+__device__ __forceinline__ int2 tile_at(int tile, int tile_rows, int tile_columns) {
+    const int band_tiles = BAND_ROWS * tile_columns, first_row = tile / band_tiles * BAND_ROWS;
+    const int rows = min(BAND_ROWS, tile_rows - first_row), in_band = tile % band_tiles;
+    return int2{in_band / rows, first_row + in_band % rows};
+}
+
+// Wait for the other threads of the warpgroup.
+__device__ __forceinline__ void warpgroup_sync(int warpgroup) {
+    asm volatile("bar.sync %0, 128;" : : "r"(1 + warpgroup) : "memory");  // barrier 0 is that of __syncthreads
+}
+
+// Give up registers of this warpgroup, or take more for it, so that each thread has COUNT: a multiple of 8.
+template <int COUNT>
+__device__ __forceinline__ void registers_decrease() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(COUNT));
+}
+template <int COUNT>
+__device__ __forceinline__ void registers_increase() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(COUNT));
+}
+
+// ---- Clusters -------------------------------------------------------------------------------------------------------
+
+// As `copy_box`, but the box goes to the same place in the shared memory of two neighbouring blocks, and the barrier at
+// the same place in each counts its bytes.
+__device__ __forceinline__ void copy_box_to_both(void *target, const CUtensorMap *map, int row, int column,
+                                                 Barrier *barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;"
+                 : : "r"(shared_address(target)), "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)),
+                     "h"((unsigned short)3)  // a bit for each block
+                 : "memory");
+}
+
+// Arrive at the barrier at the same place in the shared memory of a block of the cluster.
+__device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+                 "}"
+                 : : "r"(shared_address(barrier)), "r"(block) : "memory");
+}
+
+// Wait for all threads of the cluster. What they did before, to shared memory and to barriers, is visible afterwards.
+__device__ __forceinline__ void cluster_sync() {
+    asm volatile("fence.mbarrier_init.release.cluster;\n"
+                 "barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" : : : "memory");
+}

@@ -134,10 +134,9 @@ def test_a_kernel_without_parameter_list_is_refused() -> None:
 
 @pytest.mark.parametrize("method", [m for m in ladder() if m.language == "cuda"], ids=lambda m: m.name)
 def test_parameters_of_the_ladders_kernels_are_parsed(method: Method) -> None:
-    map_letters = "".join("T" for argument in method.arguments if argument.startswith("tensor_map("))
-    assert parameter_formats(method.source, method.entry, FLOAT64) == (
-        map_letters + "iiiP" if map_letters else "iiiPPP"
-    )
+    maps = sum(argument.startswith("tensor_map(") for argument in method.arguments)
+    expected = "T" * maps + "iii" + "P" * (3 - maps)
+    assert parameter_formats(method.source, method.entry, FLOAT64) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 """Compare the medians of NVBench and of cudamm, which time the same compiled kernels in one process.
 
 The script needs a GPU and NVBench's Python package: pip install 'cuda-bench[cu13]'. Run it with:
-python benchmarks/against_nvbench.py [SIZE ...]
+python benchmarks/against_nvbench.py [-n SIZE ...] [-m METHOD ...]
 
 Cold: both overwrite the L2 cache before each sample. NVBench writes as many bytes as the cache has, and
-cudamm twice as many. After NVBench's smaller write some data may stay in the cache. The amount depends on the
-address of the written buffer, and changes the time of a short kernel by several percent. The address of
-NVBench's buffer is unknown. Therefore cudamm measures with its own rule, and also with NVBench's rule for
-buffers at several addresses. The medians agree if NVBench's median lies within the range of the latter, plus
-the tolerance.
+cudamm twice as many. After NVBench's smaller write some data may stay in the cache. The amount depends on
+the addresses of the written buffer and of the matrices, and changes the time of a short kernel by several
+percent. The address of NVBench's buffer is unknown; its matrices stay where they are, while cudamm's move
+from sample to sample. Therefore both measure three times, each time with matrices elsewhere, and cudamm also
+with NVBench's rule for buffers at several addresses. The medians agree if the ranges of both meet, plus the
+tolerance.
 
 Hot: both launch in batches. NVBench reports only the mean of all launches, which is compared with the median
 of cudamm's batches. Some kernels are 1% faster in one measurement than in the next. Therefore both measure
@@ -17,6 +18,7 @@ each kernel three times, in turn, and the medians of three are compared.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import ctypes
 import datetime
@@ -47,7 +49,7 @@ from cudamm.kernels.variant import Variant, variants
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 METHODS = ("coalesced", "tiled", "register-tile")
-TURNS: tuple[Cache, ...] = ("cold", "hot", "hot", "hot")
+TURNS: tuple[Cache, ...] = ("cold", "hot") * 3
 SHORT_US = 20.0
 """Differences are judged in microseconds for kernels shorter than this, otherwise in percent."""
 
@@ -69,8 +71,8 @@ int launches(launch one, int count, void *kernel, const unsigned *sizes, void *s
 
 MAX_NOISE = 0.002
 
-PLACES = 4
-"""Number of buffers, each at another address, for the measurements with NVBench's rule."""
+PLACES = 2
+"""Number of buffers, each at another address, for the measurements with NVBench's rule in a turn."""
 
 MOST_US, MOST_SHARE = 0.3, 0.01
 """Maximum difference that counts as agreement: in microseconds for short kernels, relative for others."""
@@ -82,9 +84,9 @@ class Row:
 
     name: str
     n: int
-    cold_us: float = 0.0
+    cold_us: list[float] = field(default_factory=list)
     like_nvbench_us: list[float] = field(default_factory=list)
-    nvbench_cold_us: float = 0.0
+    nvbench_cold_us: list[float] = field(default_factory=list)
     hot_us: list[float] = field(default_factory=list)
     nvbench_hot_us: list[float] = field(default_factory=list)
     hot_launches: int = 1
@@ -102,11 +104,14 @@ class _NvbenchStream:
 
 def main() -> None:
     """Measure, and print one row per kernel and size."""
+    parser = argparse.ArgumentParser(description="Compare the medians of NVBench and of cudamm.")
+    parser.add_argument("-n", type=int, action="append", help="size of square matrices; repeatable")
+    parser.add_argument("-m", action="append", help="method; repeatable")
+    arguments = parser.parse_args()
     with find_gpu() as device:
         executor = InProcessExecutor(device)
-        sizes = [int(size) for size in sys.argv[1:]] or SIZES
-        problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in sizes]
-        chosen = [variants(find(name), {})[0] for name in METHODS]
+        problems = [Problem(Shape(n, n, n), ELEMENT_TYPES["float32"]) for n in arguments.n or SIZES]
+        chosen = [variants(find(name), {})[0] for name in arguments.m or METHODS]
         cases = [(variant, problem) for problem in problems for variant in chosen]
         rows = [Row(str(variant), problem.shape.n) for variant, problem in cases]
         _measure(executor, cases, rows)
@@ -182,7 +187,7 @@ def _measure(executor: InProcessExecutor, cases: list[tuple[Variant, Problem]], 
                 launch = _driver_call(in_c, function, run, nvbench_stream, row.hot_launches)
                 state.exec(lambda _: launch(), batched=True)
             else:
-                row.cold_us = _median_us(next(benches[0]))
+                row.cold_us.append(_median_us(next(benches[0])))
                 support = run._device.support  # type: ignore[attr-defined]
                 with contextlib.ExitStack() as buffers:  # all stay allocated, so each has another address
                     for unfinished in benches[1:]:
@@ -206,7 +211,7 @@ def _measure(executor: InProcessExecutor, cases: list[tuple[Variant, Problem]], 
         if cache == "hot":
             row.nvbench_hot_us.append(times_us["nv/batch/time/gpu/mean"] / row.hot_launches)
         else:
-            row.nvbench_cold_us = times_us["nv/cold/time/gpu/median"]
+            row.nvbench_cold_us.append(times_us["nv/cold/time/gpu/median"])
 
 
 def _median_us(result: Result) -> float:
@@ -233,22 +238,28 @@ def _show(rows: list[Row], machine: str, executor: InProcessExecutor) -> None:
         table.add_column(name, justify="right")
     disagreements = 0
     for row in rows:
-        cells = [f"{row.cold_us:.2f}"]
+        cells = [_range(row.cold_us)]
         for ours_us, theirs_us in (
             (row.like_nvbench_us, row.nvbench_cold_us),
-            ([median(row.hot_us)], median(row.nvbench_hot_us)),
+            ([median(row.hot_us)], [median(row.nvbench_hot_us)]),
         ):
-            low, high = min(ours_us), max(ours_us)
-            difference, agrees = _difference(min(max(theirs_us, low), high), theirs_us)
+            # The two times of the ranges that are nearest to each other.
+            theirs_nearest_us = min(max(median(ours_us), min(theirs_us)), max(theirs_us))
+            nearest_us = min(max(theirs_nearest_us, min(ours_us)), max(ours_us))
+            difference, agrees = _difference(nearest_us, theirs_nearest_us)
             disagreements += not agrees
-            shown = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
-            cells += [shown, f"{theirs_us:.2f}", difference + ("" if agrees else " !")]
+            cells += [_range(ours_us), _range(theirs_us), difference + ("" if agrees else " !")]
         table.add_row(row.name, str(row.n), *cells)
     Console(width=150).print(table)
     print(
         f"{2 * len(rows) - disagreements} of {2 * len(rows)} differ by at most {MOST_SHARE:.0%}, "
         f"or by at most {MOST_US} µs if shorter than {SHORT_US:.0f} µs"
     )
+
+
+def _range(times_us: list[float]) -> str:
+    low, high = f"{min(times_us):.2f}", f"{max(times_us):.2f}"
+    return low if low == high else f"{low}–{high}"
 
 
 def _difference(ours_us: float, theirs_us: float) -> tuple[str, bool]:

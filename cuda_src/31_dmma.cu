@@ -78,7 +78,7 @@ dmma(int M, int N, int K, const double *A, const double *B, double *C) {
         for (int k = 0; k < BK; k += 8) {
             double a[WM / 16][4], b[WN / 8][2];
             for (int i = 0; i < WM / 16; ++i)
-                for (int part = 0; part < 4; ++part)  // the upper and the lower half, first of 4 columns, then of 4 more
+                for (int part = 0; part < 4; ++part)  // upper and lower half, first of 4 columns, then of 4 more
                     a[i][part] =
                         a_tile[(warp_row + i * 16 + part % 2 * 8 + lane / 4) * A_PITCH + k + part / 2 * 4 + lane % 4];
             for (int j = 0; j < WN / 8; ++j)

@@ -130,8 +130,8 @@ OTHER_FAULTS = {
     ),
     "__ldg of shared memory": (
         "__shared__ int s; C[0] = __ldg(&s);",
-        "__ldg reads global memory only, and was given shared memory in line LINE of kernel.cu, in thread (3,0) "
-        "of block (0,0)",
+        "__ldg reads global memory only, and was given shared memory in line LINE of kernel.cu, "
+        "in thread (3,0) of block (0,0)",
     ),
 }
 """Faults of features that work."""

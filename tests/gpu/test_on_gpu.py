@@ -111,6 +111,10 @@ def test_fused_multiply_add_changes_bits(gpu):
     assert np.allclose(*products, rtol=0, atol=1e-4)
 
 
+of_the_driver = pytest.mark.xdist_group("driver")
+"""Tests that share the compiled functions: --dist loadgroup runs them in one process."""
+
+
 @pytest.fixture(scope="module")
 def functions(gpu, worth_sweeping):
     """Yield the driver, and the compiled form, launch and function of variants with every parameter value."""
@@ -143,6 +147,7 @@ def unwrap(answer):
     return values[0] if len(values) == 1 else values
 
 
+@of_the_driver
 def test_resources_are_those_that_the_driver_reports(functions):
     """The resources read from the cubin and the compiler's output are those that the driver reports."""
     bindings, loaded = functions
@@ -163,6 +168,7 @@ def test_resources_are_those_that_the_driver_reports(functions):
             assert most == used.max_threads_per_block, name
 
 
+@of_the_driver
 def test_occupancy_is_that_of_the_driver(gpu, functions):
     """Each method is compared at its own block size and at every multiple of 32 threads."""
     bindings, loaded = functions
@@ -182,6 +188,7 @@ def test_occupancy_is_that_of_the_driver(gpu, functions):
     assert compared > 2000
 
 
+@of_the_driver
 def test_occupancy_with_over_48_kb_of_shared_memory_is_that_of_the_driver(gpu, functions):
     """The kernel has opted in to more than 48 KB."""
     bindings, loaded = functions
@@ -197,6 +204,7 @@ def test_occupancy_with_over_48_kb_of_shared_memory_is_that_of_the_driver(gpu, f
             assert int(computed.active) == reported, (name, size, shared)
 
 
+@of_the_driver
 def test_the_suggested_block_size_is_that_of_the_driver(gpu, functions):
     bindings, loaded = functions
     for name, cubin, launch, function, _ in loaded:

@@ -7,7 +7,7 @@
 // param:     BN = 256 in 128, 256
 // param:     STAGES = 3 in 3, 4, 5, 6
 // param:     BAND = 8 in 2, 4, 8, 16
-// param:     BLOCKS = 132 in 66, 114, 132
+// param:     BLOCKS = 132 in 66, 114, 128, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS

@@ -11,9 +11,9 @@
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) + 8
+// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
 // requires:  N % 8 == 0, K % 8 == 0,
-//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) + 8 <= 227 * 1024
+//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -37,8 +37,9 @@ const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
 
-const int MIN_IDLE = 4;   // tiles are cut if blocks would otherwise be idle for this number of steps on average
-const int MIN_STEPS = 4;  // minimum number of steps for a block
+const int MIN_IDLE = 4;    // tiles are cut if blocks would otherwise be idle for this number of steps on average
+const int MIN_STEPS = 4;   // minimum number of steps for a block
+const int MOST_PARTS = 8;  // maximum number of blocks that share a tile
 
 extern __shared__ __align__(1024) char ring[];
 
@@ -49,11 +50,10 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
                 const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
     Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
-    int *const arrived_before = (int *)(empty + STAGES);  // one for each consumer warpgroup
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
-    Schedule work(tiles, steps, BLOCKS, MIN_IDLE, MIN_STEPS);
+    Schedule work(tiles, steps, MIN_IDLE, MIN_STEPS, MOST_PARTS);
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
@@ -105,7 +105,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
         }
         multiply_wait<0>(sums);
         if (lane == 0) barrier_arrive(&empty[previous]);
-        if (work.is_cut() && !add_parts(parts, work, arrived_before, sums)) continue;
+        if (!complete(parts, work, sums)) continue;
 
         // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine.
         if (thread == 0) stores_wait();  // it has read the previous tile

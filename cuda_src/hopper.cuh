@@ -215,12 +215,13 @@ __device__ __forceinline__ void copy_box_to_both(void *target, const CUtensorMap
                  : "memory");
 }
 
-// Arrive at the barrier at the same place in the shared memory of a block of the cluster.
+// Arrive at the barrier at the same place in the shared memory of a block of the cluster. This publishes no writes of
+// the thread to the other block, which would take a fence of the whole GPU.
 __device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
     asm volatile("{\n"
                  ".reg .b32 remote;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
                  "}"
                  : : "r"(shared_address(barrier)), "r"(block) : "memory");
 }

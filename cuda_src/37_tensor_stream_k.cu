@@ -37,7 +37,7 @@ const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
 
-const int MIN_IDLE = 4;    // tiles are cut if blocks would otherwise be idle for this number of steps on average
+const int MIN_IDLE = 12;   // tiles are cut if blocks would otherwise be idle for this number of steps on average
 const int MIN_STEPS = 4;   // minimum number of steps for a block
 const int MOST_PARTS = 8;  // maximum number of blocks that share a tile
 

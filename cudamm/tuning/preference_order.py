@@ -1,7 +1,7 @@
 """Order of preference for `best` without a measurement: the first variant that suits and can be launched.
 
-The order is that of the float32 rates measured on an H200 (docs/measured.md and tables/nvidia_h200.json). The
-other element types have the same order, without the methods that exist for float32 only. A large tile is fast
+The order is that of the rates measured on an H200 (docs/measured.md and tables/nvidia_h200.json): those of
+bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. A large tile is fast
 only if there are enough tiles for the multiprocessors and if C fills the tile. So each preference states the
 minimum number of tiles and the minimum width of the product, and smaller tiles follow larger ones.
 """
@@ -86,7 +86,33 @@ _TENSOR_MAPS = {"BM": 128, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 8, "TN"
 _WARP_TILE = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8}
 _SMALL_WARP_TILE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8}
 
+_WIDE_TILE = {"BN": 256, "STAGES": 3, "BAND": 16}
+_SQUARE_TILE = {"BN": 128, "STAGES": 5, "BAND": 16}
+_NARROW_TILE = {"BN": 64, "STAGES": 5, "BAND": 16}
+_FRAGMENTS = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3}
+_FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
+
 PREFERENCES = (
+    # Methods for 16-bit types only. TFLOP/s in bfloat16: 783 at 5120, 697 at 3072; 445 at 1536 (with the wide
+    # tile: 350); 301 at 1024, 195 at 8192x64x8192 (with the square tile: 174 and 173).
+    Preference(
+        "tensor-stream-k", _WIDE_TILE, (128, 256), "wgmma, tiles of 128 x 256 for most multiprocessors",
+        tiles=0.9, narrowest=65, blocks=1,
+    ),
+    Preference(
+        "tensor-stream-k", _SQUARE_TILE, (128, 128), "wgmma, tiles of 128 x 128 for most multiprocessors",
+        tiles=0.9, narrowest=65, blocks=1,
+    ),
+    Preference(
+        "tensor-stream-k", _NARROW_TILE, (128, 64), "wgmma, few tiles, cut along K",
+        narrowest=33, blocks=1,
+    ),
+    # TFLOP/s in bfloat16: 303 at 4096.
+    Preference(
+        "mma", _FRAGMENTS, (128, 128), "tensor cores, a tile of 128 x 128 for each multiprocessor",
+        tiles=1, narrowest=65,
+    ),
+    Preference("mma", _FEW_FRAGMENTS, (64, 64), "tensor cores, tiles of 64 x 64", narrowest=17),
     # Methods for float32 only. TFLOP/s of bf16x9 on an H200, by its table: 78 at 4096, and 31 at 768 with 36
     # tiles (sliced-k: 24). Others are faster at 512 with 16 tiles, 12 (stream-k: 17), and at 8192x64x8192, 35
     # (sliced-k: 45).

@@ -6,14 +6,18 @@ python benchmarks/fresh_inputs.py naive tiled --size 1024
 
 Each method is sampled in two ways by turns, in batches of SAMPLES: on the same inputs each time, as with
 --no-verify, and on inputs that no launch has seen, with judged launches. The script prints the ratio of the
-medians, cold and hot, and how many times as long the batches take.
+medians, cold and hot, and how many times as long the batches take. --watch reads NVML every 2 ms meanwhile,
+and prints for either way the mean power and the mean clock of the multiprocessors.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import threading
 import time
-from statistics import median
+from collections.abc import Iterator
+from statistics import mean, median
 
 from cudamm.benchmark.sampling_policy import launches_per_sample
 from cudamm.devices.find_device import find_gpu
@@ -38,6 +42,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("methods", nargs="*")
     arguments.add_argument("--size", action="append", help="a size, such as 1024; repeatable")
+    arguments.add_argument("--watch", action="store_true", help="print power and clock")
     given = arguments.parse_args()
     methods = [find(name) for name in given.methods] or [m for m in ladder() if not m.runs_on_host]
     print("| method | size | L2 | same inputs (ms) | fresh inputs (ms) | ratio | time of a batch |")
@@ -49,13 +54,13 @@ def main() -> None:
             for case in prepare(executor, cases, True, lambda *_: None, verified=True):
                 for cold in (True, False):
                     try:
-                        print(_row(executor, case, size, cold), flush=True)
+                        print(_row(executor, case, size, cold, given.watch), flush=True)
                     except CudammError as error:
                         print(f"| `{case.variant.method.name}` | {size} | | {error} |", flush=True)
             executor.release()
 
 
-def _row(executor: InProcessExecutor, case: Case, size: str, cold: bool) -> str:
+def _row(executor: InProcessExecutor, case: Case, size: str, cold: bool, watch: bool) -> str:
     verdict = executor.verify(case, thorough=False)
     if not verdict.correct:
         raise CudammError(verdict.reason)
@@ -65,17 +70,45 @@ def _row(executor: InProcessExecutor, case: Case, size: str, cold: bool) -> str:
         launches = launches_per_sample(_sampled(executor, case, 1, 1, cold, check=False)[0][0], floor_ms)
     samples_ms: dict[bool, list[float]] = {False: [], True: []}
     spent_s = {False: 0.0, True: 0.0}
+    readings: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for _ in range(ROUNDS):
         for is_fresh in (False, True):
-            taken_ms, elapsed_s = _sampled(executor, case, SAMPLES, launches, cold, check=is_fresh)
+            with _read_nvml(readings[is_fresh]) if watch else contextlib.nullcontext():
+                taken_ms, elapsed_s = _sampled(executor, case, SAMPLES, launches, cold, check=is_fresh)
             samples_ms[is_fresh] += taken_ms
             spent_s[is_fresh] += elapsed_s
     same_ms, fresh_ms = median(samples_ms[False]), median(samples_ms[True])
     cache = "cold" if cold else "hot"
+    for is_fresh, read in readings.items() if watch else ():
+        power_w, clock_mhz = (mean(column) for column in zip(*read, strict=True))
+        print(f"{cache}, {'fresh' if is_fresh else 'same'} inputs: {power_w:.0f} W, {clock_mhz:.0f} MHz")
     return (
         f"| `{case.variant.method.name}` | {size} | {cache} | {same_ms:.4f} | {fresh_ms:.4f} "
         f"| {fresh_ms / same_ms:.4f} | {spent_s[True] / spent_s[False]:.2f}× |"
     )
+
+
+@contextlib.contextmanager
+def _read_nvml(readings: list[tuple[float, float]]) -> Iterator[None]:
+    """Append power in watts and clock in MHz every 2 ms while the block runs."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.wait(0.002):
+            power_mw = pynvml.nvmlDeviceGetPowerUsage(gpu)
+            readings.append((power_mw / 1e3, pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM)))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _sampled(

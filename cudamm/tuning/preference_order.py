@@ -1,9 +1,10 @@
 """Order of preference for `best` without a measurement: the first variant that suits and can be launched.
 
 The order is that of the rates measured on an H200 (docs/measured.md and tables/nvidia_h200.json): those of
-bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. A large tile is fast
-only if there are enough tiles for the multiprocessors and if C fills the tile. So each preference states the
-minimum number of tiles and the minimum width of the product, and smaller tiles follow larger ones.
+bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. A
+large tile is fast only if there are enough tiles for the multiprocessors and if C fills the tile. So each
+preference states the minimum number of tiles and the minimum width of the product, and smaller tiles follow
+larger ones.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 // sources:   PTX ISA (mma with .f64)
 // needs:     sm_80
 // types:     float64
+// ceiling:   2
 // param:     BM = 128 in 64, 128
 // param:     BN = 128 in 64, 128
 // param:     BK = 16 in 8, 16

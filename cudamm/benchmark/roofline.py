@@ -18,7 +18,7 @@ A method has two intensities, each a number of operations per byte:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from cudamm.benchmark.measure import bench
@@ -26,14 +26,14 @@ from cudamm.benchmark.result import Result, Status
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
-from cudamm.devices.device import Ceilings, DeviceInfo, Target
+from cudamm.devices.device import Ceilings, DeviceInfo, Peak, Target, Unit
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture, architecture_of_gpu, find_architecture
 from cudamm.kernels.launch_plan import check, plan
-from cudamm.kernels.method import Method, Value
+from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.named_gpus import NamedGpu, named_gpu
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import MOST_CASES, ChosenBy, Traffic, Variant, check_count, chosen_record
@@ -55,7 +55,7 @@ class Bound:
     Attributes:
         intensity: operations per byte.
         gflops: maximum rate, in 10⁹ operations per second.
-        share_of_peak: the maximum rate over the peak; can exceed 1 for a method whose `ceiling` does.
+        share_of_peak: the maximum rate over the peak; can exceed 1 for a float32 method whose `ceiling` does.
         region: the roof that limits the rate; `compute-bound` at the ridge point.
     """
 
@@ -67,46 +67,70 @@ class Bound:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The two roofs of a device.
+    """The roofs of a device: the peaks of its arithmetic units, and the bandwidth of its memory.
 
     Attributes:
-        peak_gflops: 10⁹ operations per second; a fused multiply-add counts as two.
+        peaks: one or more peaks; at most one of each unit and element type.
         bandwidth_gbytes_per_s: bandwidth of device memory.
-        peak_from, bandwidth_from: source of each number, in words.
-        element_type: element type of the operations that the peak counts; None if the user gave the peak.
+        bandwidth_from: source of the bandwidth, in words.
     """
 
-    peak_gflops: float
+    peaks: tuple[Peak, ...]
     bandwidth_gbytes_per_s: float
-    peak_from: str
     bandwidth_from: str
-    element_type: str | None = None
+
+    @property
+    def peak_gflops(self) -> float:
+        """Return the first peak, in 10⁹ operations per second; a fused multiply-add counts as two."""
+        return self.peaks[0].gflops
 
     @property
     def ridge_intensity(self) -> float:
-        """Return the intensity at which the two roofs meet, in operations per byte."""
-        return self.peak_gflops / self.bandwidth_gbytes_per_s
+        """Return the intensity at which the first peak meets the bandwidth, in operations per byte."""
+        return self.ridge(self.peaks[0])
 
-    def bound(self, intensity: float, ceiling: float = 1.0) -> Bound:
+    def ridge(self, peak: Peak) -> float:
+        """Return the intensity at which a peak meets the bandwidth, in operations per byte."""
+        return peak.gflops / self.bandwidth_gbytes_per_s
+
+    def bound(self, intensity: float, ceiling: float = 1.0, peak: Peak | None = None) -> Bound:
         """Return the attainable rate at an intensity, given in operations per byte.
 
         Args:
             ceiling: rate of the arithmetic units that the method uses, over the rate of those of the peak.
+            peak: peak of the units; the first one if None.
         """
-        by_memory, by_units = intensity * self.bandwidth_gbytes_per_s, ceiling * self.peak_gflops
+        peak_gflops = self.peak_gflops if peak is None else peak.gflops
+        by_memory, by_units = intensity * self.bandwidth_gbytes_per_s, ceiling * peak_gflops
         gflops = min(by_units, by_memory)
         region: Region = "memory-bound" if by_memory < by_units else "compute-bound"
-        return Bound(intensity, gflops, gflops / self.peak_gflops, region)
+        return Bound(intensity, gflops, gflops / peak_gflops, region)
 
-    def check(self, cases: Cases) -> None:
-        """Raise UsageError if the peak is not that of the cases' element types."""
-        for _, problem in cases:
-            if self.element_type not in (None, problem.element.name):
-                raise UsageError(
-                    f"this peak counts {self.element_type} operations, and the roofline of "
-                    f"{problem.element.name} needs another: give it with --peak and --bandwidth "
-                    "(and --device gpu to measure as well), or name one --dtype"
-                )
+    def peak_of(self, method: Method, element: ElementType) -> Peak:
+        """Return the peak that bounds a method in an element type. Raise UsageError if it is not known.
+
+        In 16-bit types this is the peak of the tensor cores, whatever a method uses: no other units multiply
+        these types as fast. In float64 it is that of the tensor cores for a method that multiplies on them,
+        else that of fused multiply-adds. In float32 it is always that of fused multiply-adds: a method on
+        other units relates to it by its `ceiling`.
+        """
+        of_type = {peak.unit: peak for peak in self.peaks if peak.element_type in ("", element.name)}
+        on_tensor_cores = element.rounds_sums or method.may_use_tensor_cores
+        found = (of_type.get("tensor cores") if on_tensor_cores else None) or of_type.get("FMA")
+        if found is None:
+            raise UsageError(
+                f"no peak of {element.name} is known here: give it with --peak and --bandwidth (and --device "
+                "gpu to measure as well)"
+            )
+        return found
+
+    def of(self, cases: Cases) -> Roofline:
+        """Return these roofs with the peaks of the types alone. Raise UsageError if one is unknown."""
+        for variant, problem in cases:
+            self.peak_of(variant.method, problem.element)
+        types = dict.fromkeys(problem.element.name for _, problem in cases)
+        peaks = (peak for name in types for peak in self.peaks if peak.element_type in ("", name))
+        return replace(self, peaks=tuple(dict.fromkeys(peaks)))
 
     def record(self) -> dict[str, Any]:
         """Return the fields of a `cudamm.roofline/1` file that describe the roofs."""
@@ -114,54 +138,60 @@ class Roofline:
             "peak_gflops": self.peak_gflops,
             "bandwidth_gbytes_per_s": self.bandwidth_gbytes_per_s,
             "ridge_intensity": self.ridge_intensity,
-            "peak_from": self.peak_from,
+            "peak_from": self.peaks[0].source,
             "bandwidth_from": self.bandwidth_from,
+            "peaks": [asdict(peak) for peak in self.peaks],
         }
 
 
 def given(peak_gflops: float, bandwidth_gbytes_per_s: float) -> Roofline:
     """Return the roofs that the user gave."""
-    return Roofline(peak_gflops, bandwidth_gbytes_per_s, "given", "given")
+    return Roofline((Peak("FMA", "", peak_gflops, "given"),), bandwidth_gbytes_per_s, "given")
 
 
 def measured(ceilings: Ceilings) -> Roofline:
-    """Return the measured roofs: the rates of multiply-adds from registers alone, and of a copy."""
+    """Return the measured roofs: the rates of arithmetic alone, and of a copy."""
     return Roofline(
-        ceilings.fma_gflops,
-        ceilings.copy_gbytes_per_s,
-        "measured: float32 multiply-adds from registers",
-        "measured: a copy within device memory, read and written",
-        "float32",
+        ceilings.peaks, ceilings.copy_gbytes_per_s, "measured: a copy within device memory, read and written"
     )
 
 
-def theoretical_peak(
-    architecture: Architecture, clock_mhz: float, element_type: str = "float32"
-) -> tuple[float, str]:
-    """Return the peak in GFLOP/s of float32 or float64, and its formula in words.
+def theoretical_peaks(
+    architecture: Architecture, clock_mhz: float, tensor_clock_mhz: float | None = None, source: str = ""
+) -> tuple[Peak, ...]:
+    """Return the peaks that NVIDIA's documents imply at a clock, each with its formula in words.
 
-    Each lane of each SM finishes one multiply-add per cycle, which counts as two operations. NVIDIA publishes
-    peaks at the boost clock.
+    A multiply-add counts as two operations. NVIDIA publishes peaks at the boost clock.
 
-    Raises:
-        UsageError: the table of architectures has no lanes of that type.
+    Args:
+        tensor_clock_mhz: clock of the tensor cores in 16-bit types, if it is another one.
+        source: the document with the numbers, which is added to the formulas.
     """
-    by_type = {"float32": architecture.fp32_per_cycle, "float64": architecture.fp64_per_cycle}
-    lanes, sms = by_type.get(element_type), architecture.multiprocessors
-    if lanes is None:
-        raise UsageError(
-            f"the peak of {architecture.gpu} in {element_type} is not known: give --peak and --bandwidth"
+    of_tensor_cores = "{} multiply-adds of the tensor cores"
+    rows: list[tuple[Unit, str, int | None, str, float]] = [
+        ("FMA", "float32", architecture.fp32_per_cycle, "{} lanes", clock_mhz),
+        ("FMA", "float64", architecture.fp64_per_cycle, "{} lanes", clock_mhz),
+        ("tensor cores", "float64", architecture.tensor_fp64_per_cycle, of_tensor_cores, clock_mhz),
+    ]
+    for element_type in ("float16", "bfloat16") if architecture.capability >= (8, 0) else ("float16",):
+        rate = architecture.tensor_fp16_per_cycle
+        rows.append(("tensor cores", element_type, rate, of_tensor_cores, tensor_clock_mhz or clock_mhz))
+    sms = architecture.multiprocessors
+    return tuple(
+        Peak(
+            unit, element_type, 2 * per_cycle * sms * mhz / 1e3,
+            f"2 x {per_cycle:,} {words.format(element_type)} x {sms} SMs x {mhz:,g} MHz"
+            + (f", {source}" if source else ""),
         )
-    formula = f"2 x {lanes} {element_type} lanes x {sms} SMs x {clock_mhz:,g} MHz"
-    return 2 * lanes * sms * clock_mhz / 1e3, formula
+        for unit, element_type, per_cycle, words, mhz in rows
+        if per_cycle is not None
+    )  # fmt: skip
 
 
-def named(gpu: NamedGpu, element_type: str) -> Roofline:
-    """Return the roofs of a named GPU for an element type. Raise UsageError if no peak of it is known."""
-    peak_gflops, peak_from = theoretical_peak(architecture_of_gpu(gpu), gpu.clock_mhz, element_type)
-    return Roofline(
-        peak_gflops, gpu.bandwidth_gbytes_per_s, f"{peak_from}, {gpu.source}", gpu.source, element_type
-    )
+def named(gpu: NamedGpu) -> Roofline:
+    """Return the roofs of a named GPU."""
+    peaks = theoretical_peaks(architecture_of_gpu(gpu), gpu.clock_mhz, gpu.tensor_clock_mhz, gpu.source)
+    return Roofline(peaks, gpu.bandwidth_gbytes_per_s, gpu.source)
 
 
 def theoretical_bandwidth(memory_clock_mhz: float, bus_bits: int) -> tuple[float, str]:
@@ -191,9 +221,8 @@ def theoretical(architecture: Architecture, properties: dict[str, Any]) -> Roofl
             "out, or give --peak and --bandwidth with --device gpu"
         )
     clock_mhz, memory_clock_mhz, bus_bits = (properties[name] for name in names)
-    peak_gflops, peak_from = theoretical_peak(architecture, clock_mhz)
-    bandwidth, bandwidth_from = theoretical_bandwidth(memory_clock_mhz, bus_bits)
-    return Roofline(peak_gflops, bandwidth, peak_from, bandwidth_from, "float32")
+    peaks = theoretical_peaks(architecture, clock_mhz)
+    return Roofline(peaks, *theoretical_bandwidth(memory_clock_mhz, bus_bits))
 
 
 @dataclass(frozen=True)
@@ -237,21 +266,18 @@ class DataSheet:
             return architecture
         return replace(architecture, gpu="a GPU", multiprocessors=self.sms)
 
-    def roofs(self, cases: Cases) -> Roofline:
-        """Return the roofs; those of a named GPU are for the element type of the first case.
-
-        Raises:
-            UsageError: the GPU or its architecture is unknown, or no peak of the element type is known.
-        """
+    @property
+    def roofs(self) -> Roofline:
+        """Return the roofs. Raise UsageError if the GPU or its architecture is unknown."""
         if self.gpu is not None:
-            return named(named_gpu(self.gpu), cases[0][1].element.name)
+            return named(named_gpu(self.gpu))
         if self.arch is None:
             return given(self.peak or 0.0, self.bandwidth or 0.0)
-        peak, peak_from = theoretical_peak(self.architecture, self.clock or 0.0)
+        peaks = theoretical_peaks(self.architecture, self.clock or 0.0)
         bandwidth, bandwidth_from = self.bandwidth or 0.0, "given"
         if self.memory_clock is not None and self.bus_width is not None:
             bandwidth, bandwidth_from = theoretical_bandwidth(self.memory_clock, self.bus_width)
-        return Roofline(peak, bandwidth, peak_from, bandwidth_from, "float32")
+        return Roofline(peaks, bandwidth, bandwidth_from)
 
     @property
     def device(self) -> DeviceInfo:
@@ -302,6 +328,8 @@ class RooflineResult:
         compulsory_bytes: bytes of A, B and C, padding not counted.
         requested: the bound at operations / bytes loaded; None if the bytes are unknown.
         compulsory: the bound at operations / compulsory_bytes.
+        peak: the peak that bounds the rate.
+        unit: the units that the method multiplies on.
         measured: result of the measurement; None if nothing was measured.
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
@@ -320,6 +348,8 @@ class RooflineResult:
     compulsory_bytes: int
     requested: Bound | None
     compulsory: Bound
+    peak: Peak
+    unit: Unit
     measured: Result | None = None
     status: Status = "ok"
     reason: str = ""
@@ -377,6 +407,8 @@ class RooflineResult:
             "bound_share_of_peak": requested and requested.share_of_peak,
             "region": requested and requested.region,
             "share_of_bound": self.share_of_bound,
+            "unit": self.unit,
+            "peak_gflops": self.peak.gflops,
             "compulsory_bytes": self.compulsory_bytes,
             "compulsory_intensity": compulsory.intensity,
             "compulsory_bound_gflops": compulsory.gflops,
@@ -398,7 +430,6 @@ def bounds(
         UsageError: a method is not written for the element type, its header's expressions cannot be evaluated
             for the problem, no GPU can launch it, or the requirements of no case are met.
     """
-    roofline.check(cases)
     check_count(len(cases), "cases", MOST_CASES)
     results = []
     for position, (variant, problem) in enumerate(cases):
@@ -429,7 +460,6 @@ def measure(
         UsageError: as for `measure.bench`, or a header's `traffic` cannot be evaluated for a problem.
         NoDeviceError: as for `measure.bench`.
     """
-    roofline.check(cases)
     for variant, problem in cases:
         _result(variant, problem, roofline, 0)  # raises for a wrong header before anything runs
     for measured_result in bench(executor, cases, settings, progress):
@@ -460,7 +490,8 @@ def _result(
     if measured_result is not None:
         status, reason = measured_result.status, measured_result.reason
     compulsory_bytes = shape.elements * element.size_bytes
-    ceiling = float(variant.method.ceiling)
+    peak = roofline.peak_of(variant.method, element)
+    ceiling = float(variant.method.ceiling) if element.name == "float32" else 1.0
     return RooflineResult(
         method=variant.method.name,
         params=variant.params,
@@ -473,8 +504,10 @@ def _result(
         traffic=traffic,
         why_not_counted=counted if isinstance(counted, str) else "",
         compulsory_bytes=compulsory_bytes,
-        requested=roofline.bound(shape.flops / traffic.load_bytes, ceiling) if traffic else None,
-        compulsory=roofline.bound(shape.flops / compulsory_bytes, ceiling),
+        requested=roofline.bound(shape.flops / traffic.load_bytes, ceiling, peak) if traffic else None,
+        compulsory=roofline.bound(shape.flops / compulsory_bytes, ceiling, peak),
+        peak=peak,
+        unit="tensor cores" if ceiling > 1 else peak.unit,
         measured=measured_result,
         status=status,
         reason=reason,

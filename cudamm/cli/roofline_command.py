@@ -183,8 +183,7 @@ def roofline_command(
         measures_nothing = "no rates are measured: times on the CPU device are not those of a GPU"
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
-        roofs = sheet.roofs(chosen)
-        roofs.check(chosen)
+        roofs = sheet.roofs.of(chosen)
 
         def bounds(report_progress: ReportProgress) -> Iterator[RooflineResult]:
             list(roofline.bounds(chosen, roofs, fmad))  # refuses a case before any is traced
@@ -195,8 +194,7 @@ def roofline_command(
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
         chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
-        roofs = sheet.roofs(chosen) if sheet.is_given else roofline.roofs_of(worker, theoretical)
-        roofs.check(chosen)
+        roofs = (sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)).of(chosen)
 
         def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:
             counted = counted_traffic(chosen, TRACE_ARCH, fmad, report_progress, timeout_s)

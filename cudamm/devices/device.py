@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -99,6 +99,29 @@ class DeviceInfo:
     note: str = ""
 
 
+Unit = Literal["FMA", "tensor cores"]
+"""Arithmetic units: those of fused multiply-adds, or tensor cores."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The maximum rate of one kind of units in one element type.
+
+    Attributes:
+        element_type: type of the factors; the sums of 16-bit types are float32. Empty if the user gave the
+            number, which then counts for every type.
+        gflops: 10⁹ operations per second; a fused multiply-add counts as two.
+        source: source of the number, in words.
+        clock_mhz: clock of the multiprocessors under the load of the measurement; None if it is not known.
+    """
+
+    unit: Unit
+    element_type: str
+    gflops: float
+    source: str
+    clock_mhz: float | None = None
+
+
 @dataclass(frozen=True)
 class Ceilings:
     """Measured upper bounds for the rates of a device.
@@ -106,10 +129,20 @@ class Ceilings:
     Attributes:
         fma_gflops: GFLOP/s of float32 fused multiply-adds on registers, two operations each.
         copy_gbytes_per_s: GB/s read and written by a copy within device memory.
+        fma_clock_mhz: clock of the multiprocessors at `fma_gflops`; None if it is not known.
+        other_peaks: peaks of the other units and types.
     """
 
     fma_gflops: float
     copy_gbytes_per_s: float
+    fma_clock_mhz: float | None = None
+    other_peaks: tuple[Peak, ...] = ()
+
+    @property
+    def peaks(self) -> tuple[Peak, ...]:
+        """Return all peaks, that of float32 fused multiply-adds first."""
+        source = "measured: float32 multiply-adds from registers"
+        return (Peak("FMA", "float32", self.fma_gflops, source, self.fma_clock_mhz), *self.other_peaks)
 
 
 @dataclass(frozen=True)

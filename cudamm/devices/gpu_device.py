@@ -30,6 +30,7 @@ from cudamm.devices.device import (
     poison_of,
     region_bytes,
 )
+from cudamm.devices.gpu_ceilings import measured_ceilings
 from cudamm.devices.gpu_library import (
     Library,
     LibraryFunction,
@@ -187,7 +188,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         """Return the upper bounds for this GPU's rates, which are measured once for each GPU and driver."""
         uuid = self._monitor.uuid() if self._monitor else self.info.name
         key = f"{uuid} {self.info.properties['driver']} {self.info.properties['driver_cuda']}"
-        return self.support.ceilings(key)
+        return measured_ceilings(self.support, key, self.clock_mhz)
 
     @property
     def event_floor_ms(self) -> float | None:

@@ -1,9 +1,8 @@
-"""Kernels of cudamm itself on a GPU: they help to time launches, check memory, and measure the ceilings."""
+"""Kernels of cudamm itself on a GPU: they help to time launches and to check memory."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.compile.compile_cache import cached
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import include_options
-from cudamm.devices.device import Ceilings
 from cudamm.devices.source_module import ModuleSource
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
@@ -53,9 +50,7 @@ class Support:
 
     def __init__(self, cuda: Any, arch: str, l2_bytes: int, multiprocessors: int) -> None:
         """Load the module. Raises NoDeviceError if it cannot be compiled or loaded."""
-        self._cuda = cuda
-        self._blocks = 8 * multiprocessors
-        self._l2_bytes = l2_bytes
+        self.cuda, self.arch, self.l2_bytes, self.multiprocessors = cuda, arch, l2_bytes, multiprocessors
         try:
             self._module = _module(arch)
             quantiles, _ = self._module.get_global("normal_quantiles")
@@ -129,11 +124,11 @@ class Support:
 
     def _sample(self, launches: Sequence[Callable[[], None]], cold: bool) -> float:
         """Return the milliseconds per launch between two events around the launches."""
-        start, end = self._cuda.Event(), self._cuda.Event()
+        start, end = self.cuda.Event(), self.cuda.Event()
         if cold:
             self._flush_l2()
         # Earlier work must have ended before the first event.
-        self._cuda.Context.synchronize()
+        self.cuda.Context.synchronize()
         if self._holds:
             self._hold_stream()
         start.record()
@@ -160,7 +155,7 @@ class Support:
     def flushing(self, flush_bytes: int) -> Iterator[None]:
         """Use a buffer of another size to overwrite L2, to compare with a tool that uses that size."""
         default = self._flush, self._flush_words
-        self._flush, self._flush_words = self._cuda.mem_alloc(flush_bytes), flush_bytes // 4
+        self._flush, self._flush_words = self.cuda.mem_alloc(flush_bytes), flush_bytes // 4
         try:
             yield
         finally:
@@ -168,7 +163,7 @@ class Support:
             self._flush, self._flush_words = default
 
     def _flush_l2(self) -> None:
-        self._cuda.memset_d32_async(self._flush, 0, self._flush_words, None)
+        self.cuda.memset_d32_async(self._flush, 0, self._flush_words, None)
 
     def _floor_ms(self) -> float:
         """Return the median of the milliseconds between two events around an empty kernel."""
@@ -186,7 +181,7 @@ class Support:
 
     def count_unlike(self, element: str, address: int, size_bytes: int, *stream: int) -> int:
         """Return how many elements in memory are not those of a stream."""
-        self._cuda.memset_d32(self._results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         results = int(self._results)
         self._launch(f"count_unlike_{element}", "PQQQiiP", address, size_bytes, *stream, results)
         return self._result(0)
@@ -209,7 +204,7 @@ class Support:
             bound: largest error of a sum over the sum of its products' sizes.
             rounding: largest error of rounding the sum to the element type.
         """
-        self._cuda.memset_d32(self._results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         numbers = self._copied(rows)
         try:
             function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidddP")
@@ -233,12 +228,12 @@ class Support:
         product, squares = np.empty(rows), np.empty(rows)
         memories = [self._copied(x)]
         try:
-            memories += (self._cuda.mem_alloc(8 * rows) for _ in range(2))
+            memories += (self.cuda.mem_alloc(8 * rows) for _ in range(2))
             function, warps = self._function(f"times_vector_{element}", "PiiPPPii"), 8
             arguments = (*matrix, *map(int, memories), rows, columns)
             function.prepared_async_call((-(-rows // warps), 1), (32 * warps, 1, 1), None, *arguments)
-            self._cuda.memcpy_dtoh(product, memories[1])
-            self._cuda.memcpy_dtoh(squares, memories[2])
+            self.cuda.memcpy_dtoh(product, memories[1])
+            self.cuda.memcpy_dtoh(squares, memories[2])
         finally:
             for memory in memories:
                 memory.free()
@@ -255,11 +250,11 @@ class Support:
         memories: list[Any] = []
         try:
             memories += (self._copied(numbers) for numbers in (rows, columns))
-            memories.append(self._cuda.mem_alloc(elements.nbytes))
+            memories.append(self.cuda.mem_alloc(elements.nbytes))
             of_rows, of_columns, copies = map(int, memories)
             arguments = (*matrix, of_rows, len(rows), of_columns, len(columns), copies)
             self._launch(f"gather_{element}", "PiiPiPiP", *arguments)
-            self._cuda.memcpy_dtoh(elements, copies)
+            self.cuda.memcpy_dtoh(elements, copies)
         finally:
             for memory in memories:
                 memory.free()
@@ -267,8 +262,8 @@ class Support:
 
     def _copied(self, array: Matrix) -> Any:
         """Return a copy of an array in device memory."""
-        memory = self._cuda.mem_alloc(array.nbytes)
-        self._cuda.memcpy_htod(memory, array)
+        memory = self.cuda.mem_alloc(array.nbytes)
+        self.cuda.memcpy_htod(memory, array)
         return memory
 
     # Judging
@@ -283,16 +278,16 @@ class Support:
         differs = 0
         if gap:
             half = np.zeros(1, np.uint16)
-            self._cuda.memcpy_dtoh(half, address)
+            self.cuda.memcpy_dtoh(half, address)
             differs = int(half[0] != expected & 0xFFFF)
             address, size_bytes = address + gap, size_bytes - gap
-        self._cuda.memset_d32(self._results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self._results))
         return differs + self._result(0)
 
     def fingerprint(self, address: int, count: int) -> int:
         """Return a hash of `count` words at an address."""
-        self._cuda.memset_d32(self._results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         self._launch("fingerprint", "PQP", address, count, int(self._results))
         return self._result(0)
 
@@ -316,7 +311,7 @@ class Support:
         Args:
             leading: leading dimension of C, in elements.
         """
-        self._cuda.memset_d32(self._results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         formats = "PiiiPPPddP"
         bound = row_factors, column_factors, rounding.relative, rounding.least
         arguments = (c, leading, rows, columns, reference, *bound, int(self._results))
@@ -338,7 +333,7 @@ class Support:
             grid = -(-count // TILE), -(-n // TILE)
             first, out = a + row * k * size, c + row * n * 8
             function.prepared_async_call(grid, (TILE, TILE, 1), None, first, b, out, count, n, k)
-        self._cuda.Context.synchronize()
+        self.cuda.Context.synchronize()
 
     def times_vector(self, matrix: int, x: int, y: int, m: int, n: int) -> None:
         """Compute y (m) as a matrix (m x n) times x (n), all float64 and given by their addresses."""
@@ -346,63 +341,15 @@ class Support:
         function.prepared_async_call((-(-m // warps), 1), (32 * warps, 1, 1), None, matrix, x, y, m, n)
 
     def _launch(self, name: str, formats: str, *arguments: float) -> None:
-        self._function(name, formats).prepared_async_call((self._blocks, 1), (256, 1, 1), None, *arguments)
+        self._function(name, formats).prepared_async_call(
+            (8 * self.multiprocessors, 1), (256, 1, 1), None, *arguments
+        )
 
     def _result(self, index: int) -> int:
         """Return one of the two 64-bit words that the checking kernels write."""
         words = np.zeros(2, np.uint64)
-        self._cuda.memcpy_dtoh(words, self._results)
+        self.cuda.memcpy_dtoh(words, self._results)
         return int(words[index])
-
-    # Ceilings
-
-    def ceilings(self, key: str) -> Ceilings:
-        """Return the upper bounds for the device's rates, measured once and cached under `key`."""
-
-        def measure(path: Path) -> None:
-            rates = {"fma_gflops": self._fma_gflops(), "copy_gbytes_per_s": self._copy_gbytes_per_s()}
-            path.write_text(json.dumps(rates))
-
-        made_from = ["ceilings", key, _text()]
-        path = cached(made_from, ".json", measure)
-        found = read_ceilings(path)
-        if found is None:  # the file was damaged
-            path.unlink()
-            found = read_ceilings(cached(made_from, ".json", measure))
-        assert found is not None  # noqa: S101 - this process has just written the file
-        return found
-
-    def _fma_gflops(self) -> float:
-        function, steps = self._function("multiply_add", "Pif"), 2000
-
-        def launch() -> None:
-            function.prepared_async_call((self._blocks, 1), (256, 1, 1), None, int(self._results), steps, 0.5)
-
-        launch()
-        flops: int = 2 * 8 * 16 * steps * self._blocks * 256
-        fastest_ms = min(self.time(launch, 10, 1, cold=False))
-        return flops / fastest_ms / 1e6
-
-    def _copy_gbytes_per_s(self) -> float:
-        count = max(2**26, 8 * self._l2_bytes)
-        free = self._cuda.mem_get_info()[0]
-        count = min(count, free // 4) // 16 * 16
-        source, target = self._cuda.mem_alloc(count), self._cuda.mem_alloc(count)
-        self._cuda.memset_d32(source, 1, count // 4)
-        function = self._function("copy", "PPQ")
-
-        def launch() -> None:
-            function.prepared_async_call(
-                (self._blocks, 1), (256, 1, 1), None, int(source), int(target), count // 16
-            )
-
-        launch()
-        try:
-            fastest_ms = min(self.time(launch, 10, 1, cold=False))
-            return float(2 * count / fastest_ms / 1e6)
-        finally:
-            source.free()
-            target.free()
 
     def close(self) -> None:
         """Free the module's buffers in device memory."""
@@ -410,28 +357,17 @@ class Support:
         self._results.free()
 
 
-def _text() -> str:
-    """Return the text of `SOURCES`, which are compiled as one."""
-    return "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
-
-
 def _module(arch: str) -> Any:
-    """Return the module of `SOURCES`. Raises NoDeviceError if nvcc cannot compile it."""
-    compiler, text = nvcc(), _text()
+    """Return the module of `SOURCES`, which are compiled as one."""
+    return own_module("\n".join(source.read_text(encoding="utf-8") for source in SOURCES), arch)
+
+
+def own_module(text: str, arch: str) -> Any:
+    """Return the module of a source of cudamm itself. Raises NoDeviceError if nvcc cannot compile it."""
+    compiler = nvcc()
     options = tuple(include_options(compiler.path))
     source = ModuleSource(text, str(compiler.path), options, arch)
     try:
         return source.compiled([text, compiler.version, str(compiler.path), *options, arch]).load()
     except KernelError as error:
         raise NoDeviceError(f"nvcc does not work: {error}") from None
-
-
-def read_ceilings(path: Path) -> Ceilings | None:
-    """Return the ceilings in a file of the cache; None if the file is damaged."""
-    try:
-        rates = json.loads(path.read_bytes())
-        ceilings = Ceilings(float(rates["fma_gflops"]), float(rates["copy_gbytes_per_s"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return None
-    is_possible = all(1 <= rate <= 1e9 for rate in (ceilings.fma_gflops, ceilings.copy_gbytes_per_s))
-    return ceilings if is_possible else None

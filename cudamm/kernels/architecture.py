@@ -48,6 +48,9 @@ class Architecture:
             calculation ignores barriers.
         fp32_per_cycle: float32 additions, multiplications or fused multiply-adds of an SM in a clock cycle.
         fp64_per_cycle: those of float64; None if it is not in the table.
+        tensor_fp16_per_cycle: multiply-adds of an SM's tensor cores in a clock cycle, in 16-bit types with
+            sums in float32; None if there are none, or if the number is not in the table.
+        tensor_fp64_per_cycle: those of float64.
     """
 
     name: str
@@ -70,6 +73,8 @@ class Architecture:
     barriers_of_blocks: int | None
     fp32_per_cycle: int
     fp64_per_cycle: int | None = None
+    tensor_fp16_per_cycle: int | None = None
+    tensor_fp64_per_cycle: int | None = None
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -132,6 +137,12 @@ _FP64_PER_CYCLE: dict[tuple[int, int], int] = {
     (6, 0): 32, (6, 1): 4, (7, 0): 32, (7, 5): 2, (8, 0): 32, (8, 6): 2, (8, 9): 2, (9, 0): 64, (12, 0): 2,
 }  # fmt: skip
 
+# Multiply-adds per cycle and SM on tensor cores, without sparsity: NVIDIA's whitepapers on V100 (8 tensor
+# cores of 64), A100 (4 of 256) and H100 (twice those of an A100). Elsewhere the rate of 16-bit types depends
+# on the product: see `named_gpus`.
+_TENSOR_FP16_PER_CYCLE: dict[tuple[int, int], int] = {(7, 0): 512, (8, 0): 1024, (9, 0): 2048}
+_TENSOR_FP64_PER_CYCLE: dict[tuple[int, int], int] = {(8, 0): 64, (9, 0): 128}
+
 # Sizes in KB that shared memory can be set to, if it shares its memory with L1. A capability that is missing
 # here has a fixed size of shared memory.
 _CONFIGURATIONS_KB: dict[tuple[int, int], tuple[int, ...]] = {
@@ -175,6 +186,8 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
         barriers_of_blocks={(9, 0): 2, (10, 0): 2}.get(capability, 1) if major >= 9 else None,
         fp32_per_cycle=fp32,
         fp64_per_cycle=_FP64_PER_CYCLE.get(capability),
+        tensor_fp16_per_cycle=_TENSOR_FP16_PER_CYCLE.get(capability),
+        tensor_fp64_per_cycle=_TENSOR_FP64_PER_CYCLE.get(capability),
     )
 
 
@@ -219,8 +232,13 @@ def find_architecture(text: str) -> Architecture:
 
 
 def architecture_of_gpu(gpu: NamedGpu) -> Architecture:
-    """Return the architecture of a named GPU, with that GPU's multiprocessors."""
-    return replace(ARCHITECTURES[gpu.arch], gpu=gpu.product, multiprocessors=gpu.multiprocessors)
+    """Return the architecture of a named GPU, with that GPU's multiprocessors and tensor cores."""
+    return replace(
+        ARCHITECTURES[gpu.arch],
+        gpu=gpu.product,
+        multiprocessors=gpu.multiprocessors,
+        tensor_fp16_per_cycle=gpu.tensor_per_cycle,
+    )
 
 
 def _is_gpu(text: str, gpu: str) -> bool:
@@ -241,6 +259,7 @@ def gpu_architecture(name: str, gpu: str, attributes: Mapping[str, int]) -> Arch
     # A GPU that the table lacks gets the granularities of the newest architecture before it.
     known = [a for a in ARCHITECTURES.values() if a.capability <= _capability(name)][-1]
     shared_bytes = attributes["max_shared_memory_per_multiprocessor"]
+    of_product = known_gpu(gpu)
     smaller = {size for size in known.shared_configurations if size < shared_bytes}
     return replace(
         known,
@@ -258,6 +277,7 @@ def gpu_architecture(name: str, gpu: str, attributes: Mapping[str, int]) -> Arch
         ),
         reserved_shared_bytes=attributes.get("reserved_shared_memory_per_block", known.reserved_shared_bytes),
         shared_configurations=tuple(sorted(smaller | {shared_bytes})),
+        tensor_fp16_per_cycle=of_product.tensor_per_cycle if of_product else known.tensor_fp16_per_cycle,
     )
 
 

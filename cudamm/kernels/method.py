@@ -137,8 +137,8 @@ class Method:
         builtin: True if the method comes with cudamm, False for a user's file.
         package: the Python package through which a library method calls its library, which chooses and
             launches its own kernels; empty for every other method.
-        ceiling: rate of the units that the method multiplies on, relative to the float32 units; above 1 for
-            tensor cores. A measured rate above this ceiling counts as impossible.
+        ceiling: rate of the units that the method multiplies on, relative to that of fused multiply-adds in
+            the type of the sums; above 1 for tensor cores. A rate above this ceiling counts as impossible.
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
         numbers: constants of a user's file that its expressions use, each as an expression.
         remarks: what cudamm had to assume about a user's file, in sentences.
@@ -196,6 +196,11 @@ class Method:
         CUDA C++ Programming Guide, feature-specific compilation targets.
         """
         return self.needs if self.needs.endswith("a") else arch
+
+    @property
+    def may_use_tensor_cores(self) -> bool:
+        """Return whether the method multiplies on tensor cores, or a library may do so for it."""
+        return self.ceiling > 1 or bool(self.package)
 
     @property
     def runs_on_host(self) -> bool:

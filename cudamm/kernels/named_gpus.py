@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudamm.errors import UsageError
 
@@ -27,6 +27,9 @@ class NamedGpu:
         bandwidth_gbytes_per_s: bandwidth of device memory.
         source: the document that contains the numbers.
         also: names that the driver reports.
+        tensor_per_cycle: multiply-adds of an SM's tensor cores in a clock cycle, in 16-bit types with sums in
+            float32 and without sparsity; None without tensor cores, or if no document contains the rate.
+        tensor_clock_mhz: boost clock of the tensor cores in these types; None if it is `clock_mhz`.
     """
 
     name: str
@@ -37,7 +40,21 @@ class NamedGpu:
     bandwidth_gbytes_per_s: float
     source: str
     also: tuple[str, ...] = ()
+    tensor_per_cycle: int | None = None
+    tensor_clock_mhz: int | None = None
 
+
+_TENSOR_PER_CYCLE = {
+    **dict.fromkeys(("v100", "v100-pcie", "t4", "a10", "a40", "a6000", "l4", "l40s"), 512),
+    **dict.fromkeys(("rtx2080ti", "rtx3070", "rtx3080", "rtx3090", "rtx4080", "rtx4090"), 256),
+    **dict.fromkeys(("l40", "rtx5080", "rtx5090"), 256),
+    **dict.fromkeys(("a100", "a100-80gb", "a100-80gb-pcie", "a30"), 1024),
+    **dict.fromkeys(("h100", "h100-pcie", "h200"), 2048),
+}
+"""`NamedGpu.tensor_per_cycle` by name: what the published rates without sparsity imply."""
+
+_TENSOR_CLOCK_MHZ = {"h100": 1830, "h100-pcie": 1620, "h200": 1830}
+"""`NamedGpu.tensor_clock_mhz` by name (NVIDIA H100 whitepaper, Table 3)."""
 
 _P100 = "NVIDIA Tesla P100 whitepaper"
 _PASCAL = "NVIDIA GeForce GTX 1080 whitepaper"
@@ -50,7 +67,11 @@ _H100 = "NVIDIA H100 data sheet"
 _BLACKWELL = "NVIDIA RTX Blackwell architecture whitepaper"
 
 NAMED_GPUS = tuple(
-    NamedGpu(*row)
+    replace(
+        NamedGpu(*row),
+        tensor_per_cycle=_TENSOR_PER_CYCLE.get(row[0]),
+        tensor_clock_mhz=_TENSOR_CLOCK_MHZ.get(row[0]),
+    )
     for row in (
         ("p100", "Tesla P100 SXM2", "sm_60", 56, 1480, 732, _P100,
          ("p100-sxm2-16gb",)),

@@ -31,7 +31,7 @@ from cudamm.output.results_view import caches_of, troubles
 
 if TYPE_CHECKING:
     from cudamm.benchmark.roofline import Bound, Roofline, RooflineResult
-    from cudamm.devices.device import DeviceInfo
+    from cudamm.devices.device import DeviceInfo, Peak
 
 ONCE = "A, B and C once"
 """Name of the row of the compulsory traffic."""
@@ -76,34 +76,38 @@ def drawing_of(device: DeviceInfo, roofline: Roofline, results: Sequence[Rooflin
     remarks = ["The intensity counts every load of every thread"]
     if unknown:
         remarks.append(f"Not drawn, because their loads are not known: {unknown}")
+    highest = max(roofline.peaks, key=lambda peak: peak.gflops)
+    others = {label: peak.gflops for label, peak in _labelled(roofline).items() if peak is not highest}
     return roofline_chart(
-        roofline.peak_gflops,
+        highest.gflops,
         roofline.bandwidth_gbytes_per_s,
-        _points(results),
+        _points(results, highest),
         title=sizes.pop() if len(sizes) == 1 else "",
         caption=caption(device.name, remarks),
+        other_peaks_gflops=others,
     )
 
 
-def _points(results: Sequence[RooflineResult]) -> list[RooflinePoint]:
+def _points(results: Sequence[RooflineResult], highest: Peak) -> list[RooflinePoint]:
     """Return a point per measured result, and one point for all other results that share a bound."""
     count = Counter(r.method for r in results)
     several = len({(r.m, r.n, r.k, r.dtype) for r in results}) > 1
     found: list[RooflinePoint] = []
-    bounds: dict[float, list[str]] = {}
+    bounds: dict[Bound, list[str]] = {}
     for r in results:
         if r.requested is None:
             continue
         label = r.method if count[r.method] == 1 else f"{r.method} {parameters(r.params)}"
         label += f" at {r.m}x{r.n}x{r.k}" if several else ""
         if r.gflops is None:
-            bounds.setdefault(r.requested.intensity, []).append(label)
+            bounds.setdefault(r.requested, []).append(label)
         else:
-            found.append(RooflinePoint(label, r.requested.intensity, r.gflops))
-    for intensity, labels in bounds.items():
+            own_bound = None if r.peak == highest else r.requested.gflops
+            found.append(RooflinePoint(label, r.requested.intensity, r.gflops, own_bound))
+    for bound, labels in bounds.items():
         more = len(labels) - MOST_NAMES
         names = ", ".join(labels[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-        found.append(RooflinePoint(names, intensity))
+        found.append(RooflinePoint(names, bound.intensity, bound_gflops=bound.gflops))
     return found
 
 
@@ -151,7 +155,10 @@ def _above(result: RooflineResult) -> list[str]:
         if compulsory.region == "memory-bound":
             of = f"the bound of “{ONCE}”, {compulsory.gflops:,.0f}"
             return [f"{what} {of}: a cache contained at least a part of A, B or C"]
-        return [f"{what} the peak, {compulsory.gflops:,.0f}: the peak is not exact"]
+        return [
+            f"{what} the peak, {compulsory.gflops:,.0f}: the peak is not exact, or "
+            "the kernel multiplies on faster units, which its header does not name (ceiling)"
+        ]
     share = result.share_not_from_memory
     if share is None or requested is None:
         return []
@@ -162,16 +169,28 @@ def _above(result: RooflineResult) -> list[str]:
     ]
 
 
+def _labelled(roofline: Roofline) -> dict[str, Peak]:
+    """Return the peaks by names that tell them apart."""
+    if len(roofline.peaks) == 1:
+        return {"peak": roofline.peaks[0]}
+    several_types = len({peak.element_type for peak in roofline.peaks}) > 1
+    return {
+        f"peak of {peak.element_type} {peak.unit}" if several_types else f"peak of {peak.unit}": peak
+        for peak in roofline.peaks
+    }
+
+
 def _print_roofs(console: Console, roofline: Roofline) -> None:
-    rows = (
-        ("peak", f"{published_amount(roofline.peak_gflops)} GFLOP/s", roofline.peak_from),
-        ("bandwidth", f"{published_amount(roofline.bandwidth_gbytes_per_s)} GB/s", roofline.bandwidth_from),
-        (
-            "ridge",
-            f"{significant(roofline.ridge_intensity)} op/B",
-            "kernels below the ridge are memory-bound, others compute-bound",
-        ),
-    )
+    peaks, rows = _labelled(roofline), []
+    for label, peak in peaks.items():
+        at_clock = f", at {published_amount(peak.clock_mhz)} MHz" if peak.clock_mhz else ""
+        rows.append((label, f"{published_amount(peak.gflops)} GFLOP/s", peak.source + at_clock))
+    bandwidth = published_amount(roofline.bandwidth_gbytes_per_s)
+    rows.append(("bandwidth", f"{bandwidth} GB/s", roofline.bandwidth_from))
+    for i, (label, peak) in enumerate(peaks.items()):
+        words = "kernels below the ridge are memory-bound, others compute-bound" if i == 0 else ""
+        ridge = f"{significant(roofline.ridge(peak))} op/B"
+        rows.append((label.replace("peak", "ridge"), ridge, words))
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
@@ -225,7 +244,7 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
             rounded_percent(of.share_of_peak) if of else "",
             significant(rate),
             rounded_percent(share),
-            rounded_percent(None if rate is None else rate / roofline.peak_gflops),
+            rounded_percent(None if rate is None or result is None else rate / result.peak.gflops),
         ]
         kept = [cell for cell, (_, shown) in zip(cells, columns, strict=True) if shown]
         table.add_row(*names, *kept, region if wide else region.removesuffix("-bound"), style=style)
@@ -238,8 +257,10 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
             style = "red" if row.status == "failed" else ""
             add([escape(name) for name in names], row.requested, row, style)
     table.add_section()
-    lowest = min((row.compulsory for row in rows), key=lambda bound: bound.gflops)
-    add([ONCE, ""] if detail else [ONCE], lowest, None)
+    by_unit = {row.unit: row.compulsory for row in rows}
+    for unit, bound in by_unit.items():
+        which = unit if len(by_unit) > 1 else ""
+        add([ONCE, which] if detail else [f"{ONCE}\n{which}".strip()], bound, None)
     return table
 
 

@@ -18,12 +18,22 @@ from cudamm.benchmark.roofline import (
     measured,
     theoretical,
     theoretical_bandwidth,
-    theoretical_peak,
+    theoretical_peaks,
 )
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
-from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, guarded, padded
+from cudamm.devices.device import (
+    GUARD_BYTES,
+    POISON,
+    Ceilings,
+    Device,
+    DeviceInfo,
+    Peak,
+    Run,
+    guarded,
+    padded,
+)
 from cudamm.devices.observe import observe
 from cudamm.errors import RequirementError, UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
@@ -160,9 +170,10 @@ def test_compulsory_traffic_is_each_matrix_once():
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
 def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
     for variant in worth_sweeping(method, **{p.name: p.values[:2] for p in method.parameters}):
-        traffic = variant.traffic(FLOAT32, 60, 70, 80)
-        assert traffic.load_bytes >= 4 * (60 * 80 + 80 * 70)
-        assert traffic.store_bytes >= 4 * 60 * 70
+        element = ELEMENT_TYPES[method.element_types[0]]
+        traffic = variant.traffic(element, 60, 70, 80)
+        assert traffic.load_bytes >= element.size_bytes * (60 * 80 + 80 * 70)
+        assert traffic.store_bytes >= element.size_bytes * 60 * 70
 
 
 @pytest.mark.parametrize(
@@ -173,9 +184,10 @@ def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
 def test_theoretical_peaks_are_those_that_nvidia_publishes(arch, sms, clock_mhz, published_tflops):
     architecture = find_architecture(arch)
     assert architecture.multiprocessors == sms
-    peak_gflops, words = theoretical_peak(architecture, clock_mhz)
-    assert round(peak_gflops / 1e3, 1) == published_tflops
-    assert f"{sms} SMs x {clock_mhz:,} MHz" in words
+    peak = theoretical_peaks(architecture, clock_mhz)[0]
+    assert (peak.unit, peak.element_type, peak.clock_mhz) == ("FMA", "float32", None)
+    assert round(peak.gflops / 1e3, 1) == published_tflops
+    assert f"{sms} SMs x {clock_mhz:,} MHz" in peak.source
 
 
 @pytest.mark.parametrize(
@@ -198,9 +210,82 @@ def test_a_clock_that_the_driver_does_not_report_is_named():
     assert roofs.ridge_intensity == pytest.approx(19491.84 / 1555.2)
 
 
-def test_a_measured_peak_bounds_no_other_type():
-    with pytest.raises(UsageError, match=r"float32 operations.*float64.*--peak"):
-        list(bounds(_case("tiled", "64", "float64"), measured(Ceilings(100, 10)), True))
+@pytest.mark.parametrize("dtype", ["float64", "int32", "float16"])
+def test_a_measured_peak_bounds_no_other_type(dtype):
+    with pytest.raises(UsageError, match=rf"no peak of {dtype} is known.*--peak"):
+        list(bounds(_case("tiled", "64", dtype), measured(Ceilings(100, 10)), True))
+
+
+ALL_UNITS = measured(
+    Ceilings(
+        100, 10, 1980,
+        (
+            Peak("FMA", "float64", 50, "measured"), Peak("tensor cores", "float64", 90, "measured"),
+            Peak("tensor cores", "float16", 1000, "measured"),
+            Peak("tensor cores", "bfloat16", 900, "measured", 1755),
+        ),
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "roof_gflops", "share", "unit"),
+    [
+        ("tiled", "float32", 100, 1, "FMA"),
+        ("bf16x9", "float32", 100 * 16 / 9, 16 / 9, "tensor cores"),
+        ("cublas", "float32", 100, 1, "FMA"),
+        ("tiled", "float64", 50, 1, "FMA"),
+        ("dmma", "float64", 90, 1, "tensor cores"),
+        ("cublas", "float64", 90, 1, "tensor cores"),
+        ("tiled", "float16", 1000, 1, "tensor cores"),
+        ("mma", "float16", 1000, 1, "tensor cores"),
+        ("wmma", "bfloat16", 900, 1, "tensor cores"),
+        ("cublas", "bfloat16", 900, 1, "tensor cores"),
+    ],
+)
+def test_a_methods_roof_is_that_of_its_units_in_its_type(name, dtype, roof_gflops, share, unit):
+    (result,) = bounds(_case(name, "8192", dtype), ALL_UNITS, True)
+    assert result.compulsory.region == "compute-bound"
+    assert result.compulsory.gflops == pytest.approx(roof_gflops)
+    assert result.compulsory.share_of_peak == pytest.approx(share)
+    assert result.record()["unit"] == unit
+    assert result.record()["peak_gflops"] == pytest.approx(roof_gflops / share)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("mma", "float16"), ("dmma", "float64"), ("tiled", "int32")])
+def test_a_given_peak_is_the_roof_of_every_method_in_other_types_than_float32(name, dtype):
+    assert _on_paper(name, "8192", dtype).compulsory.gflops == 19_500
+
+
+def test_without_tensor_cores_a_method_is_bounded_by_fused_multiply_adds():
+    roofs = measured(Ceilings(100, 10, None, (Peak("FMA", "float64", 50, "measured"),)))
+    (result,) = bounds(_case("dmma", "8192", "float64"), roofs, True)
+    assert result.compulsory.gflops == 50
+
+
+def test_the_record_has_the_peaks_of_the_types_that_are_asked_for():
+    cases = [*_case("mma", "64", "bfloat16"), *_case("tiled", "64", "float64")]
+    record = ALL_UNITS.of(cases).record()
+    assert (record["peak_gflops"], record["ridge_intensity"]) == (900, 90)
+    assert [(peak["unit"], peak["element_type"], peak["gflops"]) for peak in record["peaks"]] == [
+        ("tensor cores", "bfloat16", 900), ("FMA", "float64", 50), ("tensor cores", "float64", 90),
+    ]  # fmt: skip
+    assert [peak["clock_mhz"] for peak in record["peaks"]] == [1755, None, None]
+
+
+def test_a_picture_has_a_line_for_each_units_and_each_point_lies_below_its_own():
+    cases = [*_case("tiled", "8192", "float64", BLOCK_SIZE=32), *_case("dmma", "8192", "float64")]
+    roofs = measured(
+        Ceilings(100, 10, None, (Peak("FMA", "float64", 30, ""), Peak("tensor cores", "float64", 90, "")))
+    )
+    drawing = drawing_of(
+        DeviceInfo("gpu", "gpu:0", "a GPU"), roofs.of(cases), list(bounds(cases, roofs, True))
+    )
+    (chart,) = drawing.charts
+    lines = {s.label: s.points[-1].y for s in chart.series if s.kind == "ceiling"}
+    assert lines == {"bandwidth: 10 GB/s": 90, "peak: 90 GFLOP/s": 90, "peak of FMA: 30 GFLOP/s": 30}
+    points = {p.label.split(" ≤ ")[0]: p.y for p in chart.series[-1].points}
+    assert points == {"tiled": 30, "dmma": 90}
 
 
 def test_cases_that_cannot_be_launched_are_skipped_unless_all_are(write_kernel):

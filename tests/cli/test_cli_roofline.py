@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cudamm.devices.device import Ceilings, Device, DeviceInfo
+from cudamm.devices.device import Ceilings, Device, DeviceInfo, Peak
 from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.execution.in_process_executor import InProcessExecutor
@@ -131,6 +131,23 @@ def test_a_named_gpu_has_a_peak_for_each_floating_point_type(run):
     assert "float64 lanes" in double["peak_from"]
 
 
+def test_a_named_gpu_has_peaks_of_its_tensor_cores(run):
+    ended = run("roofline --gpu h100 -m naive --dtype float64 --dtype float16 -n 8192")
+    for line in (
+        r"peak of float64 FMA +33,454\.1 GFLOP/s",
+        r"peak of float64 tensor cores +66,908\.2 GFLOP/s",
+        r"peak of float16 tensor cores +989,429\.8 GFLOP/s  2 x 2,048 .* x 1,830 MHz, NVIDIA H100 data sheet",
+        r"ridge of float64 tensor cores +20\.0 op/B",
+    ):
+        assert re.search(line, ended.stdout), line
+
+
+def test_the_least_traffic_has_a_row_for_each_kind_of_units(run):
+    ended = run("roofline --gpu h100 -m naive,dmma --dtype float64 -n 8192")
+    once = [line.split("│")[2:6:3] for line in ended.stdout.splitlines() if "A, B and C once │" in line]
+    assert [[cell.strip() for cell in row] for row in once] == [["FMA", "33500"], ["tensor cores", "66900"]]
+
+
 @pytest.mark.parametrize("columns", [60, 80, 100])
 @pytest.mark.parametrize("line", [PAPER, A100 + "-m register-tile,tiled-coarse"])
 def test_tables_fit_the_terminal(on_terminal, columns, line):
@@ -170,7 +187,8 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
         ("--gpu a100 --peak 1 --bandwidth 1", ["--gpu", "--peak"]),
         ("--gpu a100 --theoretical", ["--gpu", "--theoretical"]),
         ("--gpu a100 -m naive --dtype int32", ["int32", "--peak"]),
-        ("--gpu a100 -m naive --dtype float32 --dtype float64", ["float64", "one --dtype"]),
+        ("--gpu gtx1080 -m naive --dtype float16", ["float16", "--peak"]),
+        ("--gpu a100 -m naive --dtype float32 --dtype int32", ["int32", "--peak"]),
         ("--bandwidth 1555", ["--peak"]),
         ("--peak 0 --bandwidth 1", ["--peak"]),
         ("--peak nan --bandwidth 1", ["--peak"]),
@@ -188,8 +206,8 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
         ("--arch sm_81 --clock 1410 --bandwidth 1555", ["sm_81", "sm_80"]),
         ("--arch all --clock 1410 --bandwidth 1555", ["one GPU"]),
         (
-            "-m naive --arch sm_80 --clock 1410 --bandwidth 1555 --dtype float64",
-            ["float32", "float64", "--peak"],
+            "-m naive --arch sm_86 --clock 1695 --bandwidth 936 --dtype float16",
+            ["float16", "--peak"],
         ),
         ("--peak 1 --bandwidth 1 -m numpy", ["host"]),
         ("--peak 1 --bandwidth 1 -m tiled --block 64", ["4096 threads", "a GPU allows 1024"]),
@@ -314,6 +332,23 @@ def test_types_other_than_float32_need_a_given_peak(on_gpu):
     naive = document["results"][0]
     assert (naive["intensity"], naive["bound_gflops"]) == (0.125, 0.25)
     assert naive["gflops"] == pytest.approx(RATE)
+
+
+def test_measured_tensor_cores_are_the_roof_of_methods_that_use_them(on_gpu):
+    peaks = (
+        Peak("FMA", "float64", 2, "measured: float64 multiply-adds from registers", 1980),
+        Peak("tensor cores", "float64", 4, "measured: float64 mma.sync m8n8k4 from registers", 1755),
+    )
+    line = "roofline --runs 3 -m tiled,dmma --block 8 -n 64 --dtype float64"
+    ended = on_gpu(f"{line} --json f.json", Ceilings(5, 10, 1980, peaks))
+    assert ended.status == 0, ended.stderr
+    assert "measured: float64 multiply-adds from registers, at 1,980 MHz" in ended.stdout
+    assert "measured: float64 mma.sync m8n8k4 from registers, at 1,755 MHz" in ended.stdout
+    document = json.loads(Path("f.json").read_text())
+    assert [peak["clock_mhz"] for peak in document["device"]["peaks"]] == [1980, 1755]
+    tiled, dmma = document["results"]
+    assert (tiled["unit"], tiled["share_of_compulsory_bound"]) == ("FMA", pytest.approx(RATE / 2))
+    assert (dmma["unit"], dmma["share_of_compulsory_bound"]) == ("tensor cores", pytest.approx(RATE / 4))
 
 
 def test_a_wrong_formula_is_refused_before_any_launch(on_gpu, kernel, monkeypatch):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import pytest
 
 from cudamm.compile.program import program
-from cudamm.devices.device import Ceilings, DeviceInfo
+from cudamm.devices.device import DeviceInfo
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.devices.gpu_support import read_ceilings
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.ladder import find
@@ -32,17 +30,3 @@ def test_a_target_refuses_to_compile_code_that_the_driver_cannot_load(needs_nvcc
     (variant,) = variants(find("tiled"), {})
     with pytest.raises(NoDeviceError, match=r"CUDA 11\.8"):
         target("11.8").compile(program(variant, ELEMENT_TYPES["float32"], True))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "5", '{"fma_gflops": 1}', '{"fma_gflops": "x", "copy_gbytes_per_s": 1}',
-     '{"fma_gflops": 0, "copy_gbytes_per_s": 1}', '{"fma_gflops": NaN, "copy_gbytes_per_s": 1e300}',
-     '{"fma_gflops": null, "copy_gbytes_per_s": 4}'],
-)  # fmt: skip
-def test_damaged_ceilings_in_the_cache_are_not_used(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "ceilings.json"
-    path.write_text(text)
-    assert read_ceilings(path) is None
-    path.write_text('{"fma_gflops": 51000.5, "copy_gbytes_per_s": 4000}')
-    assert read_ceilings(path) == Ceilings(51000.5, 4000)

@@ -22,14 +22,49 @@ PUBLISHED_TFLOPS = {
 """Peak rates of float32 and float64, as NVIDIA's documents round them. Those of GeForce list no float64."""
 
 
+PUBLISHED_TENSOR_TFLOPS = {
+    "v100": 125, "v100-pcie": 112, "t4": 65, "rtx2080ti": 53.8, "a100": 312, "a100-80gb": 312,
+    "a100-80gb-pcie": 312, "a30": 165, "a10": 125, "a40": 149.7, "a6000": 309.7 / 2, "rtx3070": 40.6,
+    "rtx3080": 59.5, "rtx3090": 71, "l4": 121, "l40": 181.05, "l40s": 733 / 2, "rtx4080": 97.5,
+    "rtx4090": 165.2, "h100": 1979 / 2, "h100-pcie": 1513 / 2, "h200": 1979 / 2, "rtx5080": 112.6,
+    "rtx5090": 209.5,
+}  # fmt: skip
+"""Peak rates of tensor cores in float16, with sums in float32 and without sparsity, as NVIDIA rounds them.
+
+Sparsity doubles a rate. A number divided by 2 is one with sparsity, which the data sheet lists alone.
+"""
+
+PUBLISHED_TENSOR_FLOAT64_TFLOPS = {
+    "a100": 19.5, "a100-80gb": 19.5, "a100-80gb-pcie": 19.5, "a30": 10.3, "h100": 67, "h100-pcie": 51,
+    "h200": 67,
+}  # fmt: skip
+
+
+def tflops(gpu: NamedGpu) -> dict[tuple[str, str], float]:
+    return {(peak.unit, peak.element_type): peak.gflops / 1e3 for peak in named(gpu).peaks}
+
+
 @pytest.mark.parametrize("gpu", NAMED_GPUS, ids=lambda gpu: gpu.name)
 def test_peaks_are_those_that_nvidia_publishes(gpu: NamedGpu) -> None:
-    float32, float64 = PUBLISHED_TFLOPS[gpu.name]
-    assert named(gpu, "float32").peak_gflops / 1e3 == pytest.approx(float32, abs=0.06)
-    ratio = named(gpu, "float64").peak_gflops / named(gpu, "float32").peak_gflops
+    (float32, float64), peaks = PUBLISHED_TFLOPS[gpu.name], tflops(gpu)
+    assert peaks["FMA", "float32"] == pytest.approx(float32, abs=0.06)
+    ratio = peaks["FMA", "float64"] / peaks["FMA", "float32"]
     if float64 is not None:
-        assert named(gpu, "float64").peak_gflops / 1e3 == pytest.approx(float64, abs=0.06)
+        assert peaks["FMA", "float64"] == pytest.approx(float64, abs=0.06)
     assert ratio == (1 / 2 if float64 else 1 / 64 if gpu.arch >= "sm_80" or gpu.arch == "sm_120" else 1 / 32)
+
+
+@pytest.mark.parametrize("gpu", NAMED_GPUS, ids=lambda gpu: gpu.name)
+def test_peaks_of_tensor_cores_are_those_that_nvidia_publishes(gpu: NamedGpu) -> None:
+    peaks = tflops(gpu)
+    for element_type, published in (
+        ("float16", PUBLISHED_TENSOR_TFLOPS),
+        ("float64", PUBLISHED_TENSOR_FLOAT64_TFLOPS),
+    ):
+        found = peaks.get(("tensor cores", element_type))
+        assert found == (pytest.approx(published[gpu.name], rel=0.01) if gpu.name in published else None)
+    has_bfloat16 = gpu.name in PUBLISHED_TENSOR_TFLOPS and gpu.arch not in ("sm_70", "sm_75")
+    assert (("tensor cores", "bfloat16") in peaks) == has_bfloat16
 
 
 def test_each_gpu_has_a_source_and_names_of_its_own() -> None:

@@ -1,5 +1,5 @@
-// Kernels of cudamm itself on a GPU. They help to time the measured kernels, check the memory that those
-// kernels write, and measure upper bounds for the rates of the device.
+// Kernels of cudamm itself on a GPU. They help to time the measured kernels, and to check the memory that those
+// kernels write.
 
 // ---- Timing -------------------------------------------------------------------------------------------
 
@@ -130,27 +130,4 @@ extern "C" __global__ void fingerprint(const unsigned *words, word64 count, word
         partial += mixed ^ mixed >> 32;
     }
     atomicAdd(sum, partial);
-}
-
-// ---- Ceilings -----------------------------------------------------------------------------------------
-
-// Executes only fused multiply-adds: each thread has eight independent sums, so no instruction waits for another.
-extern "C" __global__ void multiply_add(float *out, int steps, float factor) {
-    float sum[8];
-    for (int i = 0; i < 8; ++i) sum[i] = threadIdx.x + i;
-    for (int step = 0; step < steps; ++step) {
-#pragma unroll
-        for (int repeat = 0; repeat < 16; ++repeat)
-#pragma unroll
-            for (int i = 0; i < 8; ++i) sum[i] = fmaf(sum[i], factor, 1.0f);
-    }
-    float total = 0;
-    for (int i = 0; i < 8; ++i) total += sum[i];
-    if (total == 12345.678f) *out = total;  // without a use of the sums the compiler would remove the loop
-}
-
-// Copies `count` vectors of 16 bytes.
-extern "C" __global__ void copy(const float4 *from, float4 *to, word64 count) {
-    for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += (word64)gridDim.x * blockDim.x)
-        to[i] = from[i];
 }

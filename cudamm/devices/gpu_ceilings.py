@@ -1,0 +1,191 @@
+"""Upper bounds for the rates of a GPU: the rate of each kind of arithmetic units, and of a copy, measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cudamm.compile.compile_cache import cached
+from cudamm.devices.device import Ceilings, Peak, Unit
+from cudamm.devices.gpu_support import Support, own_module
+
+SOURCE = Path(__file__).parent / "gpu_runtime" / "ceilings.cu"
+
+THREADS = 256
+"""Number of threads of a block of each kernel."""
+
+FACTOR = 0.5
+"""The kernels' argument `factor`."""
+
+TRIAL_STEPS = 64
+"""Number of steps of the launches that show how long a step takes."""
+
+LAUNCH_MS = 3.0
+"""Duration of a timed launch, in milliseconds: long for its overhead, and short for a power limit."""
+
+SAMPLES = 25
+"""Number of timed launches. The first ones raise the clocks of an idle GPU; the fastest one counts."""
+
+LAUNCHES_UNDER_CLOCK = 5
+"""Number of launches that keep the GPU busy while its clock is read."""
+
+MOST_STEPS = 10**6
+"""Maximum number of steps: no sum overflows, and the number of operations stays exact."""
+
+
+@dataclass(frozen=True)
+class PeakKernel:
+    """A kernel of `ceilings.cu` that does nothing but multiply and add.
+
+    Attributes:
+        instruction: what it executes and where its factors come from, in words.
+        warp_flops: operations of a warp in a step; a multiply-add counts as two.
+        blocks: number of blocks for each multiprocessor.
+        archs: the architectures that have the kernel; empty for all.
+    """
+
+    name: str
+    unit: Unit
+    element_type: str
+    instruction: str
+    warp_flops: int
+    blocks: int = 8
+    archs: tuple[str, ...] = ()
+
+
+_WITH_MMA = ("sm_80", "sm_86", "sm_87", "sm_89", "sm_120", "sm_121")
+"""Architectures whose tensor cores reach their full rate in 16-bit types by `mma.sync`."""
+
+_MMA, _WGMMA = "mma.sync m16n8k16 from registers", "wgmma m64n256k16 from shared memory"
+
+PEAK_KERNELS = (
+    *(
+        PeakKernel(f"multiply_add_{element}", "FMA", element, "multiply-adds from registers", 128 * 32 * 2)
+        for element in ("float32", "float64")
+    ),
+    *(
+        kernel
+        for element in ("float16", "bfloat16")
+        for kernel in (
+            PeakKernel(f"mma_{element}", "tensor cores", element, _MMA, 32 * 16 * 8 * 16 * 2, 8, _WITH_MMA),
+            # The four warps of a warpgroup share an instruction.
+            PeakKernel(
+                f"wgmma_{element}", "tensor cores", element, _WGMMA, 16 * 64 * 256 * 16 * 2 // 4, 1,
+                ("sm_90",),
+            ),
+        )
+    ),
+    PeakKernel(
+        "mma_float64", "tensor cores", "float64", "mma.sync m8n8k4 from registers", 32 * 8 * 8 * 4 * 2, 8,
+        ("sm_80", "sm_90"),
+    ),
+    PeakKernel(
+        "large_mma_float64", "tensor cores", "float64", _MMA, 16 * 16 * 8 * 16 * 2, 8, ("sm_90",)
+    ),
+)  # fmt: skip
+"""The kernels that measure peaks. If several measure the same peak, the fastest one counts."""
+
+
+def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int | None]) -> Ceilings:
+    """Return the upper bounds for the rates of a GPU, measured once and cached under `key`.
+
+    Args:
+        read_clock: returns the current clock of the multiprocessors in MHz, or None.
+    """
+
+    def measure(path: Path) -> None:
+        path.write_text(json.dumps(dataclasses.asdict(_Measurement(support, read_clock).ceilings())))
+
+    made_from = ["ceilings", key, SOURCE.read_text(encoding="utf-8")]
+    path = cached(made_from, ".json", measure)
+    found = read_ceilings(path)
+    if found is None:  # the file was damaged
+        path.unlink()
+        found = read_ceilings(cached(made_from, ".json", measure))
+    assert found is not None  # noqa: S101 - this process has just written the file
+    return found
+
+
+def read_ceilings(path: Path) -> Ceilings | None:
+    """Return the ceilings in a file of the cache; None if the file is damaged."""
+    try:
+        record = json.loads(path.read_bytes())
+        peaks = tuple(Peak(**peak) for peak in record.pop("other_peaks"))
+        ceilings = Ceilings(**record, other_peaks=peaks)
+        rates = (ceilings.copy_gbytes_per_s, *(peak.gflops for peak in ceilings.peaks))
+        is_possible = all(1 <= rate <= 1e9 for rate in rates)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None
+    return ceilings if is_possible else None
+
+
+class _Measurement:
+    """The measurement of one GPU's ceilings, in its current context."""
+
+    def __init__(self, support: Support, read_clock: Callable[[], int | None]) -> None:
+        self._support, self._cuda, self._read_clock = support, support.cuda, read_clock
+        # Only code for sm_90a may use wgmma.
+        arch = "sm_90a" if support.arch == "sm_90" else support.arch
+        self._module = own_module(SOURCE.read_text(encoding="utf-8"), arch)
+
+    def ceilings(self) -> Ceilings:
+        """Measure all ceilings."""
+        best: dict[tuple[str, str], Peak] = {}
+        for kernel in PEAK_KERNELS:
+            if not kernel.archs or self._support.arch in kernel.archs:
+                peak = self._peak(kernel)
+                known = best.get((peak.unit, peak.element_type))
+                if known is None or peak.gflops > known.gflops:
+                    best[peak.unit, peak.element_type] = peak
+        fma = best.pop(("FMA", "float32"))
+        return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz, tuple(best.values()))
+
+    def _peak(self, kernel: PeakKernel) -> Peak:
+        function = self._module.get_function(kernel.name)
+        function.prepare("Pif")
+        blocks = kernel.blocks * self._support.multiprocessors
+        unused = self._cuda.mem_alloc(8)
+
+        def launch(steps: int) -> None:
+            function.prepared_async_call((blocks, 1), (THREADS, 1, 1), None, int(unused), steps, FACTOR)
+
+        try:
+            launch(TRIAL_STEPS)  # loads the kernel
+            trial_ms = min(self._support.time(lambda: launch(TRIAL_STEPS), 3, 1, cold=False))
+            steps = min(MOST_STEPS, max(1, round(TRIAL_STEPS * LAUNCH_MS / trial_ms)))
+            fastest_ms = min(self._support.time(lambda: launch(steps), SAMPLES, 1, cold=False))
+            for _ in range(LAUNCHES_UNDER_CLOCK):
+                launch(steps)
+            clock_mhz = self._read_clock()
+            self._cuda.Context.synchronize()
+        finally:
+            unused.free()
+        flops = kernel.warp_flops * steps * blocks * (THREADS // 32)
+        gflops = flops / fastest_ms / 1e6
+        source = f"measured: {kernel.element_type} {kernel.instruction}"
+        return Peak(kernel.unit, kernel.element_type, gflops, source, clock_mhz)
+
+    def _copy_gbytes_per_s(self) -> float:
+        count = max(2**26, 8 * self._support.l2_bytes)
+        free = self._cuda.mem_get_info()[0]
+        count = min(count, free // 4) // 16 * 16
+        source, target = self._cuda.mem_alloc(count), self._cuda.mem_alloc(count)
+        self._cuda.memset_d32(source, 1, count // 4)
+        function = self._module.get_function("copy")
+        function.prepare("PPQ")
+        blocks = 8 * self._support.multiprocessors
+
+        def launch() -> None:
+            arguments = int(source), int(target), count // 16
+            function.prepared_async_call((blocks, 1), (THREADS, 1, 1), None, *arguments)
+
+        launch()
+        try:
+            fastest_ms = min(self._support.time(launch, 10, 1, cold=False))
+            return float(2 * count / fastest_ms / 1e6)
+        finally:
+            source.free()
+            target.free()

@@ -1,0 +1,207 @@
+// Kernels of cudamm itself that measure upper bounds for the rates of a GPU: of each kind of arithmetic units in each
+// type, and of a copy.
+//
+// The arithmetic kernels load nothing from global memory. Each warp has several independent sums, so that no instruction
+// waits for the one before it. `factor` is 0.5: a number that the compiler does not know. `gpu_ceilings.py` counts the
+// operations of a step.
+
+// Uses a sum: without that, the compiler would remove the loop.
+template <typename T>
+__device__ void use(T sum, T *out) {
+    if (sum == T(12345.678)) *out = sum;
+}
+
+template <typename T>
+__device__ void multiply_add(T *out, int steps, T factor) {
+    T sums[8];
+    for (int i = 0; i < 8; ++i) sums[i] = threadIdx.x + i;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+#pragma unroll
+        for (int repeat = 0; repeat < 16; ++repeat)
+#pragma unroll
+            for (int i = 0; i < 8; ++i) sums[i] = sums[i] * factor + T(1);
+    }
+    T total = 0;
+    for (int i = 0; i < 8; ++i) total += sums[i];
+    use(total, out);
+}
+
+extern "C" __global__ void multiply_add_float32(float *out, int steps, float factor) {
+    multiply_add(out, steps, factor);
+}
+
+extern "C" __global__ void multiply_add_float64(double *out, int steps, float factor) {
+    multiply_add(out, steps, double(factor));
+}
+
+// ---- Tensor cores -------------------------------------------------------------------------------------
+
+// Returns two 16-bit numbers between 0.5 and 1 of any sign. The power of tensor cores, and so their clock, depends on the
+// bits that change.
+template <bool BFLOAT16>
+__device__ unsigned two_numbers(unsigned seed, float factor) {
+    unsigned bits = (seed + __float_as_uint(factor)) * 0x9E3779B9u;
+    bits = (bits ^ bits >> 15) * 0x85EBCA6Bu;
+    bits ^= bits >> 13;
+    return BFLOAT16 ? (bits & 0x807F807F) | 0x3F003F00 : (bits & 0x83FF83FF) | 0x38003800;
+}
+
+#if __CUDA_ARCH__ / 100 == 8 || __CUDA_ARCH__ / 100 == 12
+
+template <bool BFLOAT16>
+__device__ void mma(float *out, int steps, float factor) {
+    float sums[8][4] = {};
+    unsigned a[4], b[8][2];
+    for (int i = 0; i < 4; ++i) a[i] = two_numbers<BFLOAT16>(threadIdx.x * 4 + i, factor);
+    for (int i = 0; i < 16; ++i) b[i / 2][i % 2] = two_numbers<BFLOAT16>(4096 + threadIdx.x * 16 + i, factor);
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+#define MMA(name)                                                                                                    \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." name "." name ".f32 "                                      \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                   \
+                 : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3])                            \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[i][0]), "r"(b[i][1]))
+#pragma unroll
+        for (int repeat = 0; repeat < 4; ++repeat)
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                if (BFLOAT16)
+                    MMA("bf16");
+                else
+                    MMA("f16");
+            }
+    }
+    float total = 0;
+    for (int i = 0; i < 8; ++i)
+        for (int j = 0; j < 4; ++j) total += sums[i][j];
+    use(total, out);
+}
+
+extern "C" __global__ void mma_float16(float *out, int steps, float factor) { mma<false>(out, steps, factor); }
+extern "C" __global__ void mma_bfloat16(float *out, int steps, float factor) { mma<true>(out, steps, factor); }
+
+#endif
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
+
+extern "C" __global__ void mma_float64(double *out, int steps, float factor) {
+    double sums[8][2] = {}, b[8];
+    const double a = factor + threadIdx.x / 1024.;
+    for (int i = 0; i < 8; ++i) b[i] = factor - (threadIdx.x + i) / 1024.;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+#pragma unroll
+        for (int repeat = 0; repeat < 4; ++repeat)
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+                asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                             : "+d"(sums[i][0]), "+d"(sums[i][1]) : "d"(a), "d"(b[i]));
+    }
+    double total = 0;
+    for (int i = 0; i < 8; ++i) total += sums[i][0] + sums[i][1];
+    use(total, out);
+}
+
+#endif
+#if __CUDA_ARCH__ == 900
+
+// The larger instruction of sm_90 for float64.
+extern "C" __global__ void large_mma_float64(double *out, int steps, float factor) {
+    double sums[4][4] = {}, a[8], b[4][4];
+    for (int i = 0; i < 8; ++i) a[i] = factor + (threadIdx.x + i) / 1024.;
+    for (int i = 0; i < 16; ++i) b[i / 4][i % 4] = factor - (threadIdx.x + i) / 1024.;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+#pragma unroll
+        for (int repeat = 0; repeat < 4; ++repeat)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
+                             "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+                             : "+d"(sums[i][0]), "+d"(sums[i][1]), "+d"(sums[i][2]), "+d"(sums[i][3])
+                             : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]),
+                               "d"(a[7]), "d"(b[i][0]), "d"(b[i][1]), "d"(b[i][2]), "d"(b[i][3]));
+    }
+    double total = 0;
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) total += sums[i][j];
+    use(total, out);
+}
+
+// On sm_90 only wgmma, which reads its factors from shared memory, reaches the full rate of the tensor cores. A warpgroup
+// of four warps multiplies 64 x 16 by 16 x 256 elements at a time. The instructions run asynchronously, 16 in a row. While
+// a warpgroup waits for its last one, the other warpgroup of the block keeps the tensor cores busy.
+const int WGMMAS = 16;
+
+// Returns the descriptor of a matrix that lies in shared memory in pieces of 8 rows of 16 bytes, the two pieces of a row
+// one after the other.
+__device__ unsigned long long descriptor(const void *matrix) {
+    return 256ull / 16 << 32 | 128 / 16 << 16 | __cvta_generic_to_shared(matrix) / 16;
+}
+
+#define EIGHT(i)                                                                                                     \
+    "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]),    \
+        "+f"(sums[i + 6]), "+f"(sums[i + 7])
+
+#define WGMMA(name)                                                                                                  \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." name "." name " "                                    \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                           \
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                  \
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                  \
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "                  \
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                  \
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "                  \
+                 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "      \
+                 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, " \
+                 "%128, %129, 1, 1, 1, 0, 0;"                                                                        \
+                 : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56), EIGHT(64),  \
+                   EIGHT(72), EIGHT(80), EIGHT(88), EIGHT(96), EIGHT(104), EIGHT(112), EIGHT(120)                    \
+                 : "l"(a), "l"(b))
+
+template <bool BFLOAT16>
+__device__ void wgmma(float *out, int steps, float factor) {
+    __shared__ __align__(128) unsigned a_matrices[2][64 * 16 / 2], b_matrices[2][256 * 16 / 2];
+    const int warpgroup = threadIdx.x / 128;
+    for (int i = threadIdx.x; i < 2 * 64 * 16 / 2; i += blockDim.x)
+        (&a_matrices[0][0])[i] = two_numbers<BFLOAT16>(i, factor);
+    for (int i = threadIdx.x; i < 2 * 256 * 16 / 2; i += blockDim.x)
+        (&b_matrices[0][0])[i] = two_numbers<BFLOAT16>(4096 + i, factor);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // makes the matrices visible to the tensor cores
+    __syncthreads();
+    const unsigned long long a = descriptor(a_matrices[warpgroup]), b = descriptor(b_matrices[warpgroup]);
+    float sums[128] = {};
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int i = 0; i < WGMMAS; ++i) {
+            if (BFLOAT16)
+                WGMMA("bf16");
+            else
+                WGMMA("f16");
+        }
+        asm volatile("wgmma.commit_group.sync.aligned;\n"
+                     "wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    }
+    float total = 0;
+    for (int i = 0; i < 128; ++i) total += sums[i];
+    use(total, out);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) wgmma_float16(float *out, int steps, float factor) {
+    wgmma<false>(out, steps, factor);
+}
+extern "C" __global__ void __launch_bounds__(256, 1) wgmma_bfloat16(float *out, int steps, float factor) {
+    wgmma<true>(out, steps, factor);
+}
+
+#endif
+
+// ---- Device memory ------------------------------------------------------------------------------------
+
+// Copies `count` vectors of 16 bytes.
+extern "C" __global__ void copy(const float4 *from, float4 *to, unsigned long long count) {
+    for (unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x; i < count;
+         i += (unsigned long long)gridDim.x * blockDim.x)
+        to[i] = from[i];
+}

@@ -1,0 +1,218 @@
+"""The ceilings of a GPU: what is measured, by which instructions, and how the result is kept."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_cuda_driver import FakeDriver
+
+from cudamm.compile import compile_cache
+from cudamm.compile.listing import nvdisasm
+from cudamm.compile.toolkit import find_nvcc, run_nvcc
+from cudamm.devices.device import Ceilings, Peak
+from cudamm.devices.gpu_ceilings import PEAK_KERNELS, SOURCE, read_ceilings
+from cudamm.devices.gpu_device import GpuDevice
+
+# The instructions.
+
+WARP_FLOPS = {
+    "FFMA": 2 * 32, "DFMA": 2 * 32, "DMMA.884": 2 * 8 * 8 * 4, "DMMA.8x8x4": 2 * 8 * 8 * 4,
+    "DMMA.16x8x16": 2 * 16 * 8 * 16,
+    "HMMA.16816.F32": 2 * 16 * 8 * 16, "HMMA.16816.F32.BF16": 2 * 16 * 8 * 16,
+    "HGMMA.64x256x16.F32": 2 * 64 * 256 * 16 // 4, "HGMMA.64x256x16.F32.BF16": 2 * 64 * 256 * 16 // 4,
+}  # fmt: skip
+"""Operations that a warp does by an instruction of the machine code, by the sizes in its name."""
+
+ON_SM_80 = {
+    "multiply_add_float32": "FFMA", "multiply_add_float64": "DFMA", "mma_float16": "HMMA.16816.F32",
+    "mma_bfloat16": "HMMA.16816.F32.BF16", "mma_float64": "DMMA.884",
+}  # fmt: skip
+ON_SM_90 = {
+    "multiply_add_float32": "FFMA", "multiply_add_float64": "DFMA", "wgmma_float16": "HGMMA.64x256x16.F32",
+    "wgmma_bfloat16": "HGMMA.64x256x16.F32.BF16", "mma_float64": "DMMA.8x8x4",
+    "large_mma_float64": "DMMA.16x8x16",
+}  # fmt: skip
+ON_SM_86 = {name: instruction for name, instruction in ON_SM_80.items() if name != "mma_float64"}
+
+
+@pytest.mark.parametrize(
+    ("target", "instructions"), [("sm_80", ON_SM_80), ("sm_86", ON_SM_86), ("sm_90a", ON_SM_90)]
+)
+def test_the_loop_of_a_kernel_does_the_operations_that_are_counted_and_little_else(
+    needs_nvcc: None, tmp_path: Path, target: str, instructions: dict[str, str]
+) -> None:
+    arch = target.rstrip("a")
+    kernels = {k.name: k for k in PEAK_KERNELS if not k.archs or arch in k.archs}
+    assert kernels.keys() == instructions.keys()
+    nvcc, cubin = find_nvcc(), tmp_path / "ceilings.cubin"
+    assert nvcc is not None
+    run_nvcc(nvcc, "-cubin", f"-arch={target}", "-o", str(cubin), str(SOURCE))
+    text = subprocess.run(
+        [str(nvdisasm()), "-c", str(cubin)], check=True, capture_output=True, text=True
+    ).stdout
+    for name, instruction in instructions.items():
+        loops = [loop for loop in loops_of(text, name) if loop[instruction]]
+        assert len(loops) == 1, (name, loops)
+        loop = loops[0]
+        assert WARP_FLOPS[instruction] * loop[instruction] == kernels[name].warp_flops
+        # NOP fills the time until the next multiplication, and R2UR passes the address of a matrix.
+        others = {other: count for other, count in loop.items() if other not in (instruction, "NOP", "R2UR")}
+        assert sum(others.values()) <= 5 and "LDG" not in str(others), (name, others)
+
+
+def loops_of(disassembly: str, kernel: str) -> list[Counter[str]]:
+    """Return the number of each instruction in each loop of a kernel: from a label to the jump back to it."""
+    part = next(p for p in re.split(r"//-+ \.text\.", disassembly)[1:] if p.split()[0] == kernel)
+    labels: dict[str, int] = {}
+    names: list[str] = []
+    loops = []
+    for line in part.splitlines():
+        if label := re.match(r"(\.L_x_\d+):", line):
+            labels[label[1]] = len(names)
+        elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?(\S+)(.*);", line):
+            names.append(found[1])
+            target = re.search(r"\.L_x_\d+", found[2])
+            if found[1].startswith("BRA") and target and target[0] in labels:
+                loops.append(Counter(names[labels[target[0]] :]))
+    return loops
+
+
+# The measurement.
+
+STEP_MS = {
+    "multiply_add_float32": 0.002, "multiply_add_float64": 0.004, "mma_float64": 0.005,
+    "large_mma_float64": 0.0125, "wgmma_float16": 0.001, "wgmma_bfloat16": 0.002,
+}  # fmt: skip
+"""Milliseconds of a step of each kernel on the stand-in for a GPU, of sm_90 with 4 multiprocessors."""
+
+COPY_MS = 1.0
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """Yield a stand-in for a GPU whose kernels take the times above, and a list of its launches."""
+    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path))
+    compile_cache.cache_folder.cache_clear()
+    driver = FakeDriver()
+    launches: list[tuple[str, int]] = []
+    busy = SimpleNamespace(launches=0)
+
+    class Function:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def prepare(self, formats: str) -> None:
+            assert formats == ("PPQ" if self.name == "copy" else "Pif")
+
+        def prepared_async_call(self, grid: Any, block: Any, stream: None, *arguments: Any) -> None:
+            assert grid == (4 if self.name.startswith("wgmma") else 32, 1) and block == (256, 1, 1)
+            busy.launches += 1
+            launches.append((self.name, arguments[1]))
+            driver.now_ms += COPY_MS if self.name == "copy" else STEP_MS[self.name] * arguments[1]
+
+    def synchronize() -> None:
+        busy.launches = 0
+
+    driver.Context = SimpleNamespace(synchronize=synchronize)
+    monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
+    monkeypatch.setattr("cudamm.devices.gpu_support._module", lambda arch: driver.module())
+
+    def own_module(text: str, arch: str) -> Any:
+        assert arch == "sm_90a"  # only code for sm_90a may use wgmma
+        assert text == SOURCE.read_text()
+        return SimpleNamespace(get_function=Function)
+
+    monkeypatch.setattr("cudamm.devices.gpu_ceilings.own_module", own_module)
+    monitor = SimpleNamespace(
+        uuid=lambda: "GPU-1", driver_version=lambda: "580", close=lambda: None,
+        sm_clock_mhz=lambda: 1755 if busy.launches else 345,
+    )  # fmt: skip
+    monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: monitor)
+    with GpuDevice(0) as device:
+        yield SimpleNamespace(device=device, launches=launches, cache=tmp_path)
+    assert driver.allocations == []
+    monkeypatch.undo()
+    compile_cache.cache_folder.cache_clear()
+
+
+def test_a_peak_is_the_operations_over_the_time_and_has_the_clock_under_load(gpu: Any) -> None:
+    ceilings = gpu.device.ceilings()
+    # Operations of a step: those of 32 blocks of 8 warps, or of 4 blocks of two warpgroups with wgmma.
+    assert ceilings.fma_gflops == pytest.approx(32 * 256 * 128 * 2 / 0.002 / 1e6)
+    assert ceilings.fma_clock_mhz == 1755
+    found = {(peak.unit, peak.element_type): peak for peak in ceilings.other_peaks}
+    expected = {
+        ("FMA", "float64"): 32 * 256 * 128 * 2 / 0.004 / 1e6,
+        ("tensor cores", "float16"): 4 * 2 * 16 * (2 * 64 * 256 * 16) / 0.001 / 1e6,
+        ("tensor cores", "bfloat16"): 4 * 2 * 16 * (2 * 64 * 256 * 16) / 0.002 / 1e6,
+        # The larger instruction is the faster one: four times the operations in 2.5 times the time.
+        ("tensor cores", "float64"): 32 * 8 * 16 * (2 * 16 * 8 * 16) / 0.0125 / 1e6,
+    }
+    assert {key: peak.gflops for key, peak in found.items()} == pytest.approx(expected)
+    assert {peak.clock_mhz for peak in found.values()} == {1755}
+    assert found["tensor cores", "float16"].source.endswith("float16 wgmma m64n256k16 from shared memory")
+    assert found["tensor cores", "float64"].source.endswith("float64 mma.sync m16n8k16 from registers")
+    assert ceilings.copy_gbytes_per_s == pytest.approx(2 * 2**26 / COPY_MS / 1e6, rel=0.01)
+
+
+def test_timed_launches_take_milliseconds_whatever_a_step_takes(gpu: Any) -> None:
+    gpu.device.ceilings()
+    for name, step_ms in STEP_MS.items():
+        longest = max(steps for launched, steps in gpu.launches if launched == name)
+        assert 1 < longest * step_ms < 10, name
+
+
+def test_ceilings_are_measured_once(gpu: Any) -> None:
+    first = gpu.device.ceilings()
+    count = len(gpu.launches)
+    assert count > 0 and gpu.device.ceilings() == first and len(gpu.launches) == count
+
+
+def test_damaged_ceilings_in_the_cache_are_measured_again(gpu: Any) -> None:
+    first = gpu.device.ceilings()
+    (path,) = gpu.cache.rglob("*.json")
+    path.write_text("{")
+    assert gpu.device.ceilings() == first and read_ceilings(path) == first
+
+
+RIGHT = {
+    "fma_gflops": 51000.5, "copy_gbytes_per_s": 4000, "fma_clock_mhz": 1980,
+    "other_peaks": [
+        {"unit": "FMA", "element_type": "float64", "gflops": 25000, "source": "measured", "clock_mhz": None}
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "record",
+    [[], 5, {"fma_gflops": 1}, RIGHT | {"fma_gflops": "x"}, RIGHT | {"fma_gflops": 0},
+     RIGHT | {"fma_gflops": float("nan")}, RIGHT | {"copy_gbytes_per_s": 1e300},
+     RIGHT | {"copy_gbytes_per_s": None}, RIGHT | {"other_peaks": [{}]}, RIGHT | {"other_peaks": 5},
+     RIGHT | {"other_peaks": [RIGHT["other_peaks"][0] | {"gflops": -1}]}, RIGHT | {"more": 1}],  # type: ignore[index]
+)  # fmt: skip
+def test_damaged_ceilings_are_not_read(tmp_path: Path, record: Any) -> None:
+    path = tmp_path / "ceilings.json"
+    path.write_text(json.dumps(record))
+    assert read_ceilings(path) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 10**5])
+def test_a_file_that_is_no_json_is_not_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "ceilings.json"
+    path.write_text(text)
+    assert read_ceilings(path) is None
+
+
+def test_right_ceilings_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "ceilings.json"
+    path.write_text(json.dumps(RIGHT))
+    peak = Peak("FMA", "float64", 25000, "measured", None)
+    assert read_ceilings(path) == Ceilings(51000.5, 4000, 1980, (peak,))
